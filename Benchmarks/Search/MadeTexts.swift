@@ -14,7 +14,7 @@ struct MadeTexts {
     private static let snapshotTime: Int64 = 1_700_000_000
 
     init(of source: StoreFolder) throws(StoreError) {
-        guard let index = try SearchIndex.ifAny(source) else {
+        guard let index = try SearchIndex.openIfExists(source) else {
             SearchBenchmark.stop("\(source.path) has no index")
         }
         var id = Int64.min
@@ -63,7 +63,7 @@ struct MadeTexts {
                 }
                 try writer.add(responses, to: snapshot)
                 try writer.commit()
-                try index.changing { () throws(StoreError) in
+                try index.withTransaction { () throws(StoreError) in
                     for (text, place) in zip(texts, places) {
                         try index.add(text.document, at: place, prior: text.prior)
                     }

@@ -67,7 +67,9 @@ struct Asking {
     }
 
     func tellTexts() throws(StoreError) {
-        guard let index = try SearchIndex.ifAny(folder) else { SearchBenchmark.stop("there is no index") }
+        guard let index = try SearchIndex.openIfExists(folder) else {
+            SearchBenchmark.stop("there is no index")
+        }
         var id = Int64.min
         while let text = try index.text(after: id) {
             id = text.id

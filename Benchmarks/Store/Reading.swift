@@ -21,7 +21,7 @@ struct Reading {
         try lookUp(reader, count: summary.responses)
         let middle = Filling.href(summary.responses / 8)
         try measure("referrers") { () throws(StoreError) in _ = try reader.referrers(of: middle) }
-        try measure("rows") { () throws(StoreError) in _ = try reader.rows(of: middle) }
+        try measure("rows") { () throws(StoreError) in _ = try reader.versions(of: middle) }
     }
 
     private func measure(
@@ -41,10 +41,13 @@ struct Reading {
                 let href = Filling.href(number)
                 seconds.append(
                     try Meter.time { () throws(StoreError) in
-                        guard try reader.response(for: href) != nil else { preconditionFailure("\(href) is not there") }
+                        guard try reader.response(for: href) != nil else {
+                            preconditionFailure("\(href) is not there")
+                        }
                     })
             }
-            Meter.print("lookup \(pass)", [("median", Meter.median(seconds)), ("p99", Meter.quantile(0.99, seconds))])
+            Meter.print(
+                "lookup \(pass)", [("median", Meter.median(seconds)), ("p99", Meter.quantile(0.99, seconds))])
         }
         var contents: [Double] = []
         var misses: [Double] = []
@@ -59,7 +62,7 @@ struct Reading {
                     }
                 })
             guard let url = WebURL(href + "x?_=1") else { continue }
-            misses.append(try Meter.time { () throws(StoreError) in _ = try reader.find(url) })
+            misses.append(try Meter.time { () throws(StoreError) in _ = try reader.lookUp(url) })
         }
         Meter.print("content and links", [("median", Meter.median(contents))])
         Meter.print("lookup missing", [("median", Meter.median(misses))])

@@ -85,8 +85,8 @@ package struct ArchiveNotes: Sendable, Equatable {
     /// The flags that an archive may set. The network zone is not among them, because it decides which zones the
     /// links of a response may request, and archives are untrusted.
     private static let importableFlags: ResponseFlags = [
-        .isInvalidated, .isPart, .isSoftNotFound, .askedByOrigin, .isPrivate, .isCoded, .saysNofollow,
-        .saysNoindex, .wasNear,
+        .isInvalidated, .isPart, .isSoftNotFound, .hadOriginHeader, .isPrivate, .isCoded, .saysNofollow,
+        .saysNoindex, .claimedNonPublicZone,
     ]
 
     /// Parses untrusted JSON. Returns nil if it does not have the form that Larder writes.
@@ -104,7 +104,7 @@ package struct ArchiveNotes: Sendable, Equatable {
 extension ArchiveNotes: JSONObject {
     package var members: JSONMembers {
         var flags = flags
-        if !flags.isDisjoint(with: .ofReach) { flags.insert(.wasNear) }
+        if !flags.isDisjoint(with: .zoneFlags) { flags.insert(.claimedNonPublicZone) }
         flags.formIntersection(Self.importableFlags)
         return [
             "role": Int(role), "request": IfAny(request == .get ? nil : request.text),

@@ -36,7 +36,8 @@ final class BodySpool {
         switch storage {
         case .measuredOnly: break
         case .inMemory: bytes.append(contentsOf: piece)
-        case .inFiles where file == nil && byteCount <= Limits.packedBody: bytes.append(contentsOf: piece)
+        case .inFiles where file == nil && byteCount <= Limits.maxPackedBodyBytes:
+            bytes.append(contentsOf: piece)
         case .inFiles(let folder): try write(piece, in: folder)
         }
     }
@@ -86,7 +87,7 @@ extension BodyContent {
     func writePieces(_ write: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void) throws(ArchiveError) {
         var failure: ArchiveError?
         try ArchiveError.storing { () throws(StoreError) in
-            _ = try eachWantedPiece { piece in
+            _ = try eachPieceWhile { piece in
                 do throws(ArchiveError) {
                     try piece.withUnsafeBytes { (bytes) throws(ArchiveError) in try write(bytes) }
                 } catch {

@@ -51,7 +51,7 @@ package struct ExportPlan: Sendable {
     /// - Parameter isPrivate: Whether the response was fetched with credentials.
     func canContain(_ url: WebURL, isPrivate: Bool) -> Bool {
         let resource = ProtectedResource.response(url, isPrivate: isPrivate, isPublished: false)
-        let archive = Requester(.export, mayHavePrivate: hasPrivate)
+        let archive = Requester(.export, canReceivePrivate: hasPrivate)
         return access(to: resource, by: archive, for: .part) { $0 == $1 } == .granted
     }
 }
@@ -64,7 +64,7 @@ extension ExportPlan {
     ) throws(StoreError) -> StoredResponse? {
         guard response.request == .get, frozenPages.contains(response.href),
             let copy = try reader.frozenCopy(of: response), let body = copy.body,
-            let content = try reader.content(of: body), try body.isWhole(content)
+            let content = try reader.content(of: body), try body.isIntact(content)
         else { return nil }
         return copy
     }
@@ -132,7 +132,7 @@ package final class Export {
         let writer = try makeWriter()
         var failure: ArchiveError?
         try ArchiveError.storing { () throws(StoreError) in
-            try reader.eachShown(ofSite: plan.site.id, asOf: plan.snapshot) { row in
+            try reader.eachVisibleResponse(ofSite: plan.site.id, asOf: plan.snapshot) { row in
                 do throws(ArchiveError) {
                     guard !interruption.isRequested else {
                         throw ArchiveError(.interrupted, "interrupted; run the same command again")
@@ -169,7 +169,7 @@ package final class Export {
         let resources = ResourceLookup(permissivePlan, reader)
         var failure: ArchiveError?
         try ArchiveError.storing { () throws(StoreError) in
-            try reader.eachShown(ofSite: plan.site.id, asOf: plan.snapshot) { row in
+            try reader.eachVisibleResponse(ofSite: plan.site.id, asOf: plan.snapshot) { row in
                 guard let url = WebURL(row.response.href), url.isHTTP, plan.isWanted(url) else { return true }
                 do throws(ArchiveError) {
                     try resources.addNeededURLs(of: url, to: &dependencyURLs)
@@ -240,7 +240,7 @@ package final class Export {
     ) throws(ArchiveError) -> FolderWriter {
         let (plan, reader, neededURLs, dependencyURLs) = (plan, reader, neededURLs, dependencyURLs)
         // Repeats the conditions of `write(_:to:)` for the targets of links, which the folder writer looks up.
-        func isExported(_ row: ShownRow) -> Bool {
+        func isExported(_ row: VisibleResponse) -> Bool {
             // ZIM files cannot contain empty entries.
             if isForZIM, row.response.body?.byteCount == 0 { return false }
             guard let url = WebURL(row.response.href), url.isHTTP, Self.isSelected(url, plan, dependencyURLs)
@@ -257,7 +257,7 @@ package final class Export {
     }
 
     /// Writes a response, or counts in the report why it was left out.
-    private func write(_ row: ShownRow, to writer: any ArchiveWriter) throws(ArchiveError) {
+    private func write(_ row: VisibleResponse, to writer: any ArchiveWriter) throws(ArchiveError) {
         let response = try ArchiveError.storing { () throws(StoreError) in
             try plan.responseToExport(row.response, reader)
         }
@@ -270,7 +270,7 @@ package final class Export {
             report.leftOutPrivate += 1
             return
         }
-        var archived = ArchivedResponse(ShownRow(response: response, referrer: row.referrer))
+        var archived = ArchivedResponse(VisibleResponse(response: response, referrer: row.referrer))
         let cookies = plan.hasPrivate ? 0 : archived.fields.removeCookies()
         // The URL of a private page may be a secret, even as a referrer.
         if let referrer = row.referrer,
@@ -317,14 +317,14 @@ package final class Export {
     /// other renderings as private, so these are as private as their page.
     private func isPrivate(_ response: StoredResponse) throws(ArchiveError) -> Bool {
         if response.flags.contains(.isPrivate) { return true }
-        if response.request.isOfRequest { return false }
+        if response.request.isRealRequest { return false }
         return try isPrivate(page: response.href)
     }
 
     /// Whether the page was fetched with credentials. Then its URL may be a secret too.
     private func isPrivate(page href: String) throws(ArchiveError) -> Bool {
         if let known = privatePages[href] { return known }
-        let rows = try ArchiveError.storing { () throws(StoreError) in try reader.rows(of: href) }
+        let rows = try ArchiveError.storing { () throws(StoreError) in try reader.versions(of: href) }
         let isPrivate = rows.contains { $0.response.flags.contains(.isPrivate) }
         if privatePages.count >= Self.maxPrivatePages { privatePages.removeAll() }
         privatePages[href] = isPrivate
@@ -337,7 +337,7 @@ package final class Export {
     /// Returns the content of the body, or nil if it does not match its digest.
     private func undamagedContent(of body: StoredBody) throws(ArchiveError) -> BodyContent? {
         try ArchiveError.storing { () throws(StoreError) in
-            guard let content = try reader.content(of: body), try body.isWhole(content) else { return nil }
+            guard let content = try reader.content(of: body), try body.isIntact(content) else { return nil }
             return content
         }
     }
@@ -395,7 +395,7 @@ extension HTTPFields {
 
 extension ArchivedResponse {
     /// Creates an archived response from a stored one, without its body.
-    init(_ row: ShownRow) {
+    init(_ row: VisibleResponse) {
         let stored = row.response
         self.init(
             url: stored.href, status: stored.status, fields: HTTPFields(block: stored.fields.utf8.span),

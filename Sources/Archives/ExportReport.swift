@@ -95,7 +95,7 @@ public struct ExportReport: Sendable, Equatable {
         guard plan.format.isSinglePage, plan.page == nil else { return }
         var count = 0
         try ArchiveError.storing { () throws(StoreError) in
-            try reader.eachShown(ofSite: plan.site.id, asOf: plan.snapshot) { row in
+            try reader.eachVisibleResponse(ofSite: plan.site.id, asOf: plan.snapshot) { row in
                 if row.response.role == 0, row.response.request == .get, row.response.body != nil,
                     (200..<300).contains(row.response.status)
                 {

@@ -70,7 +70,7 @@ final class FolderWriter: ArchiveWriter {
     /// The list of files with their URLs, for importing the folder.
     private let fileList: BodySpool
     private let temporary: ScratchFolder
-    private let isExported: (ShownRow) -> Bool
+    private let isExported: (VisibleResponse) -> Bool
     /// Returns a response with the content that is exported, which is the frozen copy of some pages.
     private let content: (StoredResponse) throws(StoreError) -> StoredResponse
     /// Whether the files become a ZIM file, which is read without a network. Missing assets then become
@@ -107,7 +107,7 @@ final class FolderWriter: ArchiveWriter {
         start: WebURL? = nil,
         isForZIM: Bool = false,
         content: @escaping (StoredResponse) throws(StoreError) -> StoredResponse,
-        isExported: @escaping (ShownRow) -> Bool
+        isExported: @escaping (VisibleResponse) -> Bool
     ) throws(ArchiveError) {
         let page = start
         guard let start = start ?? WebURL(site.start.first ?? site.name), start.isHTTP else {
@@ -141,7 +141,7 @@ final class FolderWriter: ArchiveWriter {
     private func addAllNames() throws(ArchiveError) {
         var failure: StoreError?
         try ArchiveError.storing { () throws(StoreError) in
-            try reader.eachShown(ofSite: site.id, asOf: snapshot) { row in
+            try reader.eachVisibleResponse(ofSite: site.id, asOf: snapshot) { row in
                 let isPageRedirect = row.response.isRedirect && row.response.role == 0
                 guard Self.isFile(row.response) || isPageRedirect, isExported(row),
                     let url = WebURL(row.response.href)
@@ -284,7 +284,7 @@ final class FolderWriter: ArchiveWriter {
             site.snapshots.contains { $0.id == response.snapshot }
             || isLive && WebURL(href).map { names.has($0) } ?? false
         guard belongsToSite else { return nil }
-        guard isExported(ShownRow(response: response, referrer: nil)) else { return nil }
+        guard isExported(VisibleResponse(response: response, referrer: nil)) else { return nil }
         return try ArchiveError.storing { () throws(StoreError) in try content(response) }
     }
 
@@ -428,7 +428,7 @@ final class FolderWriter: ArchiveWriter {
     ) throws(ArchiveError) -> Bool {
         var (isFound, failure) = (false, ArchiveError?.none)
         try ArchiveError.storing { () throws(StoreError) in
-            try reader.eachShown(ofSite: site.id, asOf: snapshot) { row in
+            try reader.eachVisibleResponse(ofSite: site.id, asOf: snapshot) { row in
                 guard Self.isFile(row.response), let body = row.response.body,
                     body.byteCount <= BodyReading.maxBytes, let format = BodyFormat(form: body.form),
                     formats.contains(format), isExported(row), let url = WebURL(row.response.href)

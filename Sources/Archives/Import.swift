@@ -365,7 +365,7 @@ package final class Import {
     private func refusalFault(
         for response: ArchivedResponse, _ url: WebURL
     ) throws(ArchiveError) -> ArchiveFault? {
-        if !response.request.isOfRequest {
+        if !response.request.isRealRequest {
             return ArchiveFault("it is not the response to a request", url: url.href, at: "a record")
         }
         guard let site = try owner(of: url) else { return nil }
@@ -418,7 +418,7 @@ package final class Import {
             return true
         }
         let storedBody = try ArchiveError.storing { () throws(StoreError) in
-            try equivalentStoredBody(for: scanned.response, scanned.url).map(NewResponse.Body.held)
+            try equivalentStoredBody(for: scanned.response, scanned.url).map(NewResponse.Body.stored)
         }
         try store(
             scanned.response, scanned.url, storedBody ?? scan.body, links: scan.links, isPage: scan.isPage)
@@ -431,12 +431,12 @@ package final class Import {
         for response: ArchivedResponse, _ url: WebURL
     ) throws(StoreError) -> StoredBody? {
         guard response.hasRestoredLinks, case .bytes(let bytes)? = response.body?.content,
-            bytes.count <= Limits.packedBody
+            bytes.count <= Limits.maxPackedBodyBytes
         else { return nil }
         let reader = if let storeBefore { storeBefore } else { try StoreReader(plan.folder) }
         storeBefore = reader
         guard let stored = try reader.response(for: url.href), stored.status == response.status,
-            let body = stored.body, body.byteCount <= Limits.packedBody,
+            let body = stored.body, body.byteCount <= Limits.maxPackedBodyBytes,
             let storedBytes = try reader.content(of: body)?.load(), storedBytes != bytes,
             withNormalizedLinks(storedBytes, url, HTTPFields(block: stored.fields.utf8.span).contentType)
                 == withNormalizedLinks(bytes, url, response.fields.contentType)
@@ -525,7 +525,7 @@ package final class Import {
         let type = response.fields.contentType
         let isCoded = response.notes?.flags.contains(.isCoded) ?? false
         // The same condition as in a crawl, so that equal bodies always get the same form.
-        let isSmall = body.byteCount <= Limits.packedBody
+        let isSmall = body.byteCount <= Limits.maxPackedBodyBytes
         let canScan =
             !isCoded && (isSmall || body.byteCount <= BodyReading.maxBytes && !BodyFormat.isOpaque(type))
         let measured = (body.sha256, body.byteCount)
@@ -569,7 +569,7 @@ package final class Import {
             role: response.notes?.role ?? (isPage ? 0 : 1), fields: response.fields.block,
             fetched: response.fetched, body: body)
         new.request = response.request
-        new.flags = (response.notes?.flags ?? Self.flags(response)).subtracting(.ofProvenance)
+        new.flags = (response.notes?.flags ?? Self.flags(response)).subtracting(.provenanceFlags)
         new.flags.insert(.isImported)
         if isOfNamedSite, ownHosts.contains(url.host) { new.flags.insert(.isOfNamedSite) }
         let bodyBytes = Self.byteCount(of: body)
@@ -606,7 +606,7 @@ package final class Import {
     private static func byteCount(of body: NewResponse.Body) -> Int? {
         switch body {
         case .new(let new): new.byteCount
-        case .held(let stored): stored.byteCount
+        case .stored(let stored): stored.byteCount
         case .none: nil
         }
     }
@@ -700,7 +700,7 @@ package final class Import {
             let links = try ArchiveError.storing { () throws(StoreError) -> NewLinks? in
                 try resolvedLinks(of: body, at: url, response, reader)
             }
-            try store(response, url, .held(body), links: links, isPage: isPage, isRevisit: true)
+            try store(response, url, .stored(body), links: links, isPage: isPage, isRevisit: true)
         }
         // The remaining revisits are tried again at the end.
         pendingRevisits = later
@@ -723,11 +723,11 @@ package final class Import {
     private func commit() throws(ArchiveError) {
         let isDone = Monitor(false)
         try ArchiveError.storing { () throws(StoreError) in
-            try writes.afterCommit { isDone.change { $0 = true } }
+            try writes.commitSoon { isDone.change { $0 = true } }
         }
         // If the queue has failed, the callback is never called, but this call throws the reason.
         while isDone.wait(atMost: .milliseconds(200), { $0 ? true : nil }) == nil {
-            try ArchiveError.storing { () throws(StoreError) in try writes.afterCommit {} }
+            try ArchiveError.storing { () throws(StoreError) in try writes.commitSoon {} }
         }
     }
 }

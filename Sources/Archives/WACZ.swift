@@ -78,7 +78,8 @@ final class WACZWriter: ArchiveWriter {
 
     /// Returns the text of an HTML page. Returns nil for other pages, and for large ones.
     private static func text(of response: ArchivedResponse) throws(ArchiveError) -> String? {
-        guard let body = response.body, let content = body.content, body.byteCount <= Limits.packedBody * 4,
+        guard let body = response.body, let content = body.content,
+            body.byteCount <= Limits.maxPackedBodyBytes * 4,
             response.fields.contentType?.essence == "text/html"
         else { return nil }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }

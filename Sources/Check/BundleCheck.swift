@@ -383,6 +383,6 @@ package enum VerdictStore {
                     detail: finding.detail ?? WeakProofs.note(finding.algorithm),
                     isGood: finding.verdict == .verified))
         }
-        try NoteBook(folder).note(verdicts: verdicts)
+        try ActivityDatabase(folder).recordVerdicts(verdicts)
     }
 }

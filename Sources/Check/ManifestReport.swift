@@ -91,7 +91,7 @@ struct StoredSiteManifest {
     func manifest(_ reader: StoreReader, _ folder: StoreFolder) throws(StoreError) -> ManifestReport {
         let base = WebURL(site.name)
         var hrefs: [String] = []
-        try reader.eachListed(site: site.id) { row in
+        try reader.eachListedResponse(site: site.id) { row in
             if row.byteCount != nil, row.status < 300, types?.matches(row.type) ?? true {
                 hrefs.append(row.href)
             }
@@ -115,7 +115,7 @@ struct StoredSiteManifest {
                     reference: Self.reference(to: href, base), digests: [md5, sha256],
                     byteCount: body.byteCount))
         }
-        try md5s.keep(in: folder)
+        try md5s.store(in: folder)
         return ManifestReport(manifest, skipped: skipped)
     }
 

@@ -23,7 +23,7 @@ package enum OfflineCheck {
             let site = try SiteName.site(name, in: reader.sites(), acceptsOrigin: true)
             var walk = try OfflineWalk(of: site, reader)
             let bundles = try bundles(of: site, reader)
-            try reader.steadily { () throws(StoreError) in
+            try reader.inReadTransaction { () throws(StoreError) in
                 try walk.run(site, start: start(of: site), bundles: bundles, interruption)
             }
             let faults = try BodyProof.faults(
@@ -31,7 +31,7 @@ package enum OfflineCheck {
                 interruption,
                 progress: options.progress)
             let damaged = zip(walk.bodies, faults).filter { $1?.verdict == .mismatch }.map(\.0.sha256)
-            try NoteBook.mark(damaged: damaged, in: folder)
+            try ActivityDatabase.markDamagedIfWritable(damaged, in: folder)
             var found = CheckReport(
                 subject: .site(site.name), places: ["stored"], items: walk.items(faults),
                 failsOn: options.failsOn)

@@ -184,7 +184,7 @@ struct OfflineWalk {
             nodes[number].state = .ignored
             return
         }
-        guard let response = try reader.find(url)?.response else {
+        guard let response = try reader.lookUp(url)?.response else {
             nodes[number].state = node.isGuess ? .ignored : try stateOfMissingURL(url, node)
             return
         }
@@ -265,7 +265,7 @@ struct OfflineWalk {
         let isUnread =
             body.byteCount > BodyReading.maxBytes
             && BodyFormat.linksToAssets(HTTPFields(block: response.fields.utf8.span).contentType)
-        guard !isUnread, let links = try reader.linkNumbers(of: response) else {
+        guard !isUnread, let links = try reader.linkIDs(of: response) else {
             nodes[number].state = .unscanned(place)
             return
         }
@@ -292,7 +292,7 @@ struct OfflineWalk {
                 Int(nodeOfURLNumber[place]), from: parent, depth: depth, isAsset: isAsset,
                 isGuess: isGuess)
         }
-        guard let href = try reader.address(of: link) else { return }
+        guard let href = try reader.href(ofURL: link) else { return }
         if place >= nodeOfURLNumber.count {
             nodeOfURLNumber.append(contentsOf: repeatElement(-1, count: place + 1 - nodeOfURLNumber.count))
         }

@@ -58,11 +58,11 @@ package struct PageKinds {
     private static func page(
         _ response: StoredResponse, _ scripts: Set<Int64>, _ rendered: Set<Int64>, _ reader: StoreReader
     ) throws(StoreError) -> (key: PageKindKey, page: Page)? {
-        guard let url = WebURL(response.href), let links = try reader.toldLinks(of: response) else {
+        guard let url = WebURL(response.href), let links = try reader.linkSummary(of: response) else {
             return nil
         }
-        let scriptIDs = (links.numbers.assets + links.numbers.guesses).filter(scripts.contains)
-        let reasons = LinkTable.readSummary(fromEnds: links.ends)?.renderReasons ?? []
+        let scriptIDs = (links.ids.assets + links.ids.guesses).filter(scripts.contains)
+        let reasons = LinkTable.readSummary(fromEnds: links.tableEnds)?.renderReasons ?? []
         // An update does not render unchanged pages again.
         var isRendered = rendered.contains(response.url)
         if !isRendered {

@@ -75,14 +75,14 @@ package struct StoredBundleCheck {
             damaged.append(body.sha256)
             return Self.bytesAreGone
         }
-        if let md5 = measured.decoded.digest(.md5) { md5s.note(md5, of: body) }
+        if let md5 = measured.decoded.digest(.md5) { md5s.record(md5, of: body) }
         return Examination(bundle.finding(on: measured), measured: measured)
     }
 
     /// Stores the MD5 digests that were computed, and marks damaged bodies.
     package func storeResults(in folder: StoreFolder) throws(StoreError) {
-        try md5s.keep(in: folder)
-        try NoteBook.mark(damaged: damaged, in: folder)
+        try md5s.store(in: folder)
+        try ActivityDatabase.markDamagedIfWritable(damaged, in: folder)
     }
 
     private static let bytesAreGone = Examination.missing(
@@ -101,7 +101,7 @@ extension StoreReader {
         var url = url
         for _ in 0...20 {
             let found =
-                if let snapshot { try response(for: url.href, shownBy: snapshot) } else {
+                if let snapshot { try previewResponse(for: url.href, ifPublished: snapshot) } else {
                     try response(for: url.href)
                 }
             guard let response = found else { return nil }

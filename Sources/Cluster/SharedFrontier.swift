@@ -28,8 +28,8 @@ package final class SharedFrontier {
         }
         self.folder = folder
         connection = try folder.connect(.readWrite)
-        try connection.session?.endWhenStill(Self.idleTransactionTimeout)
-        try connection.session?.lookUpAlone()
+        try connection.session?.endWhenIdle(Self.idleTransactionTimeout)
+        try connection.session?.useIndexScansOnly()
     }
 
     /// Creates the tables, or changes those of an earlier version. Their version is separate from that of the
@@ -359,8 +359,9 @@ extension StoreWriter {
         -> OpenSnapshot
     {
         try join(
-            shared.snapshot, of: shared.site, named: shared.name, as: worker, fence: SharedFrontier.fence,
-            keeping: shared.maxPages == nil ? nil : SharedFrontier.keeping,
-            stillness: SharedFrontier.idleTransactionTimeout)
+            shared.snapshot, of: shared.site, named: shared.name, as: worker,
+            checkingLease: SharedFrontier.fence,
+            addingPages: shared.maxPages == nil ? nil : SharedFrontier.keeping,
+            maxIdle: SharedFrontier.idleTransactionTimeout)
     }
 }

@@ -37,7 +37,7 @@ package final class BundleFinder {
         if let shown, !shown.isImported, let fitting = try fitting(shown, url, bundle, redirects) {
             return fitting
         }
-        let rows = try reader.rows(of: url.key.href).map(\.response).filter { $0.request == .get }
+        let rows = try reader.versions(of: url.key.href).map(\.response).filter { $0.request == .get }
         let imported = (shown.map { [$0] } ?? []) + rows
         for response in rows.filter({ !$0.isImported }) + imported.filter(\.isImported) {
             if let fitting = try fitting(response, url, bundle, redirects) { return fitting }
@@ -66,7 +66,8 @@ package final class BundleFinder {
     private func isFitting(
         _ body: inout StoredBody, _ bundle: Bundle, provesBytes: Bool
     ) throws(StoreError) -> Bool {
-        guard let sha256 = Digest(.sha256, bytes: body.sha256), try reader.isThere(body), try !isDamaged(body)
+        guard let sha256 = Digest(.sha256, bytes: body.sha256), try reader.isStored(body),
+            try !isDamaged(body)
         else {
             return false
         }
@@ -77,7 +78,7 @@ package final class BundleFinder {
         guard let content = try reader.content(of: body) else { return false }
         let measured = try content.measurement(for: bundle)
         guard measured.decoded.digest(.sha256) == sha256 else {
-            try damage.note(body)
+            try damage.mark(body)
             return false
         }
         body.md5 = measured.decoded.digest(.md5)?.bytes ?? body.md5
@@ -92,8 +93,8 @@ package final class BundleFinder {
         guard try !isDamaged(body) else { return false }
         guard provesBytes || isAsked else { return true }
         guard let content = try reader.content(of: body) else { return false }
-        if try body.isWhole(content) { return true }
-        try damage.note(body)
+        if try body.isIntact(content) { return true }
+        try damage.mark(body)
         return false
     }
 

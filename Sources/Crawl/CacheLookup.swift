@@ -40,7 +40,7 @@ final class CacheLookup {
     private let snapshot: OpenSnapshot
     private let isShared: Bool
     /// Whether the store is in PostgreSQL, where each query is a network round trip.
-    private let isServed: Bool
+    private let isPostgreSQL: Bool
     /// Whether another snapshot is live until this one is complete.
     private let isUpdate: Bool
     private let policy: CachePolicy
@@ -55,7 +55,7 @@ final class CacheLookup {
     /// The results of one query for several URLs that are due.
     private struct Ahead {
         var hrefs: Set<String> = []
-        var walked: [String: WalkedResponse] = [:]
+        var walked: [String: ResponseWithLinks] = [:]
         /// The URLs of links to which the frontier has not assigned a number yet, by row number.
         var addresses: [Int64: String] = [:]
     }
@@ -74,8 +74,8 @@ final class CacheLookup {
         isShared: Bool = false
     ) throws(StoreError) {
         let reader = try StoreReader(folder)
-        if !isShared, try !reader.holdsAnything() { return nil }
-        try reader.keepMoreInMemory()
+        if !isShared, try !reader.hasResponses() { return nil }
+        try reader.enlargePageCache()
         self.reader = reader
         // A policy that reloads everything does not rely on stored bodies without reading them.
         let provesBytes = policy == .reload || policy == .reloadEndToEnd
@@ -83,7 +83,7 @@ final class CacheLookup {
         hasWholePacks = try reader.hasWholePacks()
         self.snapshot = snapshot
         self.isShared = isShared
-        isServed = folder.server != nil
+        isPostgreSQL = folder.server != nil
         isUpdate = try reader.sites().contains {
             $0.id == snapshot.site && $0.published != nil && $0.published != snapshot.id
         }
@@ -92,19 +92,19 @@ final class CacheLookup {
     }
 
     /// Whether to look up several URLs at once. With PostgreSQL, each query is a network round trip.
-    var looksUpAhead: Bool { isServed && snapshot.isContinued }
+    var looksUpAhead: Bool { isPostgreSQL && snapshot.isContinued }
 
     /// Looks up what this snapshot has for the next URLs, in one query.
     func lookAhead(_ hrefs: [String]) throws(StoreError) {
         ahead = Ahead()
         guard !hrefs.isEmpty else { return }
         var unknown: Set<Int64> = []
-        for walked in try reader.walk(hrefs, ofSnapshot: snapshot.id) {
+        for walked in try reader.responsesWithLinks(for: hrefs, ofSnapshot: snapshot.id) {
             ahead.walked[walked.response.href] = walked
-            for link in walked.links?.numbers.all ?? [] where number(of: link) == nil { unknown.insert(link) }
+            for link in walked.links?.ids.all ?? [] where number(of: link) == nil { unknown.insert(link) }
         }
         ahead.hrefs = Set(hrefs)
-        if !unknown.isEmpty { ahead.addresses = try reader.addresses(of: Array(unknown)) }
+        if !unknown.isEmpty { ahead.addresses = try reader.hrefsByID(Array(unknown)) }
     }
 
     /// The response that this snapshot has for the URL.
@@ -114,14 +114,14 @@ final class CacheLookup {
         return try reader.response(for: href, ofSnapshot: snapshot.id)
     }
 
-    private func toldLinks(of stored: StoredResponse) throws(StoreError) -> ToldLinks? {
+    private func linkSummary(of stored: StoredResponse) throws(StoreError) -> StoredLinkSummary? {
         if let walked = ahead.walked[stored.href], walked.response == stored { return walked.links }
-        return try reader.toldLinks(of: stored)
+        return try reader.linkSummary(of: stored)
     }
 
     private func addresses(of numbers: [Int64]) throws(StoreError) -> [Int64: String] {
         guard numbers.contains(where: { ahead.addresses[$0] == nil }) else { return ahead.addresses }
-        return try reader.addresses(of: numbers)
+        return try reader.hrefsByID(numbers)
     }
 
     /// Decides what to do about a URL that is due.
@@ -136,7 +136,7 @@ final class CacheLookup {
         for url: WebURL, requiring bundle: Bundle? = nil, origin: @autoclosure () -> String?, isCORS: Bool,
         now: HTTPDate
     ) throws(StoreError) -> Decision {
-        try reader.holdMoment()
+        try reader.beginSharedRead()
         if let bundle {
             guard let stored = try finder.response(for: url, as: bundle) else {
                 return .load(adding: HTTPFields().naming(origin: isCORS ? origin() : nil))
@@ -161,7 +161,7 @@ final class CacheLookup {
             } else {
                 try reader.response(for: url.href, fields: asking.map { ["Origin": $0] })
             }
-        let wasSentWithOrigin = stored?.flags.contains(.askedByOrigin) ?? false
+        let wasSentWithOrigin = stored?.flags.contains(.hadOriginHeader) ?? false
         if wasSentWithOrigin, !isCORS { asking = stored?.origin ?? origin() }
         // An imported response is fetched again under every policy: a crawl stores what the origin sends.
         var usable = stored.flatMap { stored in
@@ -197,7 +197,7 @@ final class CacheLookup {
 
     /// Ends the reading transaction, which other users of the store may wait for. Later queries see the
     /// newest state.
-    func endTransaction() throws(StoreError) { try reader.letGoOfMoment() }
+    func endTransaction() throws(StoreError) { try reader.endSharedRead() }
 
     /// The notes of an earlier snapshot about the rendered page; nil if it was not rendered. Notes from an
     /// archive are not used, because their cookies would be sent to the origin.
@@ -211,8 +211,8 @@ final class CacheLookup {
     /// Whether the bytes of the body are missing. Large bodies have files of their own, which are always
     /// checked; packs are checked only if one of them is incomplete.
     private func isGone(_ body: StoredBody) throws(StoreError) -> Bool {
-        guard !hasWholePacks || body.byteCount > Limits.packedBody else { return false }
-        return try !reader.isThere(body)
+        guard !hasWholePacks || body.byteCount > Limits.maxPackedBodyBytes else { return false }
+        return try !reader.isStored(body)
     }
 
     /// Returns the stored response to a request with a body, if the policy allows its use without a new
@@ -236,7 +236,7 @@ final class CacheLookup {
 
     /// The response of an earlier snapshot for a URL that this snapshot has fetched again.
     func earlierResponse(for url: WebURL) throws(StoreError) -> StoredResponse? {
-        try reader.letGoOfMoment()
+        try reader.endSharedRead()
         guard let stored = try reader.response(for: url.href), stored.status < 400,
             stored.snapshot != snapshot.id
         else {
@@ -282,13 +282,13 @@ final class CacheLookup {
         unnumbered.removeAll(keepingCapacity: true)
         var links = Links()
         guard let body = stored.body else { return links }
-        try reader.holdMoment()
-        guard let told = try toldLinks(of: stored) else { return nil }
-        if body.format != .opaque, let table = LinkTable.readSummary(fromEnds: told.ends) {
+        try reader.beginSharedRead()
+        guard let told = try linkSummary(of: stored) else { return nil }
+        if body.format != .opaque, let table = LinkTable.readSummary(fromEnds: told.tableEnds) {
             guard table.isCurrent else { return nil }
             links.renderReasons = table.renderReasons
         }
-        let lists = told.numbers
+        let lists = told.ids
         links.known.reserveCapacity(lists.pages.count + lists.assets.count + lists.guesses.count)
         var unknown: [(number: Int64, kind: LinkClass)] = []
         func add(_ numbers: [Int64], _ kind: LinkClass) {
@@ -365,7 +365,7 @@ extension ResponseFlags {
     /// The flags that tell whether the request was by CORS or with credentials.
     init(_ result: FetchResult) {
         self = []
-        if result.sentFields.contains("Origin") { insert(.askedByOrigin) }
+        if result.sentFields.contains("Origin") { insert(.hadOriginHeader) }
         if result.exchange?.usedCredentials == true { insert(.isPrivate) }
     }
 }
@@ -384,7 +384,7 @@ extension StoredBody {
 }
 
 extension PartialBody {
-    init(_ part: HeldPart) {
+    init(_ part: StoredPartialBody) {
         self.init(
             path: part.path, byteCount: part.byteCount, fields: HTTPFields(block: part.fields.utf8.span))
     }

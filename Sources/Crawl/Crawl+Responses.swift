@@ -155,8 +155,8 @@ extension Crawl {
             return partial.discard()
         }
         try storing { () throws(StoreError) in
-            try partials.keep(
-                HeldPart(
+            try partials.store(
+                StoredPartialBody(
                     href: result.url.href, path: partial.path, byteCount: partial.byteCount,
                     fields: partial.fields.block))
         }

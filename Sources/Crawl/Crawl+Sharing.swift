@@ -248,7 +248,7 @@ extension Crawl {
             try sendOutcomes(sync)
             let pause = max(.zero, (frontier.nextStart(of: origin) ?? now) - now)
             try storing { () throws(StoreError) in
-                try writes.afterCommit { sync.release([(origin, pause)]) }
+                try writes.commitSoon { sync.release([(origin, pause)]) }
             }
         }
     }
@@ -265,7 +265,7 @@ extension Crawl {
                     && outcome.isRequestWithoutStoredResponse)
         }
         guard !outcomes.isEmpty else { return }
-        try storing { () throws(StoreError) in try writes.onceCommitted { sync.shareOutcomes(outcomes) } }
+        try storing { () throws(StoreError) in try writes.afterNextCommit { sync.shareOutcomes(outcomes) } }
     }
 
     /// Sends discoveries, outcomes and figures to the other workers, at most once per `reportInterval` unless
@@ -287,7 +287,7 @@ extension Crawl {
         try sendOutcomes(sync)
         for number in frontier.takeSoftNotFound() {
             let href = frontier.url(number).href
-            try storing { () throws(StoreError) in try writes.addWithoutWaiting(softNotFound: href) }
+            try storing { () throws(StoreError) in try writes.markSoftNotFound(href) }
         }
         out.moves = frontier.takeMoves().map { ($0.from.href, $0.to.href) }
         let active = frontier.activeHostCount
@@ -311,7 +311,7 @@ extension Crawl {
         if isResting {
             if self.workerState?.beginQuietPeriod() == true, let quiet = self.workerState?.quietPeriod {
                 sync.reportTallies(report.workTallies)
-                try storing { () throws(StoreError) in try writes.afterCommit { sync.didCommit(quiet) } }
+                try storing { () throws(StoreError) in try writes.commitSoon { sync.didCommit(quiet) } }
             }
             out.quiet = self.workerState?.quietPeriod
         } else {
@@ -384,7 +384,7 @@ extension Crawl {
     /// Sends the response to the other workers once everything that belongs to it has been committed.
     private func share(_ response: SharedFrontier.HostResponse) throws(CrawlError) {
         guard let sync = workerState?.sync else { return }
-        try storing { () throws(StoreError) in try writes.onceCommitted { sync.shareResponse(response) } }
+        try storing { () throws(StoreError) in try writes.afterNextCommit { sync.shareResponse(response) } }
     }
 
     /// Reports a robots.txt response that another worker received.

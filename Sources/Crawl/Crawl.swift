@@ -56,7 +56,7 @@ package final class Crawl {
     let replacements: ReplacementGuard?
     /// URLs whose new responses were rejected, some of them only after they had been stored.
     var rejectedReasons: [UInt32: ReplacementCheck.Reason] = [:]
-    var partials: PartialShelf
+    var partials: PartialBodies
     /// Redirects that wait until the frontier decides whether they are stored (`storeRedirect`) or not
     /// (`discardRedirect`).
     var redirects: [UInt32: NewResponse] = [:]
@@ -157,7 +157,7 @@ package final class Crawl {
             cacheLookup = try CacheLookup(
                 plan.folder, snapshot: snapshot, policy: plan.policy, rules: plan.rules,
                 isShared: part.isShared)
-            partials = try PartialShelf(plan.folder)
+            partials = try PartialBodies(plan.folder)
             let writes = try WriteQueue(writer, snapshot: snapshot)
             self.writes = writes
             let folder = plan.folder
@@ -250,7 +250,7 @@ package final class Crawl {
         report.isInsecure = report.isInsecure || plan.fetch.isInsecure
         do throws(StoreError) {
             for missing in report.missing where missing.failure == .softNotFound {
-                try writes.addWithoutWaiting(softNotFound: missing.url)
+                try writes.markSoftNotFound(missing.url)
             }
             try end(hasFailed: failure != nil)
         } catch {
@@ -515,7 +515,7 @@ extension Crawl {
             validating[number] = stored
             // A partial body of a newer version is resumed instead. The range request has conditions of its
             // own, which show whether the rest still fits.
-            if let part = partials.take(url.href) {
+            if let part = partials.remove(url.href) {
                 try sendRequest(
                     number, url, HTTPFields().naming(origin: fields["Origin"]), resume: PartialBody(part))
             } else {
@@ -577,7 +577,7 @@ extension Crawl {
         if plan.fetch.sendsReferrer { request.referrer = frontier.referrer(of: number) }
         // A conditional request has the whole body in the store, so there is nothing to resume.
         request.resume =
-            resume ?? (validating[number] == nil ? partials.take(url.href).map(PartialBody.init) : nil)
+            resume ?? (validating[number] == nil ? partials.remove(url.href).map(PartialBody.init) : nil)
         if let part = request.resume { resumed[number] = part.byteCount }
         loop.start(request)
     }
@@ -667,12 +667,13 @@ extension Crawl {
         var new = NewResponse(
             href: stored.href, referrer: frontier.referrerText(of: number), status: stored.status,
             role: frontier.role(of: number).rawValue, fields: fields, fetched: fetched,
-            body: stored.body.map(NewResponse.Body.held) ?? .none)
+            body: stored.body.map(NewResponse.Body.stored) ?? .none)
         (new.number, new.row) = (number, stored.url)
         new.referrerNumber = frontier.referrerNumber(of: number)
         new.variant = stored.variant
         new.type = stored.type
-        new.flags = ResponseFlags(zone: frontier.zone(of: number)).union(stored.flags.intersection(.ofBody))
+        new.flags = ResponseFlags(zone: frontier.zone(of: number)).union(
+            stored.flags.intersection(.bodyFlags))
         new.flags.formUnion(flags)
         // A bundle from an archive that has the required digest: its bytes are proven, its headers are not.
         new.flags.formUnion(stored.flags.intersection(.isImported))

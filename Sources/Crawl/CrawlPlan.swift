@@ -193,7 +193,7 @@ package struct CrawlPlan: Sendable {
         let snapshot = try writer.begin(
             site: site, start: start.map(\.href), now: Crawl.secondsSinceEpoch(), beyond: beyond,
             isGated: publishCheck != nil)
-        try writer.keep(settings: sitePlan.text, of: snapshot)
+        try writer.storeSettings(sitePlan.text, of: snapshot)
         return snapshot
     }
 

@@ -70,7 +70,7 @@ public struct ExplainReport: Sendable, Equatable {
     /// Explains a URL by the rules of each site's last prefetch.
     package init(of url: WebURL, _ reader: StoreReader) throws(StoreError) {
         let robots = try Self.robots(for: url, reader)
-        linkedFrom = try reader.shownReferrers(of: url.href)
+        linkedFrom = try reader.visibleReferrers(of: url.href)
         var sites: [Site] = []
         for site in try reader.sites() {
             var marks = LinkMarks(reader, directivePolicy: SitePlan(text: site.settings).directivePolicy)
@@ -95,10 +95,10 @@ public struct ExplainReport: Sendable, Equatable {
         to href: String, _ linkedFrom: [String], _ reader: StoreReader
     ) throws(StoreError) -> [String] {
         var chain: [String] = []
-        var next = try reader.rows(of: href).first?.referrer ?? linkedFrom.first
+        var next = try reader.versions(of: href).first?.referrer ?? linkedFrom.first
         while let href = next, !chain.contains(href), chain.count < 32 {
             chain.append(href)
-            next = try reader.rows(of: href).first?.referrer
+            next = try reader.versions(of: href).first?.referrer
         }
         return chain.reversed()
     }

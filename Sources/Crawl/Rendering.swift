@@ -341,7 +341,7 @@ extension Crawl {
         let controlGroup = frontier.rendering.controlGroup(of: number, at: url)
         // The renderer reads stored responses, so they have to be committed first.
         try storing { () throws(StoreError) in
-            try writes.afterCommit {
+            try writes.commitSoon {
                 renderer.render(number, at: url, isBrief: isBrief, controlGroup: controlGroup) {
                     channel.report(number, $0)
                 }
@@ -397,7 +397,7 @@ extension Crawl {
             let key = request.key
             if rendering?.storedPosts.contains(.init(url: request.url.key, key: key)) == true {
                 // The page looked in the store just before the response was committed.
-                try storing { () throws(StoreError) in try writes.afterCommit { answer(.stored) } }
+                try storing { () throws(StoreError) in try writes.commitSoon { answer(.stored) } }
                 return
             }
             let stored = try storing { () throws(StoreError) in
@@ -445,7 +445,7 @@ extension Crawl {
             return
         }
         try storing { () throws(StoreError) in
-            try writes.afterCommit { for reply in waiting { reply(.stored) } }
+            try writes.commitSoon { for reply in waiting { reply(.stored) } }
         }
     }
 

@@ -159,7 +159,7 @@ final class ScanWorker {
             held.status == response.status,
             let storedBody = held.body, storedBody.sha256 != body.sha256.bytes,
             result.format == .html, body.form == storedBody.form,
-            max(body.byteCount, storedBody.byteCount) <= Limits.packedBody
+            max(body.byteCount, storedBody.byteCount) <= Limits.maxPackedBodyBytes
         else { return nil }
         let storedFields = HTTPFields(block: held.fields.utf8.span)
         guard let stored = try openReader().content(of: storedBody)?.load(),
@@ -185,7 +185,7 @@ final class ScanWorker {
         else { return nil }
         let stored = job.storedBefore?.judged
         var bytes: [UInt8] = []
-        if body.byteCount <= Limits.packedBody { bytes = try body.content.load() }
+        if body.byteCount <= Limits.maxPackedBodyBytes { bytes = try body.content.load() }
         // The app may store different edits of the same version, so that validators say nothing.
         let fields = willStore == nil ? response.fields : response.fields.removing(["etag", "last-modified"])
         let new = ResponseSummary(
@@ -236,7 +236,7 @@ final class ScanWorker {
         switch response.body {
         case .bytes(let bytes):
             return try describe(bytes, .bytes(bytes), response.fields, job, known, into: &result)
-        case .file(let path, let byteCount) where byteCount <= Limits.packedBody:
+        case .file(let path, let byteCount) where byteCount <= Limits.maxPackedBodyBytes:
             let bytes = try BodyContent.file(path: path).load()
             response.body.discard()
             return try describe(bytes, .bytes(bytes), response.fields, job, known, into: &result)
@@ -451,7 +451,7 @@ final class ScanWorker {
             return try reader.content(of: body)?.load()
         }
         guard let table else { return }
-        if isNew { try writes.addWithoutWaiting(table.encoded(), of: body) }
+        if isNew { try writes.replaceLinkTable(table.encoded(), of: body) }
         references.removeAll()
         if !table.occurrences.isEmpty, let bytes = try reader.content(of: body)?.load() {
             let source = table.source(of: bytes.span) ?? bytes

@@ -73,7 +73,7 @@ package final class Connection {
             throw StoreError(.failed, doing: "open", path: path, detail: "out of memory")
         }
         guard code == SQLITE_OK else {
-            let error = Self.error(of: opened, code: code, doing: "open", path: path)
+            let error = Self.sqliteError(of: opened, code: code, doing: "open", path: path)
             sqlite3_close_v2(opened)
             // SQLite's message does not mention missing permissions.
             if Glibc.access(path, R_OK) != 0, errno == EACCES {
@@ -86,7 +86,7 @@ package final class Connection {
         sealed = access == .sealed || access == .sealedWithLog ? LogFiles(of: path) : nil
         driver = .file(opened)
         sqlite3_extended_result_codes(opened, 1)
-        waitForOthers(milliseconds: Connection.busyMilliseconds)
+        setBusyTimeout(milliseconds: Connection.busyMilliseconds)
         if access == .sealedWithLog {
             // Otherwise SQLite would write the log into the database when the connection closes.
             guard larder_sqlite_keep_log(opened) == SQLITE_OK else {
@@ -189,20 +189,20 @@ package final class Connection {
     }
 
     /// Whether the database is on a PostgreSQL server.
-    package var isServed: Bool { session != nil }
+    package var isPostgreSQL: Bool { session != nil }
 
     /// Sets how long a write waits for other writers. SQLite checks again every millisecond, because a busy
     /// writer releases the database only briefly.
-    package func waitForOthers(milliseconds: Int) {
+    package func setBusyTimeout(milliseconds: Int) {
         guard case .file(let handle) = driver else { return }
-        let most = UnsafeMutableRawPointer(bitPattern: milliseconds)
+        let maxAttempts = UnsafeMutableRawPointer(bitPattern: milliseconds)
         _ = sqlite3_busy_handler(
             handle,
-            { most, attempts in
-                guard Int(attempts) < Int(bitPattern: most) else { return 0 }
+            { maxAttempts, attempts in
+                guard Int(attempts) < Int(bitPattern: maxAttempts) else { return 0 }
                 usleep(1000)
                 return 1
-            }, most)
+            }, maxAttempts)
     }
 
     deinit {
@@ -326,8 +326,8 @@ package final class Connection {
     package func vacuum(in folder: String) throws(StoreError) {
         // VACUUM also adds page checksums to a database of an earlier version.
         if case .file(let handle) = driver { _ = larder_sqlite_reserve_checksums(handle) }
-        let place = folder.replacing("'", with: "''")
-        try execute("PRAGMA temp_store_directory = '\(place)'; PRAGMA temp_store = FILE;", doing: "shrink")
+        let quoted = folder.replacing("'", with: "''")
+        try execute("PRAGMA temp_store_directory = '\(quoted)'; PRAGMA temp_store = FILE;", doing: "shrink")
         let result = Result { () throws(StoreError) in try execute("VACUUM", doing: "shrink") }
         try execute("PRAGMA temp_store = MEMORY; PRAGMA temp_store_directory = '';", doing: "shrink")
         try result.get()
@@ -349,7 +349,7 @@ package final class Connection {
 
     /// Replaces the content of this database with that of `other`, in one transaction. Does nothing unless
     /// both are files.
-    package func take(_ other: Connection, doing: String) throws(StoreError) {
+    package func replaceContent(with other: Connection, doing: String) throws(StoreError) {
         guard case .file(let own) = driver, case .file(let source) = other.driver else { return }
         guard let backup = sqlite3_backup_init(own, "main", source, "main") else {
             throw error(sqlite3_errcode(own), doing: doing)
@@ -368,23 +368,23 @@ package final class Connection {
         guard case .file(let handle) = driver else { return }
         let code = sqlite3_create_function_v2(
             handle, name, 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
-            Unmanaged.passRetained(AskedNumbers(numbers)).toOpaque(),
+            Unmanaged.passRetained(NumberSetBox(numbers)).toOpaque(),
             { context, _, values in
-                guard let asked = sqlite3_user_data(context), let value = values?[0] else { return }
-                let isOne = Unmanaged<AskedNumbers>.fromOpaque(asked)._withUnsafeGuaranteedRef {
+                guard let box = sqlite3_user_data(context), let value = values?[0] else { return }
+                let isMember = Unmanaged<NumberSetBox>.fromOpaque(box)._withUnsafeGuaranteedRef {
                     $0.numbers.contains(sqlite3_value_int64(value))
                 }
-                sqlite3_result_int(context, isOne ? 1 : 0)
+                sqlite3_result_int(context, isMember ? 1 : 0)
             }, nil, nil,
             // SQLite also calls this if it cannot create the function.
-            { asked in
-                if let asked { Unmanaged<AskedNumbers>.fromOpaque(asked).release() }
+            { box in
+                if let box { Unmanaged<NumberSetBox>.fromOpaque(box).release() }
             })
         guard code == SQLITE_OK else { throw error(code, doing: "read") }
     }
 
     /// Keeps a set of numbers alive as long as SQLite may call the function.
-    private final class AskedNumbers {
+    private final class NumberSetBox {
         let numbers: NumberSet
 
         init(_ numbers: NumberSet) { self.numbers = numbers }
@@ -410,7 +410,7 @@ package final class Connection {
         guard case .file(let handle) = driver else {
             return StoreError(.failed, doing: doing, path: path, detail: "\(code)")
         }
-        return Self.error(of: handle, code: code, doing: doing, path: path)
+        return Self.sqliteError(of: handle, code: code, doing: doing, path: path)
     }
 
     /// Whether the system error behind an SQLite error means that the disk is full.
@@ -419,7 +419,7 @@ package final class Connection {
         return code == ENOSPC || code == EDQUOT
     }
 
-    private static func error(of handle: OpaquePointer, code: Int32, doing: String, path: String)
+    private static func sqliteError(of handle: OpaquePointer, code: Int32, doing: String, path: String)
         -> StoreError
     {
         let reason: StoreError.Reason =
@@ -480,32 +480,32 @@ package final class Statement {
     /// The SQL of a statement that is not prepared yet.
     private var unprepared: String?
     private let connection: Connection
-    private let server: Served?
+    private let postgreSQL: PostgreSQLStatement?
 
     /// The session and the translated SQL of a statement for PostgreSQL.
-    private struct Served {
+    private struct PostgreSQLStatement {
         let session: PostgreSQLSession
         let sql: String
     }
 
     /// The SQL of an INSERT that returns the number of the new row.
-    private lazy var insertion = server.map { $0.sql + " RETURNING id" } ?? ""
+    private lazy var insertion = postgreSQL.map { $0.sql + " RETURNING id" } ?? ""
 
     fileprivate init(_ handle: OpaquePointer, of connection: Connection) {
         self.handle = handle
-        server = nil
+        postgreSQL = nil
         self.connection = connection
     }
 
     fileprivate init(unprepared sql: String, of connection: Connection) {
         unprepared = sql
-        server = nil
+        postgreSQL = nil
         self.connection = connection
     }
 
     fileprivate init(_ sql: String, of session: PostgreSQLSession, by connection: Connection) {
         self.connection = connection
-        server = Served(session: session, sql: session.translated(sql))
+        postgreSQL = PostgreSQLStatement(session: session, sql: session.translate(sql))
     }
 
     deinit {
@@ -513,7 +513,7 @@ package final class Statement {
     }
 
     /// Returns SQLite's statement and prepares it if necessary. Returns nil on a PostgreSQL server.
-    private func prepared() throws(StoreError) -> OpaquePointer? {
+    private func preparedHandle() throws(StoreError) -> OpaquePointer? {
         if let handle { return handle }
         guard let sql = unprepared else { return nil }
         handle = try connection.prepareHandle(sql)
@@ -527,9 +527,10 @@ package final class Statement {
     }
 
     package func run(_ values: [SQLValue], doing: String) throws(StoreError) {
-        guard let file = try prepared() else {
-            if let server {
-                connection.lastChangedRowCount = try server.session.run(server.sql, values, doing: doing)
+        guard let file = try preparedHandle() else {
+            if let postgreSQL {
+                connection.lastChangedRowCount = try postgreSQL.session.run(
+                    postgreSQL.sql, values, doing: doing)
             }
             return
         }
@@ -541,8 +542,8 @@ package final class Statement {
     /// Inserts a row into a table whose key is `id`. Returns the key, or nil if the row already existed.
     @discardableResult
     package func insert(_ values: SQLValue..., doing: String = "write to") throws(StoreError) -> Int64? {
-        if let server {
-            return try server.session.first(insertion, values, doing: doing) { $0.integer(0) }
+        if let postgreSQL {
+            return try postgreSQL.session.first(insertion, values, doing: doing) { $0.integer(0) }
         }
         try run(values, doing: doing)
         return connection.changedRowCount > 0 ? connection.lastInsertedRow : nil
@@ -558,7 +559,7 @@ package final class Statement {
     package func first<Result>(_ values: [SQLValue], read: (Row) -> Result?) throws(StoreError) -> Result? {
         guard let file = try start(values) else {
             var result: Result?
-            try firstServed(values) { row in
+            try firstPostgreSQLRow(values) { row in
                 result = read(row)
                 return result != nil
             }
@@ -574,7 +575,7 @@ package final class Statement {
     /// Calls `body` with the first row, or nil if there is none. The statement stays open meanwhile, so all
     /// that `body` reads from a file has the same state. On a PostgreSQL server, `body` gets nil.
     @inlinable
-    package func holdingFirst<Result>(
+    package func withFirstRowOpen<Result>(
         _ body: (Row?) throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
         guard let file = try start([]) else { return try body(nil) }
@@ -590,18 +591,18 @@ package final class Statement {
 
     @inlinable
     package func each(_ values: [SQLValue], read: (Row) -> Void) throws(StoreError) {
-        guard let file = try start(values) else { return try eachServed(values, read: read) }
+        guard let file = try start(values) else { return try eachPostgreSQLRow(values, read: read) }
         defer { end(file) }
         while let row = try next(file) { read(row) }
     }
 
-    // What the inlinable functions above need, since C types are not visible outside of this module.
+    // The functions that the inlinable functions above call, since C types are not visible outside of this module.
 
     /// Prepares SQLite's statement for reading with these parameters. The caller calls `end` when it has read
     /// its rows. Returns nil on a PostgreSQL server.
     @usableFromInline
     func start(_ values: [SQLValue]) throws(StoreError) -> OpaquePointer? {
-        guard let file = try prepared() else { return nil }
+        guard let file = try preparedHandle() else { return nil }
         do throws(StoreError) {
             try bind(values, to: file, doing: "read")
         } catch {
@@ -620,14 +621,14 @@ package final class Statement {
     func end(_ file: OpaquePointer) { sqlite3_reset(file) }
 
     @usableFromInline
-    func firstServed(_ values: [SQLValue], isWanted: (Row) -> Bool) throws(StoreError) {
-        guard let server else { return }
-        _ = try server.session.first(server.sql, values) { isWanted(Row($0)) ? true : nil }
+    func firstPostgreSQLRow(_ values: [SQLValue], isWanted: (Row) -> Bool) throws(StoreError) {
+        guard let postgreSQL else { return }
+        _ = try postgreSQL.session.first(postgreSQL.sql, values) { isWanted(Row($0)) ? true : nil }
     }
 
     @usableFromInline
-    func eachServed(_ values: [SQLValue], read: (Row) -> Void) throws(StoreError) {
-        if let server { try server.session.each(server.sql, values) { read(Row($0)) } }
+    func eachPostgreSQLRow(_ values: [SQLValue], read: (Row) -> Void) throws(StoreError) {
+        if let postgreSQL { try postgreSQL.session.each(postgreSQL.sql, values) { read(Row($0)) } }
     }
 
     private func step(_ handle: OpaquePointer, doing: String) throws(StoreError) -> Bool {
@@ -691,30 +692,30 @@ package struct Row {
     }
 
     /// The row of a PostgreSQL result, or nil for SQLite.
-    @inline(__always) private var served: PostgreSQLRow? {
+    @inline(__always) private var postgreSQLRow: PostgreSQLRow? {
         number < 0 ? nil : PostgreSQLRow(result: handle, number: number)
     }
 
     package func isNull(_ column: Int32) -> Bool {
-        if let served { return served.isNull(column) }
+        if let postgreSQLRow { return postgreSQLRow.isNull(column) }
         return sqlite3_column_type(handle, column) == SQLITE_NULL
     }
 
     package func integer(_ column: Int32) -> Int64 {
-        if let served { return served.integer(column) }
+        if let postgreSQLRow { return postgreSQLRow.integer(column) }
         return sqlite3_column_int64(handle, column)
     }
 
     package func real(_ column: Int32) -> Double {
-        if let served { return served.real(column) }
+        if let postgreSQLRow { return postgreSQLRow.real(column) }
         return sqlite3_column_double(handle, column)
     }
 
-    /// Returns the column's text as UTF-8, truncated to `most` bytes.
-    package func utf8(_ column: Int32, atMost most: Int = .max) -> [UInt8] {
-        if let served { return served.bytes(column) { [UInt8]($0.prefix(most)) } }
+    /// Returns the column's text as UTF-8, truncated to `maxBytes` bytes.
+    package func utf8(_ column: Int32, atMost maxBytes: Int = .max) -> [UInt8] {
+        if let postgreSQLRow { return postgreSQLRow.bytes(column) { [UInt8]($0.prefix(maxBytes)) } }
         guard let bytes = sqlite3_column_text(handle, column) else { return [] }
-        let count = min(Int(sqlite3_column_bytes(handle, column)), most)
+        let count = min(Int(sqlite3_column_bytes(handle, column)), maxBytes)
         return [UInt8](UnsafeBufferPointer(start: bytes, count: count))
     }
 
@@ -729,7 +730,7 @@ package struct Row {
     /// The bytes of a text or blob, which are valid as long as the row is.
     @usableFromInline
     func bytes(_ column: Int32) -> UnsafeBufferPointer<UInt8> {
-        if let served { return served.bytes(column) { $0 } }
+        if let postgreSQLRow { return postgreSQLRow.bytes(column) { $0 } }
         let bytes = sqlite3_column_blob(handle, column)?.assumingMemoryBound(to: UInt8.self)
         return UnsafeBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column)))
     }
@@ -737,7 +738,7 @@ package struct Row {
     package func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
 
     package func text(_ column: Int32) -> String {
-        if let served { return served.bytes(column) { String(decoding: $0, as: UTF8.self) } }
+        if let postgreSQLRow { return postgreSQLRow.bytes(column) { String(decoding: $0, as: UTF8.self) } }
         guard let bytes = sqlite3_column_text(handle, column) else { return "" }
         let count = Int(sqlite3_column_bytes(handle, column))
         return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
@@ -748,7 +749,7 @@ package struct Row {
     package func optionalBlob(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
 
     package func blob(_ column: Int32) -> [UInt8] {
-        if let served { return served.bytes(column) { [UInt8]($0) } }
+        if let postgreSQLRow { return postgreSQLRow.bytes(column) { [UInt8]($0) } }
         guard let bytes = sqlite3_column_blob(handle, column) else { return [] }
         return [UInt8](UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column))))
     }

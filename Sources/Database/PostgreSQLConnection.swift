@@ -15,14 +15,15 @@ final class PostgreSQLConnection {
     private let handle: OpaquePointer
     /// How long the network may be silent before the connection is given up.
     private let patience: Duration
-    private var isGivenUp = false
+    private var isAbandoned = false
     /// Whether the connection is lost: the server ended it or cannot be reached.
-    private(set) var isCut = false
+    private(set) var isConnectionLost = false
 
-    /// How often the silence of the network is measured, and the shortest silence after which a connection is
-    /// given up.
-    private static let lookInterval = Duration.milliseconds(250)
-    private static let leastPatience = Duration.seconds(1)
+    /// How often the silence of the network is measured.
+    private static let silenceCheckInterval = Duration.milliseconds(250)
+    /// The minimum value of `patience`, and the silence after which a connection is given up once an interruption
+    /// was requested.
+    private static let minSilenceBeforeGivingUp = Duration.seconds(1)
 
     init(
         _ words: String, _ address: PostgreSQLAddress, patience: Duration, _ watch: PostgreSQLWatch?
@@ -35,10 +36,10 @@ final class PostgreSQLConnection {
         self.library = library
         self.address = address
         self.watch = watch
-        self.patience = max(patience, Self.leastPatience)
+        self.patience = max(patience, Self.minSilenceBeforeGivingUp)
         let connected =
             if let watch {
-                try Self.connected(words, address, library, unlessStopped: watch)
+                try Self.connectUnlessStopped(words, address, library, unlessStopped: watch)
             } else {
                 library.connect(words)
             }
@@ -47,7 +48,7 @@ final class PostgreSQLConnection {
         }
         handle = connected
         guard library.status(handle) == 0, library.setNonblocking(handle, 1) == 0 else {
-            throw Self.refusal(library.message(handle).map { String(cString: $0) } ?? "", address)
+            throw Self.connectError(library.message(handle).map { String(cString: $0) } ?? "", address)
         }
         // Ignore notices of the server, which libpq otherwise prints.
         _ = library.setHearing(handle, { _, _ in }, nil)
@@ -60,7 +61,7 @@ final class PostgreSQLConnection {
     /// Connects on a thread of its own, because libpq blocks for up to `connect_timeout` if a machine does
     /// not respond. After an interruption, the caller stops waiting and throws; the thread then closes the
     /// connection.
-    private static func connected(
+    private static func connectUnlessStopped(
         _ words: String, _ address: PostgreSQLAddress, _ library: LibPQ, unlessStopped watch: PostgreSQLWatch
     ) throws(StoreError) -> OpaquePointer? {
         let attempt = Monitor(Attempt())
@@ -70,7 +71,7 @@ final class PostgreSQLConnection {
                 let isWanted = attempt.change { attempt in
                     attempt.handle = handle
                     attempt.isOver = true
-                    return !attempt.isGivenUp
+                    return !attempt.isAbandoned
                 }
                 if !isWanted, let handle { library.finish(handle) }
             }
@@ -82,12 +83,12 @@ final class PostgreSQLConnection {
                 isStopped = watch.isStopped
                 continue
             }
-            let (handle, isGivenUp) = attempt.change { attempt in
-                attempt.isGivenUp = !attempt.isOver
-                return (attempt.handle, attempt.isGivenUp)
+            let (handle, isAbandoned) = attempt.change { attempt in
+                attempt.isAbandoned = !attempt.isOver
+                return (attempt.handle, attempt.isAbandoned)
             }
-            guard isGivenUp else { return handle }
-            throw error("08006", silent, doing: "open", address)
+            guard isAbandoned else { return handle }
+            throw error("08006", silenceMessage, doing: "open", address)
         }
     }
 
@@ -95,7 +96,7 @@ final class PostgreSQLConnection {
     private struct Attempt {
         var handle: OpaquePointer?
         var isOver = false
-        var isGivenUp = false
+        var isAbandoned = false
     }
 
     /// How often an interruption is checked for, and how long the caller waits for the connection after one.
@@ -121,11 +122,11 @@ final class PostgreSQLConnection {
             switch question {
             case .command(let sql): library.sendCommand(handle, sql)
             case .statement(let sql, let values):
-                values.lend { count, types, values, lengths, formats in
+                values.withCValues { count, types, values, lengths, formats in
                     library.sendValues(handle, sql, count, types, values, lengths, formats, 1)
                 }
             case .prepared(let name, let values):
-                values.lend { count, _, values, lengths, formats in
+                values.withCValues { count, _, values, lengths, formats in
                     library.sendPrepared(handle, name, count, values, lengths, formats, 1)
                 }
             case .preparation(let name, let sql, let types):
@@ -135,28 +136,28 @@ final class PostgreSQLConnection {
     }
 
     /// Makes the statement that was just sent return its rows one by one.
-    func takeSingleRows() { _ = library.setSingleRows(handle) }
+    func useSingleRowMode() { _ = library.setSingleRows(handle) }
 
     /// Returns the next result. Returns nil after the last one or when the connection was given up.
     func next() -> PostgreSQLResult? {
         wait()
-        return isGivenUp ? nil : library.next(handle).map { PostgreSQLResult($0, library) }
+        return isAbandoned ? nil : library.next(handle).map { PostgreSQLResult($0, library) }
     }
 
     /// The reason why results may be missing, or nil if the connection was not given up.
-    func loss(doing: String) -> StoreError? { isGivenUp ? error(nil, doing: doing) : nil }
+    func loss(doing: String) -> StoreError? { isAbandoned ? error(nil, doing: doing) : nil }
 
     /// Sends a question and returns its last result. Throws if that is an error; PostgreSQL sends no results
     /// after one.
     func result(of question: Question, doing: String) throws(StoreError) -> PostgreSQLResult {
         var last: PostgreSQLResult?
         if ask(question) { while let result = next() { last = result } }
-        guard let last, last.outcome == .done, !isGivenUp else { throw error(last, doing: doing) }
+        guard let last, last.outcome == .done, !isAbandoned else { throw error(last, doing: doing) }
         return last
     }
 
     /// Returns the number of notifications of changes since the last call.
-    func noticeCount() -> Int64 {
+    func notificationCount() -> Int64 {
         _ = library.consumeInput(handle)
         var count: Int64 = 0
         while let notice = library.notices(handle) {
@@ -172,18 +173,18 @@ final class PostgreSQLConnection {
     private func wait() {
         var began: ContinuousClock.Instant?
         var isSilent = false
-        while !isGivenUp {
+        while !isAbandoned {
             let isSending = library.flush(handle) == 1
             guard isSending || library.isBusy(handle) == 1 else { break }
             let start = began ?? .now
             began = start
             var socket = pollfd(
                 fd: library.socket(handle), events: Int16(isSending ? POLLIN | POLLOUT : POLLIN), revents: 0)
-            if poll(&socket, 1, Int32(Self.lookInterval / .milliseconds(1))) == 0 {
+            if poll(&socket, 1, Int32(Self.silenceCheckInterval / .milliseconds(1))) == 0 {
                 let silence = min(.milliseconds(larder_socket_silence(socket.fd)), .now - start)
-                if silence >= Self.lookInterval {
+                if silence >= Self.silenceCheckInterval {
                     isSilent = true
-                    heed(silence)
+                    didMeasureSilence(silence)
                 }
             }
             // TLS may already have read data from the socket, so check again.
@@ -191,26 +192,27 @@ final class PostgreSQLConnection {
                 guard library.consumeInput(handle) == 1 else { return }
             }
         }
-        if isSilent, !isGivenUp { watch?.isThere(address.shown) }
+        if isSilent, !isAbandoned { watch?.didReach(address.shown) }
     }
 
-    private func heed(_ silence: Duration) {
-        isGivenUp = silence >= (watch?.isStopped == true ? Self.leastPatience : patience)
-        watch?.isAway(Self.error("08006", Self.silent, doing: "reach", address))
+    /// Gives up the connection if the network was silent for too long, and informs the watch.
+    private func didMeasureSilence(_ silence: Duration) {
+        isAbandoned = silence >= (watch?.isStopped == true ? Self.minSilenceBeforeGivingUp : patience)
+        watch?.didFailToReach(Self.error("08006", Self.silenceMessage, doing: "reach", address))
     }
 
-    private static let silent = "it does not answer"
+    private static let silenceMessage = "it does not answer"
 
     // MARK: Errors
 
     func error(_ result: PostgreSQLResult?, doing: String) -> StoreError {
-        let said = library.message(handle).map { Self.line(String(cString: $0)) } ?? ""
-        let detail = isGivenUp ? Self.silent : result?.field("M") ?? said
+        let message = library.message(handle).map { Self.line(String(cString: $0)) } ?? ""
+        let detail = isAbandoned ? Self.silenceMessage : result?.field("M") ?? message
         // A result without a code comes from libpq itself: the connection is lost, although libpq's status
         // may not show it yet.
-        let told = library.status(handle) == 0 ? result?.field("C") : nil
-        if told?.hasPrefix("57P") ?? true || told == "25P03" { isCut = true }
-        return Self.error(told ?? "08006", detail, doing: doing, address)
+        let sqlState = library.status(handle) == 0 ? result?.field("C") : nil
+        if sqlState?.hasPrefix("57P") ?? true || sqlState == "25P03" { isConnectionLost = true }
+        return Self.error(sqlState ?? "08006", detail, doing: doing, address)
     }
 
     /// Returns the first line of a message. libpq adds guesses about the cause in further lines.
@@ -227,7 +229,7 @@ final class PostgreSQLConnection {
 
     /// Returns the error for a message of libpq about a failed connection. Such a message has no SQLSTATE
     /// code, so it is recognised by its words.
-    private static func refusal(_ message: String, _ address: PostgreSQLAddress) -> StoreError {
+    private static func connectError(_ message: String, _ address: PostgreSQLAddress) -> StoreError {
         if message.contains("certificate") {
             return StoreError(
                 .denied, doing: "open", path: address.shown, detail: line(message),
@@ -324,8 +326,8 @@ struct PostgreSQLValues {
                 formats.append(0)
             case .integer(let integer): add(Kind.integer, 0, "\(integer)".utf8)
             case .real(let real): add(Kind.real, 0, "\(real)".utf8)
-            case .text(let text): add(text: text.utf8)
-            case .utf8(let text): add(text: String(decoding: text, as: UTF8.self).utf8)
+            case .text(let text): addText(text.utf8)
+            case .utf8(let text): addText(String(decoding: text, as: UTF8.self).utf8)
             case .blob(let blob): add(Kind.bytes, 1, blob)
             case .integers(let list):
                 addList(1016, Kind.integer, list) { integer, bytes in
@@ -369,7 +371,7 @@ struct PostgreSQLValues {
     }
 
     /// Adds a text. PostgreSQL does not accept NUL in texts, so U+FFFD replaces it.
-    private mutating func add(text: String.UTF8View) {
+    private mutating func addText(_ text: String.UTF8View) {
         guard text.contains(0) else { return add(Kind.text, 1, text) }
         add(Kind.text, 1, text.flatMap { $0 == 0 ? [0xEF, 0xBF, 0xBD] : [$0] })
     }
@@ -384,7 +386,7 @@ struct PostgreSQLValues {
         bytes.append(0)
     }
 
-    func lend<Result>(
+    func withCValues<Result>(
         _ body: (
             Int32, UnsafePointer<UInt32>?, UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int32>?,
             UnsafePointer<Int32>?

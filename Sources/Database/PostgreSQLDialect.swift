@@ -1,19 +1,20 @@
 /// Translates the SQL that the store writes for SQLite to PostgreSQL's dialect. Larger differences are in
-/// `ServerSchema` or handled by the callers.
+/// `PostgreSQLSchema` or handled by the callers.
 ///
 /// A URL may be too long for a B-tree index, so the index contains only its first characters
-/// (`beginning(of:)`). Statements that compare or sort URLs therefore also compare or sort these
-/// beginnings.
+/// (`urlPrefix(of:)`). Statements that compare or sort URLs therefore also compare or sort these
+/// prefixes.
 package struct PostgreSQLDialect {
     private var words: [Substring]
     private var parameterCount = 0
 
-    package static func translated(_ sql: String) -> String {
+    /// Returns a statement in PostgreSQL's dialect.
+    package static func translate(_ sql: String) -> String {
         var dialect = PostgreSQLDialect(sql)
         dialect.replaceWords()
-        dialect.compareBeginnings()
+        dialect.compareURLPrefixes()
         var text = dialect.words.joined()
-        if dialect.isIgnoring { text += " ON CONFLICT DO NOTHING" }
+        if dialect.ignoresConflicts { text += " ON CONFLICT DO NOTHING" }
         return text
     }
 
@@ -36,9 +37,9 @@ package struct PostgreSQLDialect {
 
     /// The SQL expression for the beginning of a URL, by which URLs are indexed: an index entry is limited to
     /// 2,700 bytes.
-    package static func beginning(of address: String) -> String { "left(\(address), 500)" }
+    package static func urlPrefix(of url: String) -> String { "left(\(url), 500)" }
 
-    private var isIgnoring = false
+    private var ignoresConflicts = false
 
     private init(_ sql: String) {
         words = Self.words(sql)
@@ -78,84 +79,89 @@ package struct PostgreSQLDialect {
     }
 
     /// Returns the index of the next word that is not white space.
-    private func next(after place: Int) -> Int? {
-        words.indices.dropFirst(place + 1).first { words[$0].first != " " && words[$0].first != "\n" }
+    private func next(after index: Int) -> Int? {
+        words.indices.dropFirst(index + 1).first { words[$0].first != " " && words[$0].first != "\n" }
     }
 
-    private func follows(_ place: Int, _ expected: String...) -> Int? {
-        var place = place
+    /// Returns the index of the last of the expected words, if they follow the word at `index`; else nil.
+    private func indexOfWords(_ expected: String..., after index: Int) -> Int? {
+        var index = index
         for word in expected {
-            guard let next = next(after: place), words[next] == word else { return nil }
-            place = next
+            guard let next = next(after: index), words[next] == word else { return nil }
+            index = next
         }
-        return place
+        return index
     }
 
     private mutating func replaceWords() {
-        var place = 0
-        while place < words.count {
-            defer { place += 1 }
-            switch words[place] {
+        var index = 0
+        while index < words.count {
+            defer { index += 1 }
+            switch words[index] {
             case "?":
-                if place + 1 < words.count, let number = Int(words[place + 1]) {
-                    words[place] = "$\(number)"
-                    words[place + 1] = ""
+                if index + 1 < words.count, let number = Int(words[index + 1]) {
+                    words[index] = "$\(number)"
+                    words[index + 1] = ""
                 } else {
                     parameterCount += 1
-                    words[place] = "$\(parameterCount)"
+                    words[index] = "$\(parameterCount)"
                 }
-            case "LIKE": words[place] = "ILIKE"
+            case "LIKE": words[index] = "ILIKE"
             // In SQLite, CROSS JOIN fixes the order of the join. PostgreSQL needs an ordinary join with a
             // condition.
             case "CROSS":
-                guard let join = follows(place, "JOIN"), follows(join, "LATERAL") == nil else { continue }
-                words[place] = ""
+                guard let join = indexOfWords("JOIN", after: index),
+                    indexOfWords("LATERAL", after: join) == nil
+                else { continue }
+                words[index] = ""
             case "OR":
-                guard let ignore = follows(place, "IGNORE", "INTO") else { continue }
-                for word in place..<ignore { words[word] = " " }
-                isIgnoring = true
+                guard let into = indexOfWords("IGNORE", "INTO", after: index) else { continue }
+                for word in index..<into { words[word] = " " }
+                ignoresConflicts = true
             case "IS":
-                guard let not = follows(place, "NOT"), follows(not, "NULL") == nil else { continue }
+                guard let not = indexOfWords("NOT", after: index),
+                    indexOfWords("NULL", after: not) == nil
+                else { continue }
                 words[not] = "DISTINCT FROM"
             default: break
             }
         }
     }
 
-    private mutating func compareBeginnings() {
-        for place in words.indices where words[place] == "href" || words[place].hasSuffix(".href") {
-            let column = words[place]
-            let beginning = Self.beginning(of: String(column))
-            guard let sign = next(after: place) else {
-                if isInOrder(place) { words[place] = "\(beginning), \(column)" }
+    private mutating func compareURLPrefixes() {
+        for index in words.indices where words[index] == "href" || words[index].hasSuffix(".href") {
+            let column = words[index]
+            let prefix = Self.urlPrefix(of: String(column))
+            guard let sign = next(after: index) else {
+                if isInOrderBy(index) { words[index] = "\(prefix), \(column)" }
                 continue
             }
             switch words[sign] {
             case ">", ">=", "<", "<=":
                 guard let value = next(after: sign), words[value].hasPrefix("$") else { continue }
-                let other = Self.beginning(of: String(words[value]))
+                let other = Self.urlPrefix(of: String(words[value]))
                 let wide = words[sign].hasPrefix(">") ? ">=" : "<="
-                words[place] = "\(beginning) \(wide) \(other) AND \(column)"
+                words[index] = "\(prefix) \(wide) \(other) AND \(column)"
             case "BETWEEN":
-                guard let low = next(after: sign), let and = follows(low, "AND"),
+                guard let low = next(after: sign), let and = indexOfWords("AND", after: low),
                     let high = next(after: and)
                 else { continue }
                 let (first, last) = (String(words[low]), String(words[high]))
-                words[place] = """
-                    \(beginning) BETWEEN \(Self.beginning(of: first)) \
-                    AND \(Self.beginning(of: last)) AND \(column)
+                words[index] = """
+                    \(prefix) BETWEEN \(Self.urlPrefix(of: first)) \
+                    AND \(Self.urlPrefix(of: last)) AND \(column)
                     """
             default:
-                guard isInOrder(place) else { continue }
-                words[place] =
-                    words[sign] == "DESC" ? "\(beginning) DESC, \(column)" : "\(beginning), \(column)"
+                guard isInOrderBy(index) else { continue }
+                words[index] =
+                    words[sign] == "DESC" ? "\(prefix) DESC, \(column)" : "\(prefix), \(column)"
             }
         }
     }
 
     /// Whether the word directly follows ORDER BY.
-    private func isInOrder(_ place: Int) -> Bool {
-        let before = words[..<place].filter { $0.first != " " && $0.first != "\n" && !$0.isEmpty }
+    private func isInOrderBy(_ index: Int) -> Bool {
+        let before = words[..<index].filter { $0.first != " " && $0.first != "\n" && !$0.isEmpty }
         return before.suffix(2) == ["ORDER", "BY"]
     }
 }

@@ -13,27 +13,31 @@ package final class PostgreSQLSession {
     /// Queries that replace tables in all statements, if there are any; see `replaceTables`.
     private var replacements: [PostgreSQLDialect.Replacement] = []
     private var link: PostgreSQLConnection
-    /// The names of prepared statements by their SQL, and the statements that have run once. A statement is
-    /// prepared when it runs for the second time.
-    private var names: [String: String] = [:]
-    private var seen: Set<String> = []
+    /// The names of prepared statements by their SQL. A statement is prepared when it runs for the second time.
+    private var preparedNames: [String: String] = [:]
+    /// The statements that have run at least once.
+    private var executedSQL: Set<String> = []
     /// Statements translated for PostgreSQL, by their SQL for SQLite.
     private var translations: [String: String] = [:]
     /// Statements whose rows are being read, the innermost last.
-    private var streams: [Stream] = []
+    private var rowStreams: [RowStream] = []
+    /// Whether the session receives notifications of changes (`LISTEN`).
     private var isListening = false
+    /// The number of changes of the store that this session noticed.
     private var changes: Int64 = 0
-    /// Within an open transaction, nothing can be repeated with a new connection.
+    /// Whether a transaction is open. If so, nothing can be repeated with a new connection.
     private var isInTransaction: Bool { depth > 0 }
     /// The number of nested transactions that are open. All but the first are savepoints.
     private var depth = 0
     /// Whether a COMMIT was sent whose result has not been read yet.
-    private var isMomentEnding = false
+    private var isTransactionEnding = false
 
-    private var stillness: Duration?
-    private var looksUpAlone = false
+    /// The time of `endWhenIdle`, which a new connection needs again.
+    private var maxIdleTime: Duration?
+    private var usesIndexScansOnly = false
 
-    private static let mostPrepared = 400
+    /// Further statements are neither prepared nor is their translation stored.
+    private static let maxPreparedStatements = 400
 
     /// How long a reader waits for a server that has disappeared, in milliseconds.
     private let patience: Int
@@ -50,16 +54,16 @@ package final class PostgreSQLSession {
         self.isReader = isReader
         let words = isReader ? address.words : address.writerWords
         // Wait only for a server that has been reached before.
-        link = try Self.whileAway(watch?.hasConnected ?? false ? patience : 0, watch) {
+        link = try Self.retryingWhileUnreachable(watch?.hasConnected ?? false ? patience : 0, watch) {
             () throws(StoreError) in
             try PostgreSQLConnection(words, address, patience: .milliseconds(patience), watch)
         }
         try setUp()
-        watch?.isThere(address.shown)
+        watch?.didReach(address.shown)
     }
 
     /// Whether the connection is lost: the server ended it or cannot be reached.
-    package var isCut: Bool { link.isCut }
+    package var isConnectionLost: Bool { link.isConnectionLost }
 
     /// Whether an interruption was requested, so that waiting for the server ends.
     package var isStopped: Bool { watch?.isStopped ?? false }
@@ -76,8 +80,8 @@ package final class PostgreSQLSession {
             SET search_path = \(address.quotedSchema), pg_catalog; SET client_encoding = UTF8; SET jit = off;
             SET application_name = 'larder \(address.schema)'; SET plan_cache_mode = \(isReader ? "auto" : "force_custom_plan"); SET default_transaction_read_only = \(isReader ? "on" : "off");
             """, doing: "open")
-        if let stillness { try endWhenStill(stillness) }
-        if looksUpAlone { try lookUpAlone() }
+        if let maxIdleTime { try endWhenIdle(maxIdleTime) }
+        if usesIndexScansOnly { try useIndexScansOnly() }
     }
 
     /// Makes every statement that is translated from now on read queries in place of tables. Temporary views
@@ -90,22 +94,22 @@ package final class PostgreSQLSession {
     /// Disables bitmap scans, for a session that looks up single rows by an index. Without statistics, the
     /// planner overestimates how selective a column with a single value is, and scans an index of it each
     /// time.
-    package func lookUpAlone() throws(StoreError) {
-        looksUpAlone = true
+    package func useIndexScansOnly() throws(StoreError) {
+        usesIndexScansOnly = true
         try command("SET enable_bitmapscan = off", doing: "open")
     }
 
     /// Makes the server end the session if a transaction is idle for this long.
-    package func endWhenStill(_ time: Duration) throws(StoreError) {
-        stillness = time
+    package func endWhenIdle(_ time: Duration) throws(StoreError) {
+        maxIdleTime = time
         try command(
             "SET idle_in_transaction_session_timeout = \(Int(time / .milliseconds(1)))", doing: "open")
     }
 
-    func translated(_ sql: String) -> String {
+    func translate(_ sql: String) -> String {
         if let known = translations[sql] { return known }
-        let text = PostgreSQLDialect.replacing(replacements, in: PostgreSQLDialect.translated(sql))
-        if translations.count < Self.mostPrepared { translations[sql] = text }
+        let text = PostgreSQLDialect.replacing(replacements, in: PostgreSQLDialect.translate(sql))
+        if translations.count < Self.maxPreparedStatements { translations[sql] = text }
         return text
     }
 
@@ -120,7 +124,7 @@ package final class PostgreSQLSession {
             depth += 1
             return try command("SAVEPOINT s\(depth)", doing: "write to")
         }
-        try whileThere { () throws(StoreError) in try command("BEGIN \(kind)", doing: "write to") }
+        try retryingOnce { () throws(StoreError) in try command("BEGIN \(kind)", doing: "write to") }
         depth = 1
     }
 
@@ -171,13 +175,13 @@ package final class PostgreSQLSession {
     func each(_ sql: String, _ values: [SQLValue], read: (PostgreSQLRow) -> Void) throws(StoreError) {
         var failure: StoreError?
         var rowCount = 0
-        try whileThere { () throws(StoreError) in
+        try retryingOnce { () throws(StoreError) in
             failure = nil
             try send(sql, values)
-            link.takeSingleRows()
-            let stream = Stream()
-            streams.append(stream)
-            defer { streams.removeLast() }
+            link.useSingleRowMode()
+            let stream = RowStream()
+            rowStreams.append(stream)
+            defer { rowStreams.removeLast() }
             while let result = next(of: stream) {
                 switch result.outcome {
                 case .row:
@@ -195,21 +199,21 @@ package final class PostgreSQLSession {
     }
 
     /// The remaining rows of a statement, in memory or still on the network.
-    private final class Stream {
-        var waiting: ArraySlice<PostgreSQLResult> = []
+    private final class RowStream {
+        var loaded: ArraySlice<PostgreSQLResult> = []
         var isOver = false
         var failure: StoreError?
     }
 
-    private func next(of stream: Stream) -> PostgreSQLResult? {
-        if let result = stream.waiting.popFirst() { return result }
+    private func next(of stream: RowStream) -> PostgreSQLResult? {
+        if let result = stream.loaded.popFirst() { return result }
         guard !stream.isOver else { return nil }
         let result = link.next()
         if result == nil { end(stream) }
         return result
     }
 
-    private func end(_ stream: Stream) {
+    private func end(_ stream: RowStream) {
         stream.isOver = true
         stream.failure = link.loss(doing: "read")
     }
@@ -217,29 +221,31 @@ package final class PostgreSQLSession {
     /// Reads all results that are still on the network, because a session can run the next statement only
     /// after that.
     private func drain() {
-        if isMomentEnding {
-            isMomentEnding = false
+        if isTransactionEnding {
+            isTransactionEnding = false
             while link.next() != nil {}
         }
-        guard let stream = streams.last, !stream.isOver else { return }
-        while let result = link.next() { stream.waiting.append(result) }
+        guard let stream = rowStreams.last, !stream.isOver else { return }
+        while let result = link.next() { stream.loaded.append(result) }
         end(stream)
     }
 
     /// Runs `body` in a transaction in which all reads see the same state, and passes it the number of
     /// changes until then. If the connection is lost, `body` runs once more.
-    package func atOnce<Result>(_ body: (Int64) throws(StoreError) -> Result) throws(StoreError) -> Result {
-        var isAgain = false
+    package func withFixedVersion<Result>(_ body: (Int64) throws(StoreError) -> Result) throws(StoreError)
+        -> Result
+    {
+        var isRetry = false
         while true {
-            let changes = try changeCount(beginsMoment: true)
+            let changes = try changeCount(beginsTransaction: true)
             do throws(StoreError) {
                 let result = try body(changes)
-                endMoment()
+                endTransaction()
                 return result
             } catch {
-                endMoment()
-                guard link.isCut, !isAgain else { throw error }
-                isAgain = true
+                endTransaction()
+                guard link.isConnectionLost, !isRetry else { throw error }
+                isRetry = true
                 try reconnect()
             }
         }
@@ -247,45 +253,46 @@ package final class PostgreSQLSession {
 
     /// Ends the transaction without waiting for the result, which would cost another round trip. `drain`
     /// reads it later.
-    private func endMoment() {
+    private func endTransaction() {
         drain()
         depth = 0
-        isMomentEnding = link.ask(.command("COMMIT"))
+        isTransactionEnding = link.ask(.command("COMMIT"))
     }
 
     /// Returns a number that differs from the previous one if another session has changed the store. A change
     /// may show with a short delay.
     ///
-    /// - Parameter beginsMoment: whether to begin a transaction in which all reads see the same state.
-    func changeCount(beginsMoment: Bool = false) throws(StoreError) -> Int64 {
-        let look = beginsMoment ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1" : "SELECT 1"
+    /// - Parameter beginsTransaction: whether to begin a transaction in which all reads see the same state.
+    func changeCount(beginsTransaction: Bool = false) throws(StoreError) -> Int64 {
+        let look =
+            beginsTransaction ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1" : "SELECT 1"
         if !isListening {
             // A standby receives no notifications, so the position of its replication is used as the number.
             let place = try first(
                 "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() - '0/0' END", []
             ) { $0.isNull(0) ? nil : $0.integer(0) }
             if let place {
-                if beginsMoment {
-                    try whileThere { () throws(StoreError) in try command(look, doing: "read") }
+                if beginsTransaction {
+                    try retryingOnce { () throws(StoreError) in try command(look, doing: "read") }
                     depth = 1
                 }
                 return place
             }
-            try whileThere { () throws(StoreError) in
+            try retryingOnce { () throws(StoreError) in
                 try command("LISTEN \(address.channel)", doing: "read")
             }
             isListening = true
             changes += 1
         }
         // The server sends pending notifications before it answers.
-        try whileThere { () throws(StoreError) in try command(look, doing: "read") }
-        // `whileThere` may have opened a new session, which does not listen yet.
+        try retryingOnce { () throws(StoreError) in try command(look, doing: "read") }
+        // `retryingOnce` may have opened a new session, which does not listen yet.
         guard isListening else {
-            if beginsMoment { endMoment() }
-            return try changeCount(beginsMoment: beginsMoment)
+            if beginsTransaction { endTransaction() }
+            return try changeCount(beginsTransaction: beginsTransaction)
         }
-        if beginsMoment { depth = 1 }
-        changes += link.noticeCount()
+        if beginsTransaction { depth = 1 }
+        changes += link.notificationCount()
         return changes
     }
 
@@ -293,7 +300,7 @@ package final class PostgreSQLSession {
         -> PostgreSQLResult
     {
         drain()
-        return try whileThere { () throws(StoreError) in
+        return try retryingOnce { () throws(StoreError) in
             try link.result(of: question(sql, values, doing: doing), doing: doing)
         }
     }
@@ -311,13 +318,13 @@ package final class PostgreSQLSession {
         _ sql: String, _ values: [SQLValue], doing: String
     ) throws(StoreError) -> PostgreSQLConnection.Question {
         let values = PostgreSQLValues(values)
-        if let name = names[sql] { return .prepared(name: name, values) }
-        guard !seen.insert(sql).inserted, names.count < Self.mostPrepared else {
+        if let name = preparedNames[sql] { return .prepared(name: name, values) }
+        guard !executedSQL.insert(sql).inserted, preparedNames.count < Self.maxPreparedStatements else {
             return .statement(sql, values)
         }
-        let name = "s\(names.count)"
+        let name = "s\(preparedNames.count)"
         _ = try link.result(of: .preparation(name: name, sql, types: values.types), doing: doing)
-        names[sql] = name
+        preparedNames[sql] = name
         return .prepared(name: name, values)
     }
 
@@ -325,11 +332,11 @@ package final class PostgreSQLSession {
 
     /// Runs `body`. If that fails because the connection is lost, and this is a reader outside of a
     /// transaction, opens a new connection and runs `body` once more.
-    private func whileThere<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+    private func retryingOnce<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         do throws(StoreError) {
             return try body()
         } catch {
-            guard link.isCut, isReader, !isInTransaction else { throw error }
+            guard link.isConnectionLost, isReader, !isInTransaction else { throw error }
             try reconnect()
             return try body()
         }
@@ -343,21 +350,21 @@ package final class PostgreSQLSession {
 
     /// Opens a new connection. Retries, because a server that is restarting is soon back.
     private func reconnect() throws(StoreError) {
-        try Self.whileAway(patience, watch) { () throws(StoreError) in
+        try Self.retryingWhileUnreachable(patience, watch) { () throws(StoreError) in
             let words = isReader ? address.words : address.writerWords
             link = try PostgreSQLConnection(words, address, patience: .milliseconds(patience), watch)
-            names = [:]
-            seen = []
+            preparedNames = [:]
+            executedSQL = []
             isListening = false
             changes += 1
             try setUp()
         }
-        watch?.isThere(address.shown)
+        watch?.didReach(address.shown)
     }
 
     /// Repeats `body` while the server is unreachable, every 100 ms, for about `patience` milliseconds or
     /// until an interruption.
-    private static func whileAway<Value>(
+    private static func retryingWhileUnreachable<Value>(
         _ patience: Int, _ watch: PostgreSQLWatch?, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         var attempt = 0
@@ -366,7 +373,7 @@ package final class PostgreSQLSession {
                 return try body()
             } catch {
                 guard error.reason == .unreachable else { throw error }
-                if patience > 0 { watch?.isAway(error) }
+                if patience > 0 { watch?.didFailToReach(error) }
                 guard attempt < patience / 100, watch?.isStopped != true else { throw error }
                 attempt += 1
                 usleep(100_000)
@@ -376,7 +383,7 @@ package final class PostgreSQLSession {
 
     /// Releases all locks before the session ends. An error is ignored, because the end of the session also
     /// releases them.
-    package func letGoOfEverything() {
+    package func unlockAll() {
         try? command("ROLLBACK; SELECT pg_advisory_unlock_all()", doing: "end")
     }
 
@@ -388,23 +395,25 @@ package final class PostgreSQLSession {
 /// for a second, the user gets one message, and another one when it is back. Sessions stop waiting after an
 /// interruption. All methods may be called from any thread.
 package final class PostgreSQLWatch: Sendable, Equatable {
-    private struct State {
+    private struct ServerState {
+        /// When the first error since the last success was reported.
         var since: ContinuousClock.Instant?
-        var isTold = false
+        /// Whether the user got the message.
+        var hasNotified = false
         var hasConnected = false
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(ServerState())
     private let interruption: Interruption
-    private let tell: @Sendable (String) -> Void
+    private let notifyUser: @Sendable (String) -> Void
 
     /// How long the server must be unreachable before the user gets a message. A restart is usually faster.
     private static let patience = Duration.seconds(1)
 
-    /// - Parameter tell: receives a message for the user, on any thread.
-    package init(_ interruption: Interruption, tell: @escaping @Sendable (String) -> Void) {
+    /// - Parameter notifyUser: receives a message for the user, on any thread.
+    package init(_ interruption: Interruption, notifyUser: @escaping @Sendable (String) -> Void) {
         self.interruption = interruption
-        self.tell = tell
+        self.notifyUser = notifyUser
     }
 
     /// Always true, so that values with a watch, such as `StoreFolder`, are compared without it.
@@ -415,23 +424,23 @@ package final class PostgreSQLWatch: Sendable, Equatable {
     var hasConnected: Bool { state.withLock { $0.hasConnected } }
 
     /// Reports an error of a session that could not reach the server.
-    package func isAway(_ error: StoreError) {
-        let isNews = state.withLock { state in
+    package func didFailToReach(_ error: StoreError) {
+        let shouldNotify = state.withLock { state in
             let since = state.since ?? .now
             state.since = since
-            guard !state.isTold, .now - since >= Self.patience else { return false }
-            state.isTold = true
+            guard !state.hasNotified, .now - since >= Self.patience else { return false }
+            state.hasNotified = true
             return true
         }
-        if isNews { tell("\(error.problem); waiting for it to come back") }
+        if shouldNotify { notifyUser("\(error.problem); waiting for it to come back") }
     }
 
     /// Reports that a session reached the server.
-    func isThere(_ name: String) {
-        let isNews = state.withLock { state in
-            defer { state = State(hasConnected: true) }
-            return state.isTold
+    func didReach(_ name: String) {
+        let shouldNotify = state.withLock { state in
+            defer { state = ServerState(hasConnected: true) }
+            return state.hasNotified
         }
-        if isNews { tell("\(name) is back; continuing") }
+        if shouldNotify { notifyUser("\(name) is back; continuing") }
     }
 }

@@ -40,8 +40,8 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         self.doing = doing
         self.path = path
         self.detail = detail
-        self.advice = advice ?? Self.usualAdvice(for: reason)
-        self.remedy = advice == nil ? Self.usualRemedy(for: reason) : remedy
+        self.advice = advice ?? Self.defaultAdvice(for: reason)
+        self.remedy = advice == nil ? Self.defaultRemedy(for: reason) : remedy
     }
 
     /// The error for an `errno` of a system call.
@@ -53,17 +53,18 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
             case ENOENT: .missing
             default: .failed
             }
-        let isOfFiles = code == EMFILE || code == ENFILE
+        let isFileLimit = code == EMFILE || code == ENFILE
         self.init(
             reason, doing: doing, path: path, detail: SystemError.text(of: code),
-            advice: isOfFiles ? "allow more open files (ulimit -n), then run the same command again" : nil)
+            advice: isFileLimit ? "allow more open files (ulimit -n), then run the same command again" : nil)
     }
 
     /// The error for a failed system call, with its own message and advice.
     package init(_ error: SystemError) {
-        let told = StoreError(error.code, doing: error.doing, path: error.subject)
+        let classified = StoreError(error.code, doing: error.doing, path: error.subject)
         self.init(
-            told.reason, doing: error.doing, path: error.subject, detail: error.reason, advice: error.advice)
+            classified.reason, doing: error.doing, path: error.subject, detail: error.reason,
+            advice: error.advice)
     }
 
     /// Runs `body` and turns its `SystemError` into a `StoreError`.
@@ -78,7 +79,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The message without the advice.
     package var problem: String { "cannot \(doing) \(path): \(detail)" }
 
-    private static func usualAdvice(for reason: Reason) -> String {
+    private static func defaultAdvice(for reason: Reason) -> String {
         switch reason {
         case .request: "name another one"
         case .missing: "prefetch a site into it first, or name another store"
@@ -91,7 +92,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    private static func usualRemedy(for reason: Reason) -> Remedy? {
+    private static func defaultRemedy(for reason: Reason) -> Remedy? {
         switch reason {
         case .missing, .denied, .unusable: .store
         case .request, .busy, .full, .unreachable, .failed: nil

@@ -102,7 +102,7 @@ extension Larder {
     public func remove(url: String) async throws(LarderError) -> Bool {
         let href = try WebURL.start(url).href
         return try await readStore("larder-remove") { (reader) throws(StoreError) in
-            try StoreWriter(reader.folder).remove(named: href) { $0 == href } > 0
+            try StoreWriter(reader.folder).remove(urlsNamed: href) { $0 == href } > 0
         }
     }
 

@@ -158,7 +158,7 @@ extension Larder {
         }
         try options.check(against: form)
         try checkIsOutsideStore(path)
-        try checkIsFree(path, form, options)
+        try requireNotLocked(path, form, options)
         let (folder, interruption, filters) = (folder, Interruption(), try options.urlFilters())
         return try await Self.runOnThread("larder-export", onCancel: interruption.request) {
             () throws(LarderError) -> ExportReport in
@@ -292,7 +292,7 @@ extension Larder {
     }
 
     /// Throws if the file exists, unless the options replace it.
-    private func checkIsFree(
+    private func requireNotLocked(
         _ path: String, _ form: ArchiveFormat, _ options: ExportOptions
     ) throws(LarderError) {
         // The writer of each format reports other obstacles, such as a folder with this name.

@@ -102,7 +102,7 @@ extension Larder {
             return try mapStoreError { () throws(StoreError) in
                 // Opening a writer would create a missing store; a reader throws.
                 _ = try StoreReader(folder)
-                let forecast = try StoreWriter(folder).rehearseCollection(options, in: copy.larder.folder)
+                let forecast = try StoreWriter(folder).forecastCollection(options, in: copy.larder.folder)
                 // In PostgreSQL the collection ran in the store itself and was rolled back.
                 let tried = folder.server == nil ? copy.larder.folder : folder
                 return try CollectionForecast(

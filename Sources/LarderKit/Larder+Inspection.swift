@@ -30,7 +30,7 @@ extension Larder {
                 guard repair else {
                     let findings = try Self.findings(in: folder, progress)
                     let damaged = findings.damaged.compactMap { Digest(.sha256, hex: $0.sha256)?.bytes }
-                    try NoteBook.mark(damaged: damaged, in: folder)
+                    try ActivityDatabase.markDamagedIfWritable(damaged, in: folder)
                     return InspectionReport(findings, isRepaired: false)
                 }
                 return try Self.repair(folder, progress)

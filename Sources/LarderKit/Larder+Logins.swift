@@ -58,7 +58,7 @@ extension Larder {
                 )
             }
             do throws(StoreError) {
-                try folder.keepLogin(of: site, cookies.compactMap(\.line))
+                try folder.storeLogin(of: site, cookies.compactMap(\.line))
             } catch {
                 throw LarderError(error)
             }
@@ -127,7 +127,7 @@ extension Larder {
             throw LarderError(
                 .input, "no login to \(site) is stored; list logins with: larder login")
         }
-        do throws(StoreError) { try folder.forgetLogin(of: site) } catch { throw LarderError(error) }
+        do throws(StoreError) { try folder.removeLogin(of: site) } catch { throw LarderError(error) }
         return LoginReport(known)
     }
 }
@@ -166,7 +166,7 @@ public struct LoginReport: Sendable, Equatable {
     init(_ login: StoreFolder.Login) {
         site = login.site
         cookies = login.cookieCount
-        storedAt = Wording.date(login.kept)
+        storedAt = Wording.date(login.stored)
     }
 }
 

@@ -20,9 +20,9 @@ extension Larder {
             plan.maxPages = form.maxPages
             plan.connectionsPerHost = form.perHost
             let writer = try StoreWriter(reader.folder)
-            try writer.keep(settings: plan.text, ofSite: storedSite.name)
+            try writer.storeSettings(plan.text, ofSite: storedSite.name)
             if let every = form.every {
-                try writer.keep(schedule: UpdateSchedule(every), ofSite: storedSite.name)
+                try writer.storeSchedule(UpdateSchedule(every), ofSite: storedSite.name)
             }
         }
     }
@@ -47,7 +47,7 @@ extension Larder {
             throw LarderError(
                 .machine, "cannot hash the password: out of memory; end other programs, then try again")
         }
-        try mapStoreError { () throws(StoreError) in try folder.keep(portalPassword: hash.text) }
+        try mapStoreError { () throws(StoreError) in try folder.storePortalPassword(hash.text) }
     }
 
     /// Removes the password. Other machines can no longer open the portal.
@@ -56,7 +56,7 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.machine` if it cannot be removed.
     @discardableResult
     public func forgetPortalPassword() throws(LarderError) -> Bool {
-        try mapStoreError { () throws(StoreError) in try folder.forgetPortalPassword() }
+        try mapStoreError { () throws(StoreError) in try folder.removePortalPassword() }
     }
 }
 

@@ -94,10 +94,10 @@ extension Larder {
     public func misses() async throws(LarderError) -> MissesReport {
         try await readStore("larder-misses") { (reader) throws(StoreError) in
             let (missing, storedURLs) = try MissesReport.report(
-                on: NoteBook.misses(in: reader.folder), reader)
+                on: ActivityDatabase.misses(in: reader.folder), reader)
             // A user without write permission gets the same report.
             if !storedURLs.isEmpty, reader.folder.isWritable {
-                try NoteBook.ifAny(reader.folder)?.forget(misses: storedURLs)
+                try ActivityDatabase.openIfExists(reader.folder)?.deleteMisses(at: storedURLs)
             }
             return missing
         }
@@ -108,8 +108,8 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be written.
     public func forgetMisses() async throws(LarderError) {
         try await readStore("larder-misses") { (reader) throws(StoreError) in
-            let notes = try NoteBook.ifAny(reader.folder)
-            try notes?.forgetAllMisses()
+            let notes = try ActivityDatabase.openIfExists(reader.folder)
+            try notes?.deleteAllMisses()
         }
     }
 

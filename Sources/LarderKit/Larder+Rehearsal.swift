@@ -175,7 +175,7 @@ private struct RehearsalRun {
         plan.frozen = Array(Set(before).subtracting(opened).union(pages).sorted().prefix(Self.maxFrozenPages))
         guard !(plan.frozen.isEmpty && before.isEmpty) else { return }
         do throws(StoreError) {
-            try StoreWriter(larder.folder).keep(settings: plan.text, ofSite: site)
+            try StoreWriter(larder.folder).storeSettings(plan.text, ofSite: site)
         } catch {
             // The store is busy or full. The report still says that the pages differ.
             return

@@ -26,12 +26,12 @@ extension Larder {
         let name = try await readStore("larder-schedule") { (reader) throws(StoreError) in
             let storedSite = try SiteName.site(site, in: reader.sites())
             let writer = try StoreWriter(reader.folder)
-            try writer.keep(schedule: schedule, ofSite: storedSite.name)
+            try writer.storeSchedule(schedule, ofSite: storedSite.name)
             // An earlier version stored no zone with a site. The user of this machine, who schedules it, names it.
             var plan = SitePlan(text: storedSite.settings)
             if schedule != nil, plan.zone == nil {
                 plan.zone = Principal.localUser.nearestZone
-                try writer.keep(settings: plan.text, ofSite: storedSite.name)
+                try writer.storeSettings(plan.text, ofSite: storedSite.name)
             }
             return storedSite.name
         }
@@ -72,7 +72,7 @@ extension Larder {
         var wanted: [Site] = []
         for name in names { wanted.append(try SiteName.site(name, in: allSites)) }
         let sites = names.isEmpty ? allSites : wanted
-        return ScheduleReport(sites, NoteBook.attempts(reader.folder, for: sites), runner: runner)
+        return ScheduleReport(sites, ActivityDatabase.attempts(reader.folder, for: sites), runner: runner)
     }
 
     /// Updates the sites that are due, one after the other. Several machines that share a store divide the sites
@@ -116,12 +116,12 @@ extension Larder {
     static func beginScheduledUpdate(
         _ name: String, _ folder: StoreFolder, now: Int64 = SystemClock.secondsSinceEpoch()
     ) throws(StoreError) -> Bool {
-        let (reader, book) = (try StoreReader(folder), try NoteBook(folder))
+        let (reader, book) = (try StoreReader(folder), try ActivityDatabase(folder))
         let known = try book.attempts()[name]
         guard let site = try reader.sites().first(where: { $0.name == name }),
             let next = site.nextUpdate(after: known), next <= now, try !folder.isPrefetching(site)
         else { return false }
-        let count = Int64(site.failures(known)) + 1
+        let count = Int64(site.failedUpdateCount(known)) + 1
         return try book.begin(UpdateAttempt(at: now, count: count), of: name, after: known)
     }
 }

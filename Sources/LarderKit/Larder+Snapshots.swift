@@ -59,7 +59,7 @@ extension Larder {
         site: String, snapshot: SnapshotName?
     ) {
         // Only a text in this form needs the store.
-        guard SnapshotName.parted(text).snapshot != nil else { return (text, nil) }
+        guard SnapshotName.split(text).snapshot != nil else { return (text, nil) }
         return SiteName.split(text, among: try await snapshots().sites.map(\.name))
     }
 
@@ -196,15 +196,15 @@ private enum RemovalTarget {
         let names = sites.map(\.name)
         // A host alone names too much to be removed.
         if let place = SiteName.exactIndex(of: text, among: names) {
-            try writer.checkIsFree(sites[place])
+            try writer.requireNotLocked(sites[place])
             self = .site(sites[place])
             return
         }
         if case (let name, let snapshot?) = SiteName.split(text, among: names) {
             let site = try SiteName.site(name, in: sites)
             let id = try site.snapshot(snapshot).id
-            if id == site.published { throw site.cannotDrop(live: id) }
-            try writer.checkIsFree(site)
+            if id == site.published { throw site.liveSnapshotRemovalError(live: id) }
+            try writer.requireNotLocked(site)
             self = .snapshot(snapshot, id: id, of: site)
             return
         }
@@ -215,7 +215,7 @@ private enum RemovalTarget {
         } else {
             throw SiteName.notRemovableError(text, among: names)
         }
-        guard case .urls(_, let isMeant) = self, try writer.hasRemovableURL(addresses: isMeant) else {
+        guard case .urls(_, let isMeant) = self, try writer.hasRemovableURL(where: isMeant) else {
             throw SiteName.notRemovableError(text, among: names)
         }
     }
@@ -250,7 +250,7 @@ private enum RemovalTarget {
             return .snapshot(name, of: site.name)
         case .urls(let name, let isMeant):
             return .urls(
-                try writer.remove(named: name, addsToLast: addsToLast, addresses: isMeant), named: name)
+                try writer.remove(urlsNamed: name, addsToLast: addsToLast, where: isMeant), named: name)
         }
     }
 
@@ -262,9 +262,9 @@ private enum RemovalTarget {
         func origins(_ site: Site) -> [String] { site.start.compactMap { WebURL($0)?.origin } }
         let own = Set(origins(site)).subtracting(others.flatMap(origins))
         func isOwn(_ href: String) -> Bool { WebURL(href).map { own.contains($0.origin) } ?? false }
-        let misses = try NoteBook.misses(in: folder).filter { miss in
+        let misses = try ActivityDatabase.misses(in: folder).filter { miss in
             isOwn(miss.href) && (miss.referrer.map(isOwn) ?? false)
         }
-        if !misses.isEmpty { try NoteBook.ifAny(folder)?.forget(misses: misses.map(\.href)) }
+        if !misses.isEmpty { try ActivityDatabase.openIfExists(folder)?.deleteMisses(at: misses.map(\.href)) }
     }
 }

@@ -60,7 +60,7 @@ extension Larder {
                 guard let away = error.unreachableStoreError else { throw error }
                 guard waitsForMore || Task.isCancelled else { throw error }
                 isAway = true
-                folder.watch?.isAway(away)
+                folder.watch?.didFailToReach(away)
             }
             // A cancelled task does not sleep.
             if !isDone { try? await Task.sleep(for: .seconds(1)) }

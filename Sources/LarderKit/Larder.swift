@@ -62,7 +62,7 @@ public struct Larder: Sendable {
     package var ownerWarning: String? { folder.ownerWarning }
 
     /// The path without the password of a PostgreSQL address, for messages.
-    package var shownPath: String { ServerAddress.withoutSecret(path) }
+    package var shownPath: String { PostgreSQLStoreAddress.withoutSecret(path) }
 
     /// Opens a reader of the store and passes it to a closure, on a separate thread.
     ///

@@ -51,7 +51,7 @@ struct PortalCommandRunner: Sendable {
         let sites = (try? reader.sites()) ?? []
         let known = Set(sites.flatMap { [$0.name] + $0.start } + order.addresses)
         return outcome.filter { line in
-            line.addresses.allSatisfy { known.contains($0) || (try? reader.mayName($0)) ?? false }
+            line.addresses.allSatisfy { known.contains($0) || (try? reader.canReveal($0)) ?? false }
         }
     }
 

@@ -11,7 +11,7 @@ internal import Web
 /// A body up to 16 MiB is uploaded in one request, whose signature includes its SHA-256, so that the server rejects
 /// altered bytes. A larger one is a multipart upload. Temporary failures (5xx, 429, `SlowDown`) are retried for some
 /// seconds.
-final class S3BodyDepot: BodyDepot {
+final class S3BodyDepot: ExternalBodyStorage {
     let name: String
     private let prefix: String
     private let origin: S3Origin
@@ -39,7 +39,7 @@ final class S3BodyDepot: BodyDepot {
     }
 
     init(
-        _ place: DepotPlace, _ folder: StoreFolder, variable: (String) -> String?
+        _ place: BodyStorageLocation, _ folder: StoreFolder, variable: (String) -> String?
     ) throws(StoreError) {
         guard case .bucket(let bucket, let prefix) = place.kind else {
             throw StoreError(.request, doing: "open", path: place.text, detail: "it is not a bucket")
@@ -85,7 +85,7 @@ final class S3BodyDepot: BodyDepot {
         }
     }
 
-    func put(_ bodies: [DepotBody]) throws(StoreError) {
+    func put(_ bodies: [BodyUpload]) throws(StoreError) {
         var calls: [S3Request] = []
         var byteCount = 0
         func send() throws(StoreError) {
@@ -109,7 +109,7 @@ final class S3BodyDepot: BodyDepot {
     }
 
     /// Uploads a large body in parts. A failed upload is aborted, so that the bucket does not keep its parts.
-    private func putMultipart(_ body: DepotBody) throws(StoreError) {
+    private func putMultipart(_ body: BodyUpload) throws(StoreError) {
         let begun = try answer(to: call("POST", body.name, ["uploads": ""]), doing: "write to")
         guard let upload = S3XMLText(begun.body)["UploadId"] else { throw unexpectedResponse("no upload ID") }
         do throws(StoreError) {
@@ -132,7 +132,7 @@ final class S3BodyDepot: BodyDepot {
     }
 
     /// Uploads the parts of a body, four at a time. Returns their ETags, with which S3 joins them.
-    private func putParts(of body: DepotBody, _ upload: String) throws(StoreError) -> [String] {
+    private func putParts(of body: BodyUpload, _ upload: String) throws(StoreError) -> [String] {
         // S3 allows at most 10,000 parts, of at least 5 MiB each.
         let size = max(Self.maxSingleUploadBytes / 2, (body.byteCount + 9_999) / 10_000)
         guard case .file(let path) = body.content else {
@@ -182,7 +182,7 @@ final class S3BodyDepot: BodyDepot {
         return Array(bytes.prefix(byteCount))
     }
 
-    func file(_ name: String, in folder: String) throws(StoreError) -> DepotFile? {
+    func file(_ name: String, in folder: String) throws(StoreError) -> BodyStorageFile? {
         guard let answer = try fetchIfExists(call("GET", name)) else { return nil }
         if let path = answer.path { return .copy(path: path) }
         do throws(SystemError) {
@@ -200,7 +200,7 @@ final class S3BodyDepot: BodyDepot {
         return answer
     }
 
-    func list(after name: String) throws(StoreError) -> [DepotEntry] {
+    func list(after name: String) throws(StoreError) -> [BodyStorageEntry] {
         var after = name
         while true {
             var words = ["list-type": "2", "prefix": prefix]
@@ -208,7 +208,7 @@ final class S3BodyDepot: BodyDepot {
             let answer = try answer(to: S3Request(method: "GET", key: "", words: words), doing: "list")
             let list = S3XMLText(answer.body)
             let now = answer.fields.date("Date")?.secondsSinceEpoch ?? SystemClock.secondsSinceEpoch()
-            var entries: [DepotEntry] = []
+            var entries: [BodyStorageEntry] = []
             for object in list.all("Contents") {
                 guard let key = object["Key"], key.hasPrefix(prefix),
                     let size = object["Size"].flatMap(Int.init),
@@ -216,7 +216,7 @@ final class S3BodyDepot: BodyDepot {
                 else { continue }
                 after = String(key.dropFirst(prefix.count))
                 entries.append(
-                    DepotEntry(name: after, byteCount: size, seconds: now - date.secondsSinceEpoch))
+                    BodyStorageEntry(name: after, byteCount: size, ageSeconds: now - date.secondsSinceEpoch))
             }
             guard entries.isEmpty, list["IsTruncated"] == "true", after > name else { return entries }
         }

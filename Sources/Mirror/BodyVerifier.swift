@@ -47,7 +47,7 @@ final class BodyVerifier: Sendable {
     ) throws(StoreError) -> Finding {
         // Read before the bytes, so that a later change of the file changes the stamp.
         let isHashed = verification != .never || isRequired
-        var stamp = isHashed ? try reader.stamp(of: body) : nil
+        var stamp = isHashed ? try reader.fileStamp(of: body) : nil
         guard let content = try reader.content(of: body) else { return .missing }
         guard isHashed else { return .whole(content, nil) }
         var sent: FileStamp?
@@ -59,7 +59,7 @@ final class BodyVerifier: Sendable {
         if verification != .always, let stamp, known.withLock({ $0[body.sha256] }) == stamp {
             return .whole(content, sent)
         }
-        guard try body.isWhole(content) else { return .damaged }
+        guard try body.isIntact(content) else { return .damaged }
         if let stamp {
             known.withLock { known in
                 if known.count < Self.maxKnown || known[body.sha256] != nil { known[body.sha256] = stamp }

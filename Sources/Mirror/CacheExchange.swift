@@ -161,7 +161,7 @@ struct CacheExchange {
         // A response for one API key or login is never served for another.
         if let found = copy,
             policy != .preferCache || layout.isShared || found.response.flags.contains(.isPrivate),
-            !found.response.suits(fields, view.reader.secrets)
+            !found.response.matches(fields, view.reader.secrets)
         {
             copy = nil
         }
@@ -355,7 +355,7 @@ struct CacheExchange {
     /// private responses.
     private func canSendCredentials(_ url: WebURL) -> Bool {
         layout.isTransparent
-            || requestContext.requester.mayHavePrivate && requestContext.isSameSite(as: url, layout.names)
+            || requestContext.requester.canReceivePrivate && requestContext.isSameSite(as: url, layout.names)
     }
 
     private func load(_ stored: StoredState, _ asked: LoadJob, _ now: HTTPDate, _ later: DeferredReply)

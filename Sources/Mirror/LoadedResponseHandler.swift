@@ -302,7 +302,7 @@ final class LoadedResponseHandler {
                 copy.entry = entry
                 memoryCache.keep(copy)
             } else if let stored = job.stored {
-                try keep(entry, job, stored.body.map { .held($0) } ?? .none, response, now)
+                try keep(entry, job, stored.body.map { .stored($0) } ?? .none, response, now)
             }
         }
     }
@@ -325,8 +325,8 @@ final class LoadedResponseHandler {
                 continue
             }
             changed.append(stored.href)
-            try openedWriter().put(
-                loaded: NewResponse(restoring: stored), over: stored, origin: url.origin, host: url.host,
+            try openedWriter().putIntoOverlay(
+                NewResponse(restoring: stored), replacing: stored, origin: url.origin, host: url.host,
                 site: site, now: now.secondsSinceEpoch)
             hasPut = true
         }
@@ -368,12 +368,14 @@ final class LoadedResponseHandler {
         new.request = job.key
         new.type = entry.fields.contentType?.essence
         new.variant = job.variant(of: entry)
-        new.flags = (job.stored?.flags ?? []).intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin])
-            .union(flags(of: response, job))
+        new.flags = (job.stored?.flags ?? []).intersection(.bodyFlags).subtracting([
+            .isPrivate, .hadOriginHeader,
+        ])
+        .union(flags(of: response, job))
         if case .new = body, !response.isCoded { new.flags.remove(.isCoded) }
         if entry.isInvalidated { new.flags.insert(.isInvalidated) } else { new.flags.remove(.isInvalidated) }
-        try openedWriter().put(
-            loaded: new, over: job.stored, origin: job.request.url.origin, host: job.request.url.host,
+        try openedWriter().putIntoOverlay(
+            new, replacing: job.stored, origin: job.request.url.origin, host: job.request.url.host,
             site: site, now: now.secondsSinceEpoch)
         hasPut = true
         memoryCache.remove(new.href, new.request, variant: new.variant)
@@ -411,7 +413,7 @@ final class LoadedResponseHandler {
             flags.remove(.isPrivate)
             if job.isPrivate(response.fields, hasCredentials: true) { flags.insert(.isPrivate) }
         }
-        if job.request.fields.contains("Origin") { flags.insert(.askedByOrigin) }
+        if job.request.fields.contains("Origin") { flags.insert(.hadOriginHeader) }
         return flags
     }
 

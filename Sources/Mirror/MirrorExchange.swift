@@ -424,7 +424,7 @@ final class MirrorExchange {
         if let found = copy, isTransparent,
             !canAccess(found.response.flags, of: found.url)
                 || (layout.isShared || found.response.flags.contains(.isPrivate))
-                    && !found.response.suits(originalFields, view.reader.secrets)
+                    && !found.response.matches(originalFields, view.reader.secrets)
         {
             copy = nil
         }
@@ -473,7 +473,7 @@ final class MirrorExchange {
     /// browser, which knows the original names.
     func canAccess(_ flags: ResponseFlags, of url: WebURL) -> Bool {
         guard flags.zone <= clientZone else { return false }
-        let client = Requester(.user, mayHavePrivate: requestContext.requester.mayHavePrivate)
+        let client = Requester(.user, canReceivePrivate: requestContext.requester.canReceivePrivate)
         let resource = ProtectedResource.response(
             url, isPrivate: flags.contains(.isPrivate), isPublished: false)
         return access(
@@ -547,15 +547,15 @@ final class MirrorExchange {
         if let isPlain = try responder.isStoredOverHTTPOnly(first.origin, httpOrigin, view) {
             return isPlain ? other : addresses[0]
         }
-        if try view.reader.knows(first.href) { return addresses[0] }
-        if let url = WebURL(other), try view.reader.knows(url.href) { return other }
+        if try view.reader.isKnown(first.href) { return addresses[0] }
+        if let url = WebURL(other), try view.reader.isKnown(url.href) { return other }
         // The host is unknown. A page of plain http has its own site by http; for other hosts, the stored
         // origins decide.
         guard let page = try referrer().flatMap({ WebURL($0) }), page.scheme == "http" else {
             return addresses[0]
         }
         if layout.names.isSameSite(page.host, first.host) { return other }
-        return try view.reader.knows(origin: httpOrigin) ? other : addresses[0]
+        return try view.reader.isKnown(origin: httpOrigin) ? other : addresses[0]
     }
 
     /// The original URL of the requesting page, if the page is stored.
@@ -695,7 +695,7 @@ final class MirrorExchange {
         // Other machines see only one site of the store.
         if fields.isNavigation, !layout.sharesOrigin {
             page.site = try rules().site(fetching: url, requestedBy: referrer, isPage: true)
-            page.referrers = try view.reader.fewReferrers(of: url)
+            page.referrers = try view.reader.sampleReferrers(of: url)
             if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
             page.neighbours = try neighbours(of: url, view.reader)
         }

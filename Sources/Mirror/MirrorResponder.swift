@@ -169,7 +169,7 @@ final class MirrorResponder: Responder {
     ) throws(StoreError) -> (view: StoreView, result: Result) {
         while true {
             let view = try view()
-            let found = try view.reader.atOnce {
+            let found = try view.reader.withFixedVersion {
                 () throws(StoreError) -> (view: StoreView, result: Result)? in
                 guard let generation = try store.generation(since: view.generation, in: context.tier)
                 else { return nil }
@@ -414,7 +414,7 @@ struct WatchedStore {
         self.secondsBetweenChecks = secondsBetweenChecks
         // Read before the store is opened, so that a replacement in between is noticed.
         identity = Identity(folder.database)
-        let reader = try StoreReader(impatiently: folder, hidesPrivate: hidesPrivate)
+        let reader = try StoreReader(failingFast: folder, hidesPrivate: hidesPrivate)
         source = .success(reader)
         live = try Self.live(in: reader)
         dataVersion = live.dataVersion
@@ -423,7 +423,7 @@ struct WatchedStore {
     private static func live(
         in reader: StoreReader
     ) throws(StoreError) -> (dataVersion: Int64, snapshots: LiveSnapshots) {
-        try reader.atOnce { () throws(StoreError) in
+        try reader.withFixedVersion { () throws(StoreError) in
             (try reader.dataVersion(), try reader.liveSnapshots())
         }
     }
@@ -503,7 +503,7 @@ struct WatchedStore {
         let found = Identity(folder.database)
         if case .success(let reader) = source, found == identity, !reader.isOutdated { return false }
         identity = found
-        source = .success(try StoreReader(impatiently: folder, hidesPrivate: hidesPrivate))
+        source = .success(try StoreReader(failingFast: folder, hidesPrivate: hidesPrivate))
         return true
     }
 

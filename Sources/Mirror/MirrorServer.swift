@@ -64,7 +64,7 @@ package final class MirrorServer: Sendable {
             let bar = BarSwitch(isOn: options.hasBar || !options.isReadOnly && folder.hasPortalBar) { isOn in
                 tier.advance()
                 // If it cannot be saved, it applies until the server stops.
-                try? folder.keep(portalBar: isOn)
+                try? folder.storePortalBar(isOn)
             }
             return PortalPowers(
                 gate: PortalGuard(circumstances), board: board, bar: bar,
@@ -160,7 +160,7 @@ package final class MirrorServer: Sendable {
         guard folder.isWritable, let lock = folder.lockPortal() else { return nil }
         return JobMemory(kept: folder.portalJobs) { text in
             // If the list cannot be saved, its jobs are carried out all the same.
-            withExtendedLifetime(lock) { try? folder.keep(portalJobs: text) }
+            withExtendedLifetime(lock) { try? folder.storePortalJobs(text) }
         }
     }
 
@@ -215,7 +215,7 @@ package final class MirrorServer: Sendable {
         { hrefs in
             var found: [BundleVerdict] = []
             do throws(StoreError) {
-                guard let book = try NoteBook.ifAny(folder) else { return [] }
+                guard let book = try ActivityDatabase.openIfExists(folder) else { return [] }
                 for href in hrefs { found += try book.verdicts(of: href) }
             } catch {
                 // Without permission to read the notes, the page shows the scripts without verdicts.

@@ -42,7 +42,7 @@ struct RequestContext: Equatable, Sendable {
         self.init(
             requester: Requester(
                 kind,
-                mayHavePrivate: !layout.withholdsPrivate && Self.isProven(fields, layout)),
+                canReceivePrivate: !layout.withholdsPrivate && Self.isProven(fields, layout)),
             hasOpaqueOrigin: hasOpaqueOrigin, use: use)
     }
 

@@ -67,7 +67,7 @@ struct ResponseFinder {
         if let imported { return imported }
         guard let rules else { return nil }
         for url in urls {
-            let found = try reader.find(
+            let found = try reader.lookUp(
                 url, request: request, fields: requestFields, rules: rules.rules(for: url),
                 isStrict: fields.layout.isTransparent, now: now)
             guard let found, !found.change.isEmpty, let foundURL = WebURL(found.response.href) else {
@@ -190,8 +190,8 @@ struct ResponseFinder {
         for href: String, _ request: RequestKey, _ requestFields: HTTPFields
     ) throws(StoreError) -> StoredResponse? {
         for snapshot in try rootSnapshots {
-            let found = try reader.response(
-                for: href, request: request, fields: requestFields, onlyAsOf: snapshot.number)
+            let found = try reader.responseOfSite(
+                for: href, request: request, fields: requestFields, asOf: snapshot.number)
             if let found, snapshot.isOfArchives || !reader.yieldsToOrigin(found) { return found }
         }
         return nil

@@ -36,7 +36,7 @@ final class RootHistory: Sendable {
             var all = folder.servedRoots
             all[authority] = origin
             // If this fails, the next server tells browsers to clear their state again.
-            try? folder.keep(servedRoots: all)
+            try? folder.storeServedRoots(all)
         }
     }
 }

@@ -158,11 +158,11 @@ final class ServingRecordWriter: Sendable {
         let epoch = SystemClock.secondsSinceEpoch() - now
         do throws(StoreError) {
             // Opened each time, since another store may have replaced it.
-            let book = try NoteBook(folder)
-            try book.note(served: taken.rendered.map { ($0.key, epoch + $0.value) })
-            if !taken.damaged.isEmpty { try book.note(damaged: Array(taken.damaged)) }
-            try book.note(
-                misses: taken.misses.values.map { miss in
+            let book = try ActivityDatabase(folder)
+            try book.recordServed(taken.rendered.map { ($0.key, epoch + $0.value) })
+            if !taken.damaged.isEmpty { try book.markDamaged(Array(taken.damaged)) }
+            try book.recordMisses(
+                taken.misses.values.map { miss in
                     var miss = miss
                     miss.first += epoch
                     miss.last += epoch

@@ -16,10 +16,12 @@ extension Sharing {
         self.init(subject: .response(url))
         (embedding, isData) = Self.embedding(fields)
         isPrivate = flags.contains(.isPrivate)
-        let isOpen = !isPrivate && flags.isDisjoint(with: [.fromPrivateNetwork, .fromThisMachine, .wasNear])
+        let isOpen =
+            !isPrivate
+            && flags.isDisjoint(with: [.fromPrivateNetwork, .fromThisMachine, .claimedNonPublicZone])
         // A crawl requests pages without `Origin`, so that their server never says whether other sites may
         // read them.
-        let isUnknown = isOpen && !isPage && !flags.contains(.askedByOrigin)
+        let isUnknown = isOpen && !isPage && !flags.contains(.hadOriginHeader)
         readers = Self.readers(fields, isPrivate: isPrivate, isOpen: isOpen, isUnknown: isUnknown)
         isForOneRequester = isPrivate || Self.forbidsStoring(fields)
     }

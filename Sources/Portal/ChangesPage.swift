@@ -37,7 +37,7 @@ struct ChangesPage: PortalPage {
             return
         }
         difference = try DifferenceReport(of: site, from: from, to: to, reader)
-        hasPictures = try reader.hasPictures(of: site)
+        hasPictures = try reader.hasScreenshots(of: site)
     }
 
     let title = "Changes between snapshots"

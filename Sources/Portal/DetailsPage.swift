@@ -8,7 +8,7 @@ package struct DetailsPage: PortalPage {
     /// A list of links from or to the URL.
     package struct Links {
         let list: LinkList
-        let targets: [(href: String, isHeld: Bool)]
+        let targets: [(href: String, isStored: Bool)]
         let count: Int
     }
 
@@ -38,9 +38,9 @@ package struct DetailsPage: PortalPage {
         throws(StoreError)
     {
         self.href = href
-        let held = try reader.rows(of: href)
+        let held = try reader.versions(of: href)
         let shownRow =
-            held.first { $0.isShown && $0.response.request == .get } ?? held.first { $0.isShown }
+            held.first { $0.isVisible && $0.response.request == .get } ?? held.first { $0.isVisible }
             ?? held.first
         var md5s = KnownMD5s(reader, upTo: PortalLimits.digestedBytes)
         // The MD5 budget is limited: the served response gets its digest first.
@@ -56,7 +56,7 @@ package struct DetailsPage: PortalPage {
         let names = Set(rows.map(\.site))
         sites = try memory.sites(reader).filter { names.contains($0.name) }
         var links: [Links] = []
-        if let shownRow, let numbers = try reader.linkNumbers(of: shownRow.response) {
+        if let shownRow, let numbers = try reader.linkIDs(of: shownRow.response) {
             for list in LinkList.allCases {
                 let all = Self.unique(list == .pages ? numbers.pages : numbers.assets)
                 let limit = wanted == list ? Self.mostLinks : PortalLimits.lines
@@ -67,7 +67,7 @@ package struct DetailsPage: PortalPage {
         self.links = links
         isContinued = place != nil
         isPinned = try reader.pins().contains(Pin(.url, href))
-        linkers = try reader.linkers(
+        linkers = try reader.urlsLinking(
             to: href, after: place ?? 0, count: PortalLimits.linkers, limit: PortalLimits.lines)
         absence =
             try rows.isEmpty
@@ -76,7 +76,7 @@ package struct DetailsPage: PortalPage {
     }
 
     private static func hasRecordedMiss(of href: String, _ reader: StoreReader) throws(StoreError) -> Bool {
-        for miss in try reader.notedMisses() where miss.href == href && miss.method == "GET" {
+        for miss in try reader.recordedMisses() where miss.href == href && miss.method == "GET" {
             if try MissingPage.mayShow(miss, reader) { return true }
         }
         return false
@@ -294,7 +294,7 @@ package struct DetailsPage: PortalPage {
             for link in links.targets {
                 html.element("li") { html in
                     html.target(link.href, context, from: WebURL(href)?.origin)
-                    guard !link.isHeld else { return }
+                    guard !link.isStored else { return }
                     html.text(" ")
                     html.element("span", ["class": "badge warn"], say: .notHeld)
                 }
@@ -367,7 +367,7 @@ extension DetailsPage.Links {
     fileprivate var members: JSONMembers {
         [
             "count": count,
-            "targets": targets.map { ["url": $0.href, "held": $0.isHeld] as JSONMembers },
+            "targets": targets.map { ["url": $0.href, "held": $0.isStored] as JSONMembers },
         ]
     }
 }

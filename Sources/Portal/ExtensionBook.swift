@@ -120,7 +120,7 @@ package final class ExtensionBook: Sendable {
                 }
             ]
             return Result { () throws(StoreError) in
-                try folder.keep(portalExtensions: members.text(.compact) + "\n")
+                try folder.storePortalExtensions(members.text(.compact) + "\n")
             }
         }
         try result.get()

@@ -56,7 +56,7 @@ package struct FolderWalk {
     package enum Item: Equatable {
         /// A subfolder, with the number of URLs that were counted in it. `isMore` if counting stopped early.
         case folder(prefix: String, count: Int, isMore: Bool)
-        case entry(HeldEntry)
+        case entry(VisibleEntry)
     }
 
     let prefix: String
@@ -75,7 +75,7 @@ package struct FolderWalk {
 
     /// Adds the next slice and returns the start of the one after it; nil if there is none or the list is
     /// full. With `inHurry`, counts a folder only to the end of its slice.
-    mutating func take(_ slice: HeldSlice, inHurry: Bool = false) -> String? {
+    mutating func take(_ slice: VisibleSlice, inHurry: Bool = false) -> String? {
         for entry in slice.entries {
             guard add(entry) else { return nil }
         }
@@ -97,7 +97,7 @@ package struct FolderWalk {
     }
 
     /// Adds an entry. Returns false if the list is full.
-    private mutating func add(_ entry: HeldEntry) -> Bool {
+    private mutating func add(_ entry: VisibleEntry) -> Bool {
         let folder = Self.folder(of: entry.href, below: prefix)
         if let folder, case .folder(folder, let count, let isMore) = items.last {
             items[items.count - 1] = .folder(prefix: folder, count: count + 1, isMore: isMore)
@@ -160,7 +160,7 @@ package struct FolderWalk {
 extension HTMLWriter {
     /// Writes one stored URL as a list item: title, URL, status, type and size.
     package mutating func entry(
-        _ entry: HeldEntry, _ context: PortalContext, below prefix: String = "", site: String? = nil
+        _ entry: VisibleEntry, _ context: PortalContext, below prefix: String = "", site: String? = nil
     ) {
         element("li", ["class": "entry"]) { html in
             let address = entry.href.dropFirst(prefix.utf8.count)
@@ -175,7 +175,7 @@ extension HTMLWriter {
         }
     }
 
-    private func words(_ entry: HeldEntry, _ site: String?) -> String {
+    private func words(_ entry: VisibleEntry, _ site: String?) -> String {
         var words: [String] = []
         switch entry.status {
         case 300..<400: words.append(self.words(.redirect))
@@ -252,7 +252,7 @@ extension FolderWalk.Item {
     }
 }
 
-extension HeldEntry {
+extension VisibleEntry {
     func members(_ context: PortalContext) -> JSONMembers {
         ListedURL(self).members + ["title": body?.title, "mirror": context.mirrored(href)]
     }

@@ -179,7 +179,7 @@ extension Portal {
     }
 
     private func add(_ reader: StoreReader, to text: inout MetricsText) throws(StoreError) {
-        if let behind = try reader.secondsBehind() {
+        if let behind = try reader.replicationLagSeconds() {
             text.add(
                 "store_lag_seconds", .gauge, "How far the standby database that is read lags behind.", behind)
         }
@@ -188,7 +188,7 @@ extension Portal {
         if !reader.hidesPrivate {
             text.add(
                 "noted_misses", .gauge, "Recorded misses that the next prefetch fetches.",
-                Double(try reader.notedMisses().count))
+                Double(try reader.recordedMisses().count))
         }
         typealias Sample = (labels: [(name: String, value: String)], value: Double)
         var (responses, started, finished): ([Sample], [Sample], [Sample]) = ([], [], [])

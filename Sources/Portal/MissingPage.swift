@@ -11,7 +11,7 @@ struct MissingPage: PortalPage {
     let needs: SiteNeeds?
     /// The list of links to search for URLs that are not stored; nil if the result of the walk is shown.
     let list: LinkList?
-    let targets: UnheldTargets
+    let targets: MissingTargets
     /// Recorded misses of this site's hosts or caused by their pages.
     let misses: [MissedURL]
     let tombstones: [(href: String, status: Int, referrer: String?)]
@@ -30,10 +30,10 @@ struct MissingPage: PortalPage {
         isContinued = place != nil
         targets =
             try list.map { (list) throws(StoreError) in
-                try reader.unheld(
+                try reader.missingTargets(
                     list, site: site.id, after: place ?? 0, count: PortalLimits.linkers,
                     limit: PortalLimits.lines * 4)
-            } ?? UnheldTargets()
+            } ?? MissingTargets()
         guard !isContinued else {
             (misses, tombstones) = ([], [])
             return
@@ -41,7 +41,8 @@ struct MissingPage: PortalPage {
         let hosts = Set(site.start.compactMap { WebURL($0)?.host })
         func isThere(_ href: String) -> Bool { WebURL(href).map { hosts.contains($0.host) } ?? false }
         var notes: [Miss] = []
-        for note in try reader.notedMisses() where isThere(note.href) || note.referrer.map(isThere) ?? false {
+        for note in try reader.recordedMisses()
+        where isThere(note.href) || note.referrer.map(isThere) ?? false {
             if try Self.mayShow(note, reader) { notes.append(note) }
         }
         misses = try MissesReport.report(on: notes, reader).missing.misses
@@ -56,7 +57,7 @@ struct MissingPage: PortalPage {
     /// too.
     static func mayShow(_ note: Miss, _ reader: StoreReader) throws(StoreError) -> Bool {
         guard reader.hidesPrivate else { return true }
-        guard let referrer = note.referrer else { return try reader.mayName(note.href) }
+        guard let referrer = note.referrer else { return try reader.canReveal(note.href) }
         guard try reader.response(for: referrer) != nil else { return false }
         for href in [referrer, note.href] where try reader.hidesResponse(for: href) { return false }
         return true
@@ -155,7 +156,7 @@ struct MissingPage: PortalPage {
         let isWhole = targets.next == nil && !isContinued
         html.element(
             "p", ["class": "soft"],
-            say: Phrase(isWhole ? .byAllLinks : .bySomeLinks, Wording.number(targets.lookedThrough)))
+            say: Phrase(isWhole ? .byAllLinks : .bySomeLinks, Wording.number(targets.examinedCount)))
         if targets.targets.isEmpty {
             html.element(
                 "p",
@@ -167,10 +168,10 @@ struct MissingPage: PortalPage {
                         html.link(context.links.details(target.href), ["class": "name url"]) { html in
                             html.address(target.href)
                         }
-                        let others = target.askers - 1
+                        let others = target.referrerCount - 1
                         let more = others == 0 ? "" : html.count(others, .andOther, .andOthers)
                         html.asker(
-                            target.asker, list == .pages ? .linkedBy : .neededBy, context, more: more)
+                            target.firstReferrer, list == .pages ? .linkedBy : .neededBy, context, more: more)
                     }
                 }
             }
@@ -245,9 +246,9 @@ struct MissingPage: PortalPage {
         return found + [
             "kind": list.rawValue, "unheldCount": targets.count,
             "unheld": targets.targets.map { target -> JSONMembers in
-                ["url": target.href, "askers": target.askers, "asker": target.asker]
+                ["url": target.href, "askers": target.referrerCount, "asker": target.firstReferrer]
             },
-            "lookedThrough": targets.lookedThrough, "after": targets.next,
+            "lookedThrough": targets.examinedCount, "after": targets.next,
         ] + gone
     }
 }

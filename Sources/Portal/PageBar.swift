@@ -89,19 +89,19 @@ struct BarFrame {
         _ url: WebURL, in snapshot: Int64?, _ layout: OriginLayout, _ sites: [Site], _ reader: StoreReader
     ) throws(StoreError) {
         href = url.key.href
-        let rows = try reader.rows(of: href).filter { $0.response.request == .get }
-        let current = rows.first(where: \.isShown)
+        let rows = try reader.versions(of: href).filter { $0.response.request == .get }
+        let current = rows.first(where: \.isVisible)
         var shown = current
         if let snapshot { shown = rows.first { $0.response.snapshot <= snapshot } ?? current }
         guard let shown, let current else { return }
-        func snapshots(of row: HeldRow, upTo last: Int64 = .max) -> [Int64] {
+        func snapshots(of row: ResponseVersion, upTo last: Int64 = .max) -> [Int64] {
             let snapshots = sites.first { $0.name == row.site }?.snapshots ?? []
             return snapshots.filter {
                 $0.finished != nil && $0.base == nil && $0.id <= last && row.isOf($0.id)
             }
             .map(\.id)
         }
-        func newest(of row: HeldRow, upTo last: Int64?) -> Int64 {
+        func newest(of row: ResponseVersion, upTo last: Int64?) -> Int64 {
             max(row.response.snapshot, snapshots(of: row, upTo: last ?? .max).last ?? 0)
         }
         let published = sites.first { $0.name == current.site }?.published

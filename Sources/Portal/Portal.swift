@@ -123,7 +123,7 @@ package struct Portal {
         }
         var owners = sites.filter { $0.start.contains { WebURL($0)?.host == url.host } }
         if owners.isEmpty {
-            let names = Set(try reader.rows(of: url.key.href).map(\.site))
+            let names = Set(try reader.versions(of: url.key.href).map(\.site))
             owners = sites.filter { names.contains($0.name) }
         }
         if let name = SnapshotName(word) {
@@ -271,7 +271,7 @@ package struct Portal {
             let name = request.snapshot("snapshot"), let href = request["url"],
             let site = try memory.sites(reader).first(where: { $0.id == id }),
             let snapshot = site.snapshots.last(where: { $0.name == name }),
-            let body = try reader.picture(of: href, in: snapshot.id)?.body,
+            let body = try reader.screenshot(of: href, in: snapshot.id)?.body,
             let bytes = try reader.content(of: body)?.load(),
             // Only PNG data is served under the portal's origin, whatever the row says.
             bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])

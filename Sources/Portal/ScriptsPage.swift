@@ -8,8 +8,8 @@ package struct ScriptsPage: PortalPage {
     /// The results of bundle checks, whatever body they checked.
     package typealias Verdicts = (_ hrefs: [String]) -> [BundleVerdict]
 
-    package let scripts: [HeldEntry]
-    package let next: BodyPlace?
+    package let scripts: [VisibleEntry]
+    package let next: BodyCursor?
     /// The results by the number of the URL.
     let md5s: [Int64: String]
     /// The results for the bodies that are stored now.
@@ -19,12 +19,12 @@ package struct ScriptsPage: PortalPage {
     let section = PortalSection.scripts
 
     init(from place: SearchPlace?, _ reader: StoreReader, _ verdicts: Verdicts?) throws(StoreError) {
-        let start: BodyPlace =
+        let start: BodyCursor =
             switch place {
             case .titles(let place): place
             case .addresses, .hits, nil: .start
             }
-        let listed = try reader.find(
+        let listed = try reader.findByBody(
             .format("javaScript"), site: nil, after: start, bodyCount: PortalLimits.searchedBodies,
             limit: PortalLimits.lines)
         scripts = listed.entries
@@ -58,7 +58,7 @@ package struct ScriptsPage: PortalPage {
         writeNext(to: &html, context)
     }
 
-    private func write(_ script: HeldEntry, to html: inout HTMLWriter, _ context: PortalContext) {
+    private func write(_ script: VisibleEntry, to html: inout HTMLWriter, _ context: PortalContext) {
         html.link(context.links.details(script.href), ["class": "name url"]) { $0.address(script.href) }
         if let verdict = verdicts[script.href] {
             let name = Self.sentence(of: verdict).map { html.words($0) } ?? verdict.name

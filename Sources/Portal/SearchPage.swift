@@ -14,7 +14,7 @@ struct SearchPage: PortalPage {
     let report: SearchReport?
     /// The error in the query; nil if it is valid.
     let mistake: String?
-    let entries: [HeldEntry]
+    let entries: [VisibleEntry]
     /// The place where the next page of results starts; nil if the search is complete.
     let next: SearchPlace?
     /// Whether the page continues a search.
@@ -73,15 +73,15 @@ struct SearchPage: PortalPage {
 
     private static func find(
         _ words: String, _ site: Int64?, from place: SearchPlace, _ reader: StoreReader
-    ) throws(StoreError) -> ([HeldEntry], SearchPlace?) {
-        var entries: [HeldEntry] = []
+    ) throws(StoreError) -> ([VisibleEntry], SearchPlace?) {
+        var entries: [VisibleEntry] = []
         let start: String
         switch place {
         case .addresses(let place):
             start = place
         case .hits: start = ""
         case .titles(let place):
-            let found = try reader.find(
+            let found = try reader.findByBody(
                 .title(words), site: site, after: place, bodyCount: PortalLimits.searchedBodies,
                 limit: PortalLimits.lines)
             entries = found.entries
@@ -90,8 +90,8 @@ struct SearchPage: PortalPage {
         }
         let room = PortalLimits.lines - entries.count
         guard room > 0 else { return (entries, .addresses(start)) }
-        let found = try reader.find(
-            address: address(words), notTitled: words, site: site, after: start,
+        let found = try reader.findByURL(
+            containing: address(words), notTitled: words, site: site, after: start,
             urlCount: PortalLimits.searchedURLs,
             limit: room)
         return (entries + found.entries, found.next.map { .addresses($0) })
@@ -244,7 +244,7 @@ struct SearchPage: PortalPage {
 /// of titles, or in the list of URLs after it.
 enum SearchPlace: Equatable {
     case hits(Int)
-    case titles(BodyPlace)
+    case titles(BodyCursor)
     case addresses(String)
 
     static let start = SearchPlace.titles(.start)
@@ -264,7 +264,7 @@ enum SearchPlace: Equatable {
         else {
             return nil
         }
-        self = .titles(BodyPlace(body: numbers[0], url: numbers[1]))
+        self = .titles(BodyCursor(body: numbers[0], url: numbers[1]))
     }
 
     /// The maximum number of hits to continue after. Later pages are slow, and hardly anyone reads them.

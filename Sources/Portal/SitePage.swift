@@ -16,7 +16,7 @@ struct SitePage: PortalPage {
     var title: String { site.title }
 
     init(_ site: Site, _ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
-        hasPictures = try reader.hasPictures(of: site)
+        hasPictures = try reader.hasScreenshots(of: site)
         isPinned = try reader.pins().contains(Pin(.site, site.name))
         self.site = try memory.report(on: site, reader)
         hosts = try FolderWalk.list("", site: site.id, from: nil, limit: PortalLimits.lines, reader)

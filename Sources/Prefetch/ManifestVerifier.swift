@@ -271,8 +271,8 @@ private struct MergedRequirements {
         while !rest.isEmpty {
             let some = Array(rest.prefix(Self.hrefsPerQuery))
             rest = rest.dropFirst(Self.hrefsPerQuery)
-            let leading = try reader.steadily { () throws(StoreError) in
-                try reader.shown(some).filter { (300..<400).contains($0.value.status) }
+            let leading = try reader.inReadTransaction { () throws(StoreError) in
+                try reader.availability(of: some).filter { (300..<400).contains($0.value.status) }
             }
             for href in leading.keys.sorted() { try followRedirects(from: href, reader, &all) }
         }

@@ -61,7 +61,7 @@ public struct PrefetchOptions: Sendable {
     /// The store, with a watch that waits for an unreachable PostgreSQL until the interruption.
     package func watching(_ folder: StoreFolder, _ interruption: Interruption) -> StoreFolder {
         var folder = folder
-        folder.watch = PostgreSQLWatch(interruption, tell: notice ?? { _ in })
+        folder.watch = PostgreSQLWatch(interruption, notifyUser: notice ?? { _ in })
         return folder
     }
 }

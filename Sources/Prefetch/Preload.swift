@@ -287,7 +287,7 @@ extension SiteRun {
         var settings = SitePlan(text: site.settings)
         guard settings.manifest?.isWhole != isWhole else { return }
         settings.manifest?.isWhole = isWhole
-        try StoreWriter(folder).keep(settings: settings.text, ofSite: site.name)
+        try StoreWriter(folder).storeSettings(settings.text, ofSite: site.name)
     }
 }
 

@@ -104,24 +104,25 @@ extension PreloadPlan {
                 let some = rest.prefix(Self.bundlesPerQuery)
                 rest = rest.dropFirst(Self.bundlesPerQuery)
                 // A transaction for each look-up takes longer than the look-up.
-                try reader.steadily { () throws(StoreError) in
-                    let shown = try reader.shown(some.map { hrefs[$0] })
+                try reader.inReadTransaction { () throws(StoreError) in
+                    let shown = try reader.availability(of: some.map { hrefs[$0] })
                     for index in some {
                         let (url, bundle) = bundles[index]
                         var copies = PreloadPlan.StoredCopies()
                         if let shown = shown[hrefs[index]], shown.status < 400 {
                             copies.isFromOwnSnapshot = own.contains(shown.snapshot)
                             if let hidden, copies.isFromOwnSnapshot {
-                                let next = try reader.response(for: url.href, shownBy: hidden)
+                                let next = try reader.previewResponse(for: url.href, ifPublished: hidden)
                                 copies.isSuperseded = next?.snapshot != shown.snapshot
                             }
                             if let body = shown.body {
                                 copies.served = try servedBody(
-                                    of: body, isThere: shown.isThere, isImported: shown.isImported, bundle,
+                                    of: body, isThere: shown.isBodyStored, isImported: shown.isImported,
+                                    bundle,
                                     finder, reader, &md5s)
                             } else if let (response, body) = try reader.responseWithBody(at: url) {
                                 copies.served = try servedBody(
-                                    of: body, isThere: reader.isThere(body),
+                                    of: body, isThere: reader.isStored(body),
                                     isImported: shown.isImported || response.isImported, bundle, finder,
                                     reader, &md5s)
                             }
@@ -133,7 +134,7 @@ extension PreloadPlan {
                     }
                 }
             }
-            try md5s.keep(in: folder)
+            try md5s.store(in: folder)
             return PreloadPlan(zip(bundles, storedCopies).map { ($0.bundle, $1) })
         } catch {
             if error.reason == .missing { return PreloadPlan(bundles.map { ($0.bundle, .init()) }) }

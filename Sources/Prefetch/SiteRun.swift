@@ -507,7 +507,7 @@ package struct SiteRun {
         if rendering.rendered > 0 { settings.sockets = rendering.sockets }
         guard settings != plan.sitePlan else { return }
         do throws(StoreError) {
-            try StoreWriter(folder).keep(settings: settings.text, ofSite: plan.site)
+            try StoreWriter(folder).storeSettings(settings.text, ofSite: plan.site)
         } catch {
             throw .store(error)
         }
@@ -519,7 +519,8 @@ package struct SiteRun {
     /// Returns the recorded misses on these hosts, and those that were requested by pages on them.
     private func misses(on hosts: Set<String>) throws(LarderError) -> [Miss] {
         try mapStoreError { () throws(StoreError) in
-            folder.exists ? try NoteBook.ifAny(folder)?.misses(for: hosts) ?? [] : []
+            folder.exists
+                ? try ActivityDatabase.openIfExists(folder)?.missesToFetch(forHosts: hosts) ?? [] : []
         }
     }
 
@@ -540,8 +541,8 @@ package struct SiteRun {
     private func forget(_ misses: [Miss]) throws(LarderError) {
         guard !misses.isEmpty else { return }
         try mapStoreError { () throws(StoreError) in
-            let notes = try NoteBook.ifAny(folder)
-            try notes?.forget(misses: misses.map(\.href))
+            let notes = try ActivityDatabase.openIfExists(folder)
+            try notes?.deleteMisses(at: misses.map(\.href))
         }
     }
 }

@@ -265,13 +265,13 @@ package final class URLLoader {
             let acceptsSimilarURLs = policy == .offline || policy == .preferCache
             let found =
                 acceptsSimilarURLs
-                ? try reader.find(url, rules: rules)?.response : try reader.response(for: url.href)
+                ? try reader.lookUp(url, rules: rules)?.response : try reader.response(for: url.href)
             guard let found else { return nil }
             guard let body = found.body else { return StoredCopy(response: found, bytes: []) }
-            if let content = try reader.content(of: body), try body.isWhole(content) {
+            if let content = try reader.content(of: body), try body.isIntact(content) {
                 return StoredCopy(response: found, bytes: try content.load())
             }
-            try NoteBook.mark(damaged: [body.sha256], in: folder)
+            try ActivityDatabase.markDamagedIfWritable([body.sha256], in: folder)
             return nil
         }
     }
@@ -481,7 +481,7 @@ package final class URLLoader {
         fields.remove("Set-Cookie")
         let body: NewResponse.Body
         if received.isConfirmed {
-            body = received.replaced?.body.map { .held($0) } ?? .none
+            body = received.replaced?.body.map { .stored($0) } ?? .none
         } else if received.response.body.isEmpty, received.response.status >= 300 {
             body = .none
         } else {
@@ -499,10 +499,11 @@ package final class URLLoader {
                 secrets: folder.secretHasher(createsKey: true))?.text ?? VaryKey.never
         new.flags = received.flags
         if received.isConfirmed, let copy = received.replaced {
-            new.flags.formUnion(copy.flags.intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin]))
+            new.flags.formUnion(
+                copy.flags.intersection(.bodyFlags).subtracting([.isPrivate, .hadOriginHeader]))
         }
-        try writer.add(
-            loaded: new, over: received.replaced, origin: received.url.origin, host: received.url.host,
+        try writer.addToOverlay(
+            new, replacing: received.replaced, origin: received.url.origin, host: received.url.host,
             now: received.responded.secondsSinceEpoch)
     }
 

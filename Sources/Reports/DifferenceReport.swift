@@ -99,7 +99,7 @@ public struct ScreenshotReport: Sendable, Equatable {
     package init(of site: Site, from: Snapshot, to: Snapshot, _ reader: StoreReader) throws(StoreError) {
         self.site = site.name
         (self.from, self.to) = (from.name, to.name)
-        let (before, after) = (try reader.pictures(shownBy: from.id), try reader.pictures(shownBy: to.id))
+        let (before, after) = (try reader.screenshots(asOf: from.id), try reader.screenshots(asOf: to.id))
         pages = Set(before.keys).union(after.keys).sorted().map { url in
             let (old, new) = (before[url], after[url])
             let state: Comparison =

@@ -48,12 +48,12 @@ public struct ListReport: Sendable, Equatable {
         }
         if let site, let snapshot = options.snapshot {
             let (id, names) = (try site.snapshot(snapshot).id, try reader.snapshotNames())
-            try reader.eachShown(ofSite: site.id, asOf: id) { row in
+            try reader.eachVisibleResponse(ofSite: site.id, asOf: id) { row in
                 guard row.response.request == .get, row.response.variant.isEmpty else { return true }
                 return add(ListedURL(row.response, of: names[row.response.snapshot] ?? snapshot))
             }
         } else {
-            try reader.eachListed(site: site?.id) { add(ListedURL($0)) }
+            try reader.eachListedResponse(site: site?.id) { add(ListedURL($0)) }
         }
         self = report
     }
@@ -108,7 +108,7 @@ public struct ListedURL: Sendable, Equatable {
         fetched = response.fetched
     }
 
-    package init(_ entry: HeldEntry) {
+    package init(_ entry: VisibleEntry) {
         url = entry.href
         status = entry.status
         type = entry.type

@@ -298,7 +298,7 @@ extension InspectionReport: JSONObject {
 
 extension InspectionReport.Damage {
     package init(_ body: DamagedBody) {
-        self.init(sha256: body.sha256, fault: body.fault, addresses: body.addresses)
+        self.init(sha256: body.sha256, fault: body.fault, addresses: body.hrefs)
     }
 }
 

@@ -16,7 +16,7 @@ public struct MissesReport: Sendable, Equatable {
         for miss in recorded {
             // Requests with a body are never fetched again, so only GET can be stored by now.
             let url = miss.method == "GET" ? WebURL(miss.href) : nil
-            let found = try url.map { (url) throws(StoreError) in try reader.find(url) } ?? nil
+            let found = try url.map { (url) throws(StoreError) in try reader.lookUp(url) } ?? nil
             if found != nil { stored.append(miss.href) } else { missing.append(MissedURL(miss)) }
         }
         return (MissesReport(misses: missing), stored)

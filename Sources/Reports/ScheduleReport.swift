@@ -38,7 +38,7 @@ public struct ScheduleReport: Sendable, Equatable {
             let attempt = attempts[site.name]
             return Site(
                 name: site.name, schedule: site.schedule, next: site.nextUpdate(after: attempt),
-                failures: site.schedule == nil ? 0 : site.failures(attempt))
+                failures: site.schedule == nil ? 0 : site.failedUpdateCount(attempt))
         }
     }
 }

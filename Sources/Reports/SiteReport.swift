@@ -87,7 +87,7 @@ public struct StatusReport: Sendable, Equatable {
         let summary = try reader.summary()
         self.path = path
         let sites = try reader.sites()
-        let attempts = NoteBook.attempts(reader.folder, for: sites)
+        let attempts = ActivityDatabase.attempts(reader.folder, for: sites)
         self.sites = try sites.map { (site) throws(StoreError) in
             var line = Site(site, attempts[site.name])
             line.figures = try Figures(of: site, reader, walk)
@@ -111,7 +111,7 @@ public struct SnapshotsReport: Sendable, Equatable {
     public let sites: [StatusReport.Site]
 
     package init(_ sites: [Site], _ reader: StoreReader) {
-        let attempts = NoteBook.attempts(reader.folder, for: sites)
+        let attempts = ActivityDatabase.attempts(reader.folder, for: sites)
         self.sites = sites.map { StatusReport.Site($0, attempts[$0.name]) }
     }
 
@@ -180,7 +180,7 @@ extension StatusReport.Snapshot {
         finished = snapshot.finished
         isRejected = snapshot.isRejected
         responses = snapshot.responseCount
-        confirmed = site.confirmed(snapshot)
+        confirmed = site.confirmationDate(of: snapshot)
     }
 }
 
@@ -243,7 +243,7 @@ package struct SiteReport: Sendable {
     ) throws(StoreError) {
         id = site.id
         self.site = StatusReport.Site(
-            site, NoteBook.attempts(reader.folder, for: [site])[site.name])
+            site, ActivityDatabase.attempts(reader.folder, for: [site])[site.name])
         shown = Self.shownSnapshot(of: site).map { StatusReport.Snapshot($0, of: site) }
         self.tally = tally
         self.needs = needs
@@ -342,7 +342,7 @@ package enum SiteName {
 
     /// The error for a text that names no stored site. Its advice depends on what the text probably means.
     package static func unknownSiteError(_ text: String, among names: [String]) -> StoreError {
-        if case (let site, let snapshot?) = SnapshotName.parted(text), index(of: site, among: names) != nil {
+        if case (let site, let snapshot?) = SnapshotName.split(text), index(of: site, among: names) != nil {
             return StoreError(
                 .request, doing: "find the site", path: text,
                 detail: "this command takes whole sites, and \(snapshot) is a snapshot of \(site)",
@@ -373,7 +373,7 @@ package enum SiteName {
         _ text: String, among names: [String]
     ) -> (site: String, snapshot: SnapshotName?) {
         guard exactIndex(of: text, among: names) == nil,
-            case (let site, let snapshot?) = SnapshotName.parted(text),
+            case (let site, let snapshot?) = SnapshotName.split(text),
             index(of: site, among: names, acceptsOrigin: true) != nil
         else { return (text, nil) }
         return (site, snapshot)

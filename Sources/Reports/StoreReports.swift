@@ -64,7 +64,7 @@ public struct StoreReport: Sendable, Equatable {
         parts = condition.parts.map { Part(name: $0.name, byteCount: $0.byteCount) }
         writers = condition.writers.map {
             Writer(
-                sites: $0.sites, isAlone: $0.isAlone, session: $0.session, address: $0.address,
+                sites: $0.sites, isAlone: $0.isExclusive, session: $0.session, address: $0.address,
                 since: $0.since)
         }
     }

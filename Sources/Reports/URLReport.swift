@@ -31,14 +31,14 @@ public struct URLReport: Sendable, Equatable {
         var md5s = KnownMD5s(reader)
         var rows: [Response] = []
         let names = try reader.snapshotNames()
-        for row in try reader.rows(of: url.href) where row.response.request != .frozen {
+        for row in try reader.versions(of: url.href) where row.response.request != .frozen {
             rows.append(try Response(row, names, links: reader.storedLinks(of: row.response), reader, &md5s))
         }
         sitesWithLiveSnapshot = Set(try reader.sites().filter { $0.published != nil }.map(\.name))
-        try md5s.keep(in: reader.folder)
+        try md5s.store(in: reader.folder)
         self.url = url.href
         self.responses = rows
-        linkedFrom = try reader.shownReferrers(of: url.href)
+        linkedFrom = try reader.visibleReferrers(of: url.href)
         self.servedAt = rows.isEmpty ? nil : servedAt
         absence = rows.isEmpty ? try Absence(of: url, in: reader) : nil
     }
@@ -135,14 +135,15 @@ public struct URLReport: Sendable, Equatable {
 
         /// - Parameter links: nil if the caller does not need them.
         package init(
-            _ row: HeldRow, _ names: [Int64: SnapshotName], links: StoredLinks?, _ reader: StoreReader,
+            _ row: ResponseVersion, _ names: [Int64: SnapshotName], links: StoredLinks?,
+            _ reader: StoreReader,
             _ md5s: inout KnownMD5s
         ) throws(StoreError) {
             let response = row.response
             site = row.site
             snapshot = names[response.snapshot] ?? 0
             confirmed = row.confirmed > response.snapshot ? names[row.confirmed]?.number : nil
-            isServed = row.isShown
+            isServed = row.isVisible
             status = response.status
             isAsset = response.role != 0
             type = response.type
@@ -198,13 +199,13 @@ public struct URLReport: Sendable, Equatable {
             sha256 = Hex.encode(body.sha256)
             form = body.form
             title = body.title
-            guard try reader.isThere(body) else {
+            guard try reader.isStored(body) else {
                 place = nil
                 md5 = nil
                 fault = "its bytes are gone or cut short"
                 return
             }
-            place = try reader.placeName(of: body)
+            place = try reader.relativePath(of: body)
             do throws(StoreError) {
                 md5 = try md5s.md5(of: body)?.hex
                 fault = nil
@@ -324,7 +325,7 @@ extension Absence {
 
     package init(of url: WebURL, in reader: StoreReader) throws(StoreError) {
         failure = try reader.sites().lazy.compactMap { StoredFailures(of: $0).reason(for: url.href) }.first
-        substitute = try reader.find(url).map { found in
+        substitute = try reader.lookUp(url).map { found in
             Substitute(url: found.response.href, differences: Self.differences(found.change))
         }
         nearby = try Self.neighbours(of: url, in: reader)
@@ -405,7 +406,7 @@ public struct BodyReport: Sendable, Equatable {
         case .success(let response):
             outcome = try Self.read(response, of: url, in: reader, take)
             if case .damaged = outcome, let body = response.body {
-                try NoteBook.mark(damaged: [body.sha256], in: reader.folder)
+                try ActivityDatabase.markDamagedIfWritable([body.sha256], in: reader.folder)
             }
         case .failure(let result): outcome = result.outcome
         }
@@ -422,7 +423,7 @@ public struct BodyReport: Sendable, Equatable {
             if let response = try reader.response(for: url.href) { return .success(response) }
             return .failure(UnreadableResult(outcome: .notStored(try Absence(of: url, in: reader))))
         }
-        let rows = try reader.rows(of: url.href).filter { $0.response.request == .get }
+        let rows = try reader.versions(of: url.href).filter { $0.response.request == .get }
         guard !rows.isEmpty else {
             return .failure(UnreadableResult(outcome: .notStored(try Absence(of: url, in: reader))))
         }
@@ -473,7 +474,7 @@ public struct BodyReport: Sendable, Equatable {
         var stream = DigestStream(.sha256)
         let isWhole: Bool
         do throws(StoreError) {
-            isWhole = try content.eachWantedPiece { piece in
+            isWhole = try content.eachPieceWhile { piece in
                 stream.update(piece)
                 return take(piece)
             }

@@ -226,7 +226,7 @@ private final class IndexPass {
         for (candidate, _) in texts { pendingBytes -= candidate.body.byteCount }
         let links = try linkCounts()
         let priors = texts.map { Self.logarithm(links[$0.candidate.url] ?? 0) }
-        let added = try index.changing { () throws(StoreError) in
+        let added = try index.withTransaction { () throws(StoreError) in
             var added = 0
             // In ascending order of their row numbers: FTS5 flushes its buffer when a smaller one follows.
             for number in texts.indices.sorted(by: { (priors[$1], $0) < (priors[$0], $1) }) {
@@ -316,7 +316,7 @@ private final class TextReaders {
         guard candidate.body.byteCount <= BodyReading.maxBytes,
             let bytes = try reader.content(of: candidate.body)?.load()
         else { return DocumentText() }
-        guard candidate.isShownText else {
+        guard candidate.isRenderedText else {
             return DocumentTextExtractor.text(of: bytes, type: candidate.type)
                 ?? DocumentText(bytes.span, form: candidate.body.form)
         }

@@ -29,7 +29,7 @@ package final class Searcher {
     /// Returns the index, and reopens it if its file was replaced; nil if nothing was indexed yet.
     private func current() throws(StoreError) -> SearchIndex? {
         if let index, index.isInPlace { return index }
-        index = try SearchIndex.ifAny(reader.folder)
+        index = try SearchIndex.openIfExists(reader.folder)
         return index
     }
 

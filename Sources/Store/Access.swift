@@ -21,11 +21,11 @@ package struct Requester: Equatable, Sendable {
     package let kind: Kind
     /// Whether the requester may get responses that were fetched with credentials. On the user's own machine
     /// it may. Other machines, clients of a shared proxy and exports may only if the user allows it.
-    package let mayHavePrivate: Bool
+    package let canReceivePrivate: Bool
 
-    package init(_ kind: Kind, mayHavePrivate: Bool) {
+    package init(_ kind: Kind, canReceivePrivate: Bool) {
         self.kind = kind
-        self.mayHavePrivate = mayHavePrivate
+        self.canReceivePrivate = canReceivePrivate
     }
 
     /// The origins of a page of the mirror.
@@ -104,7 +104,7 @@ package func access(
         case .export: return .refused
         }
     case .response(let url, let isPrivate, let isPublished):
-        if isPrivate, !requester.mayHavePrivate { return .withheld }
+        if isPrivate, !requester.canReceivePrivate { return .withheld }
         switch requester.kind {
         case .user, .portal, .export: return .granted
         case .foreignPage:

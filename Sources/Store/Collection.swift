@@ -75,10 +75,10 @@ extension StoreWriter {
         var result = CollectionResult()
         result.byteCountBefore = folder.byteCount
         folder.releaseReserve()
-        try aloneForAWhile(doing: "collect") { () throws(StoreError) in
+        try whileOthersPause(doing: "collect") { () throws(StoreError) in
             // On a full disk, the write-ahead log is the first thing that can return space.
-            if !isServed {
-                _ = try? isLogEmptied()
+            if !isPostgreSQL {
+                _ = try? tryTruncateLog()
                 // The log does not count as content.
                 result.byteCountBefore = folder.byteCount
             }
@@ -92,38 +92,38 @@ extension StoreWriter {
                     }
                     return options.keep.isEmpty ? KeepRules(of: site) : options.keep
                 }
-                result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
+                result.shrinkFailure = try thinPacks(wasteAllowed: Self.maxPackWaste)
                 if let limit = options.limit { try makeFit(limit, options, &result, progress) }
-                if !isRehearsing { try bodies.outer?.removeStrays() }
+                if !isDryRun { try bodies.external?.removeUnreferenced() }
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
-            try countAgain()
+            try updateStoredCounts()
             result.shrinkFailure = shrink() ?? result.shrinkFailure
-            if !isServed, folder.isJournalLong { isJournalBehind = true }
-            try catchUpJournal(&result)
+            if !isPostgreSQL, folder.isJournalLong { isJournalStale = true }
+            try rewriteJournalIfStale(&result)
         }
-        result.byteCountAfter = isServed ? try usedByteCount() : folder.byteCount
+        result.byteCountAfter = isPostgreSQL ? try usedByteCount() : folder.byteCount
         return result
     }
 
     /// Rewrites the journal if it refers to rows that were removed. If the disk is full, the journal stays as
     /// it is, which does no harm.
-    func catchUpJournal(_ result: inout CollectionResult) throws(StoreError) {
-        guard isJournalBehind else { return }
+    func rewriteJournalIfStale(_ result: inout CollectionResult) throws(StoreError) {
+        guard isJournalStale else { return }
         do throws(StoreError) {
-            try renewJournal()
+            try rewriteJournal()
         } catch  where error.reason == .full {
             result.shrinkFailure = result.shrinkFailure ?? error
         }
     }
 
     /// The maximum unused share of a pack. Below it, moving the bodies to another pack is not worth the time.
-    static let usualWaste = 0.25
+    static let maxPackWaste = 0.25
 
     /// Runs `body` without foreign keys. It must delete rows in an order in which each step is consistent,
     /// because the process may be killed at any time.
     private func withoutReferences(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-        if isServed { return try body() }
+        if isPostgreSQL { return try body() }
         // Space in packs is returned to the disk, so the rows that referred to it must stay deleted even
         // after a power cut.
         try execute("PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;", doing: "collect")
@@ -134,7 +134,7 @@ extension StoreWriter {
 
     /// The size of the store on the disk, not counting unused space in its files.
     func usedByteCount() throws(StoreError) -> Int64 {
-        if isServed { return try servedByteCount() }
+        if isPostgreSQL { return try postgreSQLByteCount() }
         let pages = try count("PRAGMA page_count") - (try count("PRAGMA freelist_count"))
         let packed = try count(
             "SELECT coalesce(sum(coalesce(frame, size)), 0) FROM body WHERE pack IS NOT NULL")
@@ -143,8 +143,8 @@ extension StoreWriter {
 
     /// Runs `body` with a larger page cache. Deleted rows are scattered over the indexes, and pages that do
     /// not fit into memory are written once per row.
-    func rememberingMore(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-        if isServed { return try body() }
+    func withLargeCache(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        if isPostgreSQL { return try body() }
         try execute("PRAGMA cache_size = -\(Limits.collectorCacheKiB)", doing: "collect")
         let result = Result { () throws(StoreError) in try body() }
         try execute("PRAGMA cache_size = -\(Limits.writerCacheKiB)", doing: "collect")
@@ -154,14 +154,14 @@ extension StoreWriter {
     func removeOrphans() throws(StoreError) {
         var urls: [Int64] = []
         do throws(StoreError) {
-            try rememberingMore { () throws(StoreError) in
+            try withLargeCache { () throws(StoreError) in
                 try transaction { () throws(StoreError) in urls = try removeUnreferencedRows() }
             }
-        } catch  where error.reason == .full && !isServed {
-            _ = try? isLogEmptied()
+        } catch  where error.reason == .full && !isPostgreSQL {
+            _ = try? tryTruncateLog()
             return try removeOrphansInBatches()
         }
-        try forgetNotes(of: urls)
+        try deleteServedTimes(of: urls)
         try removeOrphanFiles()
     }
 
@@ -169,7 +169,7 @@ extension StoreWriter {
     func removeUnreferencedRows() throws(StoreError) -> [Int64] {
         try removeOrphanRows()
         // Runs that have paused for this one know URLs by their ids.
-        return isBeside ? [] : try removeOrphanURLs(atMost: .max)
+        return hasPausedWriters ? [] : try removeOrphanURLs(atMost: .max)
     }
 
     /// Removes at most `limit` unreferenced rows of each kind from a local store. Returns the ids of the
@@ -179,27 +179,27 @@ extension StoreWriter {
     func removeUnreferencedRows(atMost limit: Int, isDone: inout Bool) throws(StoreError) -> [Int64] {
         let links = try removeUnusedLinks(atMost: limit)
         let bodies = try removeOrphanBodies(atMost: limit)
-        let urls = isBeside ? [] : try removeOrphanURLs(atMost: limit)
+        let urls = hasPausedWriters ? [] : try removeOrphanURLs(atMost: limit)
         isDone = max(links, bodies, urls.count) < limit
         return urls
     }
 
-    /// Removes the notes about URLs. Does not create notes if there are none.
-    func forgetNotes(of urls: [Int64]) throws(StoreError) {
-        guard folder.hasNotes, !urls.isEmpty, !isRehearsing else { return }
-        try NoteBook(folder).forget(urls)
+    /// Removes the times at which URLs were served. Does not create an `ActivityDatabase` if there is none.
+    func deleteServedTimes(of urls: [Int64]) throws(StoreError) {
+        guard folder.hasActivityDatabase, !urls.isEmpty, !isDryRun else { return }
+        try ActivityDatabase(folder).deleteServedTimes(ofURLs: urls)
     }
 
     /// Returns unused space of the database to the disk. Returns an error if that was not possible.
     func shrink() -> StoreError? {
         do throws(StoreError) {
-            if isServed {
-                guard !isRehearsing else { return nil }
+            if isPostgreSQL {
+                guard !isDryRun else { return nil }
                 try execute("VACUUM response, link, url, body, content, piece", doing: "shrink")
                 return nil
             }
-            if try hasRoom() { try vacuum() }
-            guard try !isLogEmptied() else { return nil }
+            if try isWorthVacuuming() { try vacuum() }
+            guard try !tryTruncateLog() else { return nil }
             return StoreError(
                 .busy, doing: "shrink", path: folder.database, detail: "another process is reading from it",
                 advice: "run larder gc again when it has finished")
@@ -209,17 +209,17 @@ extension StoreWriter {
     }
 
     /// Whether enough of the database is unused to be worth copying the rest of it.
-    func hasRoom() throws(StoreError) -> Bool {
-        if isServed { return true }
+    func isWorthVacuuming() throws(StoreError) -> Bool {
+        if isPostgreSQL { return true }
         return try count("PRAGMA freelist_count") > count("PRAGMA page_count") / 256
     }
 
     /// Empties the write-ahead log. Returns false if a reader still needs it.
-    func isLogEmptied() throws(StoreError) -> Bool {
+    func tryTruncateLog() throws(StoreError) -> Bool {
         // Readers are usually done soon, or else not for a long time.
-        waitForOthers(milliseconds: 1000)
+        setBusyTimeout(milliseconds: 1000)
         let isBlocked = try count("PRAGMA wal_checkpoint(TRUNCATE)") != 0
-        waitForOthers(milliseconds: Connection.busyMilliseconds)
+        setBusyTimeout(milliseconds: Connection.busyMilliseconds)
         return !isBlocked
     }
 
@@ -232,7 +232,7 @@ extension StoreWriter {
     /// Removes bodies that no response has, with their content and links. The caller must be the only writer
     /// and have a transaction open.
     func removeOrphanRows() throws(StoreError) {
-        if bodies.outer != nil {
+        if bodies.external != nil {
             try eachRow(
                 """
                 SELECT DISTINCT sha256 FROM body JOIN content ON content.body = body.id
@@ -242,7 +242,7 @@ extension StoreWriter {
             ) { orphanDigests.append($0.blob(0)) }
         }
         _ = try removeUnusedLinks(atMost: .max)
-        if isServed {
+        if isPostgreSQL {
             try run(
                 """
                 DELETE FROM content WHERE NOT EXISTS (SELECT 1 FROM response WHERE response.body = content.body)
@@ -272,10 +272,10 @@ extension StoreWriter {
     /// Removes bodies that no response has from a local store. Returns their number.
     private func removeOrphanBodies(atMost limit: Int) throws(StoreError) -> Int {
         // The other rows of the bodies are only read if one is removed.
-        let held = try heldBodies()
+        let referenced = try referencedBodies()
         var orphans: [Int64] = []
         try eachRow("SELECT id FROM body") { row in
-            if orphans.count < limit, !held.contains(row.integer(0)) { orphans.append(row.integer(0)) }
+            if orphans.count < limit, !referenced.contains(row.integer(0)) { orphans.append(row.integer(0)) }
         }
         guard !orphans.isEmpty else { return 0 }
         let (deleteContent, deleteBody) = (
@@ -285,21 +285,21 @@ extension StoreWriter {
             try deleteContent.run(.integer(orphan))
             try deleteBody.run(.integer(orphan))
         }
-        isJournalBehind = true
-        try forgetCount(of: KeptTally.bodies)
+        isJournalStale = true
+        try deleteCount(of: StoredCounts.bodies)
         return orphans.count
     }
 
     /// Removes the files that no body refers to. The caller must be the only writer, because writers add a
     /// file before its row.
     func removeOrphanFiles() throws(StoreError) {
-        if isServed {
+        if isPostgreSQL {
             try run(
                 "DELETE FROM piece WHERE NOT EXISTS (SELECT 1 FROM body WHERE body.sha256 = piece.sha256)")
         }
         defer { orphanDigests = [] }
-        if isRehearsing { return }
-        try bodies.outer?.remove(orphanDigests)
+        if isDryRun { return }
+        try bodies.external?.remove(orphanDigests)
         let names = folder.bodyFileNames
         guard !names.isEmpty else { return }
         var known: Set<String> = []
@@ -321,10 +321,10 @@ extension StoreWriter {
     /// the only writer, have a transaction open and have foreign keys turned off; otherwise SQLite would
     /// search all responses for each URL.
     private func removeOrphanURLs(atMost limit: Int) throws(StoreError) -> [Int64] {
-        let named = try namedURLs()
+        let referenced = try referencedURLs()
         var orphans: [Int64] = []
         try eachRow("SELECT id FROM url") { row in
-            if orphans.count < limit, !named.contains(row.integer(0)) { orphans.append(row.integer(0)) }
+            if orphans.count < limit, !referenced.contains(row.integer(0)) { orphans.append(row.integer(0)) }
         }
         let delete = try prepare("DELETE FROM url WHERE id = ?")
         for orphan in orphans { try delete.run(.integer(orphan)) }

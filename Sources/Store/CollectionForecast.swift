@@ -25,16 +25,16 @@ extension StoreWriter {
     /// A PostgreSQL store is not copied: the collection runs in a transaction that is rolled back.
     ///
     /// - Parameter copy: An empty folder, which belongs to the caller.
-    package func rehearseCollection(
+    package func forecastCollection(
         _ options: CollectionOptions, in copy: StoreFolder
     ) throws(StoreError) -> CollectionForecast {
-        if isServed { return try rehearseCollection(options) }
-        try alone(doing: "scan") { () throws(StoreError) in
-            _ = try? isLogEmptied()
+        if isPostgreSQL { return try forecastCollection(options) }
+        try withExclusiveAccess(doing: "scan") { () throws(StoreError) in
+            _ = try? tryTruncateLog()
             try folder.copyWithoutBytes(to: copy)
         }
         let writer = try StoreWriter(copy)
-        let (snapshots, urls) = (try writer.everySnapshot(), try writer.everyURL())
+        let (snapshots, urls) = (try writer.allSnapshots(), try writer.allStoredURLs())
         let usedBefore = try writer.usedByteCount()
         var forecast = CollectionForecast(result: try writer.collect(options))
         // The files of the copy occupy no space on the disk, so their sizes are not those of the store.
@@ -43,28 +43,30 @@ extension StoreWriter {
         // The size of the journal is added separately, because it is either rewritten or left as it is.
         let used = Int64(Double(try writer.usedByteCount()) * share) + copy.journalByteCount
         forecast.result.byteCountAfter = min(used, folder.byteCount)
-        let (leftSnapshots, leftURLs) = (
-            Set(try writer.everySnapshot().map(\.id)), Set(try writer.everyURL())
+        let (remainingSnapshots, remainingURLs) = (
+            Set(try writer.allSnapshots().map(\.id)), Set(try writer.allStoredURLs())
         )
-        forecast.snapshots = snapshots.filter { !leftSnapshots.contains($0.id) }
-        forecast.urls = urls.filter { !leftURLs.contains($0) }
+        forecast.snapshots = snapshots.filter { !remainingSnapshots.contains($0.id) }
+        forecast.urls = urls.filter { !remainingURLs.contains($0) }
         return forecast
     }
 
     /// Runs a collection in a transaction that is rolled back.
-    private func rehearseCollection(_ options: CollectionOptions) throws(StoreError) -> CollectionForecast {
+    private func forecastCollection(_ options: CollectionOptions) throws(StoreError) -> CollectionForecast {
         var forecast = CollectionForecast()
-        let (snapshots, urls) = (try everySnapshot(), try everyURL())
-        try rehearsing { () throws(StoreError) in
+        let (snapshots, urls) = (try allSnapshots(), try allStoredURLs())
+        try rollingBack { () throws(StoreError) in
             forecast.result = try collect(options)
-            let (leftSnapshots, leftURLs) = (Set(try everySnapshot().map(\.id)), Set(try everyURL()))
-            forecast.snapshots = snapshots.filter { !leftSnapshots.contains($0.id) }
-            forecast.urls = urls.filter { !leftURLs.contains($0) }
+            let (remainingSnapshots, remainingURLs) = (
+                Set(try allSnapshots().map(\.id)), Set(try allStoredURLs())
+            )
+            forecast.snapshots = snapshots.filter { !remainingSnapshots.contains($0.id) }
+            forecast.urls = urls.filter { !remainingURLs.contains($0) }
         }
         return forecast
     }
 
-    private func everySnapshot() throws(StoreError) -> [CollectionForecast.Snapshot] {
+    private func allSnapshots() throws(StoreError) -> [CollectionForecast.Snapshot] {
         var snapshots: [CollectionForecast.Snapshot] = []
         try eachRow(
             """
@@ -79,7 +81,7 @@ extension StoreWriter {
         return snapshots
     }
 
-    private func everyURL() throws(StoreError) -> [String] {
+    private func allStoredURLs() throws(StoreError) -> [String] {
         var urls: [String] = []
         try eachRow(
             """
@@ -93,11 +95,12 @@ extension StoreWriter {
 }
 
 extension StoreFolder {
+    /// Copies the databases, and creates empty files of the same size for all other files.
     fileprivate func copyWithoutBytes(to copy: StoreFolder) throws(StoreError) {
         try copy.create()
         try copy.createPacks()
         try Self.makeFolders(copy.journal)
-        for (own, new) in [(database, copy.database), (notes, copy.notes)] {
+        for (own, new) in [(database, copy.database), (activityDatabase, copy.activityDatabase)] {
             // The copy needs the write-ahead log too, since it may contain recent changes.
             for suffix in ["", "-wal"] where access(own + suffix, F_OK) == 0 {
                 try Self.copy(own + suffix, to: new + suffix)
@@ -105,13 +108,13 @@ extension StoreFolder {
         }
         for file in journalFiles {
             guard let name = file.utf8.lastIndex(of: UInt8(ascii: "/")) else { continue }
-            try Self.pretend(copy.journal + file[name...], file)
+            try Self.createSparseFile(copy.journal + file[name...], file)
         }
-        for name in bodyFileNames { try Self.pretend(copy.bodies + "/" + name, bodies + "/" + name) }
-        if hasSearchIndex { try Self.pretend(copy.searchIndex, searchIndex) }
+        for name in bodyFileNames { try Self.createSparseFile(copy.bodies + "/" + name, bodies + "/" + name) }
+        if hasSearchIndex { try Self.createSparseFile(copy.searchIndex, searchIndex) }
         for pack in packList {
             guard let other = pack.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { continue }
-            try Self.pretend(copy.packs + pack.path[other...], pack.path)
+            try Self.createSparseFile(copy.packs + pack.path[other...], pack.path)
         }
     }
 
@@ -126,7 +129,7 @@ extension StoreFolder {
     }
 
     /// Creates a sparse file of the same size, which occupies no space on the disk.
-    private static func pretend(_ target: String, _ original: String) throws(StoreError) {
+    private static func createSparseFile(_ target: String, _ original: String) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in
             let file = try File(target, O_WRONLY | O_CREAT | O_EXCL)
             var status = stat()

@@ -9,51 +9,52 @@ extension StoreWriter {
     /// The copy replaces the database in one transaction: if this throws, nothing has changed. The journal is
     /// rewritten at the same time. The caller must be the only writer and have removed all unreferenced
     /// content.
-    func copyWhatStays(without urls: [Int64]) throws(StoreError) -> [Int64] {
+    func copyRemainder(without urls: [Int64]) throws(StoreError) -> [Int64] {
         let path = folder.incoming + "/larder.db"
         try StoreFolder.makeFolders(folder.incoming)
         unlink(path)
         defer { unlink(path) }
-        let gone = NumberSet(urls)
-        let stay = Staying(gone: gone, bodies: try heldBodies(without: gone))
+        let removed = NumberSet(urls)
+        let remainder = Remainder(removedURLs: removed, bodies: try referencedBodies(without: removed))
         let draft = try JournalDraft(of: folder) { [folder] journal throws(StoreError) in
             let connection = try Connection(folder.database, access: .readOnly)
-            try connection.define(stay)
+            try connection.define(remainder)
             try connection.write(to: journal, bodies: "is_held(id)", responses: "NOT is_gone(response.url)")
         }
-        let forgotten: [Int64]
+        let leftOut: [Int64]
         do throws(StoreError) {
             let copy = try Connection(path, access: .readWrite, modeOf: folder.locks)
-            forgotten = try copy.fill(from: folder.database, with: stay, keepsURLs: isBeside)
+            leftOut = try copy.fill(from: folder.database, with: remainder, keepsURLs: hasPausedWriters)
             // The draft is finished first: a kill after the replacement would otherwise leave a journal with
             // rows that are gone.
             draft.finish()
-            try take(copy)
+            try replaceDatabase(with: copy)
         } catch {
-            draft.drop()
+            draft.discard()
             throw error
         }
         try adopt(draft)
-        return forgotten
+        return leftOut
     }
 }
 
-/// The content of a database that is kept: everything except the URLs in `gone`, and the bodies in `bodies`.
-private struct Staying: Sendable {
-    let gone: NumberSet
+/// The content of a database that is copied: everything except the responses and links of `removedURLs`, with
+/// only these bodies.
+private struct Remainder: Sendable {
+    let removedURLs: NumberSet
     let bodies: NumberSet
 }
 
 extension Connection {
-    fileprivate func define(_ stay: Staying) throws(StoreError) {
-        try define("is_gone", stay.gone)
-        try define("is_held", stay.bodies)
+    fileprivate func define(_ remainder: Remainder) throws(StoreError) {
+        try define("is_gone", remainder.removedURLs)
+        try define("is_held", remainder.bodies)
     }
 
     /// Fills an empty database with the content of another one that is kept. Returns the ids of the URLs that
     /// were left out.
     fileprivate func fill(
-        from path: String, with stay: Staying, keepsURLs: Bool
+        from path: String, with remainder: Remainder, keepsURLs: Bool
     ) throws(StoreError) -> [Int64] {
         try prepare("ATTACH ? AS whole").run(.text(Self.uri(path)), doing: "shrink")
         // The copy needs no journal and no syncing, because it is discarded if it is not completed.
@@ -66,9 +67,9 @@ extension Connection {
             PRAGMA main.application_id = \(try integer("PRAGMA whole.application_id"));
             PRAGMA main.user_version = \(try integer("PRAGMA whole.user_version"));
             """, doing: "shrink")
-        try define(stay)
+        try define(remainder)
         return try transaction { () throws(StoreError) in
-            for table in try makeTables() {
+            for table in try createTables() {
                 switch table {
                 case "response", "link": try copyRows(of: table, "WHERE NOT is_gone(url)")
                 case "body": try copyRows(of: table, "WHERE is_held(id)")
@@ -77,16 +78,16 @@ extension Connection {
                 default: try copyRows(of: table)
                 }
             }
-            let forgotten = try copyURLs(keepsAll: keepsURLs)
+            let leftOut = try copyURLs(keepsAll: keepsURLs)
             try execute("DELETE FROM main.sqlite_sequence", doing: "shrink")
             try copyRows(of: "sqlite_sequence")
-            try makeRest()
-            try execute(KeptTally.count + KeptTally.confirmed + " WHERE confirmed > 0", doing: "count")
-            return forgotten
+            try createIndexesAndViews()
+            try execute(StoredCounts.count + StoredCounts.confirmed + " WHERE confirmed > 0", doing: "count")
+            return leftOut
         }
     }
 
-    private func makeTables() throws(StoreError) -> [String] {
+    private func createTables() throws(StoreError) -> [String] {
         var tables: [(name: String, sql: String)] = []
         try prepare(
             """
@@ -100,7 +101,7 @@ extension Connection {
 
     /// Creates the indexes after the rows, because building an index from all rows writes it in order. Views,
     /// triggers and virtual tables have no rows of their own, so only their definitions are copied.
-    private func makeRest() throws(StoreError) {
+    private func createIndexesAndViews() throws(StoreError) {
         var indexes: [String] = []
         try prepare(
             "SELECT sql FROM whole.sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY rowid"
@@ -121,43 +122,44 @@ extension Connection {
         try execute("INSERT INTO main.\(name) SELECT * FROM whole.\(name) \(condition)", doing: "shrink")
     }
 
+    /// Copies the URLs that copied rows refer to, or all. Returns the ids of the others.
     private func copyURLs(keepsAll: Bool) throws(StoreError) -> [Int64] {
         if keepsAll {
             try copyRows(of: "url")
             return []
         }
-        let named = try namedURLs()
-        try define("is_named", named)
+        let referenced = try referencedURLs()
+        try define("is_named", referenced)
         try copyRows(of: "url", "WHERE is_named(id)")
-        var forgotten: [Int64] = []
+        var leftOut: [Int64] = []
         try prepare("SELECT id FROM whole.url WHERE NOT is_named(id)").each {
-            forgotten.append($0.integer(0))
+            leftOut.append($0.integer(0))
         }
-        return forgotten
+        return leftOut
     }
 
-    /// The ids of the bodies that responses have, not counting the responses of the URLs in `gone`.
-    func heldBodies(without gone: NumberSet) throws(StoreError) -> NumberSet {
-        var held = NumberSet()
+    /// The ids of the bodies that responses have, not counting the responses of the URLs in `excluded`.
+    func referencedBodies(without excluded: NumberSet) throws(StoreError) -> NumberSet {
+        var bodies = NumberSet()
         // An index contains both columns, so the rows themselves are not read.
         try prepare("SELECT body, url FROM response WHERE body IS NOT NULL").each { row in
-            if !gone.contains(row.integer(1)) { held.insert(row.integer(0)) }
+            if !excluded.contains(row.integer(1)) { bodies.insert(row.integer(0)) }
         }
-        return held
+        return bodies
     }
 
     /// The ids of the URLs that responses and link lists refer to.
-    func namedURLs() throws(StoreError) -> NumberSet {
-        var named = NumberSet()
+    func referencedURLs() throws(StoreError) -> NumberSet {
+        var urls = NumberSet()
         try prepare("SELECT url, referrer FROM response").each { row in
-            named.insert(row.integer(0))
-            if let referrer = row.optionalInteger(1) { named.insert(referrer) }
+            urls.insert(row.integer(0))
+            if let referrer = row.optionalInteger(1) { urls.insert(referrer) }
         }
         try prepare("SELECT pages, assets, guesses FROM link").each { row in
             for column in 0..<3 as Range<Int32> {
-                row.withBytes(column) { LinkLists.each($0) { named.insert($0) } }
+                row.withBytes(column) { LinkLists.each($0) { urls.insert($0) } }
             }
         }
-        return named
+        return urls
     }
 }

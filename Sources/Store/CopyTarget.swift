@@ -19,32 +19,32 @@ final class CopyTarget {
     private var openSince = ContinuousClock.now
     private var statements: [String: Statement] = [:]
     private var depth = 0
-    private let pieces: ServerBodies?
+    private let pieces: PostgreSQLBodies?
     private var files: BodyFiles
     private var packWriter: PackWriter?
 
     /// Whether compressed bodies can be stored. PostgreSQL stores none.
-    var keepsFrames: Bool { !connection.isServed }
+    var keepsFrames: Bool { !connection.isPostgreSQL }
 
     init(_ folder: StoreFolder, of source: StoreFolder) throws(StoreError) {
         let opened = try OpenedStore(folder)
         connection = opened.connection
         locks = opened.locks
-        if !connection.isServed {
+        if !connection.isPostgreSQL {
             guard try Schema.checkOurs(connection) == Schema.version else { throw Self.isTaken(folder) }
             // Rows may refer to rows that are added later.
             try connection.execute("PRAGMA foreign_keys = OFF", doing: "copy to")
         }
         self.folder = folder
         origin = CopyMark(of: source)
-        pieces = connection.isServed ? try ServerBodies(folder, connection, isWriting: true) : nil
+        pieces = connection.isPostgreSQL ? try PostgreSQLBodies(folder, connection, isWriting: true) : nil
         files = BodyFiles(folder)
     }
 
     /// Runs `body` while no other process writes to the destination. Rolls back the open transaction if
     /// `body` throws.
     func alone(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-        try locks.alone(doing: "copy to") { () throws(StoreError) in
+        try locks.withExclusiveAccess(doing: "copy to") { () throws(StoreError) in
             do throws(StoreError) {
                 try body()
             } catch {
@@ -97,21 +97,21 @@ final class CopyTarget {
     }
 
     func commitIfMuch() throws(StoreError) {
-        if openByteCount > Limits.openBodyBytes || .now - openSince > Limits.openTime { try commit() }
+        if openByteCount > Limits.maxOpenBodyBytes || .now - openSince > Limits.maxOpenTime { try commit() }
     }
 
     /// Commits the open transaction. Does nothing within `transaction`.
     func commit() throws(StoreError) {
         guard isOpen, depth == 0 else { return }
-        try files.settle()
+        try files.sync()
         if let packWriter {
-            try packWriter.settle()
-            try packWriter.note(by: try statement(PackWriter.noting))
+            try packWriter.sync()
+            try packWriter.recordSize(with: try statement(PackWriter.recordSizeSQL))
         }
         try connection.commit()
         isOpen = false
         openByteCount = 0
-        packWriter?.committed()
+        packWriter?.didCommit()
         if packWriter?.isFull ?? false { packWriter = nil }
     }
 
@@ -151,7 +151,7 @@ final class CopyTarget {
         try open()
         let places = table.columns.map { _ in "?" }.joined(separator: ", ")
         openByteCount += rows.reduce(0) { $0 + $1.reduce(0) { $0 + $1.byteCount } }
-        guard connection.isServed else {
+        guard connection.isPostgreSQL else {
             let add = try statement("INSERT INTO \(table.name) (\(table.list)) VALUES (\(places))")
             for row in rows { try add.run(row.map(\.value), doing: "copy to") }
             return
@@ -205,12 +205,12 @@ final class CopyTarget {
         let bodies = try brought(bodies)
         try open()
         for body in bodies { openByteCount += body.links.count + (body.bytes?.count ?? 0) + 200 }
-        guard connection.isServed else {
+        guard connection.isPostgreSQL else {
             for body in bodies { try addToFolder(body) }
             return
         }
         for body in bodies {
-            guard let file = body.file, pieces?.outer == nil else { continue }
+            guard let file = body.file, pieces?.external == nil else { continue }
             try replacePieces(of: body.body)
             try pieces?.put(file, body.body.sha256)
             openByteCount += body.body.byteCount
@@ -238,18 +238,18 @@ final class CopyTarget {
     /// Stores bodies outside of the database, if the destination does so, and returns all bodies without the
     /// bytes of these.
     private func brought(_ bodies: [CopiedBody]) throws(StoreError) -> [CopiedBody] {
-        guard let outer = pieces?.outer else { return bodies }
+        guard let external = pieces?.external else { return bodies }
         var bodies = bodies
         var leaving: [(body: StoredBody, content: BodyContent)] = []
         for place in bodies.indices {
             let body = bodies[place]
             guard let content = body.file ?? body.bytes.map(BodyContent.bytes),
-                outer.takes(content, byteCount: body.body.byteCount)
+                external.accepts(content, byteCount: body.body.byteCount)
             else { continue }
             leaving.append((body.body, content))
             bodies[place].bytes = nil
         }
-        try outer.bring(leaving)
+        try external.upload(leaving)
         return bodies
     }
 
@@ -260,13 +260,13 @@ final class CopyTarget {
     }
 
     private func addToFolder(_ body: CopiedBody) throws(StoreError) {
-        var place: PackPlace?
+        var place: PackLocation?
         var inline: [UInt8]?
         if let file = body.file, let frame = try frame(of: file, body.body) {
             place = try appendingPack().append(frame, isFrame: true)
         } else if let file = body.file {
             try files.add(try ownCopy(of: file), sha256: Hex.encode(body.body.sha256))
-        } else if let bytes = body.bytes, bytes.count > Limits.inlineBody {
+        } else if let bytes = body.bytes, bytes.count > Limits.maxInlineBodyBytes {
             place = try placed(bytes, as: body.frame, row: body.body)
         } else {
             inline = body.bytes
@@ -287,8 +287,8 @@ final class CopyTarget {
 
     /// Returns the compressed bytes of a large body, or nil if it is stored as a file.
     private func frame(of file: BodyContent, _ row: StoredBody) throws(StoreError) -> [UInt8]? {
-        guard folder.compresses, StoredBody.mayBeFrame(form: row.form, byteCount: row.byteCount),
-            let frame = ZstdFrame.compress(try file.load()), frame.count <= Limits.packedBody
+        guard folder.compresses, StoredBody.isCompressible(form: row.form, byteCount: row.byteCount),
+            let frame = ZstdFrame.compress(try file.load()), frame.count <= Limits.maxPackedBodyBytes
         else { return nil }
         return frame
     }
@@ -298,12 +298,13 @@ final class CopyTarget {
     /// - Parameter known: the compressed bytes in the source.
     private func placed(
         _ bytes: [UInt8], as known: [UInt8]?, row: StoredBody
-    ) throws(StoreError) -> PackPlace? {
+    ) throws(StoreError) -> PackLocation? {
         // A body that is larger than this was compressed in the source.
-        let isLarge = bytes.count > Limits.packedBody
-        let mayBeFrame = folder.compresses && StoredBody.mayBeFrame(form: row.form, byteCount: bytes.count)
-        let frame = known ?? (mayBeFrame || isLarge ? ZstdFrame.compress(bytes) : nil)
-        if isLarge, frame?.count ?? .max > Limits.packedBody {
+        let isLarge = bytes.count > Limits.maxPackedBodyBytes
+        let isCompressible =
+            folder.compresses && StoredBody.isCompressible(form: row.form, byteCount: bytes.count)
+        let frame = known ?? (isCompressible || isLarge ? ZstdFrame.compress(bytes) : nil)
+        if isLarge, frame?.count ?? .max > Limits.maxPackedBodyBytes {
             try files.add(try BodyFiles.write(bytes, in: folder), sha256: Hex.encode(row.sha256))
             return nil
         }
@@ -328,7 +329,7 @@ final class CopyTarget {
 
     /// Ends the copy: numbers that are assigned later must not have been used before.
     func end(lastSnapshot: Int64) throws(StoreError) {
-        guard connection.isServed else {
+        guard connection.isPostgreSQL else {
             try connection.execute(
                 """
                 DELETE FROM tally;
@@ -378,7 +379,7 @@ struct CopyMark: Equatable {
     /// Reads the mark, or returns nil if there is none.
     init?(in folder: StoreFolder, _ connection: Connection) throws(StoreError) {
         let found: Int64?
-        if connection.isServed {
+        if connection.isPostgreSQL {
             found = try connection.prepare("SELECT value FROM larder WHERE name = 'copying'")
                 .first { $0.integer(0) }
         } else if access(folder.copying, F_OK) == 0 {
@@ -392,7 +393,7 @@ struct CopyMark: Equatable {
     }
 
     func put(in folder: StoreFolder, _ connection: Connection) throws(StoreError) {
-        if connection.isServed {
+        if connection.isPostgreSQL {
             return try connection.prepare("INSERT INTO larder (name, value) VALUES ('copying', ?)")
                 .run(.integer(number))
         }
@@ -402,13 +403,13 @@ struct CopyMark: Equatable {
     }
 
     func remove(from folder: StoreFolder, _ connection: Connection) throws(StoreError) {
-        if connection.isServed {
+        if connection.isPostgreSQL {
             return try connection.prepare("DELETE FROM larder WHERE name = 'copying'").run()
         }
         guard unlink(folder.copying) == 0 else {
             throw StoreError(errno, doing: "remove", path: folder.copying)
         }
-        try BodyFiles.sync(folder.path)
+        try BodyFiles.syncFile(folder.path)
     }
 
     /// Throws if the store is an unfinished copy.

@@ -10,7 +10,7 @@ extension StoreWriter {
         /// Partial downloads, files of killed runs, and damaged files in quarantine.
         case temporaryFiles
         /// Unused space in packs and the database, and outdated lines of the journal.
-        case unusedRoom
+        case unusedSpace
         /// Snapshots that are not live, the oldest first.
         case oldSnapshots
         /// Responses in overlays.
@@ -20,7 +20,7 @@ extension StoreWriter {
 
         var removesContent: Bool {
             switch self {
-            case .temporaryFiles, .unusedRoom: false
+            case .temporaryFiles, .unusedSpace: false
             case .oldSnapshots, .overlays, .livePages: true
             }
         }
@@ -36,45 +36,46 @@ extension StoreWriter {
         _ progress: (Int64) -> Void
     ) throws(StoreError) {
         // The limit is divided once, because the search index does not change until the caller cleans it.
-        let allowed = contentLimit(limit, options, of: try heldByteCount())
+        let allowed = contentLimit(limit, options, of: try storedByteCount())
         for stage in Stage.allCases {
             if stage == .livePages, !options.allowsIncomplete { break }
             // The size of rows in PostgreSQL is known exactly, so a single round is enough.
-            for round in 1...(isServed ? 1 : Self.maxRounds) {
-                let before = try heldByteCount()
+            for round in 1...(isPostgreSQL ? 1 : Self.maxRounds) {
+                let before = try storedByteCount()
                 guard before > allowed else { return }
                 let used = try usedByteCount()
                 // Assumes that the space on the disk is proportional to the bytes in use; in the last rounds,
                 // that it exceeds them by a fixed amount.
                 let target = round < 3 ? Self.share(of: allowed, used, of: before) : used - (before - allowed)
                 guard try remove(stage, downTo: target, options, &result, progress) else { break }
-                try giveBack(downTo: allowed, &result)
+                try returnSpace(downTo: allowed, &result)
                 guard stage.removesContent else { break }
                 // If the disk gets back much less than was removed, for example because a pack is damaged,
                 // removing more would only lose content.
-                let (freed, removed) = (before - (try heldByteCount()), used - (try usedByteCount()))
+                let (freed, removed) = (before - (try storedByteCount()), used - (try usedByteCount()))
                 if freed <= 0 || freed < removed / 2 {
-                    result.excess = max(1, try heldByteCount() - allowed)
+                    result.excess = max(1, try storedByteCount() - allowed)
                     return
                 }
             }
         }
-        let held = try heldByteCount()
-        if held > allowed { result.excess = held - allowed }
+        let stored = try storedByteCount()
+        if stored > allowed { result.excess = stored - allowed }
     }
 
     private static let maxRounds = 4
 
     /// The size of the store: for a folder its space on the disk, for PostgreSQL the size of its rows.
-    private func heldByteCount() throws(StoreError) -> Int64 {
-        isServed ? try usedByteCount() : folder.contentByteCount + folder.temporaryByteCount
+    private func storedByteCount() throws(StoreError) -> Int64 {
+        isPostgreSQL ? try usedByteCount() : folder.contentByteCount + folder.temporaryByteCount
     }
 
     /// The part of the limit that is left for everything except the search index. The index is assumed to
     /// shrink with the rest, unless it was cleaned already.
-    private func contentLimit(_ limit: Int64, _ options: CollectionOptions, of held: Int64) -> Int64 {
+    private func contentLimit(_ limit: Int64, _ options: CollectionOptions, of stored: Int64) -> Int64 {
         let index = folder.searchIndexByteCount
-        return options.isIndexClean ? max(0, limit - index) : Self.share(of: limit, held, of: held + index)
+        return options.isIndexClean
+            ? max(0, limit - index) : Self.share(of: limit, stored, of: stored + index)
     }
 
     private static func share(of limit: Int64, _ part: Int64, of whole: Int64) -> Int64 {
@@ -90,12 +91,12 @@ extension StoreWriter {
         switch stage {
         case .temporaryFiles:
             // Runs that have paused for this one have their downloads there.
-            guard !isServed, !isBeside, folder.temporaryByteCount > 0 else { return false }
+            guard !isPostgreSQL, !hasPausedWriters, folder.temporaryByteCount > 0 else { return false }
             folder.removeTemporaryFiles()
             return true
-        case .unusedRoom:
-            guard !isServed else { return false }
-            isJournalBehind = true
+        case .unusedSpace:
+            guard !isPostgreSQL else { return false }
+            isJournalStale = true
             return true
         case .oldSnapshots:
             let dropped = try dropSnapshots(downTo: target, progress) { _ in KeepRules(last: 0) }
@@ -115,12 +116,12 @@ extension StoreWriter {
 
     /// Returns freed space to the disk. Packs are rewritten without any unused space only if that is needed
     /// for the limit.
-    private func giveBack(downTo limit: Int64, _ result: inout CollectionResult) throws(StoreError) {
-        if isServed { return }
-        for waste in [Self.usualWaste, 0] {
+    private func returnSpace(downTo limit: Int64, _ result: inout CollectionResult) throws(StoreError) {
+        if isPostgreSQL { return }
+        for waste in [Self.maxPackWaste, 0] {
             result.shrinkFailure = try thinPacks(wasteAllowed: waste)
             result.shrinkFailure = shrink() ?? result.shrinkFailure
-            try catchUpJournal(&result)
+            try rewriteJournalIfStale(&result)
             guard folder.contentByteCount > limit else { return }
         }
     }
@@ -139,10 +140,10 @@ extension StoreWriter {
         let utcOffset = SystemClock.utcOffset(at: now)
         let reader = try StoreReader(folder)
         let pins = PinSet(try reader.pins())
-        let held = try heldSites()
+        let locked = try sitesLockedByOthers()
         // A site without a live snapshot shows all of its snapshots, and a run may continue the last one.
         let sites = try reader.sites().filter {
-            $0.published != nil && !pins.holds(site: $0.name) && !held.contains($0.id)
+            $0.published != nil && !pins.contains(site: $0.name) && !locked.contains($0.id)
         }
         let old = sites.flatMap { (site) -> [Int64] in
             let others = site.snapshots.filter {
@@ -154,10 +155,10 @@ extension StoreWriter {
             let candidates = site.snapshots.filter { $0.finished != nil && !$0.isRejected && $0.base == nil }
                 .map {
                     KeepRules.Candidate(
-                        id: $0.id, began: $0.started, confirmed: site.confirmed($0),
+                        id: $0.id, began: $0.started, confirmed: site.confirmationDate(of: $0),
                         isLive: $0.id == site.published)
                 }
-            let kept = rules.kept(of: candidates, now: now, utcOffset: utcOffset)
+            let kept = rules.snapshotsToKeep(of: candidates, now: now, utcOffset: utcOffset)
             return others.map(\.id).filter { !kept.contains($0) }
         }
         var dropped = 0
@@ -170,7 +171,7 @@ extension StoreWriter {
             else {
                 continue
             }
-            isJournalBehind = true
+            isJournalStale = true
             try dropRows(ofSnapshot: snapshot, of: site)
             dropped += 1
             // The freed space is only known once the bodies are removed. Without a limit, removing them once
@@ -210,7 +211,7 @@ extension StoreWriter {
         for _ in 1...8 {
             // Half-empty pages count as full ones. If they cannot be merged, more is removed than necessary.
             var used = try usedByteCount()
-            if used > limit, try hasRoom() {
+            if used > limit, try isWorthVacuuming() {
                 _ = shrink()
                 used = try usedByteCount()
             }
@@ -218,14 +219,14 @@ extension StoreWriter {
             guard used > limit else { break }
             let urls = try urlsToEvict(kind, share: Double(used - limit) / Double(used), options)
             guard !urls.isEmpty else { break }
-            let hrefs = try hrefs(of: urls)
+            let hrefs = try hrefs(ofURLs: urls)
             evicted += hrefs.prefix(try remove(urls, kind))
             guard try usedByteCount() < used else { break }
         }
         return evicted
     }
 
-    private func hrefs(of urls: [Int64]) throws(StoreError) -> [String] {
+    private func hrefs(ofURLs urls: [Int64]) throws(StoreError) -> [String] {
         let find = try prepare("SELECT href FROM url WHERE id = ?")
         var hrefs: [String] = []
         for url in urls { hrefs.append(try find.first(.integer(url), read: { $0.text(0) }) ?? "") }
@@ -239,25 +240,25 @@ extension StoreWriter {
         let plan = try evictionPlan(kind, keeping: options.requiredBundles)
         // The plan knows the sizes of bodies, but not of their rows. Removing a little more avoids a second
         // round, which takes as long as the first.
-        let wanted = Double(plan.byteCount) * share * Self.reserve
+        let wanted = Double(plan.byteCount) * share * Self.safetyFactor
         return plan.urls(toFree: Int64(wanted.rounded(.up)))
     }
 
     /// Compensates for evicted URLs whose rows stay because other URLs link to them.
-    private static let reserve = 1.0125
+    private static let safetyFactor = 1.0125
 
     /// Removes the stored responses of URLs and returns the number of these URLs. On a full disk, it may be
     /// smaller than requested, if a later batch fails. Throws only if nothing was removed.
     private func remove(_ urls: [Int64], _ kind: Evictable) throws(StoreError) -> Int {
-        if !isServed, kind == .everything {
+        if !isPostgreSQL, kind == .everything {
             do throws(StoreError) {
-                let forgotten = try copyWhatStays(without: urls)
-                try forgetNotes(of: forgotten)
+                let removedURLs = try copyRemainder(without: urls)
+                try deleteServedTimes(of: removedURLs)
                 try removeOrphanFiles()
                 return urls.count
             } catch  where error.reason == .full {
                 // Deleting rows needs less space than copying the others. Emptying the log frees its space.
-                _ = try isLogEmptied()
+                _ = try tryTruncateLog()
             }
         }
         return try removeInBatches(urls, kind)
@@ -267,26 +268,26 @@ extension StoreWriter {
     /// removes its unreferenced bodies in the same transaction, and returns their space before the next
     /// batch.
     private func removeInBatches(_ urls: [Int64], _ kind: Evictable) throws(StoreError) -> Int {
-        isJournalBehind = true
+        isJournalStale = true
         var rest = urls[...]
-        var batchSize = isServed ? urls.count : Self.maxBatch
+        var batchSize = isPostgreSQL ? urls.count : Self.maxBatchURLs
         var removed = 0
         while !rest.isEmpty {
             let batch = rest.prefix(batchSize)
             do throws(StoreError) {
-                let forgotten = try transactionWithMemory { () throws(StoreError) in
+                let removedURLs = try transactionWithMemory { () throws(StoreError) in
                     let delete = try prepare("DELETE FROM response WHERE url = ? AND \(kind.condition)")
                     for url in batch { try delete.run(.integer(url)) }
-                    try forgetCounts()
+                    try deleteCounts()
                     return try removeUnreferencedRows()
                 }
                 removed += batch.count
                 rest = rest.dropFirst(batch.count)
-                try? forgetNotes(of: forgotten)
-                try giveBackBatch()
-                batchSize = min(batchSize * 2, Self.maxBatch)
+                try? deleteServedTimes(of: removedURLs)
+                try returnBatchSpace()
+                batchSize = min(batchSize * 2, Self.maxBatchURLs)
             } catch  where error.reason == .full {
-                _ = try? isLogEmptied()
+                _ = try? tryTruncateLog()
                 if batch.count == 1 {
                     if removed > 0 { break }
                     throw error
@@ -297,32 +298,32 @@ extension StoreWriter {
         return removed
     }
 
-    private static let maxBatch = 4096
+    private static let maxBatchURLs = 4096
 
     /// Removes unreferenced rows in batches, for a disk without space for one large log.
     func removeOrphansInBatches() throws(StoreError) {
-        var batchSize = Self.maxBatch
+        var batchSize = Self.maxBatchURLs
         while true {
             do throws(StoreError) {
                 var isDone = false
-                let forgotten = try transactionWithMemory { () throws(StoreError) in
+                let removedURLs = try transactionWithMemory { () throws(StoreError) in
                     try removeUnreferencedRows(atMost: batchSize, isDone: &isDone)
                 }
-                try? forgetNotes(of: forgotten)
-                try giveBackBatch()
+                try? deleteServedTimes(of: removedURLs)
+                try returnBatchSpace()
                 if isDone { return }
-                batchSize = min(batchSize * 2, Self.maxBatch)
+                batchSize = min(batchSize * 2, Self.maxBatchURLs)
             } catch  where error.reason == .full && batchSize > 1 {
-                _ = try? isLogEmptied()
+                _ = try? tryTruncateLog()
                 batchSize = max(1, batchSize / 4)
             }
         }
     }
 
     /// Returns the space of the last batch: the log, files, and holes in packs.
-    private func giveBackBatch() throws(StoreError) {
-        guard !isServed else { return }
-        _ = try isLogEmptied()
+    private func returnBatchSpace() throws(StoreError) {
+        guard !isPostgreSQL else { return }
+        _ = try tryTruncateLog()
         try removeOrphanFiles()
         _ = try thinPacks(wasteAllowed: .infinity)
     }
@@ -331,7 +332,7 @@ extension StoreWriter {
         _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         var value: Value?
-        try rememberingMore { () throws(StoreError) in value = try transaction(body) }
+        try withLargeCache { () throws(StoreError) in value = try transaction(body) }
         guard let value else { preconditionFailure("the transaction returned without a value") }
         return value
     }
@@ -342,13 +343,13 @@ extension StoreWriter {
         var pinned = try pinnedURLs()
         if let bundles { try pin(bundles, in: &pinned) }
         try pinUnremovable(in: &pinned)
-        for site in try heldSites() {
+        for site in try sitesLockedByOthers() {
             try eachRow(
                 "SELECT DISTINCT url FROM response WHERE snapshot IN (SELECT id FROM snapshot WHERE site = ?)",
                 .integer(site)
             ) { pinned.insert($0.integer(0)) }
         }
-        let served = folder.hasNotes ? try NoteBook(folder).servedTimes() : [:]
+        let served = folder.hasActivityDatabase ? try ActivityDatabase(folder).servedTimes() : [:]
         var plan = EvictionPlan()
         try eachRow(
             """
@@ -438,11 +439,11 @@ extension StoreWriter {
             JOIN snapshot ON snapshot.id = response.snapshot JOIN site ON site.id = snapshot.site
             """
         ) { row in
-            if pins.holds(site: row.text(2)) || pins.holds(address: row.text(1)) {
+            if pins.contains(site: row.text(2)) || pins.contains(url: row.text(1)) {
                 pinned.insert(row.integer(0))
             }
         }
-        try reader.addNeeds(to: &pinned)
+        try reader.addAssets(to: &pinned)
         return pinned
     }
 }

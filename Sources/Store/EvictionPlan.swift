@@ -1,8 +1,12 @@
-/// Chooses the URLs to evict from a store that is larger than allowed: those whose last use, that is the last
-/// serving or fetch, is the longest ago. Of several with the same time, the one with the highest id goes
+/// Chooses the URLs to evict from a store that is larger than allowed: the least recently used ones. A URL is
+/// used when it is served or fetched. Of several with the same time, the one with the highest id is evicted
 /// first, so that the first pages of sites stay.
 ///
-/// There may be millions of URLs, so everything is in a few arrays.
+/// Several URLs may have the same body. A body is freed with the last URL that has it, so the plan counts the
+/// references to each body.
+///
+/// There may be millions of URLs, so everything is in a few arrays: `holdings` has the URLs, `uses` the bodies
+/// of all of them one after the other, and each holding knows where its range in `uses` ends.
 struct EvictionPlan {
     /// A URL with all its stored responses.
     struct Holding {
@@ -37,17 +41,18 @@ struct EvictionPlan {
 
     /// Records that the holding that is added next has this body.
     mutating func addUse(of number: Int64) {
-        var places = 0..<bodies.count
-        while places.count > 1 {
-            let middle = places.lowerBound + places.count / 2
-            places =
+        // Binary search for the id.
+        var range = 0..<bodies.count
+        while range.count > 1 {
+            let middle = range.lowerBound + range.count / 2
+            range =
                 bodies[middle].number <= number
-                ? middle..<places.upperBound : places.lowerBound..<middle
+                ? middle..<range.upperBound : range.lowerBound..<middle
         }
-        guard let place = places.first, bodies[place].number == number,
-            !uses[Int(holdings.last?.usesEnd ?? 0)...].contains(UInt32(place))
+        guard let index = range.first, bodies[index].number == number,
+            !uses[Int(holdings.last?.usesEnd ?? 0)...].contains(UInt32(index))
         else { return }
-        uses.append(UInt32(place))
+        uses.append(UInt32(index))
     }
 
     mutating func add(_ holding: Holding) {
@@ -56,8 +61,8 @@ struct EvictionPlan {
         holdings.append(holding)
     }
 
-    private func uses(of place: Int) -> ArraySlice<UInt32> {
-        uses[(place == 0 ? 0 : Int(holdings[place - 1].usesEnd))..<Int(holdings[place].usesEnd)]
+    private func bodies(ofHoldingAt index: Int) -> ArraySlice<UInt32> {
+        uses[(index == 0 ? 0 : Int(holdings[index - 1].usesEnd))..<Int(holdings[index].usesEnd)]
     }
 
     /// The size of all holdings, with each body counted once.
@@ -69,20 +74,20 @@ struct EvictionPlan {
     /// that is not enough. A body is freed with the last URL that has it.
     func urls(toFree wanted: Int64) -> [Int64] {
         var references = [UInt32](repeating: 0, count: bodies.count)
-        for place in uses { references[Int(place)] += 1 }
+        for body in uses { references[Int(body)] += 1 }
         var chosen: [Int64] = []
-        var free: Int64 = 0
+        var freed: Int64 = 0
         let order = holdings.indices.filter { !holdings[$0].isPinned }.sorted {
             let (one, other) = (holdings[$0], holdings[$1])
             return one.lastUse != other.lastUse ? one.lastUse < other.lastUse : one.url > other.url
         }
-        for place in order {
-            guard free < wanted else { break }
-            chosen.append(holdings[place].url)
-            free += Int64(holdings[place].byteCount)
-            for body in uses(of: place) {
+        for index in order {
+            guard freed < wanted else { break }
+            chosen.append(holdings[index].url)
+            freed += Int64(holdings[index].byteCount)
+            for body in bodies(ofHoldingAt: index) {
                 references[Int(body)] -= 1
-                if references[Int(body)] == 0 { free += Int64(bodies[Int(body)].byteCount) }
+                if references[Int(body)] == 0 { freed += Int64(bodies[Int(body)].byteCount) }
             }
         }
         return chosen

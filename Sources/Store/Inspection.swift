@@ -49,7 +49,7 @@ package struct DamagedBody: Sendable, Equatable {
     /// The description of the fault.
     package let fault: String
     /// The URLs whose responses have the body.
-    package let addresses: [String]
+    package let hrefs: [String]
 }
 
 extension StoreReader {
@@ -77,10 +77,10 @@ extension StoreReader {
                 findings.damaged.append(
                     DamagedBody(
                         id: body.id, sha256: digest?.hex ?? "", fault: fault,
-                        addresses: try addresses(of: body)))
+                        hrefs: try hrefs(ofBody: body)))
             }
             if try !isTableSound(links(of: body)) {
-                findings.damagedLinkTables += try addresses(of: body)
+                findings.damagedLinkTables += try hrefs(ofBody: body)
                 findings.bodiesWithDamagedTable.append(body.id)
             }
             findings.bodiesChecked += 1
@@ -90,24 +90,24 @@ extension StoreReader {
         try checkLinkLists(&findings)
         findings.orphanBodies = Int(try orphanBodyCount())
         var packs: Set<Int64> = []
-        if !isServed { try eachRow("SELECT number FROM pack") { packs.insert($0.integer(0)) } }
+        if !isPostgreSQL { try eachRow("SELECT number FROM pack") { packs.insert($0.integer(0)) } }
         findings.orphanFiles =
             folder.bodyFileNames.filter { !known.contains($0) }.sorted()
             + folder.packList.filter { !packs.contains($0.number) }.map(\.name)
-            + (try outerBodies?.strays() ?? [])
+            + (try externalBodies?.unreferencedNames() ?? [])
         return findings
     }
 
     private func checkLinkLists(_ findings: inout StoreFindings) throws(StoreError) {
         // PostgreSQL can have checksums of its own.
-        guard !isServed else { return }
-        var addresses = Set(findings.damagedLinkTables)
+        guard !isPostgreSQL else { return }
+        var hrefs = Set(findings.damagedLinkTables)
         try eachRow(
             "SELECT pages, assets, guesses, sum, url, body, href FROM link JOIN url ON url.id = link.url"
         ) { row in
             guard !LinkLists.areSound(row) else { return }
             findings.damagedLinkLists.append(LinkListKey(url: row.integer(4), body: row.integer(5)))
-            if addresses.insert(row.text(6)).inserted { findings.damagedLinkTables.append(row.text(6)) }
+            if hrefs.insert(row.text(6)).inserted { findings.damagedLinkTables.append(row.text(6)) }
         }
     }
 
@@ -134,10 +134,12 @@ extension StoreReader {
         }
     }
 
-    /// Returns what is wrong with a body, or nil if it is intact.
+    /// Returns a description of the fault of a body, or nil if it is intact.
     func fault(of body: StoredBody, _ digest: Digest?) throws(StoreError) -> String? {
         guard let digest else { return "its digest has the wrong length" }
-        guard let content = try found(body, isFresh: true) else { return "its bytes are gone" }
+        guard let content = try contentOfAnyLength(of: body, bypassesLocalCopy: true) else {
+            return "its bytes are gone"
+        }
         let measured: (sha256: Digest, byteCount: Int)
         do throws(StoreError) {
             measured = try content.measure()
@@ -150,16 +152,18 @@ extension StoreReader {
         return measured.sha256 == digest ? nil : "its bytes have changed"
     }
 
-    func addresses(of body: StoredBody) throws(StoreError) -> [String] {
-        var addresses: [String] = []
+    /// Returns the URLs whose responses have the body, in order.
+    func hrefs(ofBody body: StoredBody) throws(StoreError) -> [String] {
+        var hrefs: [String] = []
         try eachRow(
             """
             SELECT href FROM url WHERE id IN (SELECT url FROM response WHERE body = ?) ORDER BY href
             """, .integer(body.id)
-        ) { addresses.append($0.text(0)) }
-        return addresses
+        ) { hrefs.append($0.text(0)) }
+        return hrefs
     }
 
+    /// Returns the body with this id; nil if there is none.
     func body(_ number: Int64) throws(StoreError) -> StoredBody? {
         try prepare("SELECT \(StoredBody.columns) FROM body WHERE id = ?").first(.integer(number)) {
             StoredBody($0, from: 0)
@@ -182,12 +186,12 @@ extension StoreWriter {
     /// missing, so that the next prefetch fetches them. The damaged bytes are moved to `quarantine` for
     /// analysis.
     package func repair(_ findings: StoreFindings) throws(StoreError) {
-        try alone(doing: "repair") { () throws(StoreError) in
+        try withExclusiveAccess(doing: "repair") { () throws(StoreError) in
             for body in findings.damaged { try quarantine(body) }
-            if !isServed { try execute("PRAGMA synchronous = FULL", doing: "repair") }
+            if !isPostgreSQL { try execute("PRAGMA synchronous = FULL", doing: "repair") }
             try transaction { () throws(StoreError) in
                 if !findings.databaseFaults.isEmpty { try removeDanglingRows() }
-                for body in findings.damaged { try takeOutOfService(body) }
+                for body in findings.damaged { try removeResponses(of: body) }
                 // `relink` fills these tables again.
                 for body in findings.bodiesWithDamagedTable {
                     try run("UPDATE content SET links = x'' WHERE body = ?", .integer(body))
@@ -197,19 +201,19 @@ extension StoreWriter {
                     try run(
                         "DELETE FROM link WHERE url = ? AND body = ?", .integer(row.url), .integer(row.body))
                 }
-                try forgetCounts()
+                try deleteCounts()
                 try removeOrphanRows()
             }
-            if !isServed { try execute("PRAGMA synchronous = NORMAL", doing: "repair") }
+            if !isPostgreSQL { try execute("PRAGMA synchronous = NORMAL", doing: "repair") }
             try removeOrphanFiles()
-            try bodies.outer?.removeStrays()
+            try bodies.external?.removeUnreferenced()
             _ = try thinPacks(wasteAllowed: .infinity)
-            try countAgain()
+            try updateStoredCounts()
             do throws(StoreError) {
-                try renewJournal()
+                try rewriteJournal()
             } catch  where error.reason == .full && findings.journalFaults.isEmpty {
                 // The old journal still contains all rows, and some that were removed.
-                isJournalBehind = true
+                isJournalStale = true
             }
         }
     }
@@ -217,8 +221,8 @@ extension StoreWriter {
     /// Removes the responses of a damaged body. The body is identified by number and digest, because its
     /// number may have been used again since the inspection. If an older or imported response would be shown
     /// in its place, the row stays and is marked as lost.
-    private func takeOutOfService(_ body: DamagedBody) throws(StoreError) {
-        let isMeant = """
+    private func removeResponses(of body: DamagedBody) throws(StoreError) {
+        let hasBody = """
             body = (
                 SELECT id FROM body
                 WHERE id = ?1 AND (lower(hex(sha256)) = ?2 OR ?2 = '' AND length(sha256) != 32))
@@ -227,21 +231,22 @@ extension StoreWriter {
             """
             UPDATE response SET body = NULL, status = \(StoredResponse.lostStatus), type = NULL, fields = '',
                 flags = flags | \(ResponseFlags.isLost.rawValue)
-            WHERE \(isMeant) AND EXISTS (
+            WHERE \(hasBody) AND EXISTS (
                 SELECT 1 FROM response AS older WHERE older.url = response.url AND older.request = response.request
                     AND (older.snapshot < response.snapshot
                         OR \(Provenance.isImported("older")) AND NOT \(Provenance.isImported("response"))))
             """, .integer(body.id), .text(body.sha256))
-        try run("DELETE FROM response WHERE \(isMeant)", .integer(body.id), .text(body.sha256))
+        try run("DELETE FROM response WHERE \(hasBody)", .integer(body.id), .text(body.sha256))
     }
 
     /// Moves the bytes of a damaged body to `quarantine`. Bytes inside the database are not saved.
     private func quarantine(_ body: DamagedBody) throws(StoreError) {
         guard !body.sha256.isEmpty else { return }
         let target = folder.quarantine + "/" + body.sha256
-        if isServed {
+        if isPostgreSQL {
             let reader = try StoreReader(folder)
-            guard let held = try reader.body(body.id), let content = try reader.found(held, isFresh: true)
+            guard let stored = try reader.body(body.id),
+                let content = try reader.contentOfAnyLength(of: stored, bypassesLocalCopy: true)
             else { return }
             try folder.createQuarantine()
             let copy = try BodyFiles.write(try content.load(), in: folder)
@@ -273,10 +278,12 @@ extension StoreWriter {
 
     /// Returns the bytes of a body in a pack as they are, or nil if it is not in a pack.
     private func packedBytes(of body: DamagedBody) throws(StoreError) -> [UInt8]? {
-        let piece = try prepare("SELECT pack, start, frame, size FROM body WHERE id = ? AND pack IS NOT NULL")
-            .first(.integer(body.id)) { (place: PackPlace($0, from: 0), byteCount: Int($0.integer(3))) }
-        guard let piece else { return nil }
-        return try piece.place?.read(piece.byteCount, in: folder)
+        let packed = try prepare(
+            "SELECT pack, start, frame, size FROM body WHERE id = ? AND pack IS NOT NULL"
+        )
+        .first(.integer(body.id)) { (location: PackLocation($0, from: 0), byteCount: Int($0.integer(3))) }
+        guard let packed else { return nil }
+        return try packed.location?.read(packed.byteCount, in: folder)
     }
 }
 
@@ -284,7 +291,7 @@ extension StoreWriter {
     /// Removes rows that refer to missing rows, and rebuilds the indexes, after a damage of the disk. Removed
     /// responses are fetched by the next prefetch. The caller has exclusive access and an open transaction.
     private func removeDanglingRows() throws(StoreError) {
-        if !isServed { try execute("REINDEX", doing: "repair") }
+        if !isPostgreSQL { try execute("REINDEX", doing: "repair") }
         try execute(
             """
             DELETE FROM response WHERE url NOT IN (SELECT id FROM url) OR body NOT IN (SELECT id FROM body)

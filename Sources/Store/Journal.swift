@@ -6,51 +6,63 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// A second copy of the content of the database, as lines in files. A damaged or missing database can be
-/// rebuilt from it and the bodies. It does not contain lists and tables of links, which are found again in
-/// the bodies.
+/// A second copy of the content of the database, as lines in append-only files. A damaged or missing database
+/// can be rebuilt from it and the bodies (`StoreRebuild`). It does not contain lists and tables of links, which
+/// a rebuild finds again by scanning the bodies.
 ///
-/// A line is a JSON object after a checksum, so that damage affects only the lines that it hits. Lines are
-/// written before their rows are committed; lines whose commit a killed run never reached name bodies that do
-/// not exist. In a store that compresses, a line may contain the lines of a commit as a zstd frame. A journal
-/// belongs to the writer's thread.
+/// A line is a JSON object after an FNV-1a checksum of eight hexadecimal digits, so that damage affects only
+/// the lines that it hits:
+///
+///     5f1c9a3e {"r":"https://example.com/","v":3,"s":200,...}
+///
+/// The last line about a row counts. Lines are written before their rows are committed, so that no committed
+/// row is missing in the journal. Lines whose commit a killed run never reached may name bodies that do not
+/// exist; a rebuild skips them. In a store that compresses, one line may contain all lines of a commit as a
+/// zstd frame (`JournalLine.CompressedLines`).
+///
+/// Each writer appends to a file of its own, which it locks. When most lines describe former rows
+/// (`isJournalLong`), or when rows were removed, a writer that is alone rewrites the whole content of the
+/// database to one new file and removes the others (`draft`, `adopt`).
+///
+/// A journal belongs to the writer's thread.
 final class Journal {
     private let folder: StoreFolder
     private var file: File?
-    private var waiting = LineWriter()
+    /// The lines that were added since the last `flush`.
+    private var pending = LineWriter()
     /// Whether the lines describe rows that are already committed, so that they can be written at any time.
-    private let isAlone: Bool
+    private let isDraft: Bool
     /// Whether the store has a journal. PostgreSQL has its own log.
-    private let isNeeded: Bool
+    private let isEnabled: Bool
     /// An error of a write outside of `flush`, which the next `flush` throws.
     private var failure: StoreError?
 
     init(_ folder: StoreFolder) {
         self.folder = folder
-        isAlone = false
-        isNeeded = folder.server == nil
+        isDraft = false
+        isEnabled = folder.server == nil
     }
 
     /// Opens a journal in a new file at this path.
     init(_ folder: StoreFolder, at path: String) throws(StoreError) {
         self.folder = folder
-        isAlone = true
-        isNeeded = true
+        isDraft = true
+        isEnabled = true
         file = try StoreError.wrapping { () throws(SystemError) in
             try File(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND)
         }
     }
 
     /// Adds a line for a response.
-    func note(_ response: NewResponse, ofSnapshot snapshot: Int64) {
-        guard isNeeded else { return }
+    func append(_ response: NewResponse, ofSnapshot snapshot: Int64) {
+        guard isEnabled else { return }
         let body: (sha256: String, form: String)? =
             switch response.body {
             case .none: nil
             case .new(let new): (new.sha256.hex, new.form)
-            case .held(let held): (Hex.encode(held.sha256), held.form)
+            case .stored(let stored): (Hex.encode(stored.sha256), stored.form)
             }
-        note(
+        append(
             JournalLine.Response(
                 href: response.href, snapshot: snapshot, request: response.request.text,
                 variant: response.variant,
@@ -60,48 +72,55 @@ final class Journal {
                 referrer: response.referrer, fields: response.fields, sha256: body?.sha256, form: body?.form))
     }
 
-    func note(_ body: NewBody, at place: PackPlace?, inline: [UInt8]?) {
-        guard isNeeded else { return }
-        note(
+    /// Adds a line for a body.
+    ///
+    /// - Parameters:
+    ///   - location: Where the body is, if it is in a pack.
+    ///   - inline: The bytes of the body, if they are in the database, because the journal is their only copy.
+    func append(_ body: NewBody, at location: PackLocation?, inline: [UInt8]?) {
+        guard isEnabled else { return }
+        append(
             JournalLine.Body(
                 sha256: body.sha256.hex, form: body.form, byteCount: Int64(body.byteCount), title: body.title,
-                md5: body.md5?.hex, place: place, bytes: inline))
+                md5: body.md5?.hex, place: location, bytes: inline))
     }
 
-    func note(_ line: some LineWritable) {
-        guard isNeeded else { return }
-        waiting.add(line)
-        writeIfMuch()
+    /// Adds a line.
+    func append(_ line: some LineWritable) {
+        guard isEnabled else { return }
+        pending.add(line)
+        flushIfLarge()
     }
 
-    func note(_ state: JournalLine.State) {
-        guard isNeeded else { return }
+    /// Adds a line with the sites, snapshots and pins.
+    func append(_ state: JournalLine.StoreState) {
+        guard isEnabled else { return }
         var writer = JSONWriter()
         writer.value(state)
-        waiting.add(json: writer.bytes)
-        writeIfMuch()
+        pending.add(json: writer.bytes)
+        flushIfLarge()
     }
 
-    private func writeIfMuch() {
-        guard waiting.bytes.count > Self.longestWait, isAlone, failure == nil else { return }
+    private func flushIfLarge() {
+        guard pending.bytes.count > Self.maxPendingBytes, isDraft, failure == nil else { return }
         do throws(StoreError) { try flush() } catch { failure = error }
     }
 
     /// Discards the lines that were added since the last `flush`.
-    func drop() { waiting.removeAll() }
+    func discardPending() { pending.removeAll() }
 
     /// Writes the lines that were added to the file. Does not sync it; the system does that later, as for the
     /// database's log.
     func flush() throws(StoreError) {
         if let failure { throw failure }
-        guard !waiting.bytes.isEmpty else { return }
-        defer { waiting.removeAll() }
-        if file == nil { file = try Self.open(in: folder) }
-        if folder.compresses, let packed = JournalLine.Packed(waiting.bytes) {
-            waiting.removeAll()
-            waiting.add(packed)
+        guard !pending.bytes.isEmpty else { return }
+        defer { pending.removeAll() }
+        if file == nil { file = try Self.openUnlockedFile(in: folder) }
+        if folder.compresses, let compressed = JournalLine.CompressedLines(pending.bytes) {
+            pending.removeAll()
+            pending.add(compressed)
         }
-        try StoreError.wrapping { () throws(SystemError) in try file?.write(waiting.bytes) }
+        try StoreError.wrapping { () throws(SystemError) in try file?.write(pending.bytes) }
     }
 
     /// Writes the whole content of a database to a new file, which becomes part of the journal with `adopt`.
@@ -109,13 +128,13 @@ final class Journal {
     static func draft(
         in folder: StoreFolder, _ write: (Journal) throws(StoreError) -> Void
     ) throws(StoreError) -> String {
-        let path = folder.incoming + "/journal-" + name(Int64.random(in: 1...Int64.max))
+        let path = folder.incoming + "/journal-" + fileName(Int64.random(in: 1...Int64.max))
         try StoreFolder.makeFolders(folder.incoming)
         do throws(StoreError) {
-            let whole = try Journal(folder, at: path)
-            try write(whole)
-            try whole.flush()
-            try StoreError.wrapping { () throws(SystemError) in try whole.file?.syncData() }
+            let draft = try Journal(folder, at: path)
+            try write(draft)
+            try draft.flush()
+            try StoreError.wrapping { () throws(SystemError) in try draft.file?.syncData() }
         } catch {
             unlink(path)
             throw error
@@ -126,7 +145,7 @@ final class Journal {
     /// Makes a draft the whole journal and removes the other files, except those that other writers have
     /// locked.
     func adopt(_ draft: String) throws(StoreError) {
-        let target = folder.journal + "/" + Self.name(Int64.random(in: 1...Int64.max))
+        let target = folder.journal + "/" + Self.fileName(Int64.random(in: 1...Int64.max))
         do throws(StoreError) {
             try StoreFolder.makeFolders(folder.journal)
             guard rename(draft, target) == 0 else { throw StoreError(errno, doing: "write to", path: target) }
@@ -135,18 +154,18 @@ final class Journal {
             throw error
         }
         file = nil
-        folder.noteWholeJournal(byteCount: StoreFolder.byteCount(of: target))
+        folder.recordJournalSize(byteCount: StoreFolder.byteCount(of: target))
         for path in folder.journalFiles where path != target {
             guard let file = try? File(path, O_WRONLY) else { continue }
             if flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
         }
     }
 
-    /// The maximum number of bytes that are collected before a write that does not wait for a commit.
-    private static let longestWait = 1 << 20
+    /// The number of pending bytes above which a draft is flushed, so that it needs little memory.
+    private static let maxPendingBytes = 1 << 20
 
-    /// Opens the first file that no other writer has locked, or a new one.
-    private static func open(in folder: StoreFolder) throws(StoreError) -> File {
+    /// Opens the first file that no other writer has locked, or a new one, and locks it.
+    private static func openUnlockedFile(in folder: StoreFolder) throws(StoreError) -> File {
         try StoreFolder.makeFolders(folder.journal)
         for path in folder.journalFiles {
             guard let file = try? File(path, O_WRONLY | O_APPEND) else { continue }
@@ -161,7 +180,7 @@ final class Journal {
             }
         }
         while true {
-            let path = folder.journal + "/" + name(Int64.random(in: 1...Int64.max))
+            let path = folder.journal + "/" + fileName(Int64.random(in: 1...Int64.max))
             do throws(SystemError) {
                 let file = try File(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND)
                 if flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 { return file }
@@ -171,8 +190,11 @@ final class Journal {
         }
     }
 
-    private static func name(_ number: Int64) -> String { Hex.encode(bigEndian: UInt64(bitPattern: number)) }
+    private static func fileName(_ number: Int64) -> String {
+        Hex.encode(bigEndian: UInt64(bitPattern: number))
+    }
 
+    /// The checksum at the start of a line with these bytes.
     static func checksum(_ bytes: some Collection<UInt8>) -> UInt32 {
         var sum = FNVSum()
         for byte in bytes { sum.add(byte) }
@@ -194,8 +216,8 @@ final class Journal {
                 return
             }
             do throws(StoreError) {
-                guard let packed = JournalLine.Packed(value) else { return try take(value) }
-                let lines = packed.lines
+                guard let compressed = JournalLine.CompressedLines(value) else { return try take(value) }
+                let lines = compressed.lines
                 if lines == nil, !ZstdFrame.isAvailable { throw .needsZstd(path) }
                 if lines == nil { damagedLines += 1 }
                 for line in (lines ?? []).split(separator: 0x0A) {
@@ -213,7 +235,7 @@ final class Journal {
                 start = end + 1
             }
             rest.removeFirst(start)
-            if rest.count > longestLine { rest.removeAll() }
+            if rest.count > maxLineBytes { rest.removeAll() }
         }
         read(rest[...])
         if let failure { throw failure }
@@ -225,10 +247,11 @@ final class Journal {
         guard line.count > 9, line[line.startIndex + 8] == 0x20 else { return nil }
         let text = line.dropFirst(9)
         guard line.prefix(8).elementsEqual(Hex.encode(bigEndian: checksum(text)).utf8) else { return nil }
-        return try? JSONValue.parse(Array(text).span, limits: JSONLimits(byteCount: longestLine))
+        return try? JSONValue.parse(Array(text).span, limits: JSONLimits(byteCount: maxLineBytes))
     }
 
-    static let longestLine = 256 * 1024 * 1024
+    /// Longer lines count as damaged.
+    static let maxLineBytes = 256 * 1024 * 1024
 }
 
 extension Hex {
@@ -245,43 +268,44 @@ extension StoreFolder {
 
     /// The file with the size of the journal after its last rewrite, when it had exactly the rows of the
     /// database.
-    private var journalSize: String { journal + "/size" }
+    private var journalSizeFile: String { journal + "/size" }
 
     /// Records the size of a rewritten journal. If the disk is full, there is no record, and the size of the
     /// database is used instead.
-    fileprivate func noteWholeJournal(byteCount: Int64) {
-        unlink(journalSize)
-        try? WholeFile.replace(journalSize, with: "\(byteCount)\n")
+    fileprivate func recordJournalSize(byteCount: Int64) {
+        unlink(journalSizeFile)
+        try? WholeFile.replace(journalSizeFile, with: "\(byteCount)\n")
     }
 
     /// An empty file that exists while rows of the database have been moved or removed but are still in the
     /// journal. If the run is killed then, the database and the journal differ although nothing is damaged.
-    private var journalBehind: String { journal + "/behind" }
+    private var staleJournalMarker: String { journal + "/behind" }
 
-    var isJournalBehind: Bool { access(journalBehind, F_OK) == 0 }
+    /// Whether a run was killed before it could rewrite a stale journal.
+    var isJournalStale: Bool { access(staleJournalMarker, F_OK) == 0 }
 
-    /// Creates or removes the mark that the journal is behind the database. If the disk has no space for it,
+    /// Creates or removes the mark that the journal has lines of rows that were moved or removed. If the disk has no space for it,
     /// a killed run leaves a journal that counts as damaged until the next collection rewrites it.
-    func markJournal(isBehind: Bool) {
+    func markJournal(isStale: Bool) {
         guard server == nil else { return }
-        guard isBehind else {
-            unlink(journalBehind)
+        guard isStale else {
+            unlink(staleJournalMarker)
             return
         }
-        let file = open(journalBehind, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        let file = open(staleJournalMarker, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         if file >= 0 { close(file) }
     }
 
     /// Whether most of the journal describes former rows: it is more than twice as long as after its last
     /// rewrite.
     var isJournalLong: Bool {
-        let note = try? WholeFile.read(journalSize, atMost: 64)
-        let noted = note.flatMap { Int64(String(decoding: $0.dropLast(), as: UTF8.self)) }
-        return journalByteCount / 2 > (noted ?? databaseByteCount) + Limits.journalSlack / 2
+        let text = try? WholeFile.read(journalSizeFile, atMost: 64)
+        let recorded = text.flatMap { Int64(String(decoding: $0.dropLast(), as: UTF8.self)) }
+        return journalByteCount / 2 > (recorded ?? databaseByteCount) + Limits.journalSlackBytes / 2
     }
 
     /// Whether there are bodies or journal files, which must have belonged to a database.
-    var hasRemains: Bool {
+    var hasStoreFiles: Bool {
         if server != nil { return false }
         return !journalFiles.isEmpty || !bodyFileNames.isEmpty || packList.contains { $0.byteCount ?? 0 > 0 }
     }
@@ -304,38 +328,39 @@ extension Connection {
     ) throws(StoreError) {
         try beginReading()
         let result = Result { () throws(StoreError) in
-            try writeLines(to: journal, bodies: bodies, responses: responses)
+            try writeRowLines(to: journal, bodies: bodies, responses: responses)
         }
         try commit(hasChanged: false)
         try result.get()
     }
 
     /// Writes all rows, as the open transaction sees them.
-    func writeInTransaction(to journal: Journal) throws(StoreError) {
-        try writeLines(to: journal, bodies: "true", responses: "true")
+    func writeRowsInTransaction(to journal: Journal) throws(StoreError) {
+        try writeRowLines(to: journal, bodies: "true", responses: "true")
     }
 
-    private func writeLines(
+    private func writeRowLines(
         to journal: Journal, bodies: String, responses: String
     ) throws(StoreError) {
-        journal.note(try state())
+        journal.append(try journalState())
         try prepare(
             """
             SELECT \(JournalLine.bodyColumns), iif(pack IS NULL, content.bytes, NULL), sha256
             FROM body LEFT JOIN content ON content.body = body.id WHERE \(bodies)
             """
         ).each { row in
-            journal.note(
+            journal.append(
                 JournalLine.BodyLine(
                     row, sha256: RowText(row, 8, .hexadecimal),
                     md5: row.isNull(3) ? nil : RowText(row, 3, .hexadecimal),
                     bytes: row.isNull(7) ? nil : RowText(row, 7, .base64)))
         }
-        try noteResponses(to: journal, responses)
+        try writeResponses(to: journal, where: responses)
         try journal.flush()
     }
 
-    func noteResponses(to journal: Journal, _ condition: String) throws(StoreError) {
+    /// Writes lines for the responses that match an SQL condition.
+    func writeResponses(to journal: Journal, where condition: String) throws(StoreError) {
         try prepare(
             """
             SELECT \(JournalLine.responseColumns), response.confirmed, url.href, referrer.href, body.sha256, body.form
@@ -345,7 +370,7 @@ extension Connection {
             LEFT JOIN body ON body.id = response.body WHERE \(condition)
             """
         ).each { row in
-            journal.note(
+            journal.append(
                 JournalLine.ResponseLine(
                     row, href: RowText(row, 11), referrer: RowText(optional: row, 12),
                     sha256: row.isNull(13) ? nil : RowText(row, 13, .hexadecimal),
@@ -360,7 +385,8 @@ extension Connection {
     ///   read from such pages in any case, because they are compared with their digests.
     func salvage(to journal: Journal, withDamagedRows: Bool) throws(StoreError) {
         readDamagedPages(withDamagedRows)
-        func rows(_ table: String, _ columns: String, by key: String, read: (Row) -> Void) throws(StoreError)
+        func readRows(_ table: String, _ columns: String, by key: String, read: (Row) -> Void)
+            throws(StoreError)
         {
             var isWhole = true
             for order in ["ASC", "DESC"] where isWhole == (order == "ASC") {
@@ -373,19 +399,19 @@ extension Connection {
             }
             try journal.flush()
         }
-        journal.note(try state(time: 0, isDamaged: true))
+        journal.append(try journalState(time: 0, isDamaged: true))
         var hrefs: [Int64: String] = [:]
-        try rows("url", "id, href", by: "id") { hrefs[$0.integer(0)] = $0.text(1) }
+        try readRows("url", "id, href", by: "id") { hrefs[$0.integer(0)] = $0.text(1) }
         readDamagedPages(true)
         var bytes: [Int64: [UInt8]] = [:]
-        try rows("content", "body, bytes", by: "body") { row in
+        try readRows("content", "body, bytes", by: "body") { row in
             if let inline = row.optionalBlob(1) { bytes[row.integer(0)] = inline }
         }
         var bodies: [Int64: (sha256: [UInt8], form: String)] = [:]
-        try rows("body", "\(JournalLine.bodyColumns), id, sha256", by: "id") { row in
+        try readRows("body", "\(JournalLine.bodyColumns), id, sha256", by: "id") { row in
             let id = row.integer(7)
             bodies[id] = (row.blob(8), row.text(0))
-            journal.note(
+            journal.append(
                 JournalLine.BodyLine(
                     row, sha256: Hex.encode(row.blob(8)), md5: row.optionalBlob(3).map { Hex.encode($0) },
                     bytes: row.isNull(4) ? bytes[id].map { Base64.encode($0) } : nil))
@@ -394,12 +420,12 @@ extension Connection {
         // Databases of earlier versions lack this column.
         let confirmed = (try? prepare("SELECT confirmed FROM response LIMIT 0")) == nil ? "0" : "confirmed"
         let columns = "\(JournalLine.responseColumns), \(confirmed), url, referrer, body"
-        try rows("response", columns, by: "url,snapshot,request,variant") { row in
+        try readRows("response", columns, by: "url,snapshot,request,variant") { row in
             guard let href = hrefs[row.integer(11)] else { return }
             let body = row.optionalInteger(13).flatMap { bodies[$0] }
             // The body is unknown, so the response counts as missing.
             if body == nil, !row.isNull(13) { return }
-            journal.note(
+            journal.append(
                 JournalLine.ResponseLine(
                     row, href: href, referrer: row.optionalInteger(12).flatMap { hrefs[$0] },
                     sha256: body.map { Hex.encode($0.sha256) }, form: body?.form))
@@ -407,24 +433,31 @@ extension Connection {
     }
 
     /// Returns the sites, snapshots and pins.
-    func state(time: Int64? = nil, isDamaged: Bool = false) throws(StoreError) -> JournalLine.State {
-        func each(_ sql: String, read: (Row) -> Void) throws(StoreError) {
+    ///
+    /// - Parameters:
+    ///   - time: The time of the line; by default, now.
+    ///   - isDamaged: Whether the database is damaged. If so, rows that cannot be read are left out.
+    func journalState(time: Int64? = nil, isDamaged: Bool = false) throws(StoreError)
+        -> JournalLine.StoreState
+    {
+        func readEach(_ sql: String, read: (Row) -> Void) throws(StoreError) {
             do throws(StoreError) {
                 try prepare(sql).each(read: read)
             } catch {
                 guard isDamaged else { throw error }
             }
         }
-        var state = JournalLine.State(time: time ?? SystemClock.microsecondsSinceEpoch())
+        var state = JournalLine.StoreState(time: time ?? SystemClock.microsecondsSinceEpoch())
         // A damaged database may be one of an earlier version, without some of the columns.
         func column(_ name: String, of table: String, else value: String) -> String {
             (try? prepare("SELECT \(name) FROM \(table) LIMIT 0")) == nil ? value : name
         }
         let highest = column("snapshots", of: "site", else: "0")
-        try each("SELECT id, name, start, published, settings, overlay, \(highest) FROM site ORDER BY id") {
+        try readEach("SELECT id, name, start, published, settings, overlay, \(highest) FROM site ORDER BY id")
+        {
             row in
             state.sites.append(
-                JournalLine.State.Site(
+                JournalLine.StoreState.Site(
                     id: row.integer(0), name: row.text(1), start: row.text(2),
                     published: row.optionalInteger(3),
                     settings: row.text(4), overlay: row.optionalInteger(5), snapshots: row.integer(6)))
@@ -432,18 +465,18 @@ extension Connection {
         let confirmed = column("confirmed", of: "snapshot", else: "0")
         let archive = column("archive", of: "snapshot", else: "NULL")
         let number = column("number", of: "snapshot", else: "0")
-        try each(
+        try readEach(
             "SELECT id, site, started, finished, base, \(confirmed), \(archive), \(number) FROM snapshot ORDER BY id"
         ) { row in
             state.snapshots.append(
-                JournalLine.State.Snapshot(
+                JournalLine.StoreState.Snapshot(
                     id: row.integer(0), site: row.integer(1), started: row.integer(2),
                     finished: row.optionalInteger(3), base: row.optionalInteger(4),
                     confirmed: row.integer(5), archive: row.optionalText(6), number: row.integer(7)))
         }
-        try each("SELECT kind, value, added FROM pin ORDER BY kind, value") { row in
+        try readEach("SELECT kind, value, added FROM pin ORDER BY kind, value") { row in
             state.pins.append(
-                JournalLine.State.Pin(kind: row.text(0), value: row.text(1), added: row.integer(2)))
+                JournalLine.StoreState.Pin(kind: row.text(0), value: row.text(1), added: row.integer(2)))
         }
         return state
     }
@@ -451,12 +484,14 @@ extension Connection {
 
 /// Rows in the form of journal lines, for comparison with the journal.
 extension StoreReader {
+    /// Calls `take` with the line of each body.
     func eachJournalBody(_ take: (JournalLine.Body) -> Void) throws(StoreError) {
         try eachRow("SELECT \(JournalLine.bodyColumns), sha256 FROM body") { row in
             take(JournalLine.Body(row, sha256: Hex.encode(row.blob(7)), md5: nil, bytes: nil))
         }
     }
 
+    /// Calls `take` with the line of each response.
     func eachJournalResponse(_ take: (JournalLine.Response) -> Void) throws(StoreError) {
         try eachRow(
             """
@@ -472,17 +507,18 @@ extension StoreReader {
     }
 
     /// Returns the sites and finished snapshots, and which of them are live.
-    func journalState() throws(StoreError) -> JournalLine.State {
-        var state = JournalLine.State(time: 0)
+    func journalState() throws(StoreError) -> JournalLine.StoreState {
+        var state = JournalLine.StoreState(time: 0)
         try eachRow("SELECT id, name, published, overlay FROM site ORDER BY id") { row in
             state.sites.append(
-                JournalLine.State.Site(
+                JournalLine.StoreState.Site(
                     id: row.integer(0), name: row.text(1), start: "", published: row.optionalInteger(2),
                     settings: "", overlay: row.optionalInteger(3)))
         }
         try eachRow("SELECT id, site, started FROM snapshot WHERE finished IS NOT NULL ORDER BY id") { row in
             state.snapshots.append(
-                JournalLine.State.Snapshot(id: row.integer(0), site: row.integer(1), started: row.integer(2)))
+                JournalLine.StoreState.Snapshot(
+                    id: row.integer(0), site: row.integer(1), started: row.integer(2)))
         }
         return state
     }
@@ -503,7 +539,7 @@ extension JournalLine.BodyLine {
     fileprivate init(_ row: Row, sha256: Text, md5: Text?, bytes: Text?) {
         self.init(
             sha256: sha256, form: Text(row, 0), byteCount: row.integer(1), title: Text(optional: row, 2),
-            md5: md5, place: PackPlace(row, from: 4), bytes: bytes)
+            md5: md5, place: PackLocation(row, from: 4), bytes: bytes)
     }
 }
 
@@ -520,22 +556,23 @@ extension JournalLine.ResponseLine {
 /// A new journal that a separate thread writes while the database is compacted.
 final class JournalDraft {
     private let thread: NamedThread
-    private let path: Path
+    private let output: Output
     private var isFinished = false
 
-    private final class Path: Sendable {
+    /// The path of the file, or the error that prevented it. The thread sets it once.
+    private final class Output: Sendable {
         let result = Mutex<Result<String, StoreError>?>(nil)
     }
 
     init(
         of folder: StoreFolder, _ write: @escaping @Sendable (Journal) throws(StoreError) -> Void
     ) throws(StoreError) {
-        let path = Path()
-        self.path = path
+        let output = Output()
+        self.output = output
         thread = try StoreError.wrapping { () throws(SystemError) in
             try NamedThread.start("larder-journal") {
                 let result = Result { () throws(StoreError) in try Journal.draft(in: folder, write) }
-                path.result.withLock { $0 = result }
+                output.result.withLock { $0 = result }
             }
         }
     }
@@ -549,13 +586,13 @@ final class JournalDraft {
     /// Waits until the file is complete, and returns its path.
     func wait() throws(StoreError) -> String? {
         finish()
-        return try path.result.withLock { $0 }?.get()
+        return try output.result.withLock { $0 }?.get()
     }
 
     /// Waits until the file is complete, and removes it.
-    func drop() {
+    func discard() {
         finish()
-        if case .success(let path) = path.result.withLock({ $0 }) { unlink(path) }
+        if case .success(let path) = output.result.withLock({ $0 }) { unlink(path) }
     }
 }
 

@@ -91,9 +91,9 @@ extension StoreReader {
     func checkJournal() throws(StoreError) -> JournalCheck {
         var check = JournalCheck()
         // The next writer rewrites such a journal.
-        guard folder.server == nil, !folder.isJournalBehind else { return check }
+        guard folder.server == nil, !folder.isJournalStale else { return check }
         var hashes = JournalHashes()
-        var last: JournalLine.State?
+        var last: JournalLine.StoreState?
         for file in folder.journalFiles {
             check.damagedLines += try Journal.eachLine(of: file) { json in
                 check.hasLines = true
@@ -133,11 +133,11 @@ extension StoreReader {
     private static let maxConflicts = 20
 
     /// Whether the journal contains all snapshots.
-    private static func names(_ noted: JournalLine.State, _ state: JournalLine.State) -> Bool {
+    private static func names(_ noted: JournalLine.StoreState, _ state: JournalLine.StoreState) -> Bool {
         Set(noted.snapshots.map(\.id)).isSuperset(of: state.snapshots.map(\.id))
     }
 
-    private static func isSame(_ noted: JournalLine.State, _ state: JournalLine.State) -> Bool {
+    private static func isSame(_ noted: JournalLine.StoreState, _ state: JournalLine.StoreState) -> Bool {
         noted.sites.map { "\($0.id) \($0.name) \($0.published ?? 0) \($0.overlay ?? 0)" }
             == state.sites.map { "\($0.id) \($0.name) \($0.published ?? 0) \($0.overlay ?? 0)" }
             && names(noted, state)

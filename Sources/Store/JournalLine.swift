@@ -2,7 +2,20 @@ internal import Codings
 internal import Database
 internal import Web
 
-/// The content of a line of the journal. Most JSON keys have one letter, because there are many lines.
+/// The content of a line of the journal. Most JSON keys have one letter, because there are many lines:
+///
+/// | key | member | | key | member |
+/// | --- | --- | --- | --- | --- |
+/// | `r` | URL | | `t`, `u` | times of request and response |
+/// | `v` | id of the snapshot | | `m` | media type |
+/// | `q` | `RequestKey` | | `w` | referrer |
+/// | `x` | `VaryKey` | | `h` | header block |
+/// | `s` | status | | `b`, `k` | SHA-256 and form of the body |
+/// | `o` | role | | `c` | last snapshot that confirmed it |
+/// | `f` | flags | | | |
+///
+/// A line without a status but with `c` is a confirmation. Lines with `body` describe bodies, and lines with
+/// `sites` the sites, snapshots and pins.
 enum JournalLine {
     typealias Response = ResponseLine<String>
     typealias Body = BodyLine<String>
@@ -43,14 +56,14 @@ enum JournalLine {
         var byteCount: Int64
         var title: Text?
         var md5: Text?
-        /// The place in a pack, or nil if the body is in a file of its own or in the line.
-        var place: PackPlace?
+        /// The location in a pack, or nil if the body is in a file of its own or in the line.
+        var place: PackLocation?
         /// The body in Base64, if it is stored in the line.
         var bytes: Text?
     }
 
     /// All sites, snapshots and pins at a point in time.
-    struct State: JSONWritable {
+    struct StoreState: JSONWritable {
         /// The time in microseconds since 1970. A state that was read from a damaged database has 0, so that
         /// it has the lowest priority.
         var time: Int64
@@ -93,7 +106,7 @@ enum JournalLine {
     }
 
     /// Several lines, each with its checksum, compressed to a zstd frame.
-    struct Packed: LineWritable {
+    struct CompressedLines: LineWritable {
         let byteCount: Int
         /// The frame in Base64.
         let frame: String
@@ -102,7 +115,7 @@ enum JournalLine {
     case response(Response)
     case confirmation(Confirmation)
     case body(Body)
-    case state(State)
+    case state(StoreState)
 
     /// Returns nil if the line is of an unknown kind, for example of a later version of Larder.
     init?(_ json: JSONValue) {
@@ -112,7 +125,7 @@ enum JournalLine {
             self = .confirmation(line)
         } else if let line = Body(json) {
             self = .body(line)
-        } else if let line = State(json) {
+        } else if let line = StoreState(json) {
             self = .state(line)
         } else {
             return nil
@@ -184,9 +197,9 @@ extension JournalLine.BodyLine<String> {
         guard let sha256 = json["body"]?.string, let form = json["form"]?.string,
             let size = json.integer("size")
         else { return nil }
-        var place: PackPlace?
+        var place: PackLocation?
         if let pack = json.integer("pack"), let start = json.integer("start") {
-            place = PackPlace(
+            place = PackLocation(
                 pack: pack, start: start,
                 frameByteCount: json.integer("frame").map { Int(clamping: $0) })
         }
@@ -198,7 +211,7 @@ extension JournalLine.BodyLine<String> {
 
     init(
         sha256: String, form: String, byteCount: Int64, title: String? = nil, md5: String? = nil,
-        place: PackPlace? = nil, bytes: [UInt8]?
+        place: PackLocation? = nil, bytes: [UInt8]?
     ) {
         self.init(
             sha256: sha256, form: form, byteCount: byteCount, title: title, md5: md5, place: place,
@@ -225,10 +238,12 @@ extension JournalLine.BodyLine: LineWritable {
     }
 }
 
-extension JournalLine.Packed {
+extension JournalLine.CompressedLines {
     /// Returns nil if there is too little to compress or zstd does not make it smaller.
     init?(_ lines: [UInt8]) {
-        guard lines.count >= Limits.leastFramed, let frame = ZstdFrame.compress(lines) else { return nil }
+        guard lines.count >= Limits.minCompressedBodyBytes, let frame = ZstdFrame.compress(lines) else {
+            return nil
+        }
         self.init(byteCount: lines.count, frame: Base64.encode(frame))
     }
 
@@ -239,7 +254,7 @@ extension JournalLine.Packed {
 
     /// The lines, or nil if the frame is damaged or zstd is not available.
     var lines: [UInt8]? {
-        guard (0...Journal.longestLine).contains(byteCount) else { return nil }
+        guard (0...Journal.maxLineBytes).contains(byteCount) else { return nil }
         return Base64.decode(frame).flatMap { ZstdFrame.decompress($0, byteCount: byteCount) }
     }
 
@@ -249,7 +264,7 @@ extension JournalLine.Packed {
     }
 }
 
-extension JournalLine.State {
+extension JournalLine.StoreState {
     init?(_ json: JSONValue) {
         guard let time = json.integer("time"), let sites = json["sites"]?.array,
             let snapshots = (json["snapshots"] ?? json["visits"])?.array
@@ -271,7 +286,7 @@ extension JournalLine.State {
     }
 }
 
-extension JournalLine.State.Site {
+extension JournalLine.StoreState.Site {
     init?(_ json: JSONValue) {
         guard let id = json.integer("id"), let name = json["name"]?.string, let start = json["start"]?.string
         else {
@@ -296,7 +311,7 @@ extension JournalLine.State.Site {
     }
 }
 
-extension JournalLine.State.Snapshot {
+extension JournalLine.StoreState.Snapshot {
     init?(_ json: JSONValue) {
         guard let id = json.integer("id"), let site = json.integer("site"),
             let started = json.integer("started")
@@ -323,7 +338,7 @@ extension JournalLine.State.Snapshot {
     }
 }
 
-extension JournalLine.State.Pin {
+extension JournalLine.StoreState.Pin {
     init?(_ json: JSONValue) {
         guard let kind = json["kind"]?.string, let value = json["value"]?.string else { return nil }
         self.init(kind: kind, value: value, added: json.integer("added") ?? 0)
@@ -340,7 +355,7 @@ extension JournalLine.State.Pin {
 
 // MARK: - LineWriter
 
-/// A type that writes its members into a line.
+/// A type that writes its members into a line of the journal.
 protocol LineWritable {
     func write(to line: inout LineWriter)
 }

@@ -48,7 +48,7 @@ public struct KeepRules: Sendable, Equatable {
     /// - Parameters:
     ///   - candidates: the finished snapshots of a site, the oldest first.
     ///   - utcOffset: the difference between local time and UTC in seconds, by which days begin.
-    func kept(of candidates: [Candidate], now: Int64, utcOffset: Int64) -> Set<Int64> {
+    func snapshotsToKeep(of candidates: [Candidate], now: Int64, utcOffset: Int64) -> Set<Int64> {
         if isEmpty { return Set(candidates.map(\.id)) }
         var kept = Set(candidates.filter(\.isLive).map(\.id))
         if let last { kept.formUnion(candidates.suffix(last).map(\.id)) }

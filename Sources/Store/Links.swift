@@ -11,7 +11,7 @@ package struct StoredLinks: Sendable, Equatable {
 }
 
 /// The ids of the URLs that a stored response links to.
-package struct StoredLinkNumbers: Sendable, Equatable {
+package struct StoredLinkIDs: Sendable, Equatable {
     package let pages: [Int64]
     package let assets: [Int64]
     package let guesses: [Int64]
@@ -28,60 +28,63 @@ package struct StoredLinkNumbers: Sendable, Equatable {
     package var all: [Int64] { pages + assets + guesses }
 }
 
-/// The links of a body, with the first two bytes and the last byte of its link table (`LinkTable.told`). They
-/// tell which version of Larder made the table, and some properties of the document. There are no such bytes
-/// if there is no table.
-package struct ToldLinks: Sendable, Equatable {
-    package let numbers: StoredLinkNumbers
-    package let ends: [UInt8]
+/// The links of a body, with the first two bytes and the last byte of its link table. These bytes say which
+/// version of Larder made the table, and some properties of the document (`LinkTable.told`). A crawl thus needs
+/// to load no table, which can be large.
+package struct StoredLinkSummary: Sendable, Equatable {
+    package let ids: StoredLinkIDs
+    /// Empty if the body has no link table.
+    package let tableEnds: [UInt8]
 
     init?(_ row: Row, from column: Int32 = 0) {
-        guard let numbers = StoredLinkNumbers(row, from: column) else { return nil }
-        self.numbers = numbers
-        ends = row.blob(column + 4) + row.blob(column + 5)
+        guard let ids = StoredLinkIDs(row, from: column) else { return nil }
+        self.ids = ids
+        tableEnds = row.blob(column + 4) + row.blob(column + 5)
     }
 }
 
 /// A response with everything that a walk through a snapshot needs to know about it.
-package struct WalkedResponse: Sendable {
+package struct ResponseWithLinks: Sendable {
     package let response: StoredResponse
     /// Nil if they were never stored, or are damaged.
-    package let links: ToldLinks?
+    package let links: StoredLinkSummary?
 }
 
 extension StoreReader {
     /// Returns the links of the response's body. Nil if they were never stored or are damaged: then the body
     /// has to be scanned.
     package func storedLinks(of response: StoredResponse) throws(StoreError) -> StoredLinks? {
-        guard let numbers = try linkNumbers(of: response) else { return nil }
+        guard let ids = try linkIDs(of: response) else { return nil }
         var links = StoredLinks()
-        links.pages = try addresses(numbers.pages)
-        links.assets = try addresses(numbers.assets)
-        links.guesses = try addresses(numbers.guesses)
+        links.pages = try hrefs(ofURLs: ids.pages)
+        links.assets = try hrefs(ofURLs: ids.assets)
+        links.guesses = try hrefs(ofURLs: ids.guesses)
         return links
     }
 
     /// Returns the links of the response's body as ids, for callers that know the URLs of many ids. Nil in
     /// the same cases as for `storedLinks`.
-    package func linkNumbers(of response: StoredResponse) throws(StoreError) -> StoredLinkNumbers? {
+    package func linkIDs(of response: StoredResponse) throws(StoreError) -> StoredLinkIDs? {
         guard let body = response.body else { return nil }
         return try findLinkLists.first(
             .integer(response.url), .integer(body.id)
-        ) { StoredLinkNumbers($0) }
+        ) { StoredLinkIDs($0) }
     }
 
     /// Returns the links of the response's body as ids, with the ends of its link table.
-    package func toldLinks(of response: StoredResponse) throws(StoreError) -> ToldLinks? {
+    package func linkSummary(of response: StoredResponse) throws(StoreError) -> StoredLinkSummary? {
         guard let body = response.body else { return nil }
-        return try findToldLinks.first(.integer(response.url), .integer(body.id)) { ToldLinks($0) }
+        return try findLinkSummary.first(.integer(response.url), .integer(body.id)) { StoredLinkSummary($0) }
     }
 
     /// Returns the responses that the snapshot has for these URLs, in no particular order. For PostgreSQL
     /// stores: one statement for all URLs takes a single round trip. The limits make its planner use one
     /// index look-up per URL.
-    package func walk(_ hrefs: [String], ofSnapshot snapshot: Int64) throws(StoreError) -> [WalkedResponse] {
-        var walked: [WalkedResponse] = []
-        walked.reserveCapacity(hrefs.count)
+    package func responsesWithLinks(
+        for hrefs: [String], ofSnapshot snapshot: Int64
+    ) throws(StoreError) -> [ResponseWithLinks] {
+        var responses: [ResponseWithLinks] = []
+        responses.reserveCapacity(hrefs.count)
         try prepare(
             """
             SELECT \(StoredResponse.columns), told.pages, told.assets, told.guesses, NULL, told.start, told.finish
@@ -99,48 +102,50 @@ extension StoreReader {
                 WHERE link.url = response.url AND link.body = response.body LIMIT 1) AS told ON true
             """
         ).each([.texts(hrefs), .integer(snapshot), .text(RequestKey.get.text)]) { row in
-            let links = row.isNull(18) ? nil : ToldLinks(row, from: 18)
-            walked.append(WalkedResponse(response: StoredResponse(row), links: links))
+            let links = row.isNull(18) ? nil : StoredLinkSummary(row, from: 18)
+            responses.append(ResponseWithLinks(response: StoredResponse(row), links: links))
         }
-        return walked
+        return responses
     }
 
-    package func address(of number: Int64) throws(StoreError) -> String? {
-        try findAddress.first(.integer(number)) { $0.text(0) }
+    /// Returns the URL with this id; nil if there is none.
+    package func href(ofURL id: Int64) throws(StoreError) -> String? {
+        try findHref.first(.integer(id)) { $0.text(0) }
     }
 
     /// Returns the URLs with these ids; unknown ids are left out. PostgreSQL looks all of them up in one
     /// round trip.
-    package func addresses(of numbers: [Int64]) throws(StoreError) -> [Int64: String] {
-        var addresses: [Int64: String] = [:]
-        if isServed {
-            try prepare("SELECT id, href FROM url WHERE id = ANY(?)").each(.integers(numbers)) {
-                addresses[$0.integer(0)] = $0.text(1)
+    package func hrefsByID(_ ids: [Int64]) throws(StoreError) -> [Int64: String] {
+        var hrefs: [Int64: String] = [:]
+        if isPostgreSQL {
+            try prepare("SELECT id, href FROM url WHERE id = ANY(?)").each(.integers(ids)) {
+                hrefs[$0.integer(0)] = $0.text(1)
             }
         } else {
-            try steadily { () throws(StoreError) in
-                for number in numbers { addresses[number] = try address(of: number) }
+            try inReadTransaction { () throws(StoreError) in
+                for id in ids { hrefs[id] = try href(ofURL: id) }
             }
         }
-        return addresses
+        return hrefs
     }
 
-    /// Returns the URLs whose bodies link to this URL, visible or not, in order.
+    /// Returns the URLs whose bodies link to this URL, visible or not, in order. Searches all link lists, which
+    /// takes seconds in a large store.
     package func referrers(of href: String) throws(StoreError) -> [String] {
-        guard let number = try number(of: href) else { return [] }
+        guard let id = try id(ofURL: href) else { return [] }
         var referrers: [String] = []
         try eachRow(
             """
             SELECT href FROM url
             WHERE id IN (SELECT url FROM link WHERE instr(pages, ?1) > 0 OR instr(assets, ?1) > 0) ORDER BY href
-            """, .text(LinkLists.text([number]))
+            """, .text(LinkLists.text([id]))
         ) { referrers.append($0.text(0)) }
         return referrers
     }
 
     /// Returns the URLs whose visible bodies link to this URL, in order.
-    package func shownReferrers(of href: String) throws(StoreError) -> [String] {
-        guard let number = try number(of: href) else { return [] }
+    package func visibleReferrers(of href: String) throws(StoreError) -> [String] {
+        guard let id = try id(ofURL: href) else { return [] }
         var referrers: [String] = []
         try eachRow(
             """
@@ -150,44 +155,44 @@ extension StoreReader {
                 CROSS JOIN snapshot ON snapshot.id = response.snapshot
                 CROSS JOIN site ON site.id = snapshot.site
                 WHERE (instr(link.pages, ?2) > 0 OR instr(link.assets, ?2) > 0)
-                    AND \(HeldEntry.isVisible) AND \(HeldEntry.isNewest))
+                    AND \(VisibleEntry.isVisible) AND \(VisibleEntry.isNewest))
             ORDER BY href
-            """, .null, .text(LinkLists.text([number]))
+            """, .null, .text(LinkLists.text([id]))
         ) { referrers.append($0.text(0)) }
         return referrers
     }
 
-    private func number(of href: String) throws(StoreError) -> Int64? {
+    private func id(ofURL href: String) throws(StoreError) -> Int64? {
         try prepare("SELECT id FROM url WHERE href = ?").first(.text(href)) { $0.integer(0) }
     }
 
-    private func addresses(_ numbers: [Int64]) throws(StoreError) -> [String] {
-        var addresses: [String] = []
-        addresses.reserveCapacity(numbers.count)
-        for number in numbers {
-            if let href = try address(of: number) { addresses.append(href) }
+    private func hrefs(ofURLs ids: [Int64]) throws(StoreError) -> [String] {
+        var hrefs: [String] = []
+        hrefs.reserveCapacity(ids.count)
+        for id in ids {
+            if let href = try href(ofURL: id) { hrefs.append(href) }
         }
-        return addresses
+        return hrefs
     }
 }
 
 extension StoreReader {
-    /// Adds everything that the URLs need, transitively: a page needs a style sheet, which needs a font. A
-    /// URL that redirects needs the target of the redirect.
-    func addNeeds(to urls: inout Set<Int64>) throws(StoreError) {
-        let needs = try prepare("SELECT assets FROM link WHERE url = ?")
-        let redirects = try prepare(
+    /// Adds the assets of the URLs, transitively: a page needs a style sheet, which needs a font. A URL that
+    /// redirects needs the target of the redirect.
+    func addAssets(to urls: inout Set<Int64>) throws(StoreError) {
+        let findAssets = try prepare("SELECT assets FROM link WHERE url = ?")
+        let findRedirects = try prepare(
             """
             SELECT url.href, response.fields FROM response JOIN url ON url.id = response.url
             WHERE response.url = ? AND response.status BETWEEN 300 AND 399
             """)
         let find = try prepare("SELECT id FROM url WHERE href = ?")
-        var waiting = Array(urls)
-        while let url = waiting.popLast() {
+        var pending = Array(urls)
+        while let url = pending.popLast() {
             var needed: [Int64] = []
-            try needs.each(.integer(url)) { needed += LinkLists.numbers($0.text(0)) }
+            try findAssets.each(.integer(url)) { needed += LinkLists.numbers($0.text(0)) }
             var targets: Set<String> = []
-            try redirects.each(.integer(url)) { row in
+            try findRedirects.each(.integer(url)) { row in
                 let location = HTTPFields(block: row.text(1).utf8.span)["Location"]
                 let target = location.flatMap { WebURL($0, base: WebURL(row.text(0))) }
                 if let target { targets.insert(target.withoutFragment.href) }
@@ -195,13 +200,15 @@ extension StoreReader {
             for target in targets {
                 if let row = try find.first(.text(target), read: { $0.integer(0) }) { needed.append(row) }
             }
-            for url in needed where urls.insert(url).inserted { waiting.append(url) }
+            for url in needed where urls.insert(url).inserted { pending.append(url) }
         }
     }
 }
 
-/// The text form of a list of URL ids: with a comma before and after each.
+/// The text form of a list of URL ids, with a comma before and after each: `,17,4,230,`. SQL can thus search a
+/// list for one id with `instr(pages, ',4,')`.
 enum LinkLists {
+    /// The checksum of the three lists of a row.
     static func checksum(of lists: [String]) -> Int64 {
         var sum = FNVSum()
         for list in lists {
@@ -223,6 +230,7 @@ enum LinkLists {
         return Int64(sum.value) == expected
     }
 
+    /// Returns the text of a list; empty if there are no ids.
     static func text(_ numbers: [Int64]) -> String {
         guard !numbers.isEmpty else { return "" }
         var bytes: [UInt8] = [comma]

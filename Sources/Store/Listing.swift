@@ -25,10 +25,10 @@ package struct TitledPage: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// Returns the pages of a site that have titles, sorted by title and then by URL, starting after `place`.
+    /// Returns the pages of a site that have titles, sorted by title and then by URL, starting after `previous`.
     /// Each call sorts all pages of the site.
     package func titledPages(
-        ofSite site: Int64, after place: TitledPage?, limit: Int
+        ofSite site: Int64, after previous: TitledPage?, limit: Int
     ) throws(StoreError) -> [TitledPage] {
         var pages: [TitledPage] = []
         try eachRow(
@@ -47,7 +47,8 @@ extension StoreReader {
             WHERE status = 200 AND role = 0 AND title > ''
                 AND (?2 IS NULL OR (title COLLATE NOCASE, href) > (?2 COLLATE NOCASE, ?3))
             ORDER BY title COLLATE NOCASE, href LIMIT ?4
-            """, .integer(site), .optional(place?.title), .text(place?.href ?? ""), .integer(Int64(limit))
+            """, .integer(site), .optional(previous?.title), .text(previous?.href ?? ""),
+            .integer(Int64(limit))
         ) { pages.append(TitledPage(title: $0.text(0), href: $0.text(1))) }
         return pages
     }
@@ -59,33 +60,33 @@ extension StoreReader {
     /// The rest of the list may therefore show a snapshot that is published meanwhile.
     ///
     /// - Parameter site: If not nil, only the responses of this site are listed, as if there were no other.
-    package func eachListed(
+    package func eachListedResponse(
         site: Int64? = nil, _ take: (ListedResponse) -> Bool
     ) throws(StoreError) {
         var start = ""
-        var goesOn = true
-        while goesOn {
-            let end = try endOfPage(after: start)
-            try eachListed(after: start, through: end, site) { row in
-                goesOn = goesOn && take(row)
+        var isWanted = true
+        while isWanted {
+            let end = try lastURLOfBatch(after: start)
+            try eachResponse(inURLsAfter: start, through: end, site) { row in
+                isWanted = isWanted && take(row)
             }
             guard let end else { return }
             start = end
         }
     }
 
-    /// Returns the last URL of the page after `start`; nil if the page is the last one.
-    private func endOfPage(after start: String) throws(StoreError) -> String? {
+    /// Returns the last URL of the batch of URLs after `start`; nil if the batch is the last one.
+    private func lastURLOfBatch(after start: String) throws(StoreError) -> String? {
         var end: String?
         try eachRow(
             "SELECT href FROM url WHERE href > ? ORDER BY href LIMIT 1 OFFSET ?", .text(start),
-            .integer(Self.urlsInPage - 1)
+            .integer(Self.urlsPerBatch - 1)
         ) { end = $0.text(0) }
         return end
     }
 
-    private func eachListed(
-        after start: String, through end: String?, _ site: Int64?, _ take: (ListedResponse) -> Void
+    private func eachResponse(
+        inURLsAfter start: String, through end: String?, _ site: Int64?, _ take: (ListedResponse) -> Void
     ) throws(StoreError) {
         var last: String?
         // CROSS JOIN makes SQLite read the URLs in the order of their index.
@@ -101,7 +102,7 @@ extension StoreReader {
             WHERE url.href > ?1 AND url.href <= ?2 AND (CAST(?3 AS BIGINT) IS NULL OR site.id = ?3)
                 AND \(Schema.isVisible("response"))
             ORDER BY url.href, \(StoredResponse.shownFirst)
-            """, .text(start), .text(end ?? Self.behindAll), .optional(site)
+            """, .text(start), .text(end ?? Self.afterEveryURL), .optional(site)
         ) { row in
             let href = row.text(0)
             // The first row of each URL is the one that readers see.
@@ -116,20 +117,20 @@ extension StoreReader {
         }
     }
 
-    private static let urlsInPage: Int64 = 4096
+    private static let urlsPerBatch: Int64 = 4096
 
     /// Greater than every URL: URLs are ASCII and begin with a letter.
-    private static let behindAll = "\u{7f}"
+    private static let afterEveryURL = "\u{7f}"
 }
 
 /// The response that readers see for a URL, and whether its body is stored.
-package struct ShownResponse: Sendable {
+package struct ResponseAvailability: Sendable {
     package let snapshot: Int64
     package let status: Int
     package let isImported: Bool
     package let body: StoredBody?
     /// Whether as many bytes are stored as the body has. None of them was read.
-    package fileprivate(set) var isThere: Bool
+    package fileprivate(set) var isBodyStored: Bool
 }
 
 extension StoreReader {
@@ -137,33 +138,34 @@ extension StoreReader {
     ///
     /// If they are more than a quarter of the stored URLs between the first and the last, one statement reads
     /// the whole range, in a third of the time of single look-ups.
-    package func shown(_ hrefs: [String]) throws(StoreError) -> [String: ShownResponse] {
+    package func availability(of hrefs: [String]) throws(StoreError) -> [String: ResponseAvailability] {
         guard let first = hrefs.first, let last = hrefs.last else { return [:] }
-        var shown: [String: ShownResponse] = [:]
-        shown.reserveCapacity(hrefs.count)
-        let most = Int64(hrefs.count) * 4
+        var results: [String: ResponseAvailability] = [:]
+        results.reserveCapacity(hrefs.count)
+        let maxScanned = Int64(hrefs.count) * 4
         let between = try prepare(
             "SELECT count(*) FROM (SELECT 1 FROM url WHERE href BETWEEN ? AND ? LIMIT ?) AS few"
         )
-        .first(.text(first), .text(last), .integer(most)) { $0.integer(0) }
-        guard let between, between < most else {
+        .first(.text(first), .text(last), .integer(maxScanned)) { $0.integer(0) }
+        guard let between, between < maxScanned else {
             for href in hrefs {
                 guard let response = try response(for: href) else { continue }
-                let isThere =
-                    try response.body.map { (body) throws(StoreError) in try self.isThere(body) } ?? false
-                shown[href] = ShownResponse(
+                let isBodyStored =
+                    try response.body.map { (body) throws(StoreError) in try isStored(body) } ?? false
+                results[href] = ResponseAvailability(
                     snapshot: response.snapshot, status: response.status, isImported: response.isImported,
-                    body: response.body, isThere: isThere)
+                    body: response.body, isBodyStored: isBodyStored)
             }
-            return shown
+            return results
         }
+        /// The sizes of packs that were looked up, by their numbers; nil for missing packs.
         var packs: [Int64: Int64?] = [:]
-        /// Bodies that are in the outer storage of a PostgreSQL store.
+        /// Bodies that are in the external storage of a PostgreSQL store.
         var outside: [(href: String, body: StoredBody)] = []
-        let outer = outerBodies
+        let external = externalBodies
         let inline = "(SELECT length(bytes) FROM content WHERE content.body = body.id)"
         let stored =
-            isServed
+            isPostgreSQL
             ? "coalesce(\(inline), (SELECT sum(length(bytes)) FROM piece WHERE piece.sha256 = body.sha256))"
             : inline
         try eachRow(
@@ -180,39 +182,39 @@ extension StoreReader {
             """, .text(first), .text(last)
         ) { row in
             let href = row.text(0)
-            guard shown[href] == nil else { return }
+            guard results[href] == nil else { return }
             let body = StoredBody(row, from: 7)
-            var isThere = false
+            var isBodyStored = false
             if let body {
-                if let place = PackPlace(row, from: 3) {
-                    let size = packs[place.pack] ?? Pack(place.pack, in: folder).byteCount
-                    packs[place.pack] = .some(size)
-                    isThere = place.holds(body.byteCount, ofPack: size)
+                if let location = PackLocation(row, from: 3) {
+                    let size = packs[location.pack] ?? Pack(location.pack, in: folder).byteCount
+                    packs[location.pack] = .some(size)
+                    isBodyStored = location.fits(bodyByteCount: body.byteCount, packByteCount: size)
                 } else if let stored = row.optionalInteger(6) {
-                    isThere = stored == body.byteCount
-                } else if outer != nil {
+                    isBodyStored = stored == body.byteCount
+                } else if external != nil {
                     outside.append((href, body))
                 } else if let digest = Digest(.sha256, bytes: body.sha256) {
                     let file = BodyContent.file(path: folder.bodyFile(sha256: digest.hex))
-                    isThere = file.byteCount == body.byteCount
+                    isBodyStored = file.byteCount == body.byteCount
                 }
             }
             let flags = ResponseFlags(rawValue: UInt16(truncatingIfNeeded: row.integer(13)))
-            shown[href] = ShownResponse(
+            results[href] = ResponseAvailability(
                 snapshot: row.integer(1), status: Int(row.integer(2)),
                 isImported: flags.contains(.isImported),
-                body: body, isThere: isThere)
+                body: body, isBodyStored: isBodyStored)
         }
-        guard let outer, !outside.isEmpty else { return shown }
-        for (one, count) in zip(outside, try outer.byteCounts(outside.map(\.body.sha256))) {
-            shown[one.href]?.isThere = count == one.body.byteCount
+        guard let external, !outside.isEmpty else { return results }
+        for (one, count) in zip(outside, try external.byteCounts(outside.map(\.body.sha256))) {
+            results[one.href]?.isBodyStored = count == one.body.byteCount
         }
-        return shown
+        return results
     }
 }
 
 /// The response that readers see for a URL, as one line of a list.
-package struct HeldEntry: Sendable, Equatable {
+package struct VisibleEntry: Sendable, Equatable {
     /// The number of its URL in this store.
     package let url: Int64
     package let href: String
@@ -227,7 +229,7 @@ package struct HeldEntry: Sendable, Equatable {
     package let body: StoredBody?
 }
 
-extension HeldEntry {
+extension VisibleEntry {
     /// The columns that `init(_:)` reads, from `response` joined with its `url`, its `snapshot` and, if it
     /// has one, its `body`.
     static let columns = """
@@ -266,14 +268,14 @@ extension HeldEntry {
 }
 
 /// A stored response with its site and the page that requested it.
-package struct HeldRow: Sendable, Equatable {
+package struct ResponseVersion: Sendable, Equatable {
     package let response: StoredResponse
     /// The name of its site.
     package let site: String
     /// The URL of the page that first requested it.
     package let referrer: String?
     /// Whether readers see it: it is the newest visible response of its URL to the same request and variant.
-    package let isShown: Bool
+    package let isVisible: Bool
     /// The last snapshot that received the same response again; 0 if none did.
     package let confirmed: Int64
     /// The paths of the archives that its snapshot was imported from, one per line.
@@ -288,13 +290,13 @@ package struct HeldRow: Sendable, Equatable {
 extension StoreReader {
     /// Returns all stored responses of a URL, in all snapshots and for all requests and variants. The newest
     /// snapshot comes first.
-    package func rows(of href: String) throws(StoreError) -> [HeldRow] {
+    package func versions(of href: String) throws(StoreError) -> [ResponseVersion] {
         /// The request and variant of a response. Readers see one response per slot of a URL.
         struct Slot: Hashable {
             let request: RequestKey
             let variant: String
         }
-        var rows: [HeldRow] = []
+        var rows: [ResponseVersion] = []
         var shown: Set<Slot> = []
         var fromOrigin: Set<RequestKey> = []
         // The statement sorts the rows in the order in which readers look for a response.
@@ -323,10 +325,11 @@ extension StoreReader {
             let isSubordinate = row.integer(23) == 0
             if !isSubordinate { fromOrigin.insert(slot.request) }
             let isHidden = isSubordinate && fromOrigin.contains(slot.request)
-            let isShown = row.integer(20) != 0 && !isOutdated && !isHidden && shown.insert(slot).inserted
+            let isVisible = row.integer(20) != 0 && !isOutdated && !isHidden && shown.insert(slot).inserted
             rows.append(
-                HeldRow(
-                    response: response, site: row.text(18), referrer: row.optionalText(19), isShown: isShown,
+                ResponseVersion(
+                    response: response, site: row.text(18), referrer: row.optionalText(19),
+                    isVisible: isVisible,
                     confirmed: row.integer(21), archive: row.optionalText(22)))
         }
         return rows.sorted { $0.response.snapshot > $1.response.snapshot }
@@ -334,8 +337,8 @@ extension StoreReader {
 }
 
 /// The responses in a range of URLs.
-package struct HeldSlice: Sendable, Equatable {
-    package let entries: [HeldEntry]
+package struct VisibleSlice: Sendable, Equatable {
+    package let entries: [VisibleEntry]
     /// The URL that the next slice begins with; nil after the last.
     package let next: String?
 }
@@ -346,28 +349,28 @@ extension StoreReader {
     /// count towards `urlCount`, but are left out.
     package func slice(
         from start: String, before end: String, site: Int64?, urlCount: Int
-    ) throws(StoreError) -> HeldSlice {
+    ) throws(StoreError) -> VisibleSlice {
         let next = try prepare(
             "SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1 OFFSET ?"
         ).first(.text(start), .text(end), .integer(Int64(urlCount))) { $0.text(0) }
-        var entries: [HeldEntry] = []
+        var entries: [VisibleEntry] = []
         // CROSS JOIN makes SQLite read the URLs in the order of their index.
         try eachRow(
             """
-            SELECT \(HeldEntry.columns) FROM url
+            SELECT \(VisibleEntry.columns) FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = ''
             CROSS JOIN snapshot ON snapshot.id = response.snapshot
             CROSS JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
-            WHERE \(HeldEntry.isVisible) AND url.href >= ?2 AND url.href < ?3
+            WHERE \(VisibleEntry.isVisible) AND url.href >= ?2 AND url.href < ?3
             ORDER BY url.href, \(StoredResponse.shownFirst)
             """, .optional(site), .text(start), .text(next ?? end)
         ) { row in
             // The first row of each URL is the one that readers see.
             guard row.integer(0) != entries.last?.url else { return }
-            entries.append(HeldEntry(row))
+            entries.append(VisibleEntry(row))
         }
-        return HeldSlice(entries: entries, next: next)
+        return VisibleSlice(entries: entries, next: next)
     }
 }
 
@@ -377,28 +380,31 @@ extension StoreReader {
     package func neighbours(
         of href: String, below prefix: String, count: Int
     ) throws(StoreError) -> [String] {
-        let isHeld = "EXISTS (SELECT 1 FROM response WHERE response.url = url.id AND response.status < 400)"
+        let hasResponse =
+            "EXISTS (SELECT 1 FROM response WHERE response.url = url.id AND response.status < 400)"
         var before: [String] = []
-        var behind: [String] = []
+        var after: [String] = []
         try eachRow(
-            "SELECT href FROM url WHERE href >= ? AND href < ? AND \(isHeld) ORDER BY href DESC LIMIT ?",
+            "SELECT href FROM url WHERE href >= ? AND href < ? AND \(hasResponse) ORDER BY href DESC LIMIT ?",
             .text(prefix), .text(href), .integer(Int64(count))
         ) { before.append($0.text(0)) }
         // URLs are ASCII, so that no URL with this prefix is greater than this.
         try eachRow(
-            "SELECT href FROM url WHERE href > ? AND href < ? AND \(isHeld) ORDER BY href LIMIT ?",
+            "SELECT href FROM url WHERE href > ? AND href < ? AND \(hasResponse) ORDER BY href LIMIT ?",
             .text(href), .text(prefix + "\u{7f}"), .integer(Int64(count))
-        ) { behind.append($0.text(0)) }
-        return before.reversed() + behind
+        ) { after.append($0.text(0)) }
+        return before.reversed() + after
     }
 }
 
 /// Facts about an origin that are derived from its stored responses. The URLs of an origin are those between
 /// its slash and the character after the slash.
 extension StoreReader {
-    private static let mostRowsOfOrigin = 16
-    /// An origin that many pages link to may have no response at all, so the search for one is limited.
-    private static let mostAddressesOfOrigin: Int64 = 10_000
+    /// The number of responses of an origin that are examined; the others are ignored.
+    private static let maxRowsOfOrigin = 16
+    /// The number of URLs of an origin that are searched for responses, because an origin that many pages link
+    /// to may have no response at all.
+    private static let maxURLsOfOrigin: Int64 = 10_000
 
     /// The name of another site that has pages on a host, with either scheme and on any port; nil if there is
     /// none.
@@ -413,9 +419,11 @@ extension StoreReader {
             WHERE url.href >= ? AND url.href < ? AND site.name <> ? LIMIT 1
             """)
         for scheme in ["https", "http"] {
-            for (start, end) in [("/", Self.behindSlash), (":", Self.behindColon)] {
-                let place = "\(scheme)://\(host)"
-                let name = try find.first(.text(place + start), .text(place + end), .text(own)) { $0.text(0) }
+            for (start, end) in [("/", Self.afterSlash), (":", Self.afterColon)] {
+                let prefix = "\(scheme)://\(host)"
+                let name = try find.first(.text(prefix + start), .text(prefix + end), .text(own)) {
+                    $0.text(0)
+                }
                 if let name { return name }
             }
         }
@@ -430,11 +438,11 @@ extension StoreReader {
         var last: Int64?
         var count = 0
         // CROSS JOIN makes SQLite read the URLs in the order of their index.
-        let behind = origin + Self.behindSlash
+        let upperBound = origin + Self.afterSlash
         let end = try prepare(
             "SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1 OFFSET ?"
         ).first(
-            .text(origin + "/"), .text(behind), .integer(Self.mostAddressesOfOrigin)
+            .text(origin + "/"), .text(upperBound), .integer(Self.maxURLsOfOrigin)
         ) { $0.text(0) }
         let search = try prepare(
             """
@@ -445,7 +453,7 @@ extension StoreReader {
             WHERE url.href >= ? AND url.href < ? AND \(Schema.isVisible("response"))
             ORDER BY url.href, \(StoredResponse.shownFirst)
             """)
-        _ = try search.first(.text(origin + "/"), .text(end ?? behind)) { row -> Bool? in
+        _ = try search.first(.text(origin + "/"), .text(end ?? upperBound)) { row -> Bool? in
             count += 1
             // The first row of each URL is the one that readers see.
             if row.integer(0) != last {
@@ -453,7 +461,7 @@ extension StoreReader {
                 let flags = ResponseFlags(rawValue: UInt16(truncatingIfNeeded: row.integer(1)))
                 if zone.map({ flags.zone < $0 }) ?? true { zone = flags.zone }
             }
-            return count < Self.mostRowsOfOrigin ? nil : true
+            return count < Self.maxRowsOfOrigin ? nil : true
         }
         return zone
     }
@@ -462,25 +470,25 @@ extension StoreReader {
     /// the next in the index of URLs.
     package func eachOrigin(_ read: (String) -> Void) throws(StoreError) {
         let next = try prepare("SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1")
-        let isHeld = try prepare(
+        let findResponse = try prepare(
             """
             SELECT 1 FROM url CROSS JOIN response ON response.url = url.id WHERE url.href >= ? AND url.href < ? LIMIT 1
             """)
         for scheme in ["http://", "https://"] {
-            let end = String(scheme.dropLast()) + Self.behindSlash
+            let end = String(scheme.dropLast()) + Self.afterSlash
             var start = scheme
             while let href = try next.first(.text(start), .text(end), read: { $0.text(0) }) {
                 let host = href.utf8.dropFirst(scheme.utf8.count).prefix { $0 != UInt8(ascii: "/") }
                 let origin = scheme + String(Substring(host))
-                start = origin + Self.behindSlash
-                let found = try isHeld.first(.text(origin + "/"), .text(start)) { _ in true }
+                start = origin + Self.afterSlash
+                let found = try findResponse.first(.text(origin + "/"), .text(start)) { _ in true }
                 if found != nil { read(origin) }
             }
         }
     }
 
     /// The character after the slash.
-    static let behindSlash = "0"
+    static let afterSlash = "0"
     /// The character after the colon.
-    static let behindColon = ";"
+    static let afterColon = ";"
 }

@@ -13,13 +13,14 @@ extension StoreFolder {
         package let path: String
         package let cookieCount: Int
         /// The time when it was stored, in seconds since 1970.
-        package let kept: Int64
+        package let stored: Int64
     }
 
     var loginFolder: String { path + "/logins" }
     private var loginProfile: String { loginFolder + "/profile" }
     private static let suffix = ".cookies"
-    private static let mostBytes = 4 * 1024 * 1024
+    /// A larger cookie file counts as missing.
+    private static let maxLoginBytes = 4 * 1024 * 1024
 
     /// The name of the login whose cookies are sent to a URL: its registrable domain, or its host if there is
     /// none.
@@ -38,17 +39,18 @@ extension StoreFolder {
     package func login(of site: String) -> Login? {
         let path = loginFile(of: site)
         var status = stat()
-        guard stat(path, &status) == 0, let text = try? WholeFile.read(path, atMost: Self.mostBytes) else {
+        guard stat(path, &status) == 0, let text = try? WholeFile.read(path, atMost: Self.maxLoginBytes)
+        else {
             return nil
         }
         let lines = text.split(separator: 0x0A).filter { $0.count { $0 == 0x09 } >= 5 }
-        return Login(site: site, path: path, cookieCount: lines.count, kept: Int64(status.st_mtim.tv_sec))
+        return Login(site: site, path: path, cookieCount: lines.count, stored: Int64(status.st_mtim.tv_sec))
     }
 
     /// Stores the cookies of a site, in place of earlier ones.
     ///
     /// - Parameter lines: the cookies in the format of a Netscape cookie file.
-    package func keepLogin(of site: String, _ lines: [String]) throws(StoreError) {
+    package func storeLogin(of site: String, _ lines: [String]) throws(StoreError) {
         try Self.makeFolders(loginFolder)
         let text = "# Netscape HTTP Cookie File\n\n" + lines.sorted().map { $0 + "\n" }.joined()
         try StoreError.wrapping { () throws(SystemError) in
@@ -64,7 +66,7 @@ extension StoreFolder {
 
     /// Removes the login of a site. The browser profile contains all logins, so it is removed with the last
     /// one.
-    package func forgetLogin(of site: String) throws(StoreError) {
+    package func removeLogin(of site: String) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in
             let file = loginFile(of: site)
             guard unlink(file) == 0 || errno == ENOENT else {
@@ -89,7 +91,7 @@ extension StoreFolder {
     }
 
     /// Stores the line with the password, in place of an earlier one.
-    package func keep(portalPassword line: String) throws(StoreError) {
+    package func storePortalPassword(_ line: String) throws(StoreError) {
         try Self.makeFolders(path)
         try StoreError.wrapping { () throws(SystemError) in
             try WholeFile.replace(passwordFile, with: line + "\n")
@@ -97,7 +99,7 @@ extension StoreFolder {
     }
 
     /// Removes the password, and returns whether there was one.
-    package func forgetPortalPassword() throws(StoreError) -> Bool {
+    package func removePortalPassword() throws(StoreError) -> Bool {
         try StoreError.wrapping { () throws(SystemError) in
             if unlink(passwordFile) == 0 { return true }
             guard errno == ENOENT else { throw SystemError(errno, doing: "remove", passwordFile) }
@@ -112,7 +114,8 @@ extension StoreFolder {
     var portalLock: String { path + "/portal.lock" }
     /// The folder for files that users upload to the portal and that it creates for download.
     package var portalFiles: String { path + "/portal" }
-    private static let mostPortalBytes = 8 * 1024 * 1024
+    /// A larger file of jobs counts as missing.
+    private static let maxPortalBytes = 8 * 1024 * 1024
 
     var portalBar: String { path + "/portal.bar" }
 
@@ -120,7 +123,7 @@ extension StoreFolder {
     package var hasPortalBar: Bool { access(portalBar, F_OK) == 0 }
 
     /// Stores whether the bar on mirrored pages is switched on.
-    package func keep(portalBar isOn: Bool) throws(StoreError) {
+    package func storePortalBar(_ isOn: Bool) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in
             if isOn { try WholeFile.replace(portalBar, with: "") } else { Folder.remove(portalBar) }
         }
@@ -135,7 +138,7 @@ extension StoreFolder {
     }
 
     /// Stores the browser extensions that may save pages as JSON.
-    package func keep(portalExtensions text: String) throws(StoreError) {
+    package func storePortalExtensions(_ text: String) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in try WholeFile.replace(extensionFile, with: text) }
     }
 
@@ -153,7 +156,7 @@ extension StoreFolder {
     }
 
     /// Stores the origins that are served at the root, in the form of `servedRoots`.
-    package func keep(servedRoots: [String: String]) throws(StoreError) {
+    package func storeServedRoots(_ servedRoots: [String: String]) throws(StoreError) {
         let lines = servedRoots.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }
         try StoreError.wrapping { () throws(SystemError) in
             try WholeFile.replace(rootFile, with: lines.joined())
@@ -161,10 +164,10 @@ extension StoreFolder {
     }
 
     /// The stored jobs of the portal as JSON, or nil if there are none or they cannot be read.
-    package var portalJobs: [UInt8]? { try? WholeFile.read(portalFile, atMost: Self.mostPortalBytes) }
+    package var portalJobs: [UInt8]? { try? WholeFile.read(portalFile, atMost: Self.maxPortalBytes) }
 
     /// Stores the jobs of the portal as JSON.
-    package func keep(portalJobs text: String) throws(StoreError) {
+    package func storePortalJobs(_ text: String) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in try WholeFile.replace(portalFile, with: text) }
     }
 

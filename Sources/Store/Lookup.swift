@@ -2,29 +2,37 @@ package import Database
 internal import Glibc
 package import Web
 
-/// A stored response, and how the URL that it was found under differs from the requested one.
-package struct FoundResponse: Sendable, Equatable {
+/// A stored response that answers a request, and how its URL differs from the requested one.
+package struct LookupResult: Sendable, Equatable {
     package let response: StoredResponse
     package let change: LookupCandidate.Change
 }
 
 extension StoreReader {
-    /// Returns the response that is stored for the URL, or else for the first of the URLs that can stand in
-    /// for it (`LookupCandidate`). A subordinate import comes after all of them. After these, it tries other
-    /// versions of the URL, requests that differ in their times only, and search pages.
+    /// Returns the stored response that best answers a request for the URL. Offline, a similar URL is better
+    /// than a miss, so it tries in this order:
+    ///
+    /// 1. the URL itself, then the URLs that can stand in for it (`LookupCandidate`), such as the one with the
+    ///    other scheme or without cache-busting parameters;
+    /// 2. a subordinate import (`StoredResponse.isSubordinate`) for any of these;
+    /// 3. another version of the URL, such as `app.js?v=2` for `app.js?v=3`;
+    /// 4. a request that differs only in the times that it contains (if `now` is given);
+    /// 5. the page without its query, if its script reads the query, as for `search.html?q=jam`.
+    ///
+    /// If `isStrict`, only steps 1 to 3 are tried.
     ///
     /// - Parameters:
     ///   - isStrict: Whether a program sent the request, so that few URLs can stand in for the requested one.
     ///   - now: The time in seconds since 1970, by which requests that contain the current time are matched;
     ///     nil to match them exactly.
-    package func find(
+    package func lookUp(
         _ url: WebURL, request: RequestKey = .get, fields: HTTPFields? = nil,
         rules: CacheRules = CacheRules(),
         isStrict: Bool = false, now: Int64? = nil
-    ) throws(StoreError) -> FoundResponse? {
+    ) throws(StoreError) -> LookupResult? {
         let busters = rules.cacheBusters(of: url, isStrict: isStrict)
         let (dropsQuery, ignoresOrder) = (rules.dropsQuery(of: url), rules.ignoresOrder(of: url))
-        var imported: FoundResponse?
+        var imported: LookupResult?
         for candidate in LookupCandidate.all(
             for: url, busters: busters, dropsQuery: dropsQuery, isStrict: isStrict)
         {
@@ -33,21 +41,25 @@ extension StoreReader {
                 continue
             }
             if candidate.change.contains(.slash), try !isRedirect(from: url, to: candidate.url) { continue }
-            let found = FoundResponse(response: response, change: candidate.change)
+            let found = LookupResult(response: response, change: candidate.change)
             guard yieldsToOrigin(response) else { return found }
             imported = imported ?? found
         }
         if let imported { return imported }
-        let common = {
+        let commonForm = {
             LookupCandidate.common(
                 of: $0, busters: busters, dropsQuery: dropsQuery, ignoresOrder: ignoresOrder)
         }
-        let version = try findVersion(of: url, request: request, fields: fields, by: common)
+        let version = try findVersion(of: url, request: request, fields: fields, by: commonForm)
         if version != nil || isStrict { return version }
         if let now {
-            if request.isOfTime { return try findSent(request, to: url, fields: fields, now: now) }
-            if request == .get, let asked = try findAsked(url, fields: fields, now: now, by: common) {
-                return asked
+            if request.containsTimes {
+                return try findRequestAtOtherTime(request, to: url, fields: fields, now: now)
+            }
+            if request == .get,
+                let result = try findQueryAtOtherTime(url, fields: fields, now: now, by: commonForm)
+            {
+                return result
             }
         }
         return try findSearchPage(for: url, request: request, fields: fields)
@@ -57,18 +69,18 @@ extension StoreReader {
     /// versions. Imported responses come after all others.
     private func findVersion(
         of url: WebURL, request: RequestKey, fields: HTTPFields?,
-        by common: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
-    ) throws(StoreError) -> FoundResponse? {
-        guard url.isHTTP, let asked = common(url) else { return nil }
+        by commonForm: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
+    ) throws(StoreError) -> LookupResult? {
+        guard url.isHTTP, let requested = commonForm(url) else { return nil }
         // All URLs that begin like it and have a query: "@" is the character after "?".
-        let start = asked.url.href.prefix { $0 != "?" }
+        let start = requested.url.href.prefix { $0 != "?" }
         var versions: [String] = []
         try eachRow(
             "SELECT href FROM url WHERE href >= ? AND href < ? LIMIT ?", .text(start + "?"),
             .text(start + "@"),
-            .integer(Self.mostVersions)
+            .integer(Self.maxVersions)
         ) { row in
-            if let other = WebURL(row.text(0)).flatMap(common), other.url == asked.url {
+            if let other = WebURL(row.text(0)).flatMap(commonForm), other.url == requested.url {
                 versions.append(row.text(0))
             }
         }
@@ -81,54 +93,55 @@ extension StoreReader {
             }
             if isBetter ?? true { newest = response }
         }
-        return newest.map { FoundResponse(response: $0, change: asked.change) }
+        return newest.map { LookupResult(response: $0, change: requested.change) }
     }
 
-    private static let mostVersions: Int64 = 1000
+    /// The maximum number of URLs or requests that are compared with the requested one. Further ones are ignored.
+    private static let maxVersions: Int64 = 1000
 
     /// Returns the response to the same request sent at another time. Pages may for example request the data
     /// of the last hour, whenever they are shown.
-    private func findSent(
+    private func findRequestAtOtherTime(
         _ request: RequestKey, to url: WebURL, fields: HTTPFields?, now: Int64
-    ) throws(StoreError) -> FoundResponse? {
-        var sent: [TimedRequest] = []
+    ) throws(StoreError) -> LookupResult? {
+        var stored: [TimedRequest] = []
         try eachRow(
             """
             SELECT DISTINCT response.request FROM response
             WHERE response.url = (SELECT id FROM url WHERE href = ?) AND response.request > ?
                 AND response.request < ? LIMIT ?
             """, .text(url.href), .text(request.method + " "), .text(request.method + "!"),
-            .integer(Self.mostVersions)
+            .integer(Self.maxVersions)
         ) { row in
             let key = RequestKey(stored: row.text(0))
-            sent.append(TimedRequest(href: url.href, request: key, key: key))
+            stored.append(TimedRequest(href: url.href, request: key, key: key))
         }
-        return try nearest(to: request, of: sent, fields: fields, now: now)
+        return try nearest(to: request, of: stored, fields: fields, now: now)
     }
 
     /// Returns the response for the same URL at another time, with the times in the query:
     /// `/api?from=1764000000&to=1764003600`.
-    private func findAsked(
+    private func findQueryAtOtherTime(
         _ url: WebURL, fields: HTTPFields?, now: Int64,
-        by common: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
-    ) throws(StoreError) -> FoundResponse? {
+        by commonForm: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
+    ) throws(StoreError) -> LookupResult? {
         func key(of url: WebURL) -> RequestKey? {
-            (common(url)?.url ?? url).query.flatMap { RequestKey(query: $0) }
+            (commonForm(url)?.url ?? url).query.flatMap { RequestKey(query: $0) }
         }
         guard url.isHTTP, let own = key(of: url) else { return nil }
         let start = url.href.prefix { $0 != "?" }
-        var asked: [TimedRequest] = []
+        var stored: [TimedRequest] = []
         // The last of them in the order of URLs, if there are many; "@" is the character after "?".
         try eachRow(
             "SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href DESC LIMIT ?",
-            .text(start + "?"), .text(start + "@"), .integer(Self.mostVersions)
+            .text(start + "?"), .text(start + "@"), .integer(Self.maxVersions)
         ) { row in
             let href = row.text(0)
             if let key = WebURL(href).flatMap(key) {
-                asked.append(TimedRequest(href: href, request: .get, key: key))
+                stored.append(TimedRequest(href: href, request: .get, key: key))
             }
         }
-        return try nearest(to: own, of: asked, fields: fields, now: now)
+        return try nearest(to: own, of: stored, fields: fields, now: now)
     }
 
     /// A stored request that contains times.
@@ -143,9 +156,9 @@ extension StoreReader {
     /// was fetched last. Imported responses come after all others.
     private func nearest(
         to request: RequestKey, of others: [TimedRequest], fields: HTTPFields?, now: Int64
-    ) throws(StoreError) -> FoundResponse? {
+    ) throws(StoreError) -> LookupResult? {
         var best: (response: StoredResponse, distance: Int64)?
-        for other in others where other.key.isLike(request) {
+        for other in others where other.key.differsOnlyInTimes(from: request) {
             guard let found = try response(for: other.href, request: other.request, fields: fields),
                 let distance = request.distance(to: other.key, sentBefore: now - found.fetched)
             else { continue }
@@ -155,7 +168,7 @@ extension StoreReader {
             }
             best = (found, distance)
         }
-        return best.map { FoundResponse(response: $0.response, change: .time) }
+        return best.map { LookupResult(response: $0.response, change: .time) }
     }
 
     /// Whether any snapshot, visible or not, has a redirect from `source` to `target`, with either scheme.
@@ -170,10 +183,11 @@ extension StoreReader {
                 """, .text(candidate.url.href)
             ) { row in
                 let location = HTTPFields(block: row.text(0).utf8.span)["Location"]
-                let led = location.flatMap { WebURL($0, base: candidate.url) }?.withoutFragment
-                let isThere =
-                    led?.host == target.host && led?.port == target.port && led?.target == target.target
-                isRedirect = isRedirect || isThere
+                let destination = location.flatMap { WebURL($0, base: candidate.url) }?.withoutFragment
+                let isTarget =
+                    destination?.host == target.host && destination?.port == target.port
+                    && destination?.target == target.target
+                isRedirect = isRedirect || isTarget
             }
         }
         return isRedirect
@@ -190,7 +204,7 @@ extension StoreReader {
     /// servers do not evaluate.
     private func findSearchPage(
         for url: WebURL, request: RequestKey, fields: HTTPFields?
-    ) throws(StoreError) -> FoundResponse? {
+    ) throws(StoreError) -> LookupResult? {
         // Front pages are requested with many kinds of queries, and some of these select other pages.
         guard request == .get, url.isHTTP, url.path != "/", url.query?.isEmpty == false,
             let page = url.replacingQuery(nil)
@@ -204,17 +218,22 @@ extension StoreReader {
             guard let candidate, let response = try response(for: candidate.href, fields: fields),
                 response.status == 200, let body = response.body, Self.isPage(body)
             else { continue }
-            let isMark = Self.marksWords(url.query ?? "")
-            guard try answersAnyQuery(candidate, response, body, isMark: isMark) else { return nil }
-            return FoundResponse(response: response, change: change)
+            let isHighlighting = Self.highlightsWords(url.query ?? "")
+            guard try isSameForAnyQuery(candidate, response, body, isHighlighting: isHighlighting) else {
+                return nil
+            }
+            return LookupResult(response: response, change: change)
         }
         return nil
     }
 
-    private static let mostQueries: Int64 = 100
-    private static let mostScripts = 100
-    /// The limit for the page and its scripts together.
-    private static let mostReadBytes = 16 * 1024 * 1024
+    /// The maximum number of stored responses to other queries that are compared. Further ones are ignored.
+    private static let maxComparedQueries: Int64 = 100
+    /// The maximum number of scripts of the page that are searched. Further ones are ignored.
+    private static let maxSearchedScripts = 100
+    /// The maximum size of the page and its searched scripts together. Beyond it, they count as not reading the
+    /// query.
+    private static let maxSearchedBytes = 16 * 1024 * 1024
 
     private static func isPage(_ body: StoredBody) -> Bool {
         body.form.hasPrefix("html;") || body.form.hasPrefix("xhtml;")
@@ -222,21 +241,22 @@ extension StoreReader {
 
     /// Whether the query has only words from a search that the page highlights: `?h=jam`, as in MkDocs,
     /// Sphinx and Docusaurus.
-    private static func marksWords(_ query: String) -> Bool {
+    private static func highlightsWords(_ query: String) -> Bool {
         query.split(separator: "&").allSatisfy {
             ["h", "hl", "highlight", "_highlight"].contains($0.prefix { $0 != "=" })
         }
     }
 
-    private func answersAnyQuery(
-        _ page: WebURL, _ response: StoredResponse, _ body: StoredBody, isMark: Bool
+    /// Whether the page is the same for every query, judged by other stored queries, or else by its scripts.
+    private func isSameForAnyQuery(
+        _ page: WebURL, _ response: StoredResponse, _ body: StoredBody, isHighlighting: Bool
     ) throws(StoreError) -> Bool {
         var others: [String] = []
         // "@" is the character after "?".
         try eachRow(
             "SELECT href FROM url WHERE href >= ? AND href < ? LIMIT ?", .text(page.href + "?"),
             .text(page.href + "@"),
-            .integer(Self.mostQueries)
+            .integer(Self.maxComparedQueries)
         ) { others.append($0.text(0)) }
         var isProven = false
         for other in others {
@@ -245,7 +265,7 @@ extension StoreReader {
             isProven = true
         }
         if isProven { return true }
-        return isMark || Self.isStatic(page.path) ? try readsQuery(response, body) : false
+        return isHighlighting || Self.isStatic(page.path) ? try anyScriptReadsQuery(response, body) : false
     }
 
     /// Whether the name is that of a file or of a search. The scripts of any other page may read its URL for
@@ -256,17 +276,18 @@ extension StoreReader {
         return [".html", ".htm", ".xhtml"].contains { name.hasSuffix($0) } || name == "search"
     }
 
-    private func readsQuery(_ page: StoredResponse, _ body: StoredBody) throws(StoreError) -> Bool {
-        var room = Self.mostReadBytes
+    /// Whether the page or one of its scripts reads the query.
+    private func anyScriptReadsQuery(_ page: StoredResponse, _ body: StoredBody) throws(StoreError) -> Bool {
+        var bytesLeft = Self.maxSearchedBytes
         func reads(_ body: StoredBody) throws(StoreError) -> Bool {
-            room -= body.byteCount
-            guard room >= 0, let content = try content(of: body) else { return false }
+            bytesLeft -= body.byteCount
+            guard bytesLeft >= 0, let content = try content(of: body) else { return false }
             return Self.readsQuery(try content.load())
         }
         if try reads(body) { return true }
-        guard let links = try linkNumbers(of: page) else { return false }
-        for number in links.assets.prefix(Self.mostScripts) {
-            guard let href = try address(of: number), let script = try response(for: href)?.body,
+        guard let links = try linkIDs(of: page) else { return false }
+        for number in links.assets.prefix(Self.maxSearchedScripts) {
+            guard let href = try self.href(ofURL: number), let script = try response(for: href)?.body,
                 script.form.hasPrefix("javaScript;")
             else { continue }
             if try reads(script) { return true }

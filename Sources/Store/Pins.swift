@@ -14,26 +14,26 @@ package struct Pin: Sendable, Hashable {
 
 /// A set of pins, for looking up sites and URLs.
 struct PinSet {
-    private var addresses: Set<String> = []
+    private var urls: Set<String> = []
     private var patterns: [URLGlob] = []
     private var sites: Set<String> = []
 
     init(_ pins: [Pin]) {
         for pin in pins {
             switch pin.kind {
-            case .url: addresses.insert(WebURL(pin.value)?.withoutFragment.href ?? pin.value)
+            case .url: urls.insert(WebURL(pin.value)?.withoutFragment.href ?? pin.value)
             case .pattern: if let glob = URLGlob(pin.value) { patterns.append(glob) }
             case .site: sites.insert(pin.value)
             }
         }
     }
 
-    var isEmpty: Bool { addresses.isEmpty && patterns.isEmpty && sites.isEmpty }
+    var isEmpty: Bool { urls.isEmpty && patterns.isEmpty && sites.isEmpty }
 
-    func holds(site: String) -> Bool { sites.contains(site) }
+    func contains(site: String) -> Bool { sites.contains(site) }
 
-    func holds(address href: String) -> Bool {
-        if addresses.contains(href) { return true }
+    func contains(url href: String) -> Bool {
+        if urls.contains(href) { return true }
         guard !patterns.isEmpty, let url = WebURL(href) else { return false }
         return patterns.contains { $0.matches(url) }
     }
@@ -56,21 +56,21 @@ extension StoreWriter {
         try run(
             "INSERT OR IGNORE INTO pin (kind, value, added) VALUES (?, ?, ?)", .text(pin.kind.rawValue),
             .text(pin.value), .integer(now))
-        try noteState()
+        try writeStateToJournal()
     }
 
     /// Removes a pin. Returns false if there was no such pin.
     package func remove(_ pin: Pin) throws(StoreError) -> Bool {
-        var isThere = false
+        var exists = false
         try transaction { () throws(StoreError) in
             try eachRow(
                 "SELECT 1 FROM pin WHERE kind = ? AND value = ?", .text(pin.kind.rawValue), .text(pin.value)
-            ) { _ in isThere = true }
+            ) { _ in exists = true }
             try run(
                 "DELETE FROM pin WHERE kind = ? AND value = ?", .text(pin.kind.rawValue), .text(pin.value))
         }
-        if isThere { try noteState() }
-        return isThere
+        if exists { try writeStateToJournal() }
+        return exists
     }
 }
 
@@ -91,7 +91,7 @@ extension StoreReader {
     /// and recursively everything that they need.
     package func covers(of groups: [[Pin]]) throws(StoreError) -> [PinCover] {
         let sets = groups.map(PinSet.init)
-        var held: Set<Int64> = []
+        var stored: Set<Int64> = []
         var covered = [Set<Int64>](repeating: [], count: groups.count)
         try eachRow(
             """
@@ -101,15 +101,15 @@ extension StoreReader {
             JOIN site ON site.id = snapshot.site
             """
         ) { row in
-            held.insert(row.integer(0))
-            for (place, pins) in sets.enumerated()
-            where pins.holds(site: row.text(2)) || pins.holds(address: row.text(1)) {
-                covered[place].insert(row.integer(0))
+            stored.insert(row.integer(0))
+            for (index, pins) in sets.enumerated()
+            where pins.contains(site: row.text(2)) || pins.contains(url: row.text(1)) {
+                covered[index].insert(row.integer(0))
             }
         }
-        for place in covered.indices {
-            try addNeeds(to: &covered[place])
-            covered[place].formIntersection(held)
+        for index in covered.indices {
+            try addAssets(to: &covered[index])
+            covered[index].formIntersection(stored)
         }
         let sizes = try byteCounts(of: covered)
         return zip(covered, sizes).map { PinCover(urlCount: $0.count, byteCount: $1) }
@@ -121,8 +121,8 @@ extension StoreReader {
         try eachRow(
             "SELECT response.url, body.id, body.size FROM response JOIN body ON body.id = response.body"
         ) { row in
-            for place in covered.indices where covered[place].contains(row.integer(0)) {
-                if counted[place].insert(row.integer(1)).inserted { sizes[place] += row.integer(2) }
+            for index in covered.indices where covered[index].contains(row.integer(0)) {
+                if counted[index].insert(row.integer(1)).inserted { sizes[index] += row.integer(2) }
             }
         }
         return sizes

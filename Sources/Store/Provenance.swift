@@ -12,7 +12,7 @@ package struct Provenance: Sendable, Hashable {
     }
 
     package let kind: Kind
-    /// The network zone of the origin, as in `ResponseFlags.ofReach`. Always empty for an import, because an
+    /// The network zone of the origin, as in `ResponseFlags.zoneFlags`. Always empty for an import, because an
     /// archive must not decide which zones its pages may request from.
     package let zone: ResponseFlags
     /// Whether the request had credentials: cookies, a login or a client certificate.
@@ -29,7 +29,7 @@ package struct Provenance: Sendable, Hashable {
             } else {
                 .fetched
             }
-        zone = flags.intersection(.ofReach)
+        zone = flags.intersection(.zoneFlags)
         usedCredentials = flags.contains(.isPrivate)
     }
 
@@ -47,7 +47,7 @@ extension ResponseFlags {
     package static let isOfNamedSite = ResponseFlags(rawValue: 1 << 15)
 
     /// The flags that make up `Provenance.Kind`.
-    package static let ofProvenance: ResponseFlags = [.isLoaded, .isRecorded, .isImported, .isOfNamedSite]
+    package static let provenanceFlags: ResponseFlags = [.isLoaded, .isRecorded, .isImported, .isOfNamedSite]
 
     package var provenance: Provenance { Provenance(self) }
 }

@@ -36,7 +36,7 @@ extension StoreWriter {
 
     private func hasTable(_ name: String) throws(StoreError) -> Bool {
         let sql =
-            isServed
+            isPostgreSQL
             ? "SELECT 1 WHERE to_regclass('\(name)') IS NOT NULL"
             : "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '\(name)'"
         return try prepare(sql).first { _ in true } ?? false
@@ -118,18 +118,18 @@ extension StoreWriter {
     /// Reverses the last removal. Returns nil if there is none, or a collection has made it final.
     package func undoRemoval() throws(StoreError) -> RemovalRecord? {
         guard let removal = try removalRecord() else { return nil }
-        try alone(doing: "undo a removal in") { () throws(StoreError) in
-            isJournalBehind = true
+        try withExclusiveAccess(doing: "undo a removal in") { () throws(StoreError) in
+            isJournalStale = true
             try transaction { () throws(StoreError) in
                 try restoreSites()
                 try restoreResponses()
-                try forgetCounts()
-                // `forgetCounts` leaves snapshots alone that confirm nothing without the restored responses.
-                try run(KeptTally.confirmed)
+                try deleteCounts()
+                // `deleteCounts` leaves snapshots alone that confirm nothing without the restored responses.
+                try run(StoredCounts.confirmed)
                 try forgetRemoval()
             }
-            try countAgain()
-            try renewJournal()
+            try updateStoredCounts()
+            try rewriteJournal()
         }
         return removal
     }

@@ -2,6 +2,10 @@ package import Database
 internal import Web
 
 /// Writes single rows of responses and of link lists. It belongs to the writer and works in its transactions.
+///
+/// A response that an update receives again unchanged gets no new row. Instead, `confirmed` of the earlier row
+/// is set to the id of the new snapshot: the row belongs to all snapshots of its site from its own to that one
+/// (`Schema.isOf`). An update of a large site thus writes few rows.
 struct ResponseRows {
     private let connection: Connection
     private let addResponse: Statement
@@ -52,11 +56,11 @@ struct ResponseRows {
             WHERE url = ? AND snapshot = ? AND request = '' AND variant = ''
             """)
         countConfirmed = try connection.prepare("UPDATE snapshot SET confirmed = confirmed + ? WHERE id = ?")
-        removeCount = try connection.prepare(KeptTally.remove)
+        removeCount = try connection.prepare(StoredCounts.remove)
     }
 
     /// Copies the row of a page from an earlier snapshot to this one.
-    fileprivate func bringPage(_ url: Int64, of earlier: Int64, toSnapshot snapshot: Int64) throws(StoreError)
+    fileprivate func copyPage(_ url: Int64, of earlier: Int64, toSnapshot snapshot: Int64) throws(StoreError)
     {
         try connection.prepare(
             """
@@ -69,8 +73,8 @@ struct ResponseRows {
     }
 
     /// Adds the row of a response, replacing the one with the same URL, snapshot, request and variant.
-    fileprivate func add(
-        _ response: NewResponse, url: Int64, referrer: Int64?, body: Int64?, ofSnapshot snapshot: Int64
+    fileprivate func addRow(
+        of response: NewResponse, url: Int64, referrer: Int64?, body: Int64?, ofSnapshot snapshot: Int64
     ) throws(StoreError) {
         let values: [SQLValue] = [
             .integer(url), .integer(snapshot), .text(response.request.text), .text(response.variant),
@@ -96,7 +100,7 @@ struct ResponseRows {
                 return nil
             }
             if row.integer(0) < found.snapshot { return true }
-            newest?.isOther = true
+            newest?.isUnconfirmable = true
             return nil
         }
         return newest
@@ -112,7 +116,7 @@ struct ResponseRows {
     }
 
     /// Takes back the confirmation of the row by this snapshot, which received another response later.
-    fileprivate func takeBack(_ newest: NewestResponse, url: Int64, inSnapshot snapshot: Int64)
+    fileprivate func withdrawConfirmation(of newest: NewestResponse, url: Int64, inSnapshot snapshot: Int64)
         throws(StoreError)
     {
         try connection.prepare(
@@ -120,20 +124,24 @@ struct ResponseRows {
         ).run([.integer(snapshot - 1), .integer(url), .integer(newest.snapshot)], doing: "write to")
     }
 
-    fileprivate func count(confirmed: Int, inSnapshot snapshot: Int64) throws(StoreError) {
+    /// Adds to the number of responses of earlier snapshots that a snapshot confirms.
+    fileprivate func addConfirmed(_ confirmed: Int, inSnapshot snapshot: Int64) throws(StoreError) {
         guard confirmed != 0 else { return }
         try countConfirmed.run(.integer(Int64(confirmed)), .integer(snapshot))
     }
 
     /// Returns the link lists of the URL's body in the snapshot: pages, assets and guesses. Nil if there are
     /// none, or if they do not match their checksum.
-    fileprivate func lists(of url: Int64, ofSnapshot snapshot: Int64) throws(StoreError) -> [String]? {
+    fileprivate func linkLists(of url: Int64, ofSnapshot snapshot: Int64) throws(StoreError) -> [String]? {
         try knownLinks.first(.integer(url), .integer(snapshot)) { row in
             LinkLists.areSound(row) ? (0..<3).map { row.text($0) } : nil
         }
     }
 
-    fileprivate func add(_ lists: [String], of url: Int64, ofSnapshot snapshot: Int64) throws(StoreError) {
+    /// Stores the link lists of the URL's body in the snapshot, replacing other ones.
+    fileprivate func setLinkLists(_ lists: [String], of url: Int64, ofSnapshot snapshot: Int64)
+        throws(StoreError)
+    {
         let sum = SQLValue.integer(LinkLists.checksum(of: lists))
         let values = [SQLValue.integer(url), .integer(snapshot)] + lists.map(SQLValue.text) + [sum]
         try addLinks.run(values, doing: "write to")
@@ -163,127 +171,134 @@ extension StoreWriter {
     /// in that transaction is lost.
     func put(_ responses: [NewResponse], links: [NewLinks], to snapshot: OpenSnapshot) throws(StoreError) {
         urls.begin(snapshot: snapshot.id)
-        try bring(responses)
-        try putting { () throws(StoreError) in
-            notePages(responses.count { $0.isPage })
-            if !responses.isEmpty { try forgetCount(of: snapshot.id) }
+        try uploadExternalBodies(of: responses)
+        try inOpenTransaction { () throws(StoreError) in
+            addOpenPages(responses.count { $0.isPage })
+            if !responses.isEmpty { try deleteCount(of: snapshot.id) }
             if let batch { return try put(responses, links: links, to: snapshot, by: batch) }
             var confirmed = 0
-            for response in responses { confirmed += try add(response, to: snapshot) }
-            try rows.count(confirmed: confirmed, inSnapshot: snapshot.id)
-            for links in links { try add(links, to: snapshot) }
+            for response in responses { confirmed += try addOrConfirm(response, to: snapshot) }
+            try rows.addConfirmed(confirmed, inSnapshot: snapshot.id)
+            for links in links { try addLinks(links, to: snapshot) }
         }
     }
 
-    /// Puts new bodies that belong in the outer storage of a PostgreSQL store there. Commits first and leaves
+    /// Puts new bodies that belong in the external storage of a PostgreSQL store there. Commits first and leaves
     /// no transaction open meanwhile, because it takes long. If the session was cut, it starts again, because
     /// others may have removed bodies that no row named.
-    private func bring(_ responses: [NewResponse]) throws(StoreError) {
-        guard let outer = bodies.outer else { return }
+    private func uploadExternalBodies(of responses: [NewResponse]) throws(StoreError) {
+        guard let external = bodies.external else { return }
         let new = responses.compactMap { if case .new(let body) = $0.body { body } else { nil } }
         while true {
-            let missing = outer.missing(new)
+            let missing = external.needingUpload(new)
             guard !missing.isEmpty else { return }
             try commit()
             do throws(StoreError) {
-                try outer.bring(missing)
-                try putting { () throws(StoreError) in }
+                try external.upload(missing)
+                try inOpenTransaction { () throws(StoreError) in }
             } catch {
-                guard recovers(from: error) else { throw error }
-                outer.forgetBrought()
+                guard canRetry(after: error) else { throw error }
+                external.forgetKnownUploads()
             }
         }
     }
 
-    /// Adds one response. Returns by how much the number of responses that the snapshot confirms changes: -1,
+    /// Adds one response, or records in an earlier row that the snapshot received the same. Returns by how much the number of responses that the snapshot confirms changes: -1,
     /// 0 or 1.
-    private func add(_ response: NewResponse, to snapshot: OpenSnapshot) throws(StoreError) -> Int {
-        noteRow(byteCount: response.fields.utf8.count + 200)
-        let url = try urls.row(of: response.href, response.number, known: response.row)
+    private func addOrConfirm(_ response: NewResponse, to snapshot: OpenSnapshot) throws(StoreError) -> Int {
+        addOpenRowBytes(response.fields.utf8.count + 200)
+        let url = try urls.findOrAdd(response.href, response.number, known: response.row)
         var newest: NewestResponse?
-        if response.isPlain, try mayConfirm(snapshot) { newest = try rows.newest(of: url) }
+        if response.isPlain, try canConfirm(snapshot) { newest = try rows.newest(of: url) }
         let body: Int64? =
             switch response.body {
             case .none: nil
-            case .new(let new): try bodies.row(of: new)
+            case .new(let new): try bodies.findOrAdd(new)
             // The body needs no look-up: the row of `newest` refers to it.
-            case .held(let held) where held.id == newest?.body && held.md5 == nil: held.id
-            case .held(let held): try bodies.row(ofHeld: held)
+            case .stored(let stored) where stored.id == newest?.body && stored.md5 == nil: stored.id
+            case .stored(let stored): try bodies.findRow(of: stored)
             }
         let wasConfirmed = newest.map { $0.site == snapshot.site && $0.confirmed >= snapshot.id } ?? false
         if let newest, newest.snapshot < snapshot.id,
-            newest.isSaid(by: response, body: body, ofSite: snapshot.site)
+            newest.isRepeated(by: response, body: body, ofSite: snapshot.site)
         {
             try rows.confirm(newest, by: response, url: url, inSnapshot: snapshot.id)
-            journal.note(
+            journal.append(
                 JournalLine.Confirmation(
                     href: response.href, snapshot: newest.snapshot, confirmed: snapshot.id,
                     flags: Int64(response.flags.rawValue), requested: response.requested,
                     fetched: response.fetched))
             return wasConfirmed ? 0 : 1
         }
-        if let newest, wasConfirmed { try rows.takeBack(newest, url: url, inSnapshot: snapshot.id) }
-        var referrer: Int64?
-        if let href = response.referrer { referrer = try urls.row(of: href, response.referrerNumber) }
-        var isBrought = false
-        if [.shown, .pictured, .frozen].contains(response.request) {
-            isBrought = try bringPage(url, to: snapshot)
+        if let newest, wasConfirmed {
+            try rows.withdrawConfirmation(of: newest, url: url, inSnapshot: snapshot.id)
         }
-        try rows.add(response, url: url, referrer: referrer, body: body, ofSnapshot: snapshot.id)
-        journal.note(response, ofSnapshot: snapshot.id)
-        return wasConfirmed || isBrought ? -1 : 0
+        var referrer: Int64?
+        if let href = response.referrer { referrer = try urls.findOrAdd(href, response.referrerNumber) }
+        var isPageCopied = false
+        if [.shown, .pictured, .frozen].contains(response.request) {
+            isPageCopied = try copyConfirmedPage(url, to: snapshot)
+        }
+        try rows.addRow(of: response, url: url, referrer: referrer, body: body, ofSnapshot: snapshot.id)
+        journal.append(response, ofSnapshot: snapshot.id)
+        return wasConfirmed || isPageCopied ? -1 : 0
     }
 
     /// Gives the snapshot a row of its own for a page, if it has only confirmed an earlier one. The text and
     /// the picture of a rendered page are found through the page's row in the same snapshot. Returns whether
     /// it did.
-    private func bringPage(_ url: Int64, to snapshot: OpenSnapshot) throws(StoreError) -> Bool {
-        guard try mayConfirm(snapshot), let page = try rows.newest(of: url), page.snapshot < snapshot.id,
+    private func copyConfirmedPage(_ url: Int64, to snapshot: OpenSnapshot) throws(StoreError) -> Bool {
+        guard try canConfirm(snapshot), let page = try rows.newest(of: url), page.snapshot < snapshot.id,
             page.site == snapshot.site, page.confirmed >= snapshot.id
         else { return false }
-        try rows.bringPage(url, of: page.snapshot, toSnapshot: snapshot.id)
-        try rows.takeBack(page, url: url, inSnapshot: snapshot.id)
-        try noteResponses(
-            "response.url = \(url) AND response.snapshot = \(snapshot.id) AND response.request = ''")
+        try rows.copyPage(url, of: page.snapshot, toSnapshot: snapshot.id)
+        try rows.withdrawConfirmation(of: page, url: url, inSnapshot: snapshot.id)
+        try writeResponsesToJournal(
+            where:
+                "response.url = \(url) AND response.snapshot = \(snapshot.id) AND response.request = ''")
         return true
     }
 
     /// Whether the site has an earlier snapshot whose responses this one may confirm. Overlays confirm
     /// nothing.
-    private func mayConfirm(_ snapshot: OpenSnapshot) throws(StoreError) -> Bool {
-        if let confirming, confirming.snapshot == snapshot.id { return confirming.isSo }
-        let isSo = try prepare(
+    private func canConfirm(_ snapshot: OpenSnapshot) throws(StoreError) -> Bool {
+        if let confirmingSnapshot, confirmingSnapshot.id == snapshot.id {
+            return confirmingSnapshot.canConfirm
+        }
+        let canConfirm = try prepare(
             "SELECT base IS NULL AND EXISTS (SELECT 1 FROM snapshot WHERE site = ?1 AND id < ?2) FROM snapshot WHERE id = ?2"
         ).first(.integer(snapshot.site), .integer(snapshot.id)) { $0.integer(0) != 0 }
-        confirming = (snapshot.id, isSo ?? false)
-        return isSo ?? false
+        confirmingSnapshot = (snapshot.id, canConfirm ?? false)
+        return canConfirm ?? false
     }
 
-    func add(_ links: NewLinks, to snapshot: OpenSnapshot) throws(StoreError) {
-        guard let source = try urls.row(of: links.source) else { return }
-        noteRow(byteCount: links.count * 6)
-        let known = links.areFurther ? try rows.lists(of: source, ofSnapshot: snapshot.id) : nil
+    /// Stores the links of a body, in the open transaction. Does nothing if the URL of the source is unknown.
+    func addLinks(_ links: NewLinks, to snapshot: OpenSnapshot) throws(StoreError) {
+        guard let source = try urls.findOrAdd(links.source) else { return }
+        addOpenRowBytes(links.count * 6)
+        let known = links.extendsStoredLinks ? try rows.linkLists(of: source, ofSnapshot: snapshot.id) : nil
         var lists: [String] = []
-        for (place, targets) in [links.pages, links.assets, links.guesses].enumerated() {
-            lists.append(try list(targets, after: known?[place] ?? ""))
+        for (index, targets) in [links.pages, links.assets, links.guesses].enumerated() {
+            lists.append(try linkList(targets, appendedTo: known?[index] ?? ""))
         }
-        try rows.add(lists, of: source, ofSnapshot: snapshot.id)
+        try rows.setLinkLists(lists, of: source, ofSnapshot: snapshot.id)
     }
 
-    func list(_ targets: [NewLinks.Target], after known: String) throws(StoreError) -> String {
+    /// Returns the text of a link list: the known ids, then those of further targets.
+    func linkList(_ targets: [NewLinks.Target], appendedTo known: String) throws(StoreError) -> String {
         var numbers = LinkLists.numbers(known)
         let all = Set(numbers)
         numbers.reserveCapacity(all.count + targets.count)
         for target in targets {
-            if let row = try urls.row(of: target), !all.contains(row) { numbers.append(row) }
+            if let row = try urls.findOrAdd(target), !all.contains(row) { numbers.append(row) }
         }
         return LinkLists.text(numbers)
     }
 
     /// Replaces the link table of a body, in the open transaction.
-    func put(_ links: [UInt8], of body: StoredBody) throws(StoreError) {
+    func replaceLinkTable(_ links: [UInt8], of body: StoredBody) throws(StoreError) {
         do {
-            try bodies.put(links, of: body)
+            try bodies.replaceLinkTable(links, of: body)
         } catch {
             rollBack()
             throw error
@@ -291,9 +306,9 @@ extension StoreWriter {
     }
 
     /// Removes the stored count of the snapshot's responses, because rows of it are added, removed or moved
-    /// in the open transaction. `countAgain` stores it anew.
-    func forgetCount(of snapshot: Int64) throws(StoreError) {
-        guard !isServed else { return }
+    /// in the open transaction. `updateStoredCounts` stores it anew.
+    func deleteCount(of snapshot: Int64) throws(StoreError) {
+        guard !isPostgreSQL else { return }
         try rows.removeCount.run(.integer(snapshot))
     }
 }
@@ -309,7 +324,7 @@ private struct NewestResponse {
     let confirmed: Int64
     /// Whether the response varies or was loaded into an overlay, or other responses of the same snapshot
     /// exist. Such a response cannot be confirmed.
-    fileprivate(set) var isOther: Bool
+    fileprivate(set) var isUnconfirmable: Bool
     private let status: Int64
     private let role: Int64
     private let flags: Int64
@@ -319,7 +334,7 @@ private struct NewestResponse {
 
     init(_ row: Row) {
         snapshot = row.integer(0)
-        isOther = row.integer(1) == 0 || !row.text(2).isEmpty
+        isUnconfirmable = row.integer(1) == 0 || !row.text(2).isEmpty
         status = row.integer(3)
         role = row.integer(4)
         flags = row.integer(5)
@@ -333,9 +348,9 @@ private struct NewestResponse {
 
     /// Whether a response of the site has the same content, headers and flags, ignoring headers that describe
     /// only the message, and is not older.
-    func isSaid(by response: NewResponse, body: Int64?, ofSite site: Int64) -> Bool {
+    func isRepeated(by response: NewResponse, body: Int64?, ofSite site: Int64) -> Bool {
         let differing = flags ^ Int64(response.flags.rawValue)
-        return site == self.site && !isOther && status == response.status && role == response.role
+        return site == self.site && !isUnconfirmable && status == response.status && role == response.role
             && type == response.type
             && self.body == body && fetched <= response.fetched
             && differing & ~Int64(ResponseFlags.isInvalidated.rawValue) == 0
@@ -353,10 +368,10 @@ extension HTTPFields {
     /// message or its server and not the content, such as `Date`, `Via` and `Server`.
     static func isSame(_ block: String, _ other: String) -> Bool {
         var (block, other) = (block, other)
-        return block.withUTF8 { block in other.withUTF8 { isSame(block, $0) } }
+        return block.withUTF8 { block in other.withUTF8 { hasSameLines(block, $0) } }
     }
 
-    private static func isSame(_ block: UnsafeBufferPointer<UInt8>, _ other: UnsafeBufferPointer<UInt8>)
+    private static func hasSameLines(_ block: UnsafeBufferPointer<UInt8>, _ other: UnsafeBufferPointer<UInt8>)
         -> Bool
     {
         var (rest, others) = (block[...], other[...])
@@ -365,9 +380,9 @@ extension HTTPFields {
             if line.elementsEqual(otherLine) {
                 if line.isEmpty { return true }
                 (rest, others) = (rest[line.endIndex...], others[otherLine.endIndex...])
-            } else if isOfMessage(line) {
+            } else if describesMessage(line) {
                 rest = rest[line.endIndex...]
-            } else if isOfMessage(otherLine) {
+            } else if describesMessage(otherLine) {
                 others = others[otherLine.endIndex...]
             } else {
                 return false
@@ -382,18 +397,18 @@ extension HTTPFields {
         rest[..<(rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex)]
     }
 
-    private static func isOfMessage(_ line: Line) -> Bool {
+    private static func describesMessage(_ line: Line) -> Bool {
         guard let end = line.firstIndex(of: UInt8(ascii: ":")) else { return false }
         let bytes = UnsafeBufferPointer(rebasing: line[..<end])
         // A fast path: every response has this header.
         if bytes.count == 4, bytes.elementsEqual("Date".utf8) { return true }
         let name = String(decoding: bytes, as: UTF8.self)
-        if HTTPGrammar.matches(String(name.prefix(2)), "x-") { return !tellingFields.contains(name) }
+        if HTTPGrammar.matches(String(name.prefix(2)), "x-") { return !contentFields.contains(name) }
         return messageFields.contains(name) || HTTPGrammar.matches(String(name.prefix(3)), "cf-")
     }
 
     /// The headers beginning with `X-` that describe the content.
-    private static let tellingFields: FieldNames = [
+    private static let contentFields: FieldNames = [
         "x-content-type-options", "x-dns-prefetch-control", "x-download-options", "x-frame-options",
         "x-permitted-cross-domain-policies", "x-robots-tag", "x-sourcemap", "x-ua-compatible",
         "x-xss-protection",

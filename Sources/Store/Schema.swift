@@ -128,7 +128,7 @@ enum Schema {
             bytes BLOB
         ) STRICT;
 
-        """ + sinceVersion2 + sinceVersion3 + KeptTally.table + KeptTally.nothing
+        """ + sinceVersion2 + sinceVersion3 + StoredCounts.table + StoredCounts.nothing
 
     static let sinceVersion2 = """
         CREATE TABLE response (
@@ -270,8 +270,8 @@ enum Schema {
 /// match the new tables.
 enum Migration {
     static func isNeeded(_ connection: Connection) throws(StoreError) -> Bool {
-        // A PostgreSQL server is migrated by `ServerMigration`.
-        if connection.isServed { return false }
+        // A PostgreSQL server is migrated by `PostgreSQLMigration`.
+        if connection.isPostgreSQL { return false }
         return try Schema.checkOurs(connection) < Schema.version
     }
 
@@ -363,7 +363,7 @@ enum Migration {
 
     /// Adds counts. The next writer counts the existing rows.
     private static func from5(_ connection: Connection) throws(StoreError) {
-        try connection.execute(KeptTally.table, doing: "migrate")
+        try connection.execute(StoredCounts.table, doing: "migrate")
     }
 
     /// Adds the last snapshot that confirmed a response. Existing responses have none, since each snapshot

@@ -108,7 +108,7 @@ extension StoreWriter {
             rows.append((place, new, hadSecret))
         }
         guard !rows.isEmpty else { return }
-        if !isServed { try execute("PRAGMA secure_delete = ON", doing: "remove secrets from") }
+        if !isPostgreSQL { try execute("PRAGMA secure_delete = ON", doing: "remove secrets from") }
         try transaction { () throws(StoreError) in
             let remove = try prepare(
                 "DELETE FROM response WHERE url = ?1 AND snapshot = ?2 AND request = ?3 AND variant = ?4")
@@ -124,11 +124,11 @@ extension StoreWriter {
                 try change.run(
                     row.place + [.text(row.variant), .integer(flags)], doing: "remove secrets from")
             }
-            try forgetCounts()
+            try deleteCounts()
         }
-        if !isServed { try execute("PRAGMA secure_delete = OFF", doing: "remove secrets from") }
-        try countAgain()
-        try renewJournal()
-        emptyLog()
+        if !isPostgreSQL { try execute("PRAGMA secure_delete = OFF", doing: "remove secrets from") }
+        try updateStoredCounts()
+        try rewriteJournal()
+        truncateLog()
     }
 }

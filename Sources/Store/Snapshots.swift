@@ -4,15 +4,15 @@ package import Web
 /// A stored site: its start URLs and its snapshots.
 package struct Site: Sendable, Equatable {
     package let id: Int64
-    /// How people name it: the first start URL.
+    /// The name that users give it: by default, the first start URL.
     package let name: String
     package let start: [String]
     package let snapshots: [Snapshot]
-    /// The snapshot that readers see; nil until one is complete.
+    /// The id of the live snapshot; nil until one is complete.
     package let published: Int64?
-    /// The overlay: responses that servers loaded on top of the live snapshot; nil if there are none.
+    /// The id of the overlay: responses that servers loaded on top of the live snapshot. Nil if there are none.
     package let overlay: Int64?
-    /// How it is prefetched and served, as whoever prefetched it wrote it down; empty when nothing was said.
+    /// The settings with which the site is prefetched and served, as JSON; empty if none were stored.
     package let settings: String
     /// The snapshots that updates found unchanged, and when they last did.
     private var confirmations: [SnapshotConfirmation] {
@@ -20,7 +20,7 @@ package struct Site: Sendable, Equatable {
     }
 
     /// When an update last found that a snapshot is unchanged, in seconds since 1970; nil if none did.
-    package func confirmed(_ snapshot: Snapshot) -> Int64? {
+    package func confirmationDate(of snapshot: Snapshot) -> Int64? {
         guard snapshot.base == nil else { return nil }
         return confirmations.last { $0.snapshot == snapshot.number }?.date
     }
@@ -94,7 +94,7 @@ extension SnapshotName: LosslessStringConvertible, ExpressibleByIntegerLiteral {
     public var description: String { isOverlay ? "\(number)+" : "\(number)" }
 
     /// Splits `SITE@N`, such as `https://example.com/@3`. The snapshot is nil if the text does not end with one.
-    public static func parted(_ text: String) -> (site: String, snapshot: SnapshotName?) {
+    public static func split(_ text: String) -> (site: String, snapshot: SnapshotName?) {
         guard let sign = text.lastIndex(of: "@"),
             let name = SnapshotName(String(text[text.index(after: sign)...]))
         else { return (text, nil) }
@@ -111,19 +111,21 @@ extension SnapshotName {
     }
 }
 
-/// One prefetch run of a site, or what servers loaded on top of one.
+/// The result of one prefetch or update of a site, or an overlay: responses that servers loaded on top of a
+/// snapshot.
 package struct Snapshot: Sendable, Equatable {
-    /// Its number among the snapshots of all sites, in the order in which they began.
+    /// The id of its row. Ids increase in the order in which snapshots of all sites began.
     package let id: Int64
-    /// Its number among those of its site, from 1, as users see it. An overlay has the number of its base.
+    /// The number among the snapshots of its site, from 1, as users see it. An overlay has the number of its base.
     package let number: Int64
     /// Seconds since 1970.
     package let started: Int64
-    /// Nil while it runs, and after it was interrupted: the next run of the site goes on with it.
+    /// Seconds since 1970. Nil while its run is in progress or was interrupted: the next run of the site continues
+    /// it.
     package let finished: Int64?
-    /// It ended, and readers were not to see it: the database has its end as a negative number.
+    /// Whether it is complete and was not published. The database stores the time of its end as a negative number.
     package let isRejected: Bool
-    /// The snapshot that an overlay lies over; nil for a prefetch run.
+    /// The id of the snapshot that an overlay is on top of; nil for other snapshots.
     package let base: Int64?
     package let responseCount: Int
 
@@ -146,9 +148,9 @@ package struct Snapshot: Sendable, Equatable {
 package struct OpenSnapshot: Sendable, Equatable {
     package let site: Int64
     package let id: Int64
-    /// Its number among the snapshots of its site.
+    /// The number among the snapshots of its site.
     package let number: Int64
-    /// An earlier run was interrupted; what it stored counts.
+    /// Whether an earlier run began it and was interrupted. The responses of that run belong to it.
     package let isContinued: Bool
 }
 
@@ -203,7 +205,7 @@ package struct SnapshotDifference: Sendable, Equatable {
     package init() {}
 
     /// The response that a snapshot has for a URL.
-    struct Shown: Equatable {
+    struct ComparedResponse: Equatable {
         let status: Int
         let body: Int64?
         /// The target of a redirect.
@@ -213,40 +215,44 @@ package struct SnapshotDifference: Sendable, Equatable {
             location.flatMap { WebURL($0, base: WebURL(href)) }?.key.href
         }
 
-        var isThere: Bool { status < 400 }
+        var exists: Bool { status < 400 }
     }
 
     /// Compares the responses of two snapshots. The lists are in the order of URLs.
-    init(from old: [String: Shown], to new: [String: Shown]) {
-        var arrivals: [Int64: [String]] = [:]
-        for (href, shown) in new where shown.isThere && !(old[href]?.isThere ?? false) {
-            if let body = shown.body { arrivals[body, default: []].append(href) }
+    ///
+    /// A body that is missing at its old URL and new at another one has moved. So has a body whose old URL now
+    /// redirects to the new one. All other differences are additions, changes and removals.
+    init(from old: [String: ComparedResponse], to new: [String: ComparedResponse]) {
+        /// The URLs that are new, by the body that they have.
+        var newURLs: [Int64: [String]] = [:]
+        for (href, shown) in new where shown.exists && !(old[href]?.exists ?? false) {
+            if let body = shown.body { newURLs[body, default: []].append(href) }
         }
-        for body in arrivals.keys { arrivals[body]?.sort(by: >) }
-        var arrived: Set<String> = []
-        for (href, shown) in old.sorted(by: { $0.key < $1.key }) where shown.isThere {
-            guard let now = new[href], now.isThere else {
-                guard let body = shown.body, let target = arrivals[body]?.popLast() else {
+        for body in newURLs.keys { newURLs[body]?.sort(by: >) }
+        var moveTargets: Set<String> = []
+        for (href, shown) in old.sorted(by: { $0.key < $1.key }) where shown.exists {
+            guard let now = new[href], now.exists else {
+                guard let body = shown.body, let target = newURLs[body]?.popLast() else {
                     gone.append(href)
                     continue
                 }
                 moved.append(Move(from: href, to: target))
-                arrived.insert(target)
+                moveTargets.insert(target)
                 continue
             }
             if now == shown { continue }
             if shown.location == nil, let body = shown.body, let target = now.target(from: href),
-                let place = arrivals[body]?.firstIndex(of: target)
+                let index = newURLs[body]?.firstIndex(of: target)
             {
-                arrivals[body]?.remove(at: place)
+                newURLs[body]?.remove(at: index)
                 moved.append(Move(from: href, to: target))
-                arrived.insert(target)
+                moveTargets.insert(target)
             } else {
                 changed.append(href)
             }
         }
         added = new.filter { href, shown in
-            shown.isThere && !(old[href]?.isThere ?? false) && !arrived.contains(href)
+            shown.exists && !(old[href]?.exists ?? false) && !moveTargets.contains(href)
         }.keys.sorted()
     }
 }
@@ -264,6 +270,7 @@ extension Site {
         return snapshot
     }
 
+    /// Returns the name of the snapshot with this id; nil if the site has none.
     package func name(ofSnapshot id: Int64?) -> SnapshotName? { snapshots.first { $0.id == id }?.name }
 }
 
@@ -297,17 +304,18 @@ extension StoreReader {
             .first(.integer(snapshot)) { $0.integer(0) != 0 } ?? false
     }
 
-    /// The differences that readers would see if the second snapshot were live instead of the first.
+    /// Returns the differences that readers would see if the second snapshot were live instead of the first.
     ///
-    /// A snapshot shows, for each address, the newest response of its site that is not newer than itself, so
-    /// that an address that a snapshot did not reach has not changed.
+    /// For each URL, readers of a snapshot see the newest response of its site up to that snapshot. A URL that a
+    /// snapshot did not reach has therefore not changed.
     package func difference(from first: Int64, to second: Int64) throws(StoreError) -> SnapshotDifference {
-        let same = try bodiesOfSameBytes()
-        return SnapshotDifference(from: try shown(by: first, same), to: try shown(by: second, same))
+        let canonical = try canonicalBodies()
+        return SnapshotDifference(
+            from: try responses(asOf: first, canonical), to: try responses(asOf: second, canonical))
     }
 
-    /// For each body whose bytes are stored in several forms, the first body with these bytes.
-    private func bodiesOfSameBytes() throws(StoreError) -> [Int64: Int64] {
+    /// Returns, for each body whose bytes are stored in several forms, the first body with these bytes.
+    private func canonicalBodies() throws(StoreError) -> [Int64: Int64] {
         var first: [Int64: Int64] = [:]
         try eachRow(
             """
@@ -320,10 +328,10 @@ extension StoreReader {
         return first
     }
 
-    /// The pictures of pages that a snapshot has, or of those that it took none of the last before it; none of
-    /// pages that are gone.
-    package func pictures(shownBy snapshot: Int64) throws(StoreError) -> [String: StoredResponse] {
-        var pictures: [String: StoredResponse] = [:]
+    /// Returns the last screenshot of each page up to a snapshot, by URL. Leaves out pages that the origin
+    /// declared gone.
+    package func screenshots(asOf snapshot: Int64) throws(StoreError) -> [String: StoredResponse] {
+        var screenshots: [String: StoredResponse] = [:]
         try eachRow(
             """
             SELECT \(StoredResponse.columns) FROM response
@@ -340,16 +348,16 @@ extension StoreReader {
             ORDER BY response.snapshot
             """, .integer(snapshot)
         ) { row in
-            let picture = StoredResponse(row)
-            pictures[picture.href] = picture
+            let screenshot = StoredResponse(row)
+            screenshots[screenshot.href] = screenshot
         }
-        return pictures
+        return screenshots
     }
 
     /// Whether screenshots of the site's pages are stored.
-    package func hasPictures(of site: Site) throws(StoreError) -> Bool {
+    package func hasScreenshots(of site: Site) throws(StoreError) -> Bool {
         for snapshot in site.snapshots.reversed() {
-            // Words and pictures of pages have the role of guides, which are few otherwise.
+            // Rendered texts and screenshots have the role 2, which few other responses have.
             let found = try prepare(
                 "SELECT EXISTS (SELECT 1 FROM response WHERE snapshot = ? AND role = 2 AND request = 'pictured')"
             ).first(.integer(snapshot.id)) { $0.integer(0) != 0 }
@@ -358,8 +366,8 @@ extension StoreReader {
         return false
     }
 
-    /// The screenshot of a page in a snapshot.
-    package func picture(of href: String, in snapshot: Int64) throws(StoreError) -> StoredResponse? {
+    /// Returns the screenshot of a page in a snapshot; nil if there is none.
+    package func screenshot(of href: String, in snapshot: Int64) throws(StoreError) -> StoredResponse? {
         try prepare(
             """
             SELECT \(StoredResponse.columns) FROM response
@@ -370,10 +378,11 @@ extension StoreReader {
         ).first(.text(href), .integer(snapshot), read: StoredResponse.init)
     }
 
-    private func shown(
-        by snapshot: Int64, _ same: [Int64: Int64]
-    ) throws(StoreError) -> [String: SnapshotDifference.Shown] {
-        var shown: [String: SnapshotDifference.Shown] = [:]
+    /// Returns the responses that readers of a snapshot see, by URL and request.
+    private func responses(
+        asOf snapshot: Int64, _ canonical: [Int64: Int64]
+    ) throws(StoreError) -> [String: SnapshotDifference.ComparedResponse] {
+        var responses: [String: SnapshotDifference.ComparedResponse] = [:]
         try eachRow(
             """
             SELECT url.href, response.request, response.status, response.body,
@@ -387,13 +396,13 @@ extension StoreReader {
             """, .integer(snapshot)
         ) { row in
             let (href, request) = (row.text(0), row.text(1))
-            // The last of an address is what readers see first.
-            shown[request.isEmpty ? href : "\(href) (\(request))"] =
-                SnapshotDifference.Shown(
-                    status: Int(row.integer(2)), body: row.optionalInteger(3).map { same[$0] ?? $0 },
+            // The rows are in ascending order: the last one of a URL is the one that readers see.
+            responses[request.isEmpty ? href : "\(href) (\(request))"] =
+                SnapshotDifference.ComparedResponse(
+                    status: Int(row.integer(2)), body: row.optionalInteger(3).map { canonical[$0] ?? $0 },
                     location: HTTPFields(block: row.text(4).utf8.span)["Location"])
         }
-        return shown
+        return responses
     }
 }
 
@@ -402,7 +411,7 @@ extension StoreWriter {
     ///
     /// The next prefetch is a newer snapshot again and is published when it is complete.
     package func publish(snapshot: Int64, of site: Site) throws(StoreError) {
-        try holding(site, doing: "make a snapshot live in") { () throws(StoreError) in
+        try withSiteLock(site, doing: "make a snapshot live in") { () throws(StoreError) in
             guard try snapshots(of: site).contains(where: { $0.id == snapshot && $0.isFinished }) else {
                 throw StoreError(
                     .request, doing: "roll back", path: site.name,
@@ -414,29 +423,29 @@ extension StoreWriter {
                 "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(snapshot),
                 .integer(site.id))
         }
-        try noteState()
+        try writeStateToJournal()
     }
 
     /// Makes the snapshot live. Responses in the overlay that the snapshot does not have become part of it.
-    func show(_ snapshot: OpenSnapshot) throws(StoreError) {
-        // What began before it lies below it now.
+    func makeLive(_ snapshot: OpenSnapshot) throws(StoreError) {
+        // An overlay that began before the snapshot is now below it: the snapshot replaces its responses.
         let later = try prepare("SELECT overlay FROM site WHERE id = ?1 AND overlay > ?2")
             .first(.integer(snapshot.site), .integer(snapshot.id)) { $0.integer(0) }
         try run(
             "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(snapshot.id),
             .integer(snapshot.site))
         guard let later else { return }
-        try move(responsesOf: later, to: snapshot.id)
-        try remove(snapshot: later)
-        // The journal has them under the number of a snapshot that is gone.
-        if !isServed { try noteResponses("response.snapshot = \(snapshot.id)") }
+        try moveResponses(of: later, to: snapshot.id)
+        try deleteSnapshot(later)
+        // The journal still has them under the id of the removed overlay.
+        if !isPostgreSQL { try writeResponsesToJournal(where: "response.snapshot = \(snapshot.id)") }
     }
 
     /// Moves responses to another snapshot, except those for which that one has a response of its own.
     ///
-    /// - Parameter onlyConfirmed: what the other confirmed, and nothing else.
-    private func move(
-        responsesOf snapshot: Int64, to other: Int64, onlyConfirmed: Bool = false
+    /// - Parameter onlyConfirmed: Whether to move only the responses that the other snapshot confirmed.
+    private func moveResponses(
+        of snapshot: Int64, to other: Int64, onlyConfirmed: Bool = false
     ) throws(StoreError) {
         try run(
             """
@@ -446,16 +455,17 @@ extension StoreWriter {
                     AND own.request = response.request AND own.variant = response.variant
                     AND \(Schema.isOf("?1", "own")))
             """, .integer(other), .integer(snapshot))
-        try forgetCount(of: snapshot)
-        try forgetCount(of: other)
+        try deleteCount(of: snapshot)
+        try deleteCount(of: other)
     }
 
-    private func remove(snapshot: Int64) throws(StoreError) {
+    /// Removes a snapshot and its responses from the database.
+    private func deleteSnapshot(_ snapshot: Int64) throws(StoreError) {
         try run("UPDATE site SET overlay = NULL WHERE overlay = ?", .integer(snapshot))
         try run("DELETE FROM response WHERE snapshot = ?", .integer(snapshot))
-        try forgetCount(of: snapshot)
+        try deleteCount(of: snapshot)
         try run("DELETE FROM snapshot WHERE id = ?", .integer(snapshot))
-        try countConfirmedAgain()
+        try recountConfirmed()
     }
 
     /// Removes a snapshot. Later snapshots keep showing the responses that they took over from it: these move to the next
@@ -467,25 +477,25 @@ extension StoreWriter {
     package func drop(
         snapshot: Int64, of site: Site, addsToLast: Bool = false, canBeUndone: Bool = true
     ) throws(StoreError) {
-        isJournalBehind = true
+        isJournalStale = true
         try dropRows(ofSnapshot: snapshot, of: site, recordsRemoval: canBeUndone, addsToLast: addsToLast)
-        try countAgain()
-        try renewJournal()
+        try updateStoredCounts()
+        try rewriteJournal()
     }
 
     func dropRows(
         ofSnapshot snapshot: Int64, of site: Site, recordsRemoval: Bool = false, addsToLast: Bool = false
     ) throws(StoreError) {
-        try holding(site, doing: "remove a snapshot of") { () throws(StoreError) in
+        try withSiteLock(site, doing: "remove a snapshot of") { () throws(StoreError) in
             let snapshots = try snapshots(of: site)
-            guard let place = snapshots.firstIndex(where: { $0.id == snapshot }) else {
+            guard let index = snapshots.firstIndex(where: { $0.id == snapshot }) else {
                 throw StoreError(
                     .request, doing: "remove a snapshot of", path: site.name,
                     detail:
                         "it has no snapshot \(site.name(ofSnapshot: snapshot)?.description ?? "with the id \(snapshot)")",
                     advice: "list its snapshots with: larder snapshots")
             }
-            if snapshots[place].isPublished { throw site.cannotDrop(live: snapshot) }
+            if snapshots[index].isPublished { throw site.liveSnapshotRemovalError(live: snapshot) }
             if recordsRemoval {
                 let name = site.name(ofSnapshot: snapshot).map { "\(site.name)@\($0)" } ?? site.name
                 try record(
@@ -493,18 +503,18 @@ extension StoreWriter {
                     RemovedRows(responses: "snapshot = \(snapshot)", snapshot: "id = \(snapshot)"),
                     addsToLast: addsToLast)
             }
-            // An unfinished snapshot may be gone on with, and shows nothing yet, as long as there is none behind
-            // it. What lies over another snapshot shows nothing of this one.
-            let later = snapshots[(place + 1)...].filter { !$0.isOverlay }
+            // The next snapshot takes over the responses, since its readers see them. The last snapshot takes over
+            // only what it confirmed if it is unfinished: it has no readers yet and may be continued. Overlays are
+            // skipped, because each belongs to its base.
+            let later = snapshots[(index + 1)...].filter { !$0.isOverlay }
             if let next = later.first(where: { $0.isFinished || $0.id != later.last?.id }) {
-                // What the next snapshot has of its own stays its own.
-                try move(responsesOf: snapshot, to: next.id)
+                try moveResponses(of: snapshot, to: next.id)
                 if recordsRemoval { try recordMoved(from: snapshot, to: next.id) }
-            } else if let growing = later.last {
-                try move(responsesOf: snapshot, to: growing.id, onlyConfirmed: true)
-                if recordsRemoval { try recordMoved(from: snapshot, to: growing.id) }
+            } else if let unfinished = later.last {
+                try moveResponses(of: snapshot, to: unfinished.id, onlyConfirmed: true)
+                if recordsRemoval { try recordMoved(from: snapshot, to: unfinished.id) }
             }
-            try remove(snapshot: snapshot)
+            try deleteSnapshot(snapshot)
         }
     }
 
@@ -524,29 +534,29 @@ extension StoreWriter {
     }
 
     /// Stores the settings with which the site is prefetched and served from now on.
-    package func keep(settings: String, of snapshot: OpenSnapshot) throws(StoreError) {
-        try replaceSettings(where: "id = ?", .integer(snapshot.site)) { held in
-            UpdateSchedule.settings(settings, with: UpdateSchedule(settings: held))
+    package func storeSettings(_ settings: String, of snapshot: OpenSnapshot) throws(StoreError) {
+        try replaceSettings(where: "id = ?", .integer(snapshot.site)) { stored in
+            UpdateSchedule.settings(settings, with: UpdateSchedule(settings: stored))
         }
     }
 
     /// Stores the settings of a site after its run has ended.
-    package func keep(settings: String, ofSite name: String) throws(StoreError) {
-        try replaceSettings(where: "name = ?", .text(name)) { held in
-            UpdateSchedule.settings(settings, with: UpdateSchedule(settings: held))
+    package func storeSettings(_ settings: String, ofSite name: String) throws(StoreError) {
+        try replaceSettings(where: "name = ?", .text(name)) { stored in
+            UpdateSchedule.settings(settings, with: UpdateSchedule(settings: stored))
         }
     }
 
     /// Replaces the settings but keeps the update schedule, which may have changed during the run.
     func replaceSettings(
-        where condition: String, _ value: SQLValue, by settings: (_ held: String) -> String
+        where condition: String, _ value: SQLValue, by settings: (_ stored: String) -> String
     ) throws(StoreError) {
         try transaction { () throws(StoreError) in
-            var held = ""
-            try eachRow("SELECT settings FROM site WHERE \(condition)", value) { held = $0.text(0) }
-            try run("UPDATE site SET settings = ? WHERE \(condition)", .text(settings(held)), value)
+            var stored = ""
+            try eachRow("SELECT settings FROM site WHERE \(condition)", value) { stored = $0.text(0) }
+            try run("UPDATE site SET settings = ? WHERE \(condition)", .text(settings(stored)), value)
         }
-        try noteState()
+        try writeStateToJournal()
     }
 
     /// Marks responses of the snapshot as "not found" pages, although their status is not 404.
@@ -576,7 +586,7 @@ extension StoreWriter {
     }
 
     /// Marks an unfinished live snapshot as finished: no run will continue it.
-    func finishServed(of site: Int64, now: Int64) throws(StoreError) {
+    func finishLiveSnapshot(of site: Int64, now: Int64) throws(StoreError) {
         try run(
             """
             UPDATE snapshot SET finished = ?2
@@ -584,7 +594,9 @@ extension StoreWriter {
             """, .integer(site), .integer(now))
     }
 
-    func reopen(_ site: Int64, beyond pages: Int) throws(StoreError) {
+    /// Marks the live snapshot as unfinished, so that the next run continues it, if it is the last one of the site
+    /// and has at least this many pages.
+    func reopenLiveSnapshot(of site: Int64, ifBeyond pages: Int) throws(StoreError) {
         try run(
             """
             UPDATE snapshot SET finished = NULL
@@ -595,13 +607,14 @@ extension StoreWriter {
             """, .integer(site), .integer(Int64(pages)))
     }
 
-    func published(of site: Int64) throws(StoreError) -> Int64? {
+    /// Returns the id of the live snapshot; nil if the site has none.
+    func liveSnapshot(of site: Int64) throws(StoreError) -> Int64? {
         try prepare("SELECT published FROM site WHERE id = ?")
             .first(.integer(site)) { $0.optionalInteger(0) } ?? nil
     }
 
-    func isServed(_ snapshot: OpenSnapshot) throws(StoreError) -> Bool {
-        try published(of: snapshot.site) == snapshot.id
+    func isLive(_ snapshot: OpenSnapshot) throws(StoreError) -> Bool {
+        try liveSnapshot(of: snapshot.site) == snapshot.id
     }
 }
 
@@ -612,7 +625,7 @@ extension StoreWriter {
     /// - Parameter addsToLast: whether that also reverses the previous removal.
     package func remove(_ site: Site, addsToLast: Bool = false) throws(StoreError) {
         do throws(StoreError) {
-            try holding(site, doing: "remove") { () throws(StoreError) in
+            try withSiteLock(site, doing: "remove") { () throws(StoreError) in
                 let snapshots = "(SELECT id FROM snapshot WHERE site = \(site.id))"
                 try record(
                     .init(kind: .site, name: site.name),
@@ -620,31 +633,31 @@ extension StoreWriter {
                     addsToLast: addsToLast)
                 try removeRows(of: site)
             }
-        } catch  where error.reason == .full && !isServed {
+        } catch  where error.reason == .full && !isPostgreSQL {
             // A full disk has no room for the record, without which the removal is final.
             try removeWithoutRecord(site)
         }
         do throws(StoreError) {
-            try renewJournal()
+            try rewriteJournal()
         } catch  where error.reason == .full {
             // The old journal names removed rows too, which does no harm as long as the database exists.
-            isJournalBehind = true
+            isJournalStale = true
         }
     }
 
     /// Throws `.busy` if a run has the site, so that it cannot be removed now.
-    package func checkIsFree(_ site: Site) throws(StoreError) {
-        try holding(site, doing: "remove") { () throws(StoreError) in }
+    package func requireNotLocked(_ site: Site) throws(StoreError) {
+        try withSiteLock(site, doing: "remove") { () throws(StoreError) in }
     }
 
     private func removeWithoutRecord(_ site: Site) throws(StoreError) {
-        _ = try? isLogEmptied()
+        _ = try? tryTruncateLog()
         do throws(StoreError) {
-            try holding(site, doing: "remove") { () throws(StoreError) in try removeRows(of: site) }
+            try withSiteLock(site, doing: "remove") { () throws(StoreError) in try removeRows(of: site) }
         } catch  where error.reason == .full {
             // The disk has no room for the log of one large transaction, so that most rows are removed in small ones first.
             try removeResponses(of: site)
-            try holding(site, doing: "remove") { () throws(StoreError) in try removeRows(of: site) }
+            try withSiteLock(site, doing: "remove") { () throws(StoreError) in try removeRows(of: site) }
         }
     }
 
@@ -653,11 +666,11 @@ extension StoreWriter {
         let snapshots = "(SELECT id FROM snapshot WHERE site = ?1)"
         var batchSize: Int64 = 1024
         while true {
-            _ = try? isLogEmptied()
+            _ = try? tryTruncateLog()
             var removed = 0
             do throws(StoreError) {
-                try holding(site, doing: "remove") { () throws(StoreError) in
-                    try forgetCounts()
+                try withSiteLock(site, doing: "remove") { () throws(StoreError) in
+                    try deleteCounts()
                     try run(
                         """
                         DELETE FROM response WHERE snapshot IN \(snapshots) AND url IN (
@@ -678,13 +691,13 @@ extension StoreWriter {
         try run(
             "DELETE FROM response WHERE snapshot IN (SELECT id FROM snapshot WHERE site = ?)",
             .integer(site.id))
-        for snapshot in try snapshots(of: site) { try forgetCount(of: snapshot.id) }
+        for snapshot in try snapshots(of: site) { try deleteCount(of: snapshot.id) }
         try run("DELETE FROM snapshot WHERE site = ?", .integer(site.id))
         try run("DELETE FROM pin WHERE kind = 'site' AND value = ?", .text(site.name))
         try run("DELETE FROM site WHERE id = ?", .integer(site.id))
     }
 
-    /// Removes the stored responses of the URLs for which `isMeant` returns true, from all snapshots. Manifests
+    /// Removes the stored responses of the URLs for which `isIncluded` returns true, from all snapshots. Manifests
     /// of sites stay. The next collection removes the bodies. `undoRemoval` reverses the removal.
     ///
     /// - Parameters:
@@ -692,11 +705,11 @@ extension StoreWriter {
     ///   - addsToLast: whether `undoRemoval` also reverses the previous removal.
     /// - Returns: The number of removed URLs.
     package func remove(
-        named name: String, addsToLast: Bool = false, addresses isMeant: (String) -> Bool
+        urlsNamed name: String, addsToLast: Bool = false, where isIncluded: (String) -> Bool
     ) throws(StoreError) -> Int {
         var urls: [Int64] = []
-        try alone(doing: "remove from") { () throws(StoreError) in
-            urls = try removableURLs(isMeant)
+        try withExclusiveAccess(doing: "remove from") { () throws(StoreError) in
+            urls = try removableURLs(where: isIncluded)
             guard !urls.isEmpty else { return }
             try transaction { () throws(StoreError) in
                 try record(
@@ -707,39 +720,41 @@ extension StoreWriter {
                         .integer(url))
                     try run("DELETE FROM response WHERE url = ? AND request <> 'manifest'", .integer(url))
                 }
-                try forgetCounts()
+                try deleteCounts()
             }
             // The URLs are removed. On a full disk, the journal and the counts are renewed by a later command.
             do throws(StoreError) {
-                try countAgain()
-                try renewJournal()
+                try updateStoredCounts()
+                try rewriteJournal()
             } catch  where error.reason == .full {
-                isJournalBehind = true
+                isJournalStale = true
             }
         }
         return urls.count
     }
 
-    /// Whether `remove(named:addresses:)` would remove a URL.
-    package func hasRemovableURL(addresses isMeant: (String) -> Bool) throws(StoreError) -> Bool {
-        try !removableURLs(isMeant).isEmpty
+    /// Whether `remove(urlsNamed:where:)` would remove a URL.
+    package func hasRemovableURL(where isIncluded: (String) -> Bool) throws(StoreError) -> Bool {
+        try !removableURLs(where: isIncluded).isEmpty
     }
 
-    private func removableURLs(_ isMeant: (String) -> Bool) throws(StoreError) -> [Int64] {
+    private func removableURLs(where isIncluded: (String) -> Bool) throws(StoreError) -> [Int64] {
         var urls: [Int64] = []
         try eachRow(
             """
             SELECT id, href FROM url WHERE EXISTS (
                 SELECT 1 FROM response WHERE response.url = url.id AND response.request <> 'manifest')
             """
-        ) { row in if isMeant(row.text(1)) { urls.append(row.integer(0)) } }
+        ) { row in if isIncluded(row.text(1)) { urls.append(row.integer(0)) } }
         return urls
     }
 }
 
 extension Site {
-    /// The error of a removal of the live snapshot.
-    package func cannotDrop(live: Int64) -> StoreError {
+    /// The error for a request to remove the live snapshot.
+    ///
+    /// - Parameter live: The id of the live snapshot.
+    package func liveSnapshotRemovalError(live: Int64) -> StoreError {
         StoreError(
             .request, doing: "remove a snapshot of", path: name,
             detail: "snapshot \(name(ofSnapshot: live)?.description ?? "") is live",
@@ -754,36 +769,38 @@ extension StoreWriter {
     /// replaces, else the site that starts on its host, else a new site. `name` chooses the site instead.
     ///
     /// - Throws: `StoreError` with the reason `.busy` if the site is being prefetched for the first time.
-    package func add(
-        loaded response: NewResponse, over held: StoredResponse?, origin: String, host: String,
+    package func addToOverlay(
+        _ response: NewResponse, replacing stored: StoredResponse?, origin: String, host: String,
         site name: String? = nil, now: Int64
     ) throws(StoreError) {
-        try put(loaded: response, over: held, origin: origin, host: host, site: name, now: now)
+        try putIntoOverlay(response, replacing: stored, origin: origin, host: host, site: name, now: now)
         try commit()
     }
 
     /// The same, in a transaction that stays open until `commit`. When it throws, all of that is lost.
-    package func put(
-        loaded response: NewResponse, over held: StoredResponse?, origin: String, host: String,
+    package func putIntoOverlay(
+        _ response: NewResponse, replacing stored: StoredResponse?, origin: String, host: String,
         site name: String? = nil, now: Int64
     ) throws(StoreError) {
         var response = response
-        response.flags.subtract(.ofProvenance)
-        // A new head for an imported body makes that no response of the origin.
-        if case .held = response.body, let held, held.isImported {
-            response.flags.formUnion(held.flags.intersection(.ofProvenance))
+        response.flags.subtract(.provenanceFlags)
+        // If only the headers are new, an imported body stays an import.
+        if case .stored = response.body, let stored, stored.isImported {
+            response.flags.formUnion(stored.flags.intersection(.provenanceFlags))
         } else {
             response.flags.insert(name == nil ? .isLoaded : .isRecorded)
         }
-        let place = LoadedPlace(snapshot: held?.snapshot, host: host)
-        if let overlay = overlays[place] { return try put([response], links: [], to: overlay) }
-        let known = try putting { () throws(StoreError) -> OpenSnapshot? in
-            let site = if let name { try site(named: name) } else { try site(of: held, host: host) }
-            return try site.map { (site) throws(StoreError) in try overlay(of: site, over: held, now: now) }
+        let key = OverlayKey(snapshot: stored?.snapshot, host: host)
+        if let overlay = overlays[key] { return try put([response], links: [], to: overlay) }
+        let known = try inOpenTransaction { () throws(StoreError) -> OpenSnapshot? in
+            let site = if let name { try site(named: name) } else { try site(of: stored, host: host) }
+            return try site.map { (site) throws(StoreError) in
+                try overlay(of: site, replacing: stored, now: now)
+            }
         }
         if let overlay = known {
-            if !overlay.isContinued { try putState() }
-            overlays[place] = overlay
+            if !overlay.isContinued { try appendStateInOpenTransaction() }
+            overlays[key] = overlay
             return try put([response], links: [], to: overlay)
         }
         try commit()
@@ -793,30 +810,32 @@ extension StoreWriter {
             try add([response], to: snapshot)
             try end(snapshot, .publish(now: now))
         } catch {
-            // The first error is the one that tells.
+            // The first error explains the failure.
             _ = try? end(snapshot, .forget)
             throw error
         }
     }
 
-    private func site(of held: StoredResponse?, host: String) throws(StoreError) -> Int64? {
-        if let held {
-            let own = try prepare("SELECT site FROM snapshot WHERE id = ?").first(.integer(held.snapshot)) {
+    /// Returns the site of the stored response, or else the one that starts on the host.
+    private func site(of stored: StoredResponse?, host: String) throws(StoreError) -> Int64? {
+        if let stored {
+            let own = try prepare("SELECT site FROM snapshot WHERE id = ?").first(.integer(stored.snapshot)) {
                 $0.integer(0)
             }
             if let own { return own }
         }
-        return try site(onHost: host)
+        return try siteStarting(onHost: host)
     }
 
-    /// One that has nothing to show yet is none.
+    /// Returns the site with this name. Nil if it does not exist or has no live snapshot yet.
     private func site(named name: String) throws(StoreError) -> Int64? {
         try prepare("SELECT id FROM site WHERE name = ? AND published IS NOT NULL").first(.text(name)) {
             $0.integer(0)
         }
     }
 
-    private func site(onHost host: String) throws(StoreError) -> Int64? {
+    /// Returns the site with a start URL on the host, among several the one with the newest live snapshot.
+    private func siteStarting(onHost host: String) throws(StoreError) -> Int64? {
         var found: Int64?
         try eachRow("SELECT id, start FROM site WHERE published IS NOT NULL ORDER BY published") { row in
             let starts = row.text(1).utf8.split(separator: UInt8(ascii: "\n")).compactMap { String($0) }
@@ -827,18 +846,18 @@ extension StoreWriter {
 
     /// The overlay of the live snapshot, which is created if necessary. A first snapshot that is served while it
     /// is being made needs none.
-    private func overlay(of site: Int64, over held: StoredResponse?, now: Int64) throws(StoreError)
+    private func overlay(of site: Int64, replacing stored: StoredResponse?, now: Int64) throws(StoreError)
         -> OpenSnapshot
     {
-        let shown = try prepare(
+        let row = try prepare(
             """
             SELECT site.published, site.overlay, snapshot.finished FROM site
             LEFT JOIN snapshot ON snapshot.id = site.published WHERE site.id = ?
             """
         ).first(.integer(site)) { ($0.optionalInteger(0), $0.optionalInteger(1), $0.optionalInteger(2)) }
-        let (published, overlay, finished) = shown ?? (nil, nil, nil)
+        let (published, overlay, finished) = row ?? (nil, nil, nil)
         if let overlay { return try openSnapshot(site: site, id: overlay, isContinued: true) }
-        guard let base = published ?? held?.snapshot, finished == nil else {
+        guard let base = published ?? stored?.snapshot, finished == nil else {
             let added = try prepare(
                 """
                 INSERT INTO snapshot (site, started, finished, base, number)

@@ -31,7 +31,7 @@ package struct StoreCondition: Sendable, Equatable {
         /// as one writer's.
         package var sites: [String] = []
         /// Whether the writer has excluded other writers.
-        package var isAlone = false
+        package var isExclusive = false
         /// The process ID of the session on the PostgreSQL server, or nil for a folder.
         package var session: Int64?
         package var address: String?
@@ -47,7 +47,7 @@ extension StoreFolder {
     /// Returns the state of the store without changing it: it is not migrated. Throws `.missing` if the store
     /// does not exist.
     package func condition() throws(StoreError) -> StoreCondition {
-        guard server == nil else { return try servedCondition() }
+        guard server == nil else { return try postgreSQLCondition() }
         guard exists else {
             throw StoreError(.missing, doing: "open", path: name, detail: "the store does not exist")
         }
@@ -59,7 +59,7 @@ extension StoreFolder {
         for (name, paths) in [
             ("larder.db", ["", "-wal"].map { database + $0 }), ("packs", packList.map(\.path)),
             ("bodies", bodyFileNames.map { bodies + "/" + $0 }), ("journal", journalFiles),
-            ("notes.db", ["", "-wal"].map { notes + $0 }),
+            ("notes.db", ["", "-wal"].map { activityDatabase + $0 }),
             ("search.db", ["", "-wal"].map { searchIndex + $0 }),
         ] {
             condition.parts.append(
@@ -71,13 +71,13 @@ extension StoreFolder {
         return condition
     }
 
-    private func servedCondition() throws(StoreError) -> StoreCondition {
+    private func postgreSQLCondition() throws(StoreError) -> StoreCondition {
         let connection = try connect(.readOnly)
-        guard let server, try ServerSchema.isThere(connection) else {
+        guard let server, try PostgreSQLSchema.exists(connection) else {
             throw StoreError(.missing, doing: "open", path: name, detail: "the store does not exist")
         }
-        var condition = StoreCondition(newestVersion: ServerSchema.version)
-        condition.version = try ServerSchema.known(connection)
+        var condition = StoreCondition(newestVersion: PostgreSQLSchema.version)
+        condition.version = try PostgreSQLSchema.known(connection)
         condition.isCopying = try CopyMark(in: self, connection) != nil
         condition.serverVersion = try connection.prepare("SHOW server_version").first { $0.text(0) }
         condition.isStandby =
@@ -91,14 +91,14 @@ extension StoreFolder {
         ).each(.text(server.database.quotedSchema)) { row in
             condition.parts.append(StoreCondition.Part(name: row.text(0), byteCount: row.integer(1)))
         }
-        if condition.version == condition.newestVersion, let kept = try KeptBodies(connection) {
+        if condition.version == condition.newestVersion, let storage = try BodyStorageRecord(connection) {
             let byteCount = try connection.integer(
                 """
                 SELECT CAST(coalesce(sum(size), 0) AS bigint) FROM (
                     SELECT DISTINCT sha256, size FROM body JOIN content ON content.body = body.id
                     WHERE content.bytes IS NULL) AS outside
                 """)
-            condition.parts.append(StoreCondition.Part(name: kept.place, byteCount: byteCount))
+            condition.parts.append(StoreCondition.Part(name: storage.location, byteCount: byteCount))
         }
         condition.parts.append(StoreCondition.Part(name: "copies in the folder", byteCount: copiesByteCount))
         condition.parts.append(
@@ -123,7 +123,7 @@ extension StoreCondition {
 extension Connection {
     /// Returns the writers, which are the sessions with a lock of byte 0, and the sites that they have
     /// locked.
-    fileprivate func writers(_ server: ServerAddress) throws(StoreError) -> [StoreCondition.Writer] {
+    fileprivate func writers(_ server: PostgreSQLStoreAddress) throws(StoreError) -> [StoreCondition.Writer] {
         var names: [Int64: String] = [:]
         try prepare("SELECT id, name FROM site").each {
             names[server.database.key($0.integer(0))] = $0.text(1)
@@ -143,7 +143,7 @@ extension Connection {
             let (session, key) = (row.integer(0), row.integer(1))
             if key == server.database.key(0) {
                 writers[session] = StoreCondition.Writer(
-                    isAlone: row.integer(2) != 0, session: session, address: row.optionalText(3),
+                    isExclusive: row.integer(2) != 0, session: session, address: row.optionalText(3),
                     since: row.optionalInteger(4))
             } else if let name = names[key] {
                 sites[session, default: []].append(name)
@@ -160,7 +160,7 @@ extension Connection {
 extension StoreFolder {
     /// Whether a run is prefetching the site now. Does not take its lock, so that no run fails because of this.
     package func isPrefetching(_ site: Site) throws(StoreError) -> Bool {
-        guard let server else { return StoreLocks.isHeld(self, site: site.id) }
+        guard let server else { return StoreLocks.isLocked(self, site: site.id) }
         return try connect(.readOnly).writers(server).contains { $0.sites.contains(site.name) }
     }
 
@@ -199,9 +199,9 @@ package struct StoreStamp: Sendable, Equatable {
 
 extension StoreLocks {
     /// Whether another run has the lock of the site.
-    fileprivate static func isHeld(_ folder: StoreFolder, site: Int64) -> Bool {
+    fileprivate static func isLocked(_ folder: StoreFolder, site: Int64) -> Bool {
         guard let file = try? File(folder.locks, O_RDONLY) else { return false }
-        return holder(file.descriptor, of: site) != nil
+        return lockType(file.descriptor, of: site) != nil
     }
 
     /// Returns the writers of a folder, as one. The kernel does not report which process has a lock.
@@ -209,14 +209,14 @@ extension StoreLocks {
         .Writer]
     {
         guard let file = try? File(folder.locks, O_RDONLY),
-            let kind = holder(file.descriptor, of: 0)
+            let kind = lockType(file.descriptor, of: 0)
         else { return [] }
-        let held = sites.filter { holder(file.descriptor, of: $0.key) != nil }
-        return [StoreCondition.Writer(sites: held.values.sorted(), isAlone: kind == Int16(F_WRLCK))]
+        let locked = sites.filter { lockType(file.descriptor, of: $0.key) != nil }
+        return [StoreCondition.Writer(sites: locked.values.sorted(), isExclusive: kind == Int16(F_WRLCK))]
     }
 
     /// Returns the type of another process's lock on the byte, or nil if there is none.
-    private static func holder(_ file: Int32, of byte: Int64) -> Int16? {
+    private static func lockType(_ file: Int32, of byte: Int64) -> Int16? {
         var range = flock()
         range.l_type = Int16(F_WRLCK)
         range.l_whence = Int16(SEEK_SET)

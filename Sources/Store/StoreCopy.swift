@@ -60,7 +60,7 @@ package final class StoreCopy {
         let source = try StoreReader(from)
         let copy = StoreCopy(source, try CopyTarget(to, of: from), progress)
         try copy.target.alone { () throws(StoreError) in
-            try source.steadily { () throws(StoreError) in try copy.run(from, to, verify: verify) }
+            try source.inReadTransaction { () throws(StoreError) in try copy.run(from, to, verify: verify) }
         }
         // The hashes in the copy need the same key. A store without a key has no hashes.
         if let key = from.secretKey { _ = try to.keep(secretKey: key) }
@@ -210,7 +210,7 @@ package final class StoreCopy {
                 // This limits the memory use. Large bodies are copied in pieces.
                 guard byteCount < Self.bytesAtOnce else { return }
                 end = row.integer(0)
-                byteCount += min(row.integer(1), Int64(Limits.packedBody))
+                byteCount += min(row.integer(1), Int64(Limits.maxPackedBodyBytes))
             }
             guard end > last else { break }
             try copyBodies(in: (last + 1)...end, hasSome)
@@ -245,7 +245,7 @@ package final class StoreCopy {
                 result.damaged.append(
                     DamagedBody(
                         id: row.body.id, sha256: Hex.encode(row.body.sha256), fault: fault,
-                        addresses: try source.addresses(of: row.body)))
+                        hrefs: try source.hrefs(ofBody: row.body)))
             } else {
                 whole.append(row)
                 result.copiedBodies += 1
@@ -264,7 +264,7 @@ package final class StoreCopy {
         if let bytes = row.bytes {
             content = .bytes(bytes)
         } else {
-            content = try source.found(row.body, isFresh: true)
+            content = try source.contentOfAnyLength(of: row.body, bypassesLocalCopy: true)
         }
         guard let content else { return "its bytes are gone" }
         let measured: (sha256: Digest, byteCount: Int)
@@ -279,10 +279,10 @@ package final class StoreCopy {
         guard measured.sha256.bytes == row.body.sha256 else { return "its bytes have changed" }
         if case .bytes(let bytes) = content {
             row.bytes = bytes
-            if target.keepsFrames, bytes.count >= Limits.leastFramed {
+            if target.keepsFrames, bytes.count >= Limits.minCompressedBodyBytes {
                 row.frame = try source.frame(of: row.body)
             }
-        } else if measured.byteCount <= Limits.packedBody {
+        } else if measured.byteCount <= Limits.maxPackedBodyBytes {
             row.bytes = try content.load()
         } else {
             row.bytes = nil
@@ -307,7 +307,7 @@ package final class StoreCopy {
                     result.unlike.append(
                         DamagedBody(
                             id: body.id, sha256: Hex.encode(body.sha256), fault: fault,
-                            addresses: try source.addresses(of: body)))
+                            hrefs: try source.hrefs(ofBody: body)))
                 } else {
                     result.verifiedBodies += 1
                 }
@@ -321,14 +321,14 @@ package final class StoreCopy {
 
     /// Replaces the notes of the destination. Notes that the user may not read are not copied.
     private func copyNotes(_ from: StoreFolder, _ to: StoreFolder) throws(StoreError) {
-        let notes: NoteBook?
+        let notes: ActivityDatabase?
         do throws(StoreError) {
-            notes = try NoteBook.ifAny(from)
+            notes = try ActivityDatabase.openIfExists(from)
         } catch  where error.reason == .denied {
             notes = nil
         }
         guard let notes else { return }
-        try NoteBook(to).replace(by: notes)
+        try ActivityDatabase(to).replace(by: notes)
     }
 }
 
@@ -461,7 +461,7 @@ extension StoreReader {
     /// The highest snapshot id that was ever used. It must not be used again.
     fileprivate func lastSnapshot() throws(StoreError) -> Int64 {
         var given = "SELECT max(seq) FROM sqlite_sequence"
-        if isServed {
+        if isPostgreSQL {
             // A user who may read the tables may lack the right to read the sequence.
             let mayLook = try prepare("SELECT has_sequence_privilege('snapshot_id_seq', 'SELECT')").first {
                 $0.integer(0) != 0

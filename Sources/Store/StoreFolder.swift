@@ -8,7 +8,7 @@ internal import System
 package struct StoreFolder: Sendable, Equatable {
     package let path: String
     /// The address of the PostgreSQL server, or nil if the store is a folder.
-    package let server: ServerAddress?
+    package let server: PostgreSQLStoreAddress?
     /// Whether bodies and journal lines are compressed with zstd before they are stored. Readers read both
     /// forms.
     package var compresses = false
@@ -18,10 +18,10 @@ package struct StoreFolder: Sendable, Equatable {
     /// it.
     package var watch: PostgreSQLWatch?
 
-    /// - Parameter place: the path of a folder, or `postgres://...`.
-    package init(_ place: String) {
-        server = ServerAddress(place)
-        path = server?.folder ?? place
+    /// - Parameter location: The path of a folder, or `postgres://...`.
+    package init(_ location: String) {
+        server = PostgreSQLStoreAddress(location)
+        path = server?.folder ?? location
     }
 
     /// The path or address for messages, without a password.
@@ -44,8 +44,8 @@ package struct StoreFolder: Sendable, Equatable {
     /// Bodies that an inspection found damaged.
     var quarantine: String { path + "/quarantine" }
     var locks: String { path + "/larder.lock" }
-    /// A server's notes of requests, such as misses. The store works without it.
-    var notes: String { path + "/notes.db" }
+    /// The file of `ActivityDatabase` of a local store. The store works without it.
+    var activityDatabase: String { path + "/notes.db" }
     /// The folder of the journal, a second copy of the content of the database.
     var journal: String { path + "/journal" }
 
@@ -63,7 +63,7 @@ package struct StoreFolder: Sendable, Equatable {
             return status.st_size > Self.emptyDatabaseSize || hasTables
         }
         do throws(StoreError) {
-            return try ServerSchema.isThere(Connection(server.database, access: .readOnly))
+            return try PostgreSQLSchema.exists(Connection(server.database, access: .readOnly))
         } catch {
             return true
         }
@@ -101,7 +101,9 @@ package struct StoreFolder: Sendable, Equatable {
 
     /// The files of all databases, including those that SQLite keeps beside them.
     private var databaseFiles: [String] {
-        [database, notes, searchIndex].flatMap { path in ["", "-wal", "-shm", "-journal"].map { path + $0 } }
+        [database, activityDatabase, searchIndex].flatMap { path in
+            ["", "-wal", "-shm", "-journal"].map { path + $0 }
+        }
     }
 
     /// Removes the permissions of other users from the files of the store, because it may contain responses
@@ -109,7 +111,7 @@ package struct StoreFolder: Sendable, Equatable {
     /// Files of other users are not changed, and no permission is added.
     ///
     /// The folder itself is only changed if it contains nothing but the store.
-    func tighten() {
+    func restrictPermissions() {
         let parts =
             [
                 packs, bodies, incoming, partials, quarantine, locks, journal, reserve, loginFolder,
@@ -117,11 +119,13 @@ package struct StoreFolder: Sendable, Equatable {
                 secretKeyFile,
                 portalFile, portalLock, portalFiles, portalBar, extensionFile, rootFile,
             ] + databaseFiles
-        for part in parts { Self.tighten(part) }
-        if Self.names(in: path).allSatisfy({ parts.contains(path + "/" + $0) }) { Self.tighten(path) }
+        for part in parts { Self.restrictPermissions(of: part) }
+        if Self.names(in: path).allSatisfy({ parts.contains(path + "/" + $0) }) {
+            Self.restrictPermissions(of: path)
+        }
     }
 
-    private static func tighten(_ path: String) {
+    private static func restrictPermissions(of path: String) {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_uid == geteuid(), status.st_mode & S_IFMT != S_IFLNK else {
             return
@@ -152,7 +156,9 @@ package struct StoreFolder: Sendable, Equatable {
     /// tables. The caller has the lock `settingUp`.
     func createDatabase() throws(StoreError) {
         guard !exists else { return }
-        if hasRemains { throw lostDatabase("it is empty or missing, but the files of a store are beside it") }
+        if hasStoreFiles {
+            throw lostDatabase("it is empty or missing, but the files of a store are beside it")
+        }
         let draft = incoming + "/new-\(getpid()).db"
         func remove(_ path: String) {
             for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
@@ -160,12 +166,12 @@ package struct StoreFolder: Sendable, Equatable {
         remove(draft)
         defer { remove(draft) }
         try fillDatabase(draft)
-        try BodyFiles.sync(draft)
+        try BodyFiles.syncFile(draft)
         remove(database)
         guard rename(draft, database) == 0 else {
             throw StoreError(errno, doing: "create", path: database)
         }
-        try BodyFiles.sync(path)
+        try BodyFiles.syncFile(path)
     }
 
     /// Creates the tables and closes the file.
@@ -184,8 +190,9 @@ package struct StoreFolder: Sendable, Equatable {
         Self.names(in: packs).compactMap { Pack(named: $0, in: self) }.sorted { $0.number < $1.number }
     }
 
+    /// Empties the folder of downloads in progress. Parts of bodies that can be resumed move to `partials`.
     func clearIncoming() {
-        PartialShelf.adopt(in: self)
+        PartialBodies.recoverInterrupted(in: self)
         for name in Self.names(in: incoming) { Folder.remove(incoming + "/" + name) }
     }
 
@@ -262,11 +269,11 @@ package struct StoreFolder: Sendable, Equatable {
         bodyFileNames.reduce(0) { $0 + Self.byteCount(of: bodies + "/" + $1) }
     }
 
-    /// Whether there are notes. A PostgreSQL server has them in tables.
-    var hasNotes: Bool { server != nil || access(notes, F_OK) == 0 }
+    /// Whether there is an `ActivityDatabase`. A PostgreSQL server has them in tables.
+    var hasActivityDatabase: Bool { server != nil || access(activityDatabase, F_OK) == 0 }
 
-    func removeNotes() {
-        for suffix in ["", "-wal", "-shm"] { unlink(notes + suffix) }
+    func removeActivityDatabase() {
+        for suffix in ["", "-wal", "-shm"] { unlink(activityDatabase + suffix) }
     }
 
     static func byteCount(of file: String) -> Int64 {

@@ -59,7 +59,7 @@ extension StoreReader {
                 WHERE url.href >= ? AND url.href < ? AND NOT \(Provenance.isImported("own")) LIMIT 1
                 """)
             for scheme in ["https", "http"] {
-                for (start, end) in [("/", Self.behindSlash), (":", Self.behindColon)] {
+                for (start, end) in [("/", Self.afterSlash), (":", Self.afterColon)] {
                     let place = "\(scheme)://\(host)"
                     if try find.first(.text(place + start), .text(place + end), read: { _ in true }) == true {
                         return true

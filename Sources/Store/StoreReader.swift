@@ -3,8 +3,15 @@ internal import Digest
 package import System
 package import Web
 
-/// Reads the responses and bodies of a store, by default those that readers see now: the live snapshots and
-/// their overlays.
+/// Reads the responses and bodies of a store.
+///
+/// By default, look-ups return what readers see now: the newest response in the live snapshots of all sites and
+/// in the overlays on them. `asOf` changes this to an older or unpublished snapshot of one site. Which response
+/// comes first is defined by `StoredResponse.shownFirst`.
+///
+/// Statements run in transactions of their own. Callers that need several reads of one moment use
+/// `inReadTransaction` or `withFixedVersion`; callers with many small look-ups save lock operations with
+/// `beginSharedRead`.
 ///
 /// A reader has one database connection and belongs to one thread. Each server thread opens its own.
 package final class StoreReader {
@@ -15,31 +22,37 @@ package final class StoreReader {
     /// Compares the secrets in a request with those that stored responses vary by (`VaryKey`).
     package let secrets: SecretHasher
     private let connection: Connection
+    /// The responses to a request that readers see now, of all sites.
     private let findVisible: Statement
+    /// The responses to a request that belong to one snapshot, whether it is published or not.
     private let findOfSnapshot: Statement
-    private let findShownBy: Statement
-    private let findElsewhere: Statement
+    /// The responses to a request that the site of a snapshot had when the snapshot was live.
+    private let findAsOf: Statement
+    /// The responses to a request that readers see now of all sites but that of a snapshot.
+    private let findInOtherSites: Statement
     /// The snapshot that look-ups are answered as of; nil for what readers see now. See `asOf`.
     private var snapshot: Int64?
     private let findContent: Statement
-    private let readers: ReadersLock
-    /// The bodies in PostgreSQL or in its outer storage; nil if the store is a local folder.
-    private let pieces: ServerBodies?
+    private let readingLock: ReadersLock
+    /// The bodies in PostgreSQL or in its external storage; nil if the store is a local folder.
+    private let pieces: PostgreSQLBodies?
+    /// Whether this reader has the reading lock now (`withReadingLock`).
     private var isReading = false
     /// Reads SQLite's `data_version`; nil if the store is in PostgreSQL.
     private let findVersion: Statement?
-    /// The version that `dataVersion()` returns while `atOnce` runs.
-    private var heldVersion: Int64?
+    /// The version that `dataVersion()` returns while `withFixedVersion` runs; nil otherwise.
+    private var fixedVersion: Int64?
     /// The result of `liveSnapshots(ofSitesAt:)` for one version of the store.
     private var snapshotsAtOrigins: (version: Int64, origins: [String], snapshots: [LiveSnapshot])?
     var originHosts: OriginHosts?
-    /// The number of look-ups in the read transaction that `holdMoment` began; nil if there is none.
-    private var looksAtMoment: Int?
+    /// The number of calls of `beginSharedRead` that share the open read transaction; nil if there is none.
+    private var lookupsInSharedRead: Int?
     private let findLinks: Statement
     let findManifests: Statement
     let findLinkLists: Statement
-    let findToldLinks: Statement
-    let findAddress: Statement
+    let findLinkSummary: Statement
+    let findHref: Statement
+    /// The statements of `textStatement`, by their SQL.
     private var textStatements: [String: Statement] = [:]
 
     /// Opens the store. A store of an earlier version is migrated first. Throws `.missing` if there is no
@@ -57,7 +70,7 @@ package final class StoreReader {
     /// - Parameter hidesPrivate: Whether responses that were fetched with credentials are invisible to this
     ///   reader.
     package convenience init(
-        impatiently folder: StoreFolder, hidesPrivate: Bool = false
+        failingFast folder: StoreFolder, hidesPrivate: Bool = false
     ) throws(StoreError) {
         try self.init(folder, isCopying: false, patience: 0, hidesPrivate: hidesPrivate)
     }
@@ -71,7 +84,7 @@ package final class StoreReader {
         hidesPrivate: Bool = false
     ) throws(StoreError) {
         guard folder.server != nil || folder.exists else {
-            if folder.hasRemains {
+            if folder.hasStoreFiles {
                 throw folder.lostDatabase("it is missing, but the files of a store are beside it")
             }
             throw StoreError(.missing, doing: "open", path: folder.name, detail: "the store does not exist")
@@ -86,8 +99,8 @@ package final class StoreReader {
         if folder.server == nil {
             try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")
         }
-        readers = ReadersLock(folder)
-        pieces = folder.server == nil ? nil : try ServerBodies(folder, connection, isWriting: false)
+        readingLock = ReadersLock(folder)
+        pieces = folder.server == nil ? nil : try PostgreSQLBodies(folder, connection, isWriting: false)
         findVersion = folder.server == nil ? connection.prepareLater("PRAGMA data_version") : nil
         // The URL is looked up in a subquery: a PostgreSQL without statistics would otherwise scan all rows
         // of the snapshot.
@@ -111,7 +124,7 @@ package final class StoreReader {
                 AND \(Schema.isOf("?2"))
             ORDER BY response.snapshot DESC, response.fetched DESC
             """)
-        findShownBy = connection.prepareLater(
+        findAsOf = connection.prepareLater(
             """
             SELECT \(StoredResponse.columns) FROM response
             JOIN url ON url.id = response.url
@@ -122,7 +135,7 @@ package final class StoreReader {
                 AND snapshot.site = (SELECT site FROM snapshot WHERE id = ?2)
             ORDER BY \(Provenance.isSubordinate("response")) AND response.snapshot <> ?2, response.snapshot DESC, response.fetched DESC, response.variant DESC
             """)
-        findElsewhere = connection.prepareLater(
+        findInOtherSites = connection.prepareLater(
             """
             SELECT \(StoredResponse.columns) FROM response
             JOIN url ON url.id = response.url
@@ -150,13 +163,13 @@ package final class StoreReader {
         let sum = folder.server == nil ? "link.sum" : "NULL"
         findLinkLists = connection.prepareLater(
             "SELECT pages, assets, guesses, \(sum) FROM link WHERE url = ? AND body = ?")
-        findToldLinks = connection.prepareLater(
+        findLinkSummary = connection.prepareLater(
             """
             SELECT pages, assets, guesses, \(sum),
                 substr(content.links, 1, 2), substr(content.links, length(content.links), 1)
             FROM link LEFT JOIN content ON content.body = link.body WHERE link.url = ? AND link.body = ?
             """)
-        findAddress = connection.prepareLater("SELECT href FROM url WHERE id = ?")
+        findHref = connection.prepareLater("SELECT href FROM url WHERE id = ?")
     }
 
     /// Shadows the tables that reveal private responses with queries that leave those out, so that no
@@ -200,7 +213,7 @@ package final class StoreReader {
     }
 
     /// Enlarges SQLite's page cache, for callers that read much of a site in no particular order.
-    package func keepMoreInMemory() throws(StoreError) {
+    package func enlargePageCache() throws(StoreError) {
         if folder.server == nil {
             try connection.execute("PRAGMA cache_size = -\(Limits.walkCacheKiB)", doing: "read")
         }
@@ -211,16 +224,16 @@ package final class StoreReader {
             // The local folder of a PostgreSQL store may be created at any time.
             try folder.create()
             let connection = try folder.connect(.readOnly, patience: patience)
-            guard try ServerSchema.isThere(connection) else {
+            guard try PostgreSQLSchema.exists(connection) else {
                 throw StoreError(
                     .missing, doing: "open", path: folder.name, detail: "the store does not exist")
             }
-            try ServerSchema.check(connection)
+            try PostgreSQLSchema.check(connection)
             return connection
         }
         let connection = try folder.read(folder.database)
         guard try !Schema.isEmpty(connection) else {
-            if folder.hasRemains {
+            if folder.hasStoreFiles {
                 throw folder.lostDatabase("it is empty, but the files of a store are beside it")
             }
             throw StoreError(.missing, doing: "open", path: folder.path, detail: "the store does not exist")
@@ -245,58 +258,58 @@ package final class StoreReader {
     package func response(
         for href: String, request: RequestKey = .get, fields: HTTPFields? = nil
     ) throws(StoreError) -> StoredResponse? {
-        guard let snapshot else { return try firstShown([.text(href), .text(request.text)], fields) }
-        return try response(for: href, request: request, fields: fields, asOf: snapshot)
+        guard let snapshot else { return try firstVisible([.text(href), .text(request.text)], fields) }
+        return try responseAsOfSnapshot(snapshot, for: href, request: request, fields: fields)
     }
 
     /// Returns the newest response that the site of the snapshot has up to it, or else the one that readers
     /// see of another site. Responses that the site imported in earlier snapshots come last.
-    private func response(
-        for href: String, request: RequestKey, fields: HTTPFields?, asOf snapshot: Int64
+    private func responseAsOfSnapshot(
+        _ snapshot: Int64, for href: String, request: RequestKey, fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
         let values: [SQLValue] = [.text(href), .integer(snapshot), .text(request.text)]
-        let own = try first(findShownBy, values, fields)
-        if let own, own.snapshot == snapshot || !own.isSubordinate { return own.ifHeld }
-        let other = try first(findElsewhere, values, fields)
-        if let own, other?.isImported ?? true { return own.ifHeld }
-        return other?.ifHeld
+        let own = try firstMatch(findAsOf, values, fields)
+        if let own, own.snapshot == snapshot || !own.isSubordinate { return own.unlessLost }
+        let other = try firstMatch(findInOtherSites, values, fields)
+        if let own, other?.isImported ?? true { return own.unlessLost }
+        return other?.unlessLost
     }
 
     /// Returns the first row by `StoredResponse.shownFirst`. The order is established here, row by row,
     /// because sorting in the database costs more than most look-ups.
-    private func firstShown(
+    private func firstVisible(
         _ values: [SQLValue], _ fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
         var choice = VariantChoice(fields, secrets)
         _ = try findVisible.first(values) { row -> Bool? in
             let rank = StoredResponse.Rank(row)
             // All further rows are of earlier snapshots and rank behind the best one.
-            if let best = choice.fitting?.rank, !best.isUnpublished, rank.snapshot < best.precedence {
+            if let best = choice.match?.rank, !best.isUnpublished, rank.snapshot < best.precedence {
                 return true
             }
             choice.add(rank, row)
             return nil
         }
-        return choice.response?.ifHeld
+        return choice.response?.unlessLost
     }
 
     /// Returns the first row that matches the headers, or else the first row. The statement sorts the rows.
-    private func first(
+    private func firstMatch(
         _ find: Statement, _ values: [SQLValue], _ fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
         var newest: StoredResponse?
         var hasVaried = false
-        let fitting = try find.first(values) { row -> StoredResponse? in
+        let match = try find.first(values) { row -> StoredResponse? in
             let response = StoredResponse(row)
             guard let fields else { return response }
             // An import never replaces a response from the origin, even if it matches the request better.
             if response.isSubordinate, let newest, !newest.isSubordinate { return nil }
-            if response.suits(fields, secrets), !hasVaried || !response.variant.isEmpty { return response }
+            if response.matches(fields, secrets), !hasVaried || !response.variant.isEmpty { return response }
             hasVaried = hasVaried || !response.variant.isEmpty
             newest = newest ?? response
             return nil
         }
-        return fitting ?? newest
+        return match ?? newest
     }
 
     /// Whether a response from the origin that answers the same request, for example at the http URL in place
@@ -306,8 +319,8 @@ package final class StoreReader {
         response.isSubordinate && response.snapshot != snapshot
     }
 
-    /// Runs `body` with look-ups answered as of a snapshot: with responses that its site had up to then, or
-    /// else with those that readers see now of other sites.
+    /// Runs `body` with `response(for:)` answered as of a snapshot: with the responses that its site had up to
+    /// that snapshot, or else with those of other sites that readers see now. Calls can be nested.
     package func asOf<Result>(
         _ snapshot: Int64, _ body: () throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
@@ -319,10 +332,10 @@ package final class StoreReader {
 
     /// Returns the response that the site of the snapshot has for the URL as of it, regardless of other
     /// sites. For an overlay, this includes the snapshots up to its base.
-    package func response(
-        for href: String, request: RequestKey, fields: HTTPFields?, onlyAsOf snapshot: Int64
+    package func responseOfSite(
+        for href: String, request: RequestKey, fields: HTTPFields?, asOf snapshot: Int64
     ) throws(StoreError) -> StoredResponse? {
-        try first(findShownBy, [.text(href), .integer(snapshot), .text(request.text)], fields)?.ifHeld
+        try firstMatch(findAsOf, [.text(href), .integer(snapshot), .text(request.text)], fields)?.unlessLost
     }
 
     /// Returns the snapshots that readers see of the sites that start at one of the origins: the overlay of
@@ -357,7 +370,8 @@ package final class StoreReader {
     package func response(for href: String, ofSnapshot snapshot: Int64) throws(StoreError) -> StoredResponse?
     {
         try findOfSnapshot.first(
-            .text(href), .integer(snapshot), .text(RequestKey.get.text), read: StoredResponse.init)?.ifHeld
+            .text(href), .integer(snapshot), .text(RequestKey.get.text), read: StoredResponse.init)?
+            .unlessLost
     }
 
     /// Returns all responses that a snapshot has for a request, one per variant, the last fetched first.
@@ -373,8 +387,10 @@ package final class StoreReader {
 
     /// Returns the response that readers would see for the URL if the snapshot were published: the newest
     /// that its site has up to it, or the one of another site.
-    package func response(for href: String, shownBy snapshot: Int64) throws(StoreError) -> StoredResponse? {
-        try response(for: href, request: .get, fields: nil, asOf: snapshot)
+    package func previewResponse(
+        for href: String, ifPublished snapshot: Int64
+    ) throws(StoreError) -> StoredResponse? {
+        try responseAsOfSnapshot(snapshot, for: href, request: .get, fields: nil)
     }
 
     /// The paths of the archives that a snapshot was imported from. Nil for other snapshots, and if the
@@ -412,11 +428,11 @@ package final class StoreReader {
     /// Whether the URL may be named to clients for which this reader hides responses: if it has a visible
     /// response, or if it has no hidden one and a visible page links to it. A reader that hides nothing may
     /// name every URL.
-    package func mayName(_ href: String) throws(StoreError) -> Bool {
+    package func canReveal(_ href: String) throws(StoreError) -> Bool {
         guard hidesPrivate else { return true }
-        if try !rows(of: href).isEmpty { return true }
+        if try !versions(of: href).isEmpty { return true }
         if try hidesResponse(for: href) { return false }
-        return try !fewReferrers(of: href).isEmpty
+        return try !sampleReferrers(of: href).isEmpty
     }
 
     /// The names of sites that consist of imported responses only.
@@ -433,36 +449,41 @@ package final class StoreReader {
         return names
     }
 
-    package func holdsAnything() throws(StoreError) -> Bool {
+    /// Whether the store has any response, in any snapshot.
+    package func hasResponses() throws(StoreError) -> Bool {
         try connection.integer("SELECT EXISTS (SELECT 1 FROM response)") != 0
     }
 
     /// Returns the body's bytes, or the file that contains them. Nil if the body is missing or incomplete.
     /// The digest is not verified; an inspection does that.
     package func content(of body: StoredBody) throws(StoreError) -> BodyContent? {
-        guard let content = try found(body), content.byteCount == body.byteCount else { return nil }
+        guard let content = try contentOfAnyLength(of: body), content.byteCount == body.byteCount else {
+            return nil
+        }
         return content
     }
 
     /// Returns the zstd frame (RFC 8878) that the body is stored as, or nil if it is not stored as a frame.
     /// The frame is not verified.
     package func frame(of body: StoredBody) throws(StoreError) -> [UInt8]? {
-        try whileReading { () throws(StoreError) in
-            guard case .pack(let place)? = try place(of: body), let byteCount = place.frameByteCount else {
+        try withReadingLock { () throws(StoreError) in
+            guard case .pack(let location)? = try location(of: body), let byteCount = location.frameByteCount
+            else {
                 return nil
             }
-            let frame = try Pack(place.pack, in: folder).read(from: place.start, byteCount: byteCount)
+            let frame = try Pack(location.pack, in: folder).read(from: location.start, byteCount: byteCount)
             return frame?.count == byteCount ? frame : nil
         }
     }
 
     /// Whether as many bytes are stored as the body has. Reads none of them.
-    package func isThere(_ body: StoredBody) throws(StoreError) -> Bool {
-        try whileReading { () throws(StoreError) in
-            switch try place(of: body) {
+    package func isStored(_ body: StoredBody) throws(StoreError) -> Bool {
+        try withReadingLock { () throws(StoreError) in
+            switch try location(of: body) {
             case .database(let bytes): bytes.count == body.byteCount
-            case .pack(let place):
-                place.holds(body.byteCount, ofPack: Pack(place.pack, in: folder).byteCount)
+            case .pack(let location):
+                location.fits(
+                    bodyByteCount: body.byteCount, packByteCount: Pack(location.pack, in: folder).byteCount)
             case .file(let path): BodyContent.file(path: path).byteCount == body.byteCount
             case .pieces: try pieces?.byteCount(body.sha256) == body.byteCount
             case nil: false
@@ -485,39 +506,42 @@ package final class StoreReader {
     /// Returns the stored bytes of a body, even if there are too few. Nil if the database has no such body,
     /// or if its pack is missing.
     ///
-    /// - Parameter isFresh: Whether to bypass local copies of bodies that are stored elsewhere.
-    func found(_ body: StoredBody, isFresh: Bool = false) throws(StoreError) -> BodyContent? {
-        try whileReading { () throws(StoreError) in
-            switch try place(of: body) {
+    /// - Parameter bypassesLocalCopy: Whether to bypass local copies of bodies that are stored elsewhere.
+    func contentOfAnyLength(
+        of body: StoredBody, bypassesLocalCopy: Bool = false
+    ) throws(StoreError) -> BodyContent? {
+        try withReadingLock { () throws(StoreError) in
+            switch try location(of: body) {
             case .database(let bytes):
                 return .bytes(bytes)
-            case .pack(let place):
-                return try place.read(body.byteCount, in: folder).map(BodyContent.bytes)
+            case .pack(let location):
+                return try location.read(body.byteCount, in: folder).map(BodyContent.bytes)
             case .file(let path):
                 return .file(path: path)
             case .pieces:
-                let copy = try pieces?.copy(body.sha256, byteCount: body.byteCount, isFresh: isFresh)
+                let copy = try pieces?.copy(
+                    body.sha256, byteCount: body.byteCount, bypassesLocalCopy: bypassesLocalCopy)
                 guard let file = copy.map(BodyContent.file) else { return nil }
                 // Bodies of this size are files in a local store too.
-                return body.byteCount > Limits.packedBody ? file : .bytes(try file.load())
+                return body.byteCount > Limits.maxPackedBodyBytes ? file : .bytes(try file.load())
             case nil:
                 return nil
             }
         }
     }
 
-    /// The place of a body's bytes.
-    private enum BodyPlace {
+    /// Where the bytes of a body are stored.
+    private enum BodyLocation {
         case database([UInt8])
-        case pack(PackPlace)
+        case pack(PackLocation)
         case file(String)
         /// In PostgreSQL, or in the storage for its larger bodies.
         case pieces
     }
 
-    private func place(of body: StoredBody) throws(StoreError) -> BodyPlace? {
+    private func location(of body: StoredBody) throws(StoreError) -> BodyLocation? {
         try findContent.first(.integer(body.id), .blob(body.sha256)) { row in
-            if let place = PackPlace(row, from: 0) { return .pack(place) }
+            if let location = PackLocation(row, from: 0) { return .pack(location) }
             guard row.isNull(3) else { return .database(row.blob(3)) }
             if folder.server != nil { return .pieces }
             return Digest(.sha256, bytes: body.sha256).map { .file(folder.bodyFile(sha256: $0.hex)) }
@@ -525,9 +549,9 @@ package final class StoreReader {
     }
 
     /// The state of the file that contains the bytes of a body. Nil if they are in a database, or missing.
-    package func stamp(of body: StoredBody) throws(StoreError) -> FileStamp? {
-        switch try place(of: body) {
-        case .pack(let place): FileStamp(Pack(place.pack, in: folder).path)
+    package func fileStamp(of body: StoredBody) throws(StoreError) -> FileStamp? {
+        switch try location(of: body) {
+        case .pack(let location): FileStamp(Pack(location.pack, in: folder).path)
         case .file(let path): FileStamp(path)
         case .database, .pieces, nil: nil
         }
@@ -535,11 +559,11 @@ package final class StoreReader {
 
     /// The path of the file that contains the bytes, relative to the store's folder. Nil if the database has
     /// no such body, or if the store is in PostgreSQL.
-    package func placeName(of body: StoredBody) throws(StoreError) -> String? {
+    package func relativePath(of body: StoredBody) throws(StoreError) -> String? {
         let path: String? =
-            switch try place(of: body) {
+            switch try location(of: body) {
             case .database: folder.server == nil ? folder.database : nil
-            case .pack(let place): Pack(place.pack, in: folder).path
+            case .pack(let location): Pack(location.pack, in: folder).path
             case .file(let path): path
             case .pieces, nil: nil
             }
@@ -547,15 +571,16 @@ package final class StoreReader {
     }
 
     /// Runs `body` under the shared reading lock, so that no other process moves the bodies that it looks up,
-    /// or reuses their space. Ends the transaction of `holdMoment`.
-    private func whileReading<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+    /// or reuses their space. Ends the transaction of `beginSharedRead`.
+    private func withReadingLock<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result
+    {
         // PostgreSQL shows the old place of a body that is moved for as long as a transaction reads it.
         guard !isReading, folder.server == nil else { return try body() }
         // The reading lock does not protect a transaction that began before the lock was taken.
-        try letGoOfMoment()
+        try endSharedRead()
         isReading = true
         defer { isReading = false }
-        return try readers.whileReading(body)
+        return try readingLock.withLock(body)
     }
 
     /// Returns the body's link table in the encoding of Markup.
@@ -588,38 +613,44 @@ package final class StoreReader {
         return pages
     }
 
-    /// Runs `body` in one read transaction and under the reading lock, for reading many rows at one moment.
-    /// It should be short: the write-ahead log cannot be truncated meanwhile.
-    package func steadily<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-        try whileReading { () throws(StoreError) in try atOneMoment(body) }
+    /// Runs `body` in one read transaction and under the reading lock, so that it reads rows and bodies of one
+    /// moment. It should be short: SQLite cannot truncate the write-ahead log meanwhile, and collections wait
+    /// for the reading lock.
+    package func inReadTransaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError)
+        -> Result
+    {
+        try withReadingLock { () throws(StoreError) in try inTransaction(body) }
     }
 
-    /// Begins a read transaction that lasts until `letGoOfMoment`, or for 256 calls, so that SQLite locks its
-    /// file once for many look-ups. Does nothing for PostgreSQL.
-    package func holdMoment() throws(StoreError) {
+    /// Begins a read transaction for the look-ups that follow, or continues the one that is open, so that SQLite
+    /// locks its file once for many look-ups. It lasts until `endSharedRead`, or for
+    /// `maxLookupsPerSharedRead` calls of this function. Does nothing for PostgreSQL.
+    package func beginSharedRead() throws(StoreError) {
         guard folder.server == nil else { return }
-        if let looks = looksAtMoment {
-            guard looks >= Self.mostLooksAtMoment else {
-                looksAtMoment = looks + 1
+        if let lookups = lookupsInSharedRead {
+            guard lookups >= Self.maxLookupsPerSharedRead else {
+                lookupsInSharedRead = lookups + 1
                 return
             }
-            try letGoOfMoment()
+            try endSharedRead()
         }
         try connection.beginReading()
-        looksAtMoment = 1
+        lookupsInSharedRead = 1
     }
 
-    /// Ends the read transaction of `holdMoment`, if there is one.
-    package func letGoOfMoment() throws(StoreError) {
-        guard looksAtMoment != nil else { return }
-        looksAtMoment = nil
+    /// Ends the read transaction of `beginSharedRead`, if there is one.
+    package func endSharedRead() throws(StoreError) {
+        guard lookupsInSharedRead != nil else { return }
+        lookupsInSharedRead = nil
         try connection.commit(hasChanged: false)
     }
 
-    private static let mostLooksAtMoment = 256
+    /// The number of look-ups after which a new transaction begins, so that readers see new commits and the
+    /// write-ahead log can be truncated.
+    private static let maxLookupsPerSharedRead = 256
 
-    private func atOneMoment<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-        guard looksAtMoment == nil else { return try body() }
+    private func inTransaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+        guard lookupsInSharedRead == nil else { return try body() }
         try connection.beginReading()
         do {
             let result = try body()
@@ -632,17 +663,18 @@ package final class StoreReader {
         }
     }
 
-    var isServed: Bool { connection.isServed }
+    /// Whether the store is in PostgreSQL and not in a local folder.
+    var isPostgreSQL: Bool { connection.isPostgreSQL }
 
     /// The size of the store on the disk; nil for PostgreSQL.
-    package var diskByteCount: Int64? { isServed ? nil : folder.byteCount }
+    package var diskByteCount: Int64? { isPostgreSQL ? nil : folder.byteCount }
 
     /// The storage for the larger bodies of a PostgreSQL store, if it has one.
-    var outerBodies: OuterBodies? { pieces?.outer }
+    var externalBodies: ExternalBodies? { pieces?.external }
 
     /// How far a PostgreSQL standby is behind its primary, in seconds; nil if the server is not a standby.
-    package func secondsBehind() throws(StoreError) -> Double? {
-        guard isServed else { return nil }
+    package func replicationLagSeconds() throws(StoreError) -> Double? {
+        guard isPostgreSQL else { return nil }
         return try prepare(
             """
             SELECT CASE WHEN pg_is_in_recovery() THEN CAST(coalesce(extract(epoch FROM
@@ -658,7 +690,7 @@ package final class StoreReader {
         func add(_ table: String, _ parent: String, _ count: Int64) {
             faults.append("rows of \(table) that refer to missing rows of \(parent): \(count)")
         }
-        if isServed {
+        if isPostgreSQL {
             for (table, parent, count) in try connection.danglingRows() { add(table, parent, count) }
             return faults
         }
@@ -674,7 +706,7 @@ package final class StoreReader {
         try eachRow("SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2") { row in
             add(row.text(0), row.text(1), row.integer(2))
         }
-        let wrong = try connection.integer(KeptTally.wrongCount)
+        let wrong = try connection.integer(StoredCounts.wrongCount)
         if wrong > 0 { faults.append("stored counts that differ from the rows: \(wrong)") }
         return faults
     }
@@ -698,23 +730,26 @@ package final class StoreReader {
 
     /// A number that changes when another connection changes the store.
     package func dataVersion() throws(StoreError) -> Int64 {
-        if let heldVersion { return heldVersion }
+        if let fixedVersion { return fixedVersion }
         if let version = try findVersion?.first(read: { $0.integer(0) }) { return version }
         return try connection.dataVersion()
     }
 
-    /// Runs `body` with everything that it reads, and `dataVersion()`, as of one moment. SQLite locks its
-    /// file once for it.
-    package func atOnce<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-        guard heldVersion == nil else { return try body() }
-        func holding(_ version: Int64?) throws(StoreError) -> Result {
-            heldVersion = version
-            defer { heldVersion = nil }
+    /// Runs `body` while this reader sees one version of the store: everything that `body` reads, and
+    /// `dataVersion()`, is of one moment. SQLite locks its file only once for it. Nested calls join the external
+    /// one.
+    package func withFixedVersion<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError)
+        -> Result
+    {
+        guard fixedVersion == nil else { return try body() }
+        func run(at version: Int64?) throws(StoreError) -> Result {
+            fixedVersion = version
+            defer { fixedVersion = nil }
             return try body()
         }
-        if let session = connection.session { return try session.atOnce(holding) }
+        if let session = connection.session { return try session.withFixedVersion(run) }
         guard let findVersion else { return try body() }
-        return try findVersion.holdingFirst { (row) throws(StoreError) in try holding(row?.integer(0)) }
+        return try findVersion.withFirstRowOpen { (row) throws(StoreError) in try run(at: row?.integer(0)) }
     }
 
     /// Whether other processes have begun to write to the store since this reader opened it as one that could
@@ -730,13 +765,14 @@ package final class StoreReader {
         return snapshots
     }
 
+    /// Returns all sites in the order of their names, with their snapshots in the order in which they began.
     package func sites() throws(StoreError) -> [Site] {
         // Stored counts contain the responses that this reader hides.
         let responses =
-            isServed || hidesPrivate
+            isPostgreSQL || hidesPrivate
             ? "(SELECT count(*) FROM response WHERE response.snapshot = snapshot.id)"
-            : KeptTally.responsesOfSnapshot
-        let confirmed = hidesPrivate ? KeptTally.countedConfirmed : "confirmed"
+            : StoredCounts.responsesOfSnapshot
+        let confirmed = hidesPrivate ? StoredCounts.countedConfirmed : "confirmed"
         var snapshots: [Int64: [Snapshot]] = [:]
         try connection.prepare(
             """
@@ -764,8 +800,9 @@ package final class StoreReader {
         return sites
     }
 
+    /// Returns the numbers of responses and bodies in the whole store that this reader may see.
     package func summary() throws(StoreError) -> StoreSummary {
-        try prepare(isServed || hidesPrivate ? KeptTally.countedRows : KeptTally.summary).first(
+        try prepare(isPostgreSQL || hidesPrivate ? StoredCounts.countedRows : StoredCounts.summary).first(
             read: StoreSummary.init)
             ?? StoreSummary()
     }

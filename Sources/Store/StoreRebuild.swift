@@ -22,7 +22,7 @@ package struct StoreRebuild: Sendable, Equatable {
         }
         var result = StoreRebuild()
         let locks = try StoreLocks(folder)
-        try locks.alone(doing: "rebuild") { () throws(StoreError) in
+        try locks.withExclusiveAccess(doing: "rebuild") { () throws(StoreError) in
             try refuseNewer(folder)
             let read = folder.journal + ".read"
             defer { unlink(read) }
@@ -31,7 +31,7 @@ package struct StoreRebuild: Sendable, Equatable {
             try exchange(folder)
         }
         _ = consume locks
-        try StoreWriter(folder).renewJournal()
+        try StoreWriter(folder).rewriteJournal()
         return result
     }
 
@@ -145,11 +145,11 @@ package struct StoreRebuild: Sendable, Equatable {
                 throw StoreError(errno, doing: "move the database to", path: target)
             }
         }
-        try BodyFiles.sync(fresh(folder))
+        try BodyFiles.syncFile(fresh(folder))
         guard rename(fresh(folder), folder.database) == 0 else {
             throw StoreError(errno, doing: "write to", path: folder.database)
         }
-        try BodyFiles.sync(folder.path)
+        try BodyFiles.syncFile(folder.path)
     }
 }
 
@@ -164,7 +164,7 @@ private struct RebuiltRows {
     private let addContent: Statement
     private let addResponse: Statement
     private let confirm: Statement
-    private var state: JournalLine.State?
+    private var state: JournalLine.StoreState?
     private var snapshots: Set<Int64> = []
     /// The bodies of which no intact bytes were found.
     private(set) var lost: Set<String> = []
@@ -233,7 +233,7 @@ private struct RebuiltRows {
     }
 
     /// Records the state with the latest time.
-    mutating func add(_ state: JournalLine.State) {
+    mutating func add(_ state: JournalLine.StoreState) {
         if state.time >= self.state?.time ?? 0, !state.snapshots.isEmpty || self.state == nil {
             self.state = state
         }
@@ -283,8 +283,8 @@ private struct RebuiltRows {
             body = try row(sha256, response.form ?? "")
             if body == nil { return }
         }
-        let url = try urls.row(of: response.href)
-        let referrer: Int64? = if let href = response.referrer { try urls.row(of: href) } else { nil }
+        let url = try urls.findOrAdd(response.href)
+        let referrer: Int64? = if let href = response.referrer { try urls.findOrAdd(href) } else { nil }
         try addResponse.run(
             .integer(url), .integer(response.snapshot), .text(response.request), .text(response.variant),
             .integer(response.status), .integer(response.role), .integer(response.flags),
@@ -297,7 +297,7 @@ private struct RebuiltRows {
         guard snapshots.contains(confirmation.confirmed) else { return }
         try confirm.run(
             .integer(confirmation.confirmed), .integer(confirmation.flags), .integer(confirmation.requested),
-            .integer(confirmation.fetched), .integer(try urls.row(of: confirmation.href)),
+            .integer(confirmation.fetched), .integer(try urls.findOrAdd(confirmation.href)),
             .integer(confirmation.snapshot))
     }
 
@@ -308,7 +308,7 @@ private struct RebuiltRows {
         try connection.prepare("SELECT DISTINCT pack FROM body WHERE pack IS NOT NULL").each {
             packs.append($0.integer(0))
         }
-        try connection.execute(KeptTally.confirmed, doing: "rebuild")
+        try connection.execute(StoredCounts.confirmed, doing: "rebuild")
         let add = try connection.prepare("INSERT INTO pack (number, size) VALUES (?, ?)")
         for number in packs {
             try add.run(.integer(number), .integer(Pack(number, in: folder).byteCount ?? 0))

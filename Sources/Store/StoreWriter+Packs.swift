@@ -24,7 +24,7 @@ extension StoreWriter {
     ///
     /// Returns an error if the disk has no space for this, or if readers do not finish.
     func thinPacks(wasteAllowed: Double) throws(StoreError) -> StoreError? {
-        if isServed { return nil }
+        if isPostgreSQL { return nil }
         guard try waitForReaders() else {
             return StoreError(
                 .busy, doing: "shrink", path: folder.packs, detail: "another process is reading from it",
@@ -66,7 +66,7 @@ extension StoreWriter {
             SELECT pack FROM body WHERE pack IS NOT NULL GROUP BY pack
             HAVING sum(iif(frame IS NULL AND size >= ? AND \(StoredBody.isText), size, 0)) * 16
                 > sum(coalesce(frame, size))
-            """, .integer(Int64(Limits.leastFramed))
+            """, .integer(Int64(Limits.minCompressedBodyBytes))
         ) { row in
             guard let pieces = piecesByPack[row.integer(0)] ?? nil else { return }
             found.append((Pack(row.integer(0), in: folder), pieces))
@@ -81,17 +81,17 @@ extension StoreWriter {
             """
             SELECT body.id, sha256, size FROM body JOIN content ON content.body = body.id
             WHERE content.bytes IS NULL AND pack IS NULL AND size <= ? AND \(StoredBody.isText)
-            """, .integer(Int64(Limits.framedBody))
+            """, .integer(Int64(Limits.maxCompressedTextBytes))
         ) { bodies.append(($0.integer(0), $0.blob(1), Int($0.integer(2)))) }
         guard !bodies.isEmpty else { return }
         var isChanged = false
         try fill { (writer) throws(StoreError) in
-            var places: [(body: Int64, place: PackPlace)] = []
+            var places: [(body: Int64, place: PackLocation)] = []
             for body in bodies {
                 guard let digest = Digest(.sha256, bytes: body.sha256) else { continue }
                 let file = BodyContent.file(path: folder.bodyFile(sha256: digest.hex))
                 guard file.byteCount == body.byteCount, let frame = ZstdFrame.compress(try file.load()),
-                    frame.count <= Limits.packedBody
+                    frame.count <= Limits.maxPackedBodyBytes
                 else { continue }
                 places.append((body.id, try writer.append(frame, isFrame: true)))
             }
@@ -167,13 +167,13 @@ extension StoreWriter {
     /// after the bytes were synced. If the pack cannot be read completely, nothing changes.
     private func moveBodies(_ pieces: [Piece], out pack: Pack) throws(StoreError) {
         try fill { (writer) throws(StoreError) in
-            var places: [(body: Int64, place: PackPlace)] = []
+            var places: [(body: Int64, place: PackLocation)] = []
             for piece in pieces {
                 let byteCount = Int(piece.byteCount)
                 guard let bytes = try pack.read(from: piece.start, byteCount: byteCount),
                     bytes.count == byteCount
                 else { return [] }
-                let isLeft = piece.isFrame || !folder.compresses || byteCount < Limits.leastFramed
+                let isLeft = piece.isFrame || !folder.compresses || byteCount < Limits.minCompressedBodyBytes
                 let frame = isLeft ? nil : ZstdFrame.compress(bytes)
                 let place = try writer.append(frame ?? bytes, isFrame: piece.isFrame || frame != nil)
                 places.append((piece.body, place))
@@ -185,7 +185,7 @@ extension StoreWriter {
     /// Creates a pack, and stores the places that `places` returns in the rows of the bodies. If there are
     /// none, or if it throws, the pack is removed.
     private func fill(
-        _ places: (PackWriter) throws(StoreError) -> [(body: Int64, place: PackPlace)]
+        _ places: (PackWriter) throws(StoreError) -> [(body: Int64, place: PackLocation)]
     ) throws(StoreError) {
         let writer = try PackWriter(newIn: folder)
         do throws(StoreError) {
@@ -194,8 +194,8 @@ extension StoreWriter {
                 unlink(writer.pack.path)
                 return
             }
-            try writer.settle()
-            isJournalBehind = true
+            try writer.sync()
+            isJournalStale = true
             try transaction { () throws(StoreError) in
                 try run(
                     "INSERT INTO pack (number, size) VALUES (?, ?)", .integer(writer.pack.number),

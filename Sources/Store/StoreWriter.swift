@@ -11,15 +11,15 @@ struct OpenedStore: ~Copyable {
         try folder.refuseOpen()
         try folder.create()
         let own = try StoreLocks(folder)
-        own.tightenOnce()
+        own.restrictPermissionsOnce()
         if folder.server == nil {
-            try own.whileAlone(.settingUp) { () throws(StoreError) in try folder.createDatabase() }
+            try own.withTaskLock(.settingUp) { () throws(StoreError) in try folder.createDatabase() }
         }
         let connection = try folder.connect(.readWrite)
         let locks = folder.server == nil ? consume own : try StoreLocks(folder, of: connection)
         // SQLite does not wait for locks when it changes the journal mode.
-        try locks.whileAlone(.settingUp) { () throws(StoreError) in
-            if folder.server != nil { return try ServerSchema.prepare(connection, folder) }
+        try locks.withTaskLock(.settingUp) { () throws(StoreError) in
+            if folder.server != nil { return try PostgreSQLSchema.prepare(connection, folder) }
             try Schema.prepare(connection)
         }
         self.connection = connection
@@ -29,10 +29,18 @@ struct OpenedStore: ~Copyable {
 
 /// The connection that writes to a store. It belongs to one thread; `WriteQueue` provides one.
 ///
-/// Responses are added to a transaction that stays open until `commit`. If a call throws, everything in the
-/// open transaction is lost. A writer holds the lock of each site whose snapshot it has open (`openSites`),
-/// from `begin` or `join` to `end`. Operations that need the whole store for themselves (`alone`,
-/// `aloneForAWhile`) fail while this writer has a snapshot open.
+/// There are two kinds of changes:
+///
+/// - Responses and links are added to a transaction that stays open until `commit`, because one transaction per
+///   response would be slow. If a call throws, everything in the open transaction is lost.
+/// - All other changes, such as the removal of a site, use `transaction` and are committed when it returns.
+///
+/// A commit makes bodies durable first, then the lines of the journal, then the rows of the database, so that
+/// no row ever refers to an incomplete body (`commit`).
+///
+/// A writer holds the lock of each site whose snapshot it has open (`openSites`), from `begin` or `join` to
+/// `end`. Operations that need the whole store for themselves (`withExclusiveAccess`, `whileOthersPause`) fail
+/// while this writer has a snapshot open.
 package final class StoreWriter {
     package let folder: StoreFolder
     private let connection: Connection
@@ -40,48 +48,50 @@ package final class StoreWriter {
     var urls: URLRows
     let rows: ResponseRows
     /// Statements for batches of rows; nil if the store is a local folder.
-    let batch: ServerBatch?
+    let batch: PostgreSQLBatch?
     let journal: Journal
     private let locks: StoreLocks
 
     /// The sites whose snapshots this writer has open.
     private var openSites: Set<Int64> = []
     /// The lease of the worker that this writer writes for; nil if the writer holds the site exclusively.
-    private var fence: Fence?
-    /// Whether other writers exist that have paused for this one (`aloneForAWhile`).
-    private(set) var isBeside = false
-    /// Whether everything that is done will be rolled back (`rehearsing`).
-    private(set) var isRehearsing = false
+    private var lease: WorkerLease?
+    /// Whether other writers exist that have paused for this one. True only within `whileOthersPause`.
+    private(set) var hasPausedWriters = false
+    /// Whether all changes will be rolled back. True only within `rollingBack`.
+    private(set) var isDryRun = false
     /// The estimated size of the rows in the open transaction; nil if no transaction is open.
     private var openRowBytes: Int?
     /// Whether the journal contains rows that were removed or moved since. Set before the change is
     /// committed.
-    var isJournalBehind = false {
-        didSet { if isJournalBehind != oldValue { folder.markJournal(isBehind: isJournalBehind) } }
+    var isJournalStale = false {
+        didSet { if isJournalStale != oldValue { folder.markJournal(isStale: isJournalStale) } }
     }
-    /// The digests of bodies whose rows were removed and whose bytes are in the outer storage.
+    /// The digests of bodies whose rows were removed and whose bytes are in the external storage.
     var orphanDigests: [[UInt8]] = []
     /// The overlays for loaded responses that were looked up in the open transaction.
-    var overlays: [LoadedPlace: OpenSnapshot] = [:]
+    var overlays: [OverlayKey: OpenSnapshot] = [:]
 
-    /// Whether the snapshot that was written to last may confirm responses of earlier snapshots.
-    var confirming: (snapshot: Int64, isSo: Bool)?
+    /// Whether the snapshot that was written to last may confirm responses of earlier snapshots: the result of
+    /// `canConfirm`, because it is the same for all responses of a snapshot.
+    var confirmingSnapshot: (id: Int64, canConfirm: Bool)?
 
     /// The key of `overlays`: the snapshot of the stored response that the loaded one replaces, and its host.
-    struct LoadedPlace: Hashable {
+    struct OverlayKey: Hashable {
         let snapshot: Int64?
         let host: String
     }
 
-    /// Ensures that the lease of a worker is valid at each commit.
-    private struct Fence {
+    /// The lease of one of several workers that write to the same snapshot. It expires if the worker sends no
+    /// sign of life; each commit checks it.
+    private struct WorkerLease {
         let worker: Int64
         let check: Statement
         /// Adds to the worker's number of stored pages, and checks its lease. Nil if the snapshot has no
         /// limit of pages.
-        let keep: Statement?
+        let addPages: Statement?
         /// The number of pages in the open transaction.
-        var pages = 0
+        var openPageCount = 0
     }
 
     /// Opens the store, and creates or migrates it if necessary.
@@ -100,7 +110,7 @@ package final class StoreWriter {
                 /// without one.
                 try Migration.run(connection) { () throws(StoreError) in
                     let draft = try Journal.draft(in: folder) { journal throws(StoreError) in
-                        try connection.writeInTransaction(to: journal)
+                        try connection.writeRowsInTransaction(to: journal)
                     }
                     try Journal(folder).adopt(draft)
                 }
@@ -117,19 +127,21 @@ package final class StoreWriter {
         bodies = try BodyRows(folder, connection, journal)
         urls = try URLRows(connection)
         rows = try ResponseRows(connection)
-        batch = connection.isServed ? try ServerBatch(connection) : nil
-        try countAgain()
+        batch = connection.isPostgreSQL ? try PostgreSQLBatch(connection) : nil
+        try updateStoredCounts()
         if folder.server == nil, folder.journalFiles.isEmpty,
             try connection.integer("SELECT EXISTS (SELECT 1 FROM site)") != 0
         {
-            try renewJournal()
+            try rewriteJournal()
         }
         try withholdSecrets()
-        if folder.isJournalBehind {
+        if folder.isJournalStale {
             /// A run was killed before it could rewrite the journal. If others are writing, one of them does
             /// so later.
-            isJournalBehind = true
-            try? alone(doing: "rewrite the journal of") { () throws(StoreError) in try renewJournal() }
+            isJournalStale = true
+            try? withExclusiveAccess(doing: "rewrite the journal of") { () throws(StoreError) in
+                try rewriteJournal()
+            }
         }
     }
 
@@ -146,20 +158,20 @@ package final class StoreWriter {
         site name: String, start: [String], now: Int64, beyond pages: Int? = nil, isGated: Bool = false,
         importing archives: [String]? = nil
     ) throws(StoreError) -> OpenSnapshot {
-        let site = try hold(site: name, start: .text(start.joined(separator: "\n")))
+        let site = try lockSite(named: name, start: .text(start.joined(separator: "\n")))
         do throws(StoreError) {
             if isGated {
-                try finishServed(of: site, now: now)
+                try finishLiveSnapshot(of: site, now: now)
             } else if let pages {
-                try reopen(site, beyond: pages)
+                try reopenLiveSnapshot(of: site, ifBeyond: pages)
             }
-            let snapshot = try openSnapshot(of: site, now: now, importing: archives)
-            try noteState()
+            let snapshot = try continueOrBeginSnapshot(of: site, now: now, importing: archives)
+            try writeStateToJournal()
             openSites.insert(site)
             return snapshot
         } catch {
             // The first error is the one that matters.
-            try? locks.release(site: site)
+            try? locks.unlock(site: site)
             throw error
         }
     }
@@ -168,19 +180,19 @@ package final class StoreWriter {
     /// of the worker has expired. Throws `.busy` if a prefetch has locked the site exclusively.
     ///
     /// - Parameters:
-    ///   - fence: the query that returns no row after the lease of the worker has expired.
-    ///   - keeping: the statement that also counts pages; nil if the number of pages has no limit.
-    ///   - stillness: how long a transaction may be idle before the server ends the session.
+    ///   - checkingLease: The query that returns no row after the lease of the worker has expired.
+    ///   - addingPages: The statement that also counts pages; nil if the number of pages has no limit.
+    ///   - maxIdle: How long a transaction may be idle before the server ends the session.
     package func join(
-        _ snapshot: Int64, of site: Int64, named name: String, as worker: Int64, fence: String,
-        keeping: String?, stillness: Duration
+        _ snapshot: Int64, of site: Int64, named name: String, as worker: Int64,
+        checkingLease: String, addingPages: String?, maxIdle: Duration
     ) throws(StoreError) -> OpenSnapshot {
-        try locks.share(site: site, named: name)
+        try locks.lockShared(site: site, named: name)
         openSites.insert(site)
-        self.fence = Fence(
-            worker: worker, check: try connection.prepare(fence),
-            keep: try keeping.map { (sql) throws(StoreError) in try connection.prepare(sql) })
-        try connection.session?.endWhenStill(stillness)
+        lease = WorkerLease(
+            worker: worker, check: try connection.prepare(checkingLease),
+            addPages: try addingPages.map { (sql) throws(StoreError) in try connection.prepare(sql) })
+        try connection.session?.endWhenIdle(maxIdle)
         return try openSnapshot(site: site, id: snapshot, isContinued: true)
     }
 
@@ -194,22 +206,23 @@ package final class StoreWriter {
     /// Throws if the lease of the worker has expired. The statement locks its row, so the lease cannot be
     /// taken away before the transaction ends.
     private func checkLease() throws(StoreError) {
-        guard let fence else { return }
-        let isHeld =
-            if let keep = fence.keep, fence.pages > 0 {
-                try keep.first(.integer(fence.worker), .integer(Int64(fence.pages))) { _ in true }
+        guard let lease else { return }
+        let isValid =
+            if let addPages = lease.addPages, lease.openPageCount > 0 {
+                try addPages.first(.integer(lease.worker), .integer(Int64(lease.openPageCount))) { _ in true }
             } else {
-                try fence.check.first(.integer(fence.worker)) { _ in true }
+                try lease.check.first(.integer(lease.worker)) { _ in true }
             }
-        guard isHeld == nil else { return }
+        guard isValid == nil else { return }
         throw StoreError(
             .request, doing: "write to", path: folder.name,
             detail:
-                "worker \(fence.worker) sent no sign of life for too long, and other workers took over its work",
+                "worker \(lease.worker) sent no sign of life for too long, and other workers took over its work",
             advice: "run larder work again to continue")
     }
 
-    private func hold(site name: String, start: SQLValue) throws(StoreError) -> Int64 {
+    /// Locks the site, which is added if it is missing, and returns its id. Throws `.busy` if a run has it.
+    private func lockSite(named name: String, start: SQLValue) throws(StoreError) -> Int64 {
         let find = try connection.prepare("SELECT id FROM site WHERE name = ?")
         while true {
             let site = try transaction { () throws(StoreError) in
@@ -217,18 +230,19 @@ package final class StoreWriter {
                     .run(.text(name), start)
                 return try find.first(.text(name)) { $0.integer(0) } ?? 0
             }
-            try refuse(named: name, if: openSites.contains(site))
-            try locks.hold(site: site, named: name)
+            try throwBusy(named: name, if: openSites.contains(site))
+            try locks.lock(site: site, named: name)
             // Another run may have removed the row of the site before this one had the lock.
             if try find.first(.text(name), read: { $0.integer(0) }) == site {
                 try run("UPDATE site SET start = ? WHERE id = ?", start, .integer(site))
                 return site
             }
-            try locks.release(site: site)
+            try locks.unlock(site: site)
         }
     }
 
-    private func openSnapshot(
+    /// Returns the unfinished snapshot of the site, if it can be continued, or else begins a new one.
+    private func continueOrBeginSnapshot(
         of site: Int64, now: Int64, importing archives: [String]?
     ) throws(StoreError) -> OpenSnapshot {
         // An older unfinished snapshot is not continued: its responses are too old to be published as
@@ -240,13 +254,14 @@ package final class StoreWriter {
                 AND id = (SELECT max(id) FROM snapshot WHERE site = ?1 AND base IS NULL) AND archive IS NULL
             """
         ).first(
-            .integer(site), .integer(now - Limits.secondsToContinue), .integer(now - Limits.secondsToGoBeyond)
+            .integer(site), .integer(now - Limits.maxSecondsToContinue),
+            .integer(now - Limits.maxSecondsToExtendLive)
         ) { $0.integer(0) }
         if let unfinished, archives == nil {
             return try openSnapshot(site: site, id: unfinished, isContinued: true)
         }
 
-        try finishServed(of: site, now: now)
+        try finishLiveSnapshot(of: site, now: now)
         let added = try transaction { () throws(StoreError) in
             try run("UPDATE site SET snapshots = snapshots + 1 WHERE id = ?", .integer(site))
             return try connection.prepare(
@@ -259,7 +274,7 @@ package final class StoreWriter {
         return try openSnapshot(site: site, id: added ?? 0, isContinued: false)
     }
 
-    private func refuse(named name: String, if isOpen: Bool) throws(StoreError) {
+    private func throwBusy(named name: String, if isOpen: Bool) throws(StoreError) {
         guard isOpen else { return }
         throw StoreError(
             .busy, doing: "change", path: name, detail: "this process is writing a snapshot of it")
@@ -267,7 +282,7 @@ package final class StoreWriter {
 
     /// Runs `body` in the open transaction, or begins one that stays open. If `body` throws, everything in
     /// the transaction is lost.
-    func putting<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+    func inOpenTransaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         if openRowBytes == nil {
             try begin()
             openRowBytes = 0
@@ -280,15 +295,15 @@ package final class StoreWriter {
         }
     }
 
-    /// Records the sites, snapshots and pins in the journal, as they are in the open transaction.
-    func putState() throws(StoreError) {
-        guard !connection.isServed else { return }
-        journal.note(try putting { () throws(StoreError) in try connection.state() })
+    /// Adds the sites, snapshots and pins to the journal, as they are in the open transaction.
+    func appendStateInOpenTransaction() throws(StoreError) {
+        guard !connection.isPostgreSQL else { return }
+        journal.append(try inOpenTransaction { () throws(StoreError) in try connection.journalState() })
     }
 
     /// Whether the open transaction is so large that it should be committed soon.
-    var hasMuchOpen: Bool {
-        openRowBytes ?? 0 > Limits.openRowBytes || bodies.openByteCount > Limits.openBodyBytes
+    var shouldCommitSoon: Bool {
+        openRowBytes ?? 0 > Limits.maxOpenRowBytes || bodies.openByteCount > Limits.maxOpenBodyBytes
     }
 
     /// Commits the open transaction, if there is one. Afterwards, its responses and bodies are durable.
@@ -298,7 +313,7 @@ package final class StoreWriter {
         do {
             // Bodies are synced first, so that no row ever refers to an incomplete body, even after a power
             // cut.
-            try bodies.settle()
+            try bodies.sync()
             try journal.flush()
             try checkLease()
             try connection.commit()
@@ -307,20 +322,20 @@ package final class StoreWriter {
             throw error
         }
         openRowBytes = nil
-        fence?.pages = 0
-        bodies.committed()
-        urls.committed()
+        lease?.openPageCount = 0
+        bodies.didCommit()
+        urls.didCommit()
     }
 
     /// Whether a failed transaction may be repeated: another session was in its way, or the connection to
     /// PostgreSQL was lost. In the latter case this connects again and takes the same locks again.
-    func recovers(from error: StoreError) -> Bool {
+    func canRetry(after error: StoreError) -> Bool {
         guard let session = connection.session else { return false }
         switch error.reason {
         case .busy: return true
         case .unreachable:
-            // The error may be that of the outer storage of bodies.
-            guard session.isCut else { return false }
+            // The error may be that of the external storage of bodies.
+            guard session.isConnectionLost else { return false }
             // The new session may be lost too, before it has all locks.
             for _ in 0..<3 {
                 do throws(StoreError) {
@@ -336,15 +351,16 @@ package final class StoreWriter {
         }
     }
 
+    /// Discards everything in the open transaction: its rows, bodies and journal lines.
     func rollBack() {
         // SQLite may have rolled back already, and the first error is the one that matters.
         try? connection.rollBack()
         openRowBytes = nil
-        fence?.pages = 0
+        lease?.openPageCount = 0
         overlays.removeAll()
         urls.rollBack()
         bodies.rollBack()
-        journal.drop()
+        journal.discardPending()
     }
 
     /// Ends the run of a snapshot and releases the lock on its site.
@@ -356,52 +372,52 @@ package final class StoreWriter {
         switch ending {
         case .publishIfChanged(let now):
             unchanged =
-                fence == nil
-                ? try transaction { () throws(StoreError) in try joinUnchanged(snapshot) } : nil
+                lease == nil
+                ? try transaction { () throws(StoreError) in try mergeIfUnchanged(snapshot) } : nil
             guard unchanged != nil else { return try end(snapshot, .publish(now: now)) }
         case .publish(let now):
             try transaction { () throws(StoreError) in
                 try connection.prepare("UPDATE snapshot SET finished = ? WHERE id = ?")
                     .run(.integer(now), .integer(snapshot.id))
-                try show(snapshot)
+                try makeLive(snapshot)
             }
         case .publishSoFar:
-            try transaction { () throws(StoreError) in try show(snapshot) }
+            try transaction { () throws(StoreError) in try makeLive(snapshot) }
         case .keepOpen:
             break
         case .reject(let now):
             // If the site has no live snapshot, readers would see the rejected one.
-            guard try published(of: snapshot.site) != nil else { return try end(snapshot, .forget) }
+            guard try liveSnapshot(of: snapshot.site) != nil else { return try end(snapshot, .forget) }
             try transaction { () throws(StoreError) in
                 try connection.prepare("UPDATE snapshot SET finished = ? WHERE id = ?").run(
                     .integer(-now), .integer(snapshot.id))
             }
-        case .forget where try isServed(snapshot):
+        case .forget where try isLive(snapshot):
             // An earlier run has published this snapshot, so it stays.
             break
         case .forget:
             try transaction { () throws(StoreError) in
-                try forgetCount(of: snapshot.id)
+                try deleteCount(of: snapshot.id)
                 try connection.prepare("DELETE FROM response WHERE snapshot = ?").run(.integer(snapshot.id))
-                try forgetNumber(of: snapshot)
+                try releaseNumber(of: snapshot)
                 try connection.prepare("DELETE FROM snapshot WHERE id = ?").run(.integer(snapshot.id))
                 try connection.prepare(
                     "DELETE FROM site WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM snapshot WHERE site = ?1)"
                 ).run(.integer(snapshot.site))
             }
         }
-        try countAgain()
-        try noteState()
-        emptyLog()
+        try updateStoredCounts()
+        try writeStateToJournal()
+        truncateLog()
         openSites.remove(snapshot.site)
-        try locks.release(site: snapshot.site)
-        shortenJournal()
+        try locks.unlock(site: snapshot.site)
+        shortenJournalIfLong()
         folder.createReserve()
         return unchanged
     }
 
     /// Makes the number of a snapshot that is about to be deleted that of the site's next snapshot.
-    func forgetNumber(of snapshot: OpenSnapshot) throws(StoreError) {
+    func releaseNumber(of snapshot: OpenSnapshot) throws(StoreError) {
         try run(
             """
             UPDATE site SET snapshots = snapshots - 1
@@ -411,37 +427,39 @@ package final class StoreWriter {
 
     /// Rewrites the journal if it has become long, because every change adds lines to it. While others write,
     /// this is left to the next run that ends.
-    private func shortenJournal() {
-        guard !isServed, openSites.isEmpty, folder.isJournalLong else { return }
-        try? alone(doing: "rewrite the journal of") { () throws(StoreError) in try renewJournal() }
+    private func shortenJournalIfLong() {
+        guard !isPostgreSQL, openSites.isEmpty, folder.isJournalLong else { return }
+        try? withExclusiveAccess(doing: "rewrite the journal of") { () throws(StoreError) in
+            try rewriteJournal()
+        }
     }
 
     /// Empties the write-ahead log, which the next reader would have to read. Does not wait for other
     /// processes.
-    func emptyLog() {
-        guard !isServed else { return }
-        waitForOthers(milliseconds: 0)
+    func truncateLog() {
+        guard !isPostgreSQL else { return }
+        setBusyTimeout(milliseconds: 0)
         _ = try? prepare("PRAGMA wal_checkpoint(TRUNCATE)").first { $0.integer(0) }
-        waitForOthers(milliseconds: Connection.busyMilliseconds)
+        setBusyTimeout(milliseconds: Connection.busyMilliseconds)
     }
 
-    /// Records the sites, snapshots and pins in the journal, and flushes it.
-    func noteState() throws(StoreError) {
-        guard !connection.isServed else { return }
-        journal.note(try connection.state())
+    /// Adds the sites, snapshots and pins to the journal, and flushes it.
+    func writeStateToJournal() throws(StoreError) {
+        guard !connection.isPostgreSQL else { return }
+        journal.append(try connection.journalState())
         try journal.flush()
     }
 
     /// Rewrites the journal from the database, because rows were removed or moved.
-    func renewJournal() throws(StoreError) {
-        if !isServed {
+    func rewriteJournal() throws(StoreError) {
+        if !isPostgreSQL {
             let connection = connection
             let draft = try Journal.draft(in: folder) { journal throws(StoreError) in
                 try connection.write(to: journal)
             }
             try journal.adopt(draft)
         }
-        isJournalBehind = false
+        isJournalStale = false
     }
 
     /// Replaces the journal with a draft. If the disk is full, the journal stays as it is.
@@ -449,56 +467,56 @@ package final class StoreWriter {
         do throws(StoreError) {
             guard let path = try draft.wait() else { return }
             try journal.adopt(path)
-            isJournalBehind = false
+            isJournalStale = false
         } catch  where error.reason == .full {
-            isJournalBehind = true
+            isJournalStale = true
         }
     }
 
     /// Changes a site in one transaction, under its lock. Throws `.busy` if a run has the site.
-    func holding(
+    func withSiteLock(
         _ site: Site, doing: String, _ body: () throws(StoreError) -> Void
     ) throws(StoreError) {
-        try refuse(named: site.name, if: openSites.contains(site.id))
-        try locks.hold(site: site.id, named: site.name, doing: doing)
+        try throwBusy(named: site.name, if: openSites.contains(site.id))
+        try locks.lock(site: site.id, named: site.name, doing: doing)
         let result = Result { () throws(StoreError) in try transaction(body) }
-        try locks.release(site: site.id)
+        try locks.unlock(site: site.id)
         try result.get()
     }
 
     /// Runs `body` while no other process writes, for changes to rows that other writers may be about to
     /// refer to. Throws `.busy` if another process is writing.
-    func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
-        try refuse(named: folder.name, if: !openSites.isEmpty)
-        urls.forget()
-        bodies.letGo()
-        try locks.alone(doing: doing, body)
+    func withExclusiveAccess(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try throwBusy(named: folder.name, if: !openSites.isEmpty)
+        urls.forgetAll()
+        bodies.releasePack()
+        try locks.withExclusiveAccess(doing: doing, body)
     }
 
-    /// Runs `body` while all other writers pause, which they do between two transactions. `isBeside` is true
+    /// Runs `body` while all other writers pause, which they do between two transactions. `hasPausedWriters` is true
     /// meanwhile if there are such writers. Throws `.busy` if one of them does not pause.
-    func aloneForAWhile(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
-        try refuse(named: folder.name, if: !openSites.isEmpty)
-        urls.forget()
-        bodies.letGo()
-        try locks.aloneForAWhile(doing: doing) { isBeside throws(StoreError) in
-            self.isBeside = isBeside
-            defer { self.isBeside = false }
+    func whileOthersPause(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try throwBusy(named: folder.name, if: !openSites.isEmpty)
+        urls.forgetAll()
+        bodies.releasePack()
+        try locks.whileOthersPause(doing: doing) { hasPausedWriters throws(StoreError) in
+            self.hasPausedWriters = hasPausedWriters
+            defer { self.hasPausedWriters = false }
             try body()
         }
     }
 
-    /// Pauses between two transactions, if another process is waiting in `aloneForAWhile`. That process does
+    /// Pauses between two transactions, if another process is waiting in `whileOthersPause`. That process does
     /// not change the sites that are being written, nor the ids of URLs.
-    func pauseIfAsked() throws(StoreError) {
+    func pauseIfRequested() throws(StoreError) {
         guard openRowBytes == nil else { return }
-        _ = try locks.pauseIfAsked { bodies.letGo() }
+        _ = try locks.pauseIfRequested { bodies.releasePack() }
     }
 
-    /// Runs `body` in a transaction of PostgreSQL that is rolled back afterwards.
-    func rehearsing(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-        isRehearsing = true
-        defer { isRehearsing = false }
+    /// Runs `body` in a transaction of PostgreSQL that is rolled back afterwards, for forecasts of a collection.
+    func rollingBack(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        isDryRun = true
+        defer { isDryRun = false }
         try connection.begin()
         let result = Result { () throws(StoreError) in try body() }
         try connection.rollBack()
@@ -506,16 +524,16 @@ package final class StoreWriter {
     }
 
     /// The size of a store in PostgreSQL, in bytes.
-    func servedByteCount() throws(StoreError) -> Int64 { try connection.byteCount() }
+    func postgreSQLByteCount() throws(StoreError) -> Int64 { try connection.byteCount() }
 
     /// The sites that other runs have locked, if such runs have paused for this writer.
-    func heldSites() throws(StoreError) -> Set<Int64> {
-        var held: Set<Int64> = []
-        guard isBeside else { return held }
+    func sitesLockedByOthers() throws(StoreError) -> Set<Int64> {
+        var locked: Set<Int64> = []
+        guard hasPausedWriters else { return locked }
         var sites: [Int64] = []
         try eachRow("SELECT id FROM site") { sites.append($0.integer(0)) }
-        for site in sites where try locks.isHeld(site: site) { held.insert(site) }
-        return held
+        for site in sites where try locks.isLocked(site: site) { locked.insert(site) }
+        return locked
     }
 
     /// Waits until all readers that have looked up the place of a body have read it. Returns false if this
@@ -524,11 +542,12 @@ package final class StoreWriter {
         try locks.waitForReaders()
     }
 
-    func waitForOthers(milliseconds: Int) {
-        connection.waitForOthers(milliseconds: milliseconds)
+    /// Sets how long SQLite waits for locks of other connections.
+    func setBusyTimeout(milliseconds: Int) {
+        connection.setBusyTimeout(milliseconds: milliseconds)
     }
 
-    var isServed: Bool { connection.isServed }
+    var isPostgreSQL: Bool { connection.isPostgreSQL }
 
     func execute(_ sql: String, doing: String) throws(StoreError) {
         try connection.execute(sql, doing: doing)
@@ -551,27 +570,32 @@ package final class StoreWriter {
 
     func vacuum() throws(StoreError) { try connection.vacuum(in: folder.incoming) }
 
-    /// Records responses in the journal, as they are in their rows.
-    func noteResponses(_ condition: String) throws(StoreError) {
-        try connection.noteResponses(to: journal, condition)
+    /// Adds lines for the responses that match an SQL condition to the journal, as they are in their rows.
+    func writeResponsesToJournal(where condition: String) throws(StoreError) {
+        try connection.writeResponses(to: journal, where: condition)
     }
 
     /// Replaces the content of the database with that of another one.
-    func take(_ other: Connection) throws(StoreError) { try connection.take(other, doing: "shrink") }
-
-    /// The ids of the URLs that responses and link lists refer to.
-    func namedURLs() throws(StoreError) -> NumberSet { try connection.namedURLs() }
-
-    /// The ids of the bodies that responses have, not counting the responses of some URLs.
-    func heldBodies(without gone: NumberSet = NumberSet()) throws(StoreError) -> NumberSet {
-        try connection.heldBodies(without: gone)
+    func replaceDatabase(with other: Connection) throws(StoreError) {
+        try connection.replaceContent(with: other, doing: "shrink")
     }
 
-    func noteRow(byteCount: Int) { openRowBytes? += byteCount }
+    /// The ids of the URLs that responses and link lists refer to.
+    func referencedURLs() throws(StoreError) -> NumberSet { try connection.referencedURLs() }
+
+    /// The ids of the bodies that responses have, not counting the responses of the URLs in `excluded`.
+    func referencedBodies(without excluded: NumberSet = NumberSet()) throws(StoreError) -> NumberSet {
+        try connection.referencedBodies(without: excluded)
+    }
+
+    /// Counts the estimated size of a row that was added to the open transaction.
+    func addOpenRowBytes(_ byteCount: Int) { openRowBytes? += byteCount }
 
     /// Counts new pages of a snapshot that has a limit of pages and several workers.
-    func notePages(_ count: Int) { fence?.pages += count }
+    func addOpenPages(_ count: Int) { lease?.openPageCount += count }
 
+    /// Runs `body` in a transaction of its own and commits it. Rolls it back if `body` throws. There must be no
+    /// open transaction.
     func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         try begin()
         do {
@@ -591,20 +615,20 @@ package final class StoreWriter {
         do throws(StoreError) {
             try connection.begin()
         } catch {
-            guard recovers(from: error) else { throw error }
-            bodies.outer?.forgetBrought()
+            guard canRetry(after: error) else { throw error }
+            bodies.external?.forgetKnownUploads()
             try connection.begin()
         }
     }
 
     /// Runs `body` again if it fails because of another session or a lost connection to PostgreSQL, up to
     /// `Limits.attempts` times. `body` receives the number of the attempt, from 1.
-    func persisting(_ body: (Int) throws(StoreError) -> Void) throws(StoreError) {
+    func withRetries(_ body: (Int) throws(StoreError) -> Void) throws(StoreError) {
         for attempt in 1... {
             do throws(StoreError) {
                 return try body(attempt)
             } catch {
-                guard attempt < Limits.attempts, recovers(from: error) else { throw error }
+                guard attempt < Limits.maxAttempts, canRetry(after: error) else { throw error }
                 // The random pause keeps two sessions from colliding again.
                 usleep(UInt32.random(in: 1000...50_000) * UInt32(min(attempt, 20)))
             }

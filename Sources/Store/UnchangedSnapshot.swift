@@ -2,12 +2,13 @@ internal import Database
 internal import Web
 
 extension StoreWriter {
-    /// Ends a snapshot in which readers would see the same as in the live one, in the open transaction: the live snapshot takes
-    /// over its responses, which may have newer headers, and the snapshot is deleted.
+    /// Ends a snapshot that would look the same to readers as the live one, in the open transaction: the live
+    /// snapshot takes over its responses, which may have newer headers, and the snapshot is deleted.
     ///
     /// - Returns: The number of the live snapshot; nil if the snapshots differ, so that nothing was done.
-    func joinUnchanged(_ snapshot: OpenSnapshot) throws(StoreError) -> Int64? {
-        // A server's own responses lie over the live snapshot, and a later snapshot may have been rejected or rolled back.
+    func mergeIfUnchanged(_ snapshot: OpenSnapshot) throws(StoreError) -> Int64? {
+        // Nothing is merged if there is an overlay, since its responses take precedence over the live snapshot, or if
+        // a later snapshot was rejected or rolled back.
         let live = try prepare(
             """
             SELECT live.id, live.number FROM site JOIN snapshot AS live ON live.id = site.published
@@ -29,12 +30,12 @@ extension StoreWriter {
         try run("UPDATE response SET snapshot = ?1 WHERE snapshot = ?2", .integer(id), .integer(snapshot.id))
         let moved = changedRowCount
         // The snapshot is deleted, and the next one of the site has its number.
-        try forgetNumber(of: snapshot)
+        try releaseNumber(of: snapshot)
         try run("DELETE FROM snapshot WHERE id = ?", .integer(snapshot.id))
-        try forgetCount(of: snapshot.id)
-        try forgetCount(of: id)
-        try countConfirmedAgain()
-        if moved > 0, !isServed { try noteResponses("response.snapshot = \(id)") }
+        try deleteCount(of: snapshot.id)
+        try deleteCount(of: id)
+        try recountConfirmed()
+        if moved > 0, !isPostgreSQL { try writeResponsesToJournal(where: "response.snapshot = \(id)") }
         return number
     }
 
@@ -57,7 +58,7 @@ extension StoreWriter {
                         AND earlier.snapshot <= ?2 AND \(Schema.isOf("?2", "earlier"))))
             """)
         _ = try rows.first(.integer(snapshot), .integer(live)) { row -> Bool? in
-            let isSame = !row.isNull(1) && HTTPFields.isShownTheSame(row.text(0), row.text(1))
+            let isSame = !row.isNull(1) && HTTPFields.rendersTheSame(row.text(0), row.text(1))
             hasChanges = !isSame
             return isSame ? nil : true
         }
@@ -75,25 +76,26 @@ extension StoreWriter {
 }
 
 extension HTTPFields {
-    /// Whether two header blocks have the same of all fields that change what a page shows or loads.
-    static func isShownTheSame(_ block: String, _ other: String) -> Bool {
+    /// Whether two header blocks agree in all headers that affect what a page shows or loads.
+    static func rendersTheSame(_ block: String, _ other: String) -> Bool {
         if block == other { return true }
-        func shown(_ block: String) -> [String: [String]] {
+        func renderingFields(of block: String) -> [String: [String]] {
             var values: [String: [String]] = [:]
-            for field in HTTPFields(block: block.utf8.span).list where shownFields.contains(field.name) {
+            for field in HTTPFields(block: block.utf8.span).list
+            where renderingFieldNames.contains(field.name) {
                 values[field.name.lowercased(), default: []].append(withoutNonces(field.value))
             }
             return values
         }
-        return shown(block) == shown(other)
+        return renderingFields(of: block) == renderingFields(of: other)
     }
 
-    /// A policy without the nonces of `Content-Security-Policy`, which are others in each response.
+    /// A policy without the nonces of `Content-Security-Policy`, which differ in each response.
     private static func withoutNonces(_ policy: String) -> String {
         policy.split(separator: " ").filter { !$0.hasPrefix("'nonce-") }.joined(separator: " ")
     }
 
-    private static let shownFields: FieldNames = [
+    private static let renderingFieldNames: FieldNames = [
         "access-control-allow-credentials", "access-control-allow-origin", "content-disposition",
         "content-language", "content-location", "content-security-policy", "content-type",
         "cross-origin-embedder-policy", "cross-origin-opener-policy", "cross-origin-resource-policy",

@@ -95,22 +95,23 @@ public struct UpdateSchedule: Sendable, Equatable {
         of site: String, since ended: (began: Int64, ended: Int64)?, _ attempt: UpdateAttempt?
     ) -> Int64 {
         if let attempt, ended.map({ $0.ended < attempt.at }) ?? true {
-            let wait = min(seconds, Self.firstWait << Int64(min(max(attempt.count - 1, 0), 20)))
+            let wait = min(seconds, Self.firstRetrySeconds << Int64(min(max(attempt.count - 1, 0), 20)))
             return attempt.at + wait + Self.jitter(site, attempt.at, wait / 10)
         }
         guard let ended else { return 0 }
         return ended.began + seconds + Self.jitter(site, ended.began, min(seconds / 20, 900))
     }
 
-    private static let firstWait: Int64 = 600
+    /// The delay after the first failed update.
+    private static let firstRetrySeconds: Int64 = 600
 
-    /// Returns a value from `-most` to `most` that depends only on the site and the time (FNV-1a).
-    private static func jitter(_ site: String, _ time: Int64, _ most: Int64) -> Int64 {
-        guard most > 0 else { return 0 }
+    /// Returns a value from `-maxJitter` to `maxJitter` that depends only on the site and the time (FNV-1a).
+    private static func jitter(_ site: String, _ time: Int64, _ maxJitter: Int64) -> Int64 {
+        guard maxJitter > 0 else { return 0 }
         let hash = "\(site) \(time)".utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
             ($0 ^ UInt64($1)) &* 0x100_0000_01b3
         }
-        return Int64(hash % UInt64(2 * most + 1)) - most
+        return Int64(hash % UInt64(2 * maxJitter + 1)) - maxJitter
     }
 }
 
@@ -136,14 +137,16 @@ extension Site {
     private var lastComplete: (began: Int64, ended: Int64)? {
         snapshots.last { $0.finished != nil && $0.base == nil }.flatMap { snapshot in
             snapshot.finished.map { finished in
-                guard let confirmed = confirmed(snapshot) else { return (snapshot.started, finished) }
+                guard let confirmed = confirmationDate(of: snapshot) else {
+                    return (snapshot.started, finished)
+                }
                 return (max(confirmed, snapshot.started), max(confirmed, finished))
             }
         }
     }
 
     /// Returns the number of consecutive scheduled updates that did not finish.
-    package func failures(_ attempt: UpdateAttempt?) -> Int {
+    package func failedUpdateCount(_ attempt: UpdateAttempt?) -> Int {
         guard let attempt, lastComplete.map({ $0.ended < attempt.at }) ?? true else { return 0 }
         return Int(clamping: attempt.count)
     }
@@ -151,7 +154,7 @@ extension Site {
 
 extension StoreWriter {
     /// Stores the update schedule of a site. Nil removes it.
-    package func keep(schedule: UpdateSchedule?, ofSite name: String) throws(StoreError) {
+    package func storeSchedule(_ schedule: UpdateSchedule?, ofSite name: String) throws(StoreError) {
         try replaceSettings(where: "name = ?", .text(name)) {
             UpdateSchedule.settings($0, with: schedule)
         }
@@ -161,23 +164,24 @@ extension StoreWriter {
 // MARK: - Attempts
 
 /// Records of scheduled updates, so that only one of several servers runs each.
-extension NoteBook {
+extension ActivityDatabase {
     static let attemptTable = """
         CREATE TABLE IF NOT EXISTS attempt (site TEXT PRIMARY KEY, at INTEGER NOT NULL, count INTEGER NOT NULL) STRICT,
             WITHOUT ROWID;
 
         """
 
-    private static let servedAttemptTable = """
+    private static let postgreSQLAttemptTable = """
         CREATE TABLE IF NOT EXISTS attempt (site text COLLATE "C" PRIMARY KEY, at bigint NOT NULL, count bigint NOT NULL);
         """
-    private static let making: Int64 = 0x4000_0000_0000_0200
+    /// The key of the advisory lock for creating the table.
+    private static let tableCreationLock: Int64 = 0x4000_0000_0000_0200
 
     /// Returns the last scheduled update of each site, or nothing if the records cannot be read.
     package static func attempts(_ folder: StoreFolder, for sites: [Site]) -> [String: UpdateAttempt] {
         // Few stores have schedules. A user without write permission gets none of the records.
         guard sites.contains(where: { $0.schedule != nil }) else { return [:] }
-        do throws(StoreError) { return try ifAny(folder)?.attempts() ?? [:] } catch { return [:] }
+        do throws(StoreError) { return try openIfExists(folder)?.attempts() ?? [:] } catch { return [:] }
     }
 
     /// Returns the last scheduled update of each site.
@@ -192,7 +196,7 @@ extension NoteBook {
 
     private var hasAttempts: Bool {
         get throws(StoreError) {
-            guard connection.isServed else { return true }
+            guard connection.isPostgreSQL else { return true }
             return try connection.prepare("SELECT (to_regclass('attempt') IS NOT NULL)::int").first {
                 $0.integer(0) != 0
             } ?? false
@@ -205,14 +209,16 @@ extension NoteBook {
     package func begin(
         _ attempt: UpdateAttempt, of site: String, after known: UpdateAttempt?
     ) throws(StoreError) -> Bool {
-        if connection.isServed, try !hasAttempts {
+        if connection.isPostgreSQL, try !hasAttempts {
             // In PostgreSQL, creating a table in two sessions at once fails, even with IF NOT EXISTS.
             try connection.transaction { () throws(StoreError) in
-                _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(.integer(Self.making)) {
+                _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(
+                    .integer(Self.tableCreationLock)
+                ) {
                     _ in
                     true
                 }
-                try connection.execute(Self.servedAttemptTable, doing: "set up")
+                try connection.execute(Self.postgreSQLAttemptTable, doing: "set up")
             }
         }
         let add = try connection.prepare(
@@ -222,7 +228,7 @@ extension NoteBook {
             RETURNING at
             """)
         var isBegun = false
-        try changing { () throws(StoreError) in
+        try withTransaction { () throws(StoreError) in
             isBegun =
                 try add.first(
                     .text(site), .integer(attempt.at), .integer(attempt.count), .integer(known?.at ?? -1)

@@ -113,8 +113,8 @@ struct ArchiveTestSite {
     /// responses.
     func storedResponses() throws -> [String] {
         let reader = try StoreReader(folder)
-        var rows: [ShownRow] = []
-        try reader.eachShown(ofSite: try site().id, asOf: nil) { row in
+        var rows: [VisibleResponse] = []
+        try reader.eachVisibleResponse(ofSite: try site().id, asOf: nil) { row in
             rows.append(row)
             return true
         }
@@ -123,7 +123,7 @@ struct ArchiveTestSite {
             let body = try stored.body.flatMap { try reader.content(of: $0)?.load() }
             let sum = body.map { DigestStream.digest(.sha256, of: $0.span).hex } ?? "-"
             return
-                "\(stored.href) [\(stored.request.text)|\(stored.variant)] \(stored.status) \(stored.role) \(stored.flags.subtracting(.ofProvenance).rawValue) "
+                "\(stored.href) [\(stored.request.text)|\(stored.variant)] \(stored.status) \(stored.role) \(stored.flags.subtracting(.provenanceFlags).rawValue) "
                 + "\(stored.fetched) \(stored.type ?? "-") \(row.referrer ?? "-") \(sum) \(stored.fields)"
         }
     }

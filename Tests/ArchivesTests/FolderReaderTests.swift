@@ -132,8 +132,8 @@ import Web
     /// Returns the bodies of all stored responses by URL, or the status of responses without a body.
     private func storedBodies() throws -> [String: String] {
         let reader = try StoreReader(site.folder)
-        var rows: [ShownRow] = []
-        try reader.eachShown(ofSite: try site.site().id, asOf: nil) { row in
+        var rows: [VisibleResponse] = []
+        try reader.eachVisibleResponse(ofSite: try site.site().id, asOf: nil) { row in
             rows.append(row)
             return true
         }
@@ -476,7 +476,7 @@ import Web
     @Test func `an import that would fill the disk fails and leaves nothing behind`() throws {
         try write(["h/example.com/index.html": "<title>x</title>"])
         #expect(throws: ArchiveError.self) { try take("h", minFreeBytes: .max) }
-        #expect(try !StoreReader(site.folder).holdsAnything())
+        #expect(try !StoreReader(site.folder).hasResponses())
     }
 
     @Test func `links out of a folder, pipes and sparse files are reported and not imported`() throws {

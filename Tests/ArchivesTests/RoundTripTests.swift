@@ -172,9 +172,9 @@ import Web
         #expect(try reader.difference(from: snapshots[0], to: snapshots[1]).isEmpty)
         let forms = try [nil, snapshots[0]].map { snapshot in
             var forms: [String] = []
-            try reader.eachShown(ofSite: try site.site().id, asOf: snapshot) { row in
+            try reader.eachVisibleResponse(ofSite: try site.site().id, asOf: snapshot) { row in
                 // Large bodies are stored as files and not scanned.
-                if let body = row.response.body, body.byteCount <= Limits.packedBody {
+                if let body = row.response.body, body.byteCount <= Limits.maxPackedBodyBytes {
                     forms.append(body.form)
                 }
                 return true

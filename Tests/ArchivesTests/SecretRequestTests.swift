@@ -50,8 +50,8 @@ import Web
         let reader = try StoreReader(site.folder)
         let stored = try #require(try reader.response(for: "https://example.com/data"))
         #expect(!stored.variant.contains(Self.secret) && stored.variant.contains("user-agent: x"))
-        #expect(stored.suits(["X-Api-Key": Self.secret, "User-Agent": "x"], reader.secrets))
-        #expect(!stored.suits(["X-Api-Key": "other", "User-Agent": "x"], reader.secrets))
+        #expect(stored.matches(["X-Api-Key": Self.secret, "User-Agent": "x"], reader.secrets))
+        #expect(!stored.matches(["X-Api-Key": "other", "User-Agent": "x"], reader.secrets))
         // The response of the server does not contain the secret, so no exported file may.
         let report = try site.export("out\(form.suffix)", form) { $0.shouldVerify = true }
         #expect(report.responses == 1 && report.isVerified == true)
@@ -72,9 +72,9 @@ import Web
         #expect(ArchivedResponse(row).requestFields.isEmpty)
     }
 
-    private func shownRow(of site: ArchiveTestSite) throws -> ShownRow? {
-        var row: ShownRow?
-        try StoreReader(site.folder).eachShown(ofSite: try site.site().id, asOf: nil) {
+    private func shownRow(of site: ArchiveTestSite) throws -> VisibleResponse? {
+        var row: VisibleResponse?
+        try StoreReader(site.folder).eachVisibleResponse(ofSite: try site.site().id, asOf: nil) {
             row = $0
             return false
         }

@@ -32,7 +32,7 @@ import Testing
     }
 
     private static func expectAddress(_ text: String) throws {
-        let address = try #require(ServerAddress(text), "\(text)")
+        let address = try #require(PostgreSQLStoreAddress(text), "\(text)")
         #expect(address.fault == nil, "\(text)")
         #expect(!text.contains("password="))
         // What is the machine's own has a place that its user may write to.

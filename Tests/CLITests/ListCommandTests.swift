@@ -37,7 +37,7 @@ import Web
 
     @Test func `the misses that are cleared are counted`() throws {
         let misses = ["/x", "/y"].map { Miss(href: origin.url($0), isPage: false, first: 1, last: 1) }
-        try NoteBook(StoreFolder(home.file(".local/share/larder"))).note(misses: misses)
+        try ActivityDatabase(StoreFolder(home.file(".local/share/larder"))).recordMisses(misses)
         #expect(try larder("misses", "--clear").output.hasSuffix(": an asset, once\nCleared 2 misses\n"))
         #expect(try larder("misses", "--clear").output == "nothing was missed\n")
     }

@@ -30,7 +30,7 @@ import Testing
         let store = home.file("store")
         #expect(try Command.run("prefetch", origin.url("/"), "--store", store, home: home).status == 0)
         let misses = ["/a", "/b"].map { Miss(href: origin.url($0), isPage: false, first: 1, last: 1) }
-        try NoteBook(StoreFolder(store)).note(misses: misses)
+        try ActivityDatabase(StoreFolder(store)).recordMisses(misses)
         let all = try Command([], home: home, shell: "chmod -R a-w,a+rX \"$HOME\" && chmod a+X \"$HOME\"")
             .wait()
         #expect(all.status == 0, "\(all)")

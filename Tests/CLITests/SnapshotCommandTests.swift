@@ -150,8 +150,8 @@ import Web
         let sites = ["/a", "/b", "/c"].map { origin.url($0) }
         for path in ["/a", "/b", "/c"] { origin.on(path, .page(path)) }
         for site in sites { #expect(try larder("prefetch", site).status == 0) }
-        try StoreWriter(StoreFolder(home.file(".local/share/larder"))).keep(
-            settings: #"{"rules": ["what is this"]}"#, ofSite: sites[1])
+        try StoreWriter(StoreFolder(home.file(".local/share/larder"))).storeSettings(
+            #"{"rules": ["what is this"]}"#, ofSite: sites[1])
         let ending = try larder("update")
         #expect(ending.status == 2, "\(ending)")
         #expect(ending.errors.contains("\(sites[1]): "), "\(ending)")

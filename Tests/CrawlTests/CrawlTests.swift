@@ -74,7 +74,7 @@ import Web
         let body = try #require(response.body)
         #expect(try #require(try reader.content(of: body)).load() == film)
         #expect(body.form == "opaque")
-        #expect(try reader.linkNumbers(of: response)?.pages.isEmpty == true)
+        #expect(try reader.linkIDs(of: response)?.pages.isEmpty == true)
         #expect(scratch.names(in: "bodies").count == 1)
         #expect(scratch.names(in: "incoming").isEmpty)
     }

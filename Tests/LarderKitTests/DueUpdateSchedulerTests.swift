@@ -21,7 +21,7 @@ import Testing
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: Self.site, start: [Self.site], now: 1_700_000_000)
         try writer.end(snapshot, .publish(now: 1_700_000_100))
-        try writer.keep(schedule: .daily, ofSite: Self.site)
+        try writer.storeSchedule(.daily, ofSite: Self.site)
     }
 
     @Test func `if several processes find a site due at once, only one updates it`() throws {
@@ -76,7 +76,7 @@ import Testing
         let before = try #require(folder.stamp)
         _ = try Larder.schedules([], nil, StoreReader(folder))
         #expect(folder.stamp == before)
-        try StoreWriter(folder).keep(schedule: nil, ofSite: Self.site)
+        try StoreWriter(folder).storeSchedule(nil, ofSite: Self.site)
         #expect(folder.stamp != before)
     }
 }

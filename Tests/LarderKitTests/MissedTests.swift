@@ -40,7 +40,7 @@ import Testing
                 href: $0, referrer: origin.url("/"), isPage: false, from: .fromThisMachine, first: 1, last: $1
             )
         }
-        try NoteBook(StoreFolder(larder.path)).note(misses: noted)
+        try ActivityDatabase(StoreFolder(larder.path)).recordMisses(noted)
         let report = try await larder.prefetch([origin.url("/")])
         #expect(report.unansweredMisses == 2)
         #expect(report.json.contains("\"unansweredMisses\": 2"))
@@ -61,7 +61,7 @@ import Testing
             Miss(href: origin.url("/b"), isPage: true, first: 1, last: 1),
             Miss(href: "http://a.test/", referrer: origin.url("/"), isPage: false, first: 1, last: 1),
         ]
-        try NoteBook(StoreFolder(larder.path)).note(misses: misses)
+        try ActivityDatabase(StoreFolder(larder.path)).recordMisses(misses)
         #expect(try await larder.remove(site) == .site(site))
         #expect(try await larder.misses().misses.map(\.url) == [origin.url("/b"), "http://a.test/"])
     }
@@ -77,7 +77,7 @@ import Testing
         }
         let missed = Miss(
             href: origins[1].url("/other"), isPage: true, from: .fromThisMachine, first: 1, last: 1)
-        try NoteBook(StoreFolder(larder.path)).note(misses: [missed])
+        try ActivityDatabase(StoreFolder(larder.path)).recordMisses([missed])
         _ = try await larder.prefetch([origins[0].url("/")])
         #expect(origins[1].requests(to: "/other").isEmpty)
         #expect(try await larder.misses().misses.count == 1)

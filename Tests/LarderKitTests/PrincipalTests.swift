@@ -95,7 +95,7 @@ import Web
         let address = "http://public.test:\(origin.port)/"
         // Cookies of a login with a browser, too.
         let cookie = "public.test\tFALSE\t/\tFALSE\t4102444800\tsession\tmine"
-        try larder.folder.keepLogin(of: "public.test", [cookie])
+        try larder.folder.storeLogin(of: "public.test", [cookie])
         for order in [
             PortalOrder.prefetch(address: address, PlanForm()), .update(site: address),
             .fetch(url: address + "two"),
@@ -145,7 +145,7 @@ import Web
         _ = try await larder.prefetch([origin.url("/")])
         var plan = SitePlan(text: try #require(try StoreReader(larder.folder).sites().first).settings)
         plan.zone = nil
-        try StoreWriter(larder.folder).keep(settings: plan.text, ofSite: origin.url("/"))
+        try StoreWriter(larder.folder).storeSettings(plan.text, ofSite: origin.url("/"))
         let before = origin.requests.count
         #expect(carryOut(.update(site: origin.url("/")), by: .remoteUser) == .failed)
         #expect(carryOut(.update(site: origin.url("/")), by: .schedule) == .failed)

@@ -28,8 +28,8 @@ struct S3BodyDepotTests {
         return depot
     }
 
-    private static func body(_ name: String, _ bytes: [UInt8]) -> DepotBody {
-        DepotBody(
+    private static func body(_ name: String, _ bytes: [UInt8]) -> BodyUpload {
+        BodyUpload(
             name: name, content: .bytes(bytes), byteCount: bytes.count,
             sha256: DigestStream.digest(.sha256, of: bytes.span).bytes)
     }
@@ -121,7 +121,7 @@ struct S3BodyDepotTests {
         }
         let bytes = (0..<20_000_003).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
         let path = try scratch.write(bytes, to: "large")
-        let large = DepotBody(name: "99/large", content: .file(path: path), byteCount: bytes.count)
+        let large = BodyUpload(name: "99/large", content: .file(path: path), byteCount: bytes.count)
         try depot.put(small + [large])
         #expect(try depot.byteCounts(["10/x0", "13/x3", "99/large", "no/no"]) == [0, 300, bytes.count, nil])
         #expect(try depot.read("99/large", from: 19_999_999, byteCount: 100) == Array(bytes.suffix(4)))
@@ -136,7 +136,7 @@ struct S3BodyDepotTests {
         #expect(try depot.list(after: "").map(\.name) == small.map(\.name) + ["99/large"])
         let rest = try depot.list(after: "48/x38")
         #expect(rest.map(\.name) == ["49/x39", "99/large"] && rest.map(\.byteCount) == [3900, bytes.count])
-        #expect(rest.allSatisfy { (0..<600).contains($0.seconds) })
+        #expect(rest.allSatisfy { (0..<600).contains($0.ageSeconds) })
         try depot.remove(small.map(\.name) + ["no/no"])
         #expect(try depot.list(after: "").map(\.name) == ["99/large"])
         let wrong = try self.depot(
@@ -285,7 +285,7 @@ struct S3BodyDepotTests {
         origin.on("/b/p/aa/1", Self.error(403, "AccessDenied"))
         let path = try scratch.write(Array(repeating: 1, count: 17_000_000), to: "large")
         #expect(throws: StoreError.self) {
-            try depot.put([DepotBody(name: "aa/1", content: .file(path: path), byteCount: 17_000_000)])
+            try depot.put([BodyUpload(name: "aa/1", content: .file(path: path), byteCount: 17_000_000)])
         }
         #expect(origin.requests(to: "/b/p/aa/1?uploadId=u1").map(\.method) == ["DELETE"])
     }

@@ -140,7 +140,7 @@ import Testing
         let body = try #require(try StoreReader(larder.folder).response(for: origin.url("/a"))?.body)
         try damage()
         await #expect(throws: LarderError.self) { try await load(.offline) }
-        #expect(try NoteBook(larder.folder).damaged() == [body.sha256])
+        #expect(try ActivityDatabase(larder.folder).damagedBodies() == [body.sha256])
         #expect(try await load(.preferCache).source == .loaded)
         #expect(try await load(.offline).source == .stored)
     }

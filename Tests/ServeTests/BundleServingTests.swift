@@ -253,7 +253,7 @@ import Web
 
     @Test(arguments: [Verification.never, .once, .always])
     func `a bundle that changed on the disk is not said to verify`(verification: Verification) throws {
-        let text = String(repeating: "a", count: Limits.packedBody + 1)
+        let text = String(repeating: "a", count: Limits.maxPackedBodyBytes + 1)
         let store = try store(text)
         let body = try #require(try StoreReader(store.folder).response(for: Self.url)?.body)
         guard case .file(let path) = try #require(try StoreReader(store.folder).content(of: body)) else {

@@ -82,7 +82,7 @@ import Web
     @Test func `what an earlier snapshot lacks is noted for nobody`() throws {
         _ = try get("/nowhere", "past-1-example-test.localhost")
         server.stop()
-        #expect(try NoteBook(store.folder).misses().isEmpty)
+        #expect(try ActivityDatabase(store.folder).misses().isEmpty)
     }
 
     /// From a page to what it asks for, as a browser says it; nil for what is given.

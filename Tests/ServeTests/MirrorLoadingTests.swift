@@ -358,7 +358,7 @@ import Web
                 _ = try get("BESIDE/http/127.0.0.1:3000/b", fields)
             }
         }
-        let misses = try NoteBook.ifAny(store.folder)?.misses() ?? []
+        let misses = try ActivityDatabase.openIfExists(store.folder)?.misses() ?? []
         let from = Dictionary(uniqueKeysWithValues: misses.map { ($0.href, $0.from) })
         // An update would request what is beside the root with the user's credentials.
         #expect(from == ["https://example.test/b": .fromThisMachine], "\(from)")
@@ -531,6 +531,6 @@ import Web
             // Pages anywhere may embed the site that a server shows to other machines.
             #expect(try get("/none", [foreign]).status == 404)
         }
-        #expect(try NoteBook.ifAny(store.folder)?.misses().isEmpty ?? true)
+        #expect(try ActivityDatabase.openIfExists(store.folder)?.misses().isEmpty ?? true)
     }
 }

@@ -10,20 +10,20 @@ import Testing
     private func notes(
         of store: StockedStore, memoryLimit: Int = 1_000_000,
         _ use: (RawClient, _ port: UInt16) throws -> Void
-    ) throws -> NoteBook {
+    ) throws -> ActivityDatabase {
         try notes(in: store.folder, memoryLimit: memoryLimit, use)
     }
 
     private func notes(
         in folder: StoreFolder, memoryLimit: Int = 1_000_000,
         _ use: (RawClient, _ port: UInt16) throws -> Void
-    ) throws -> NoteBook {
+    ) throws -> ActivityDatabase {
         let server = try MirrorServer(folder, port: 0, threadCount: 1, memoryLimit: memoryLimit)
         do {
             defer { server.stop() }
             try use(RawClient(port: Int(server.port)), server.port)
         }
-        return try NoteBook(folder)
+        return try ActivityDatabase(folder)
     }
 
     private func stocked() throws -> StockedStore {
@@ -73,7 +73,7 @@ import Testing
         #expect(misses.map(\.from) == [.fromThisMachine, [], .fromThisMachine])
         #expect(misses.map(\.referrer) == [nil, "https://example.test/dir/a.html", nil])
         #expect(misses.allSatisfy { $0.last >= $0.first && $0.first > 1_700_000_000 })
-        #expect(try book.misses(for: ["example.test"]).map(\.href).count == 2)
+        #expect(try book.missesToFetch(forHosts: ["example.test"]).map(\.href).count == 2)
     }
 
     @Test func `what was missed of a site by http alone is noted by http`() throws {

@@ -196,7 +196,7 @@ import Web
         let (words, button) = ("Nothing runs the scheduled updates", "/-/do/timer")
         let targets = ["/", "/-/sites/1", "/-/sites/1/settings"]
         for target in targets { #expect(try !page(target).contains(words), "\(target)") }
-        try StoreWriter(shelf.folder).keep(schedule: .daily, ofSite: PortalShelf.site)
+        try StoreWriter(shelf.folder).storeSchedule(.daily, ofSite: PortalShelf.site)
         for target in targets {
             let idle = try page(target)
             #expect(idle.contains(words) && idle.contains(button), "\(target)")

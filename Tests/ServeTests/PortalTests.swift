@@ -195,8 +195,8 @@ import Web
     }
 
     @Test func `what is missing is listed with who asks for it`() throws {
-        let notes = try NoteBook(shelf.folder)
-        try notes.note(misses: [
+        let notes = try ActivityDatabase(shelf.folder)
+        try notes.recordMisses([
             Miss(
                 href: "https://example.test/asked", referrer: "https://example.test/jam/plum", isPage: true,
                 count: 3,
@@ -318,7 +318,7 @@ import Web
         let page = "/-/page?url=https://example.test/jam/fig"
         let before = try shelf.get(page).body
         #expect(before.contains("request the URL once") && !before.contains("The miss is recorded"))
-        try NoteBook(shelf.folder).note(misses: [
+        try ActivityDatabase(shelf.folder).recordMisses([
             Miss(href: "https://example.test/jam/fig", isPage: true, first: 1, last: 1)
         ])
         let after = try shelf.get(page).body
@@ -326,7 +326,7 @@ import Web
     }
 
     @Test func `what came since it was missed is missing no more`() throws {
-        try NoteBook(shelf.folder).note(misses: [
+        try ActivityDatabase(shelf.folder).recordMisses([
             Miss(href: "https://example.test/jam/plum", isPage: true, first: 1, last: 1),
             Miss(href: "https://example.test/jam/fig", isPage: true, first: 1, last: 1),
         ])

@@ -75,9 +75,9 @@ import Testing
     func `a search that is gone on with finds everything once`(limit: Int) throws {
         let reader = try Self.shelf(100).reader()
         var found: [String] = []
-        var place: BodyPlace? = .start
+        var place: BodyCursor? = .start
         while let from = place {
-            let step = try reader.find(
+            let step = try reader.findByBody(
                 .title("jam 100%_"), site: nil, after: from, bodyCount: 9, limit: limit)
             found += step.entries.map(\.href)
             place = step.next
@@ -87,8 +87,8 @@ import Testing
         var addresses: [String] = []
         var after: String? = ""
         while let from = after {
-            let step = try reader.find(
-                address: "/P1", notTitled: "jam", site: 1, after: from, urlCount: 11, limit: limit)
+            let step = try reader.findByURL(
+                containing: "/P1", notTitled: "jam", site: 1, after: from, urlCount: 11, limit: limit)
             addresses += step.entries.map(\.href)
             after = step.next
         }
@@ -102,7 +102,7 @@ import Testing
             .init(href: "https://example.test/b", title: "100x aab cd", text: "2"),
         ])
         for words in ["100%", "a_b", "c\\d"] {
-            let found = try shelf.reader().find(.title(words), site: nil, bodyCount: 100, limit: 10)
+            let found = try shelf.reader().findByBody(.title(words), site: nil, bodyCount: 100, limit: 10)
             #expect(found.entries.map(\.href) == ["https://example.test/a"], "\(words)")
         }
     }
@@ -112,7 +112,7 @@ import Testing
         try shelf.snapshot([.init(href: "https://example.test/a", title: "New jam", text: "2")])
         try shelf.snapshot(
             [.init(href: "https://example.test/a", title: "Open jam", text: "3")], isComplete: false)
-        let found = try shelf.reader().find(.title("jam"), site: nil, bodyCount: 100, limit: 10)
+        let found = try shelf.reader().findByBody(.title("jam"), site: nil, bodyCount: 100, limit: 10)
         #expect(found.entries.map(\.body?.title) == ["New jam"])
         #expect(found.next == nil)
     }
@@ -179,22 +179,22 @@ import Testing
                     assets: ["https://example.test/0", "https://cdn.test/a.js", "https://cdn.test/a.js"])
             })
         let reader = try shelf.reader()
-        let whole = try reader.unheld(.assets, site: 1, count: 100, limit: 9)
+        let whole = try reader.missingTargets(.assets, site: 1, count: 100, limit: 9)
         #expect(whole.targets.map(\.href) == ["https://cdn.test/a.js"])
-        #expect(whole.targets.first?.askers == 10)
+        #expect(whole.targets.first?.referrerCount == 10)
         #expect(whole.next == nil)
         var askers = 0
         var place: Int64? = 0
         while let after = place {
-            let step = try reader.unheld(.assets, site: 1, after: after, count: 3, limit: 9)
-            askers += step.targets.first?.askers ?? 0
+            let step = try reader.missingTargets(.assets, site: 1, after: after, count: 3, limit: 9)
+            askers += step.targets.first?.referrerCount ?? 0
             place = step.next
         }
         #expect(askers == 10)
         var linkers: [String] = []
         place = 0
         while let after = place {
-            let step = try reader.linkers(to: "https://cdn.test/a.js", after: after, count: 4, limit: 3)
+            let step = try reader.urlsLinking(to: "https://cdn.test/a.js", after: after, count: 4, limit: 3)
             linkers += step.hrefs
             place = step.next
         }

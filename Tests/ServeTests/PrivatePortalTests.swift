@@ -69,7 +69,7 @@ import Web
 
     @Test func `other machines see no noted miss of a private page or address`() throws {
         let site = "https://example.test/"
-        try NoteBook(store.folder).note(misses: [
+        try ActivityDatabase(store.folder).recordMisses([
             Miss(href: site + "shown.css", referrer: site + "open", isPage: false, first: 1, last: 1),
             Miss(
                 href: site + "hidden-1.css", referrer: site + "secret/plan", isPage: false, first: 1, last: 1),
@@ -93,20 +93,20 @@ import Web
     }
 
     @Test func `a reader that hides private responses has no trace of them`() throws {
-        let all = try StoreReader(impatiently: store.folder)
-        let open = try StoreReader(impatiently: store.folder, hidesPrivate: true)
+        let all = try StoreReader(failingFast: store.folder)
+        let open = try StoreReader(failingFast: store.folder, hidesPrivate: true)
         for (href, isOpen) in [
             ("https://example.test/open", true), ("https://example.test/secret/plan", false),
         ] {
             #expect(try all.response(for: href) != nil)
             #expect(try (open.response(for: href) != nil) == isOpen)
-            #expect(try open.rows(of: href).isEmpty == !isOpen)
+            #expect(try open.versions(of: href).isEmpty == !isOpen)
             #expect(try open.hidesResponse(for: href) == !isOpen && !all.hidesResponse(for: href))
-            #expect(try open.mayName(href) == isOpen && all.mayName(href))
+            #expect(try open.canReveal(href) == isOpen && all.canReveal(href))
         }
         let page = "https://example.test/open"
-        #expect(try all.rows(of: page).map(\.referrer) == ["https://example.test/secret/plan"])
-        #expect(try open.rows(of: page).map(\.referrer) == [nil])
+        #expect(try all.versions(of: page).map(\.referrer) == ["https://example.test/secret/plan"])
+        #expect(try open.versions(of: page).map(\.referrer) == [nil])
         let site = try #require(try open.sites().first)
         #expect(site.snapshots.map(\.responseCount) == [2])
         #expect(try all.sites().first?.snapshots.map(\.responseCount) == [3])

@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test(arguments: Way.allCases)
-    func `a head that takes too long gets a 408, however steadily it arrives`(way: Way) throws {
+    func `a head that takes too long gets a 408, however inReadTransaction it arrives`(way: Way) throws {
         let script = try script { $0.headTimeoutMilliseconds = 200 }
         let client = try client(script, by: way)
         // Ends by the refusal, or because nobody reads any more.
@@ -246,7 +246,7 @@ import Testing
         #expect(try getAfter(script, by: .tunnel) == "/after")
     }
 
-    @Test func `a hello that comes slowly is not waited for, however steadily it comes`() throws {
+    @Test func `a hello that comes slowly is not waited for, however inReadTransaction it comes`() throws {
         let script = try script { ($0.headTimeoutMilliseconds, $0.stallTimeoutMilliseconds) = (200, 200) }
         let client = try client(script, by: .tunnel)
         // A record of 16,000 bytes, which never comes to its end.

@@ -70,11 +70,11 @@ import Web
     @Test(
         arguments: [
             // By its server's word.
-            (star, [.askedByOrigin], 1, "Origin: * "), (star, [], 0, "Origin: * "),
-            (named, [.askedByOrigin], 1, a), (named, [], 0, a),
-            ([:], [.askedByOrigin], 1, ""), (twice, [], 1, ""),
+            (star, [.hadOriginHeader], 1, "Origin: * "), (star, [], 0, "Origin: * "),
+            (named, [.hadOriginHeader], 1, a), (named, [], 0, a),
+            ([:], [.hadOriginHeader], 1, ""), (twice, [], 1, ""),
             // Not known.
-            ([:], [], 1, ""), ([:], [], 0, ""), (echoed, [.askedByOrigin], 1, "Origin: * "),
+            ([:], [], 1, ""), ([:], [], 0, ""), (echoed, [.hadOriginHeader], 1, "Origin: * "),
             // Nobody on the public network could have.
             ([:], [.fromThisMachine], 1, ""), ([:], [.fromPrivateNetwork], 1, ""),
             (echoed, [.fromThisMachine], 1, ""),
@@ -91,7 +91,7 @@ import Web
             ("text/javascript", [], "Origin: * "), ("text/css", [], "Origin: * "),
             ("text/html", [], ""), ("application/json", [], ""), ("text/plain", [], ""),
             ("application/xml", [], ""), ("image/png", [], ""), ("image/svg+xml", [], ""),
-            ("font/woff2", .askedByOrigin, ""), ("font/woff2", .fromPrivateNetwork, ""),
+            ("font/woff2", .hadOriginHeader, ""), ("font/woff2", .fromPrivateNetwork, ""),
             ("font/woff2", .isPrivate, nil),
         ] as [(String, ResponseFlags, String?)])
     func
@@ -230,7 +230,8 @@ import Web
         let here = "http://192.0.2.1:8080"
         let folder = layout.forClient("192.0.2.1:8080").folder
         let given = given(
-            held(fields, .askedByOrigin), to: here, site: "same-origin", destination: destination, mode: mode,
+            held(fields, .hadOriginHeader), to: here, site: "same-origin", destination: destination,
+            mode: mode,
             layout: layout.forClient("192.0.2.1:8080", target: folder + "https/b.test/x"),
             authority: "192.0.2.1:8080")
         #expect(given == told)
@@ -286,7 +287,7 @@ import Web
             }
             return String(decoding: lines, as: UTF8.self)
         }
-        let own = held([:], .askedByOrigin)
+        let own = held([:], .hadOriginHeader)
         let lines = "Access-Control-Allow-Origin: null\r\nAccess-Control-Allow-Credentials: true\r\n"
         #expect(try given(own, to: "b.test") == lines)
         #expect(try given(own, to: "c.test") == nil)

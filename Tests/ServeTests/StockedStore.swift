@@ -43,7 +43,7 @@ struct StockedStore {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: site, start: [site], now: 1)
         try writer.add(entries.map(response), to: snapshot)
-        try writer.keep(settings: settings, of: snapshot)
+        try writer.storeSettings(settings, of: snapshot)
         try writer.end(snapshot, .publish(now: 2))
     }
 

@@ -15,7 +15,7 @@ import Web
         // Large enough for a file of its own.
         store = try StockedStore([
             .init(
-                href: Self.address, text: String(repeating: "a", count: Limits.packedBody + 1),
+                href: Self.address, text: String(repeating: "a", count: Limits.maxPackedBodyBytes + 1),
                 type: "text/plain")
         ])
     }
@@ -47,7 +47,8 @@ import Web
         try damage()
         let servers = MirrorLoadingTests.ScriptedServers()
         servers.say(
-            "/film", 200, ["Content-Type": "text/plain"], String(repeating: "a", count: Limits.packedBody + 1)
+            "/film", 200, ["Content-Type": "text/plain"],
+            String(repeating: "a", count: Limits.maxPackedBodyBytes + 1)
         )
         var options = MirrorOptions()
         options.verification = .once

@@ -162,7 +162,7 @@ import Web
     private func generation(
         since look: TierGeneration, _ thread: inout WatchedStore
     ) throws -> TierGeneration? {
-        try thread.reader.atOnce { () throws(StoreError) in
+        try thread.reader.withFixedVersion { () throws(StoreError) in
             try thread.generation(since: look, in: tier)
         }
     }

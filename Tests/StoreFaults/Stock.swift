@@ -15,7 +15,7 @@ struct Stock {
     func body(_ page: Int, snapshot: Int64) -> [UInt8] {
         let text = Array("page \(page) of \(site), edition \(snapshot / Int64(1 + page % 3))\n".utf8)
         guard page % 3 == 0 else { return text }
-        let count = page == 0 ? Limits.packedBody + 1000 : 60_000 + page
+        let count = page == 0 ? Limits.maxPackedBodyBytes + 1000 : 60_000 + page
         return [UInt8](unsafeUninitializedCapacity: count) { bytes, initialized in
             for place in 0..<count { bytes[place] = text[place % text.count] }
             initialized = count

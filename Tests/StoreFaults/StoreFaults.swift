@@ -42,9 +42,9 @@ import Synchronization
                 umask(mode_t(words[2], radix: 8) ?? 0)
                 let folder = StoreFolder(words[1])
                 try Stocking(folder, site: "s").run(snapshots: 1)
-                let (writer, book) = (try StoreWriter(folder), try NoteBook(folder))
+                let (writer, book) = (try StoreWriter(folder), try ActivityDatabase(folder))
                 try writer.invalidate(["/"])
-                try book.note(served: [(1, 1)])
+                try book.recordServed([(1, 1)])
                 _exit(0)
             case ("copy", 3):
                 let (from, to) = (StoreFolder(words[1]), StoreFolder(words[2]))
@@ -54,8 +54,8 @@ import Synchronization
                     say("b")
                 }
             case ("note", 3):
-                let book = try NoteBook(StoreFolder(words[1]))
-                for time in 0..<20 as Range<Int64> { try book.note(served: [(Int64(words[2]) ?? 0, time)]) }
+                let book = try ActivityDatabase(StoreFolder(words[1]))
+                for time in 0..<20 as Range<Int64> { try book.recordServed([(Int64(words[2]) ?? 0, time)]) }
             default:
                 complain("unknown words: \(words)")
                 exit(2)

@@ -50,7 +50,7 @@ struct BodyDepotTests {
 
     private static let small = bytes(1000)
     private static let middle = bytes(70_000)
-    private static let large = bytes(Limits.packedBody * 2 + 5)
+    private static let large = bytes(Limits.maxPackedBodyBytes * 2 + 5)
 
     private func stock(_ site: String = "s") throws {
         try add(
@@ -91,7 +91,7 @@ struct BodyDepotTests {
         #expect(try content("http://s/large") == .file(path: path))
         #expect(try content("http://s/large")?.load() == Self.large)
         let reader = try StoreReader(folder)
-        #expect(try reader.isThere(#require(try reader.response(for: "http://s/large")?.body)))
+        #expect(try reader.isStored(#require(try reader.response(for: "http://s/large")?.body)))
         #expect(try reader.inspect().isSound)
         let part = try folder.condition().parts.first { $0.name == folder.server?.bodies?.text }
         #expect(part?.byteCount == Int64(Self.middle.count + Self.large.count))
@@ -186,7 +186,7 @@ struct BodyDepotTests {
         }
         let (young, old) = (try stray(7, age: 60), try stray(8, age: 7300))
         #expect(try StoreReader(folder).inspect().orphanFiles == [old])
-        let forecast = try StoreWriter(folder).rehearseCollection(CollectionOptions(), in: folder)
+        let forecast = try StoreWriter(folder).forecastCollection(CollectionOptions(), in: folder)
         #expect(forecast.result.removedBodies == 0)
         #expect(files.contains(old))
         let reader = try StoreReader(folder)
@@ -283,15 +283,17 @@ struct BodyDepotTests {
     }
 
     @Test(arguments: [
-        ("bodies=/x/", DepotPlace.Kind.folder(path: "/x")), ("bodies=s3://b", .bucket(name: "b", prefix: "")),
+        ("bodies=/x/", BodyStorageLocation.Kind.folder(path: "/x")),
+        ("bodies=s3://b", .bucket(name: "b", prefix: "")),
         ("bodies=S3://b.c/d/e_f/", .bucket(name: "b.c", prefix: "d/e_f/")),
         ("bodies=s3%3A%2F%2Fb%2Fd", .bucket(name: "b", prefix: "d/")),
     ])
-    func `places of bodies are read`(words: String, kind: DepotPlace.Kind) throws {
-        let address = try #require(ServerAddress("postgres://h/db?schema=x&\(words)&s3-region=eu-west-1"))
+    func `places of bodies are read`(words: String, kind: BodyStorageLocation.Kind) throws {
+        let address = try #require(
+            PostgreSQLStoreAddress("postgres://h/db?schema=x&\(words)&s3-region=eu-west-1"))
         #expect(address.bodies?.kind == kind)
         #expect(address.bodies?.region == "eu-west-1")
-        #expect(address.folder == ServerAddress("postgres://h/db?schema=x")?.folder)
+        #expect(address.folder == PostgreSQLStoreAddress("postgres://h/db?schema=x")?.folder)
         #expect(address.shown.hasSuffix("&\(words)&s3-region=eu-west-1"))
     }
 }

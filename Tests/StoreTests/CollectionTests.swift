@@ -47,7 +47,7 @@ import Testing
     private func note(served: [String: Int64]) throws {
         let reader = try store.reader()
         let times = try served.map { (try #require(try reader.response(for: $0)).url, $1) }
-        try NoteBook(store.folder).note(served: times)
+        try ActivityDatabase(store.folder).recordServed(times)
     }
 
     /// The journal has what the database has: a third of all this.
@@ -66,7 +66,8 @@ import Testing
             )
             try store.snapshot([
                 NewResponse(
-                    href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 3, body: .held(body)
+                    href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 3,
+                    body: .stored(body)
                 )
             ])
             #expect(try store.text(href) == "one")
@@ -74,13 +75,13 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test(.enabled(if: !TestStore.isServed))
+    @Test(.enabled(if: !TestStore.isPostgreSQL))
     func `no log is left to be read through, unless somebody is reading`() throws {
         let log = StoreFolder(store.place).database + "-wal"
         func byteCount() -> Int { BodyContent.file(path: log).byteCount ?? 0 }
         let reader = try store.reader()
-        try reader.steadily { () throws(StoreError) in
-            _ = try reader.holdsAnything()
+        try reader.inReadTransaction { () throws(StoreError) in
+            _ = try reader.hasResponses()
             // Whoever waited for the reader would wait each time, for ten seconds; a busy machine holds up one or two.
             let isPrompt = (0..<5).contains { _ in
                 let age = Stopwatch()
@@ -104,7 +105,7 @@ import Testing
         try store.snapshot((0..<400).map { try page("/\($0)", byteCount: 1000) })
         try store.snapshot([page("/gone")], site: "other", ending: .forget)
         let folder = StoreFolder(store.scratch.file("rehearsal"))
-        let forecast = try StoreWriter(store.folder).rehearseCollection(
+        let forecast = try StoreWriter(store.folder).forecastCollection(
             CollectionOptions(limit: limit, allowsIncomplete: true), in: folder
         ).result
         let journal = store.folder.journalByteCount
@@ -128,7 +129,7 @@ import Testing
         #expect(result.byteCountAfter <= result.byteCountBefore - 130_000)
         #expect(try held() == ["/a", "/large"])
         #expect(store.scratch.names(in: "store/bodies").isEmpty)
-        #expect(store.scratch.names(in: "store/packs").count == (TestStore.isServed ? 0 : 1))
+        #expect(store.scratch.names(in: "store/packs").count == (TestStore.isPostgreSQL ? 0 : 1))
         #expect(try store.column("SELECT href FROM url ORDER BY 1") == ["/a", "/large", "/linked"])
         let again = try collect(nil)
         #expect(again.removedBodies == 0 && again.byteCountAfter == again.byteCountBefore)
@@ -185,8 +186,8 @@ import Testing
         try store.snapshot((0..<300).map { try page("/\($0)", byteCount: 1000) })
         for edition in 1...120 { try store.snapshot([page("/0", byteCount: 1000, edition: edition)]) }
         let journal = store.folder.journalByteCount
-        try StoreWriter(store.folder).renewJournal()
-        #expect(journal <= 2 * store.folder.journalByteCount + Limits.journalSlack)
+        try StoreWriter(store.folder).rewriteJournal()
+        #expect(journal <= 2 * store.folder.journalByteCount + Limits.journalSlackBytes)
         #expect(try store.inspect().isSound)
     }
 
@@ -204,11 +205,11 @@ import Testing
         try store.snapshot(
             [page(site), page(site + "x", edition: 1), page(site + "y", edition: 1)], site: site)
         let x = try store.reader().response(for: site + "x")
-        try StoreWriter(store.folder).add(
-            loaded: page(site + "x", edition: 2, fetched: 10), over: x, origin: "http://a.test",
+        try StoreWriter(store.folder).addToOverlay(
+            page(site + "x", edition: 2, fetched: 10), replacing: x, origin: "http://a.test",
             host: "a.test", now: 10)
-        try StoreWriter(store.folder).add(
-            loaded: page(site + "new", fetched: 20), over: nil, origin: "http://a.test", host: "a.test",
+        try StoreWriter(store.folder).addToOverlay(
+            page(site + "new", fetched: 20), replacing: nil, origin: "http://a.test", host: "a.test",
             now: 20)
         #expect(try store.inspect().isSound)
         let result = try collect(store.folder.byteCount - 30_000)
@@ -382,11 +383,11 @@ import Testing
         _ = try collect(0)
         try store.snapshot([page("/b")])
         // The number is given again, which is what makes this a matter; of a PostgreSQL's it is not.
-        #expect(try (reader.response(for: "/b")?.body?.id == gone.id) != TestStore.isServed)
+        #expect(try (reader.response(for: "/b")?.body?.id == gone.id) != TestStore.isPostgreSQL)
         #expect(try reader.content(of: gone) == nil)
         #expect(try reader.links(of: gone) == [])
         var confirmed = try store.response("/a", nil)
-        confirmed.body = .held(gone)
+        confirmed.body = .stored(gone)
         #expect(throws: StoreError.self) { try store.snapshot([confirmed]) }
         #expect(try store.reader().response(for: "/a") == nil)
     }
@@ -395,10 +396,10 @@ import Testing
         try store.snapshot([page("/a", fetched: 1), page("/b", fetched: 2)])
         try note(served: ["/a": 10, "/b": 20])
         let urls = try ["/a", "/b"].map { try store.reader().response(for: $0)?.url }
-        #expect(try NoteBook(store.folder).servedTimes() == [urls[0]: 10, urls[1]: 20])
+        #expect(try ActivityDatabase(store.folder).servedTimes() == [urls[0]: 10, urls[1]: 20])
         let result = try collect(collect(nil).byteCountAfter - 20_000)
         #expect(result.evictedURLs == 1)
-        #expect(try NoteBook(store.folder).servedTimes() == [urls[1]: 20])
+        #expect(try ActivityDatabase(store.folder).servedTimes() == [urls[1]: 20])
     }
 
     @Test func `a note book that is damaged costs nothing but its notes`() throws {
@@ -408,7 +409,7 @@ import Testing
         #expect(result.evictedURLs == 1)
         #expect(try held() == ["/b"])
         try note(served: ["/b": 20])
-        #expect(try NoteBook(store.folder).servedTimes().count == 1)
+        #expect(try ActivityDatabase(store.folder).servedTimes().count == 1)
     }
 
     @Test func `nothing is collected while another writes, and the other is not disturbed`() throws {
@@ -437,7 +438,7 @@ import Testing
         try store.snapshot([page("/b", byteCount: 60_000)], site: "other")
         let reader = try store.reader()
         var result: CollectionResult?
-        try reader.steadily { () throws(StoreError) in
+        try reader.inReadTransaction { () throws(StoreError) in
             _ = try reader.sites()
             result = try StoreWriter(store.folder).collect(
                 CollectionOptions(limit: 0, allowsIncomplete: true))

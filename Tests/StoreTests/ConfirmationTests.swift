@@ -149,8 +149,8 @@ import Web
         try store.snapshot([store.response("/a", "a", fetched: 9), store.response("/b", "b")])
         try store.snapshot([store.response("/a", "a", fetched: 5)])
         #expect(try rows() == ["1 0 200", "2 0 200", "1 0 200"])
-        try StoreWriter(store.folder).add(
-            loaded: store.response("/b", "b", fetched: 9), over: store.reader().response(for: "/b"),
+        try StoreWriter(store.folder).addToOverlay(
+            store.response("/b", "b", fetched: 9), replacing: store.reader().response(for: "/b"),
             origin: "http://a.test", host: "a.test", now: 9)
         #expect(try rows().suffix(2) == ["1 0 200", "3 0 200"])
     }
@@ -160,7 +160,7 @@ import Web
         try store.snapshot([store.response("/a", "a")])
         let name = try #require(store.scratch.names(in: "store/journal").first)
         let path = store.scratch.file("store/journal/" + name)
-        let length = store.folder.databaseByteCount * 2 + Limits.journalSlack
+        let length = store.folder.databaseByteCount * 2 + Limits.journalSlackBytes
         // A line that nobody reads, and of which the disk keeps nothing.
         #expect(truncate(path, off_t(length)) == 0)
         try store.snapshot([store.response("/a", "a")])

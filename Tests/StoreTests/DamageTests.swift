@@ -9,7 +9,7 @@ import Testing
 /// fetched again.
 @Suite struct DamageTests {
     private let store: StockedFolder
-    private static let large = [UInt8](repeating: 7, count: Limits.packedBody + 1)
+    private static let large = [UInt8](repeating: 7, count: Limits.maxPackedBodyBytes + 1)
     /// Found in the database's file by itself.
     private static let needle = "the quick brown needle"
 
@@ -61,7 +61,7 @@ import Testing
         if !hasJournal { for file in store.folder.journalFiles { unlink(file) } }
         let findings = try store.inspect()
         #expect(!findings.databaseFaults.isEmpty && findings.isRebuildNeeded == hasJournal)
-        #expect(findings.damaged.map(\.addresses) == [["/same", "/small"]])
+        #expect(findings.damaged.map(\.hrefs) == [["/same", "/small"]])
         #expect(findings.damaged.map(\.fault) == ["its bytes have changed"])
         #expect(try StoreRebuild.run(store.folder).lostBodies == (hasJournal ? 0 : 1))
         #expect(try store.inspect().isSound)
@@ -141,7 +141,7 @@ import Testing
         case .longer: try store.scratch.write(Self.large + [7], to: bodyFile)
         }
         #expect(try shown() == ["/small", "/same", "/other"])
-        #expect(try store.inspect().damaged.map(\.addresses) == [["/large"]])
+        #expect(try store.inspect().damaged.map(\.hrefs) == [["/large"]])
         // A prefetch that brings the same body mends it, without any repair.
         try snapshot()
         #expect(try shown().contains("/large"))

@@ -6,7 +6,7 @@ import Testing
 @Suite struct InspectionTests {
     private let scratch: TemporaryFolder
     private let folder: StoreFolder
-    private static let large = [UInt8](repeating: 7, count: Limits.packedBody + 1)
+    private static let large = [UInt8](repeating: 7, count: Limits.maxPackedBodyBytes + 1)
 
     init() throws {
         scratch = try TemporaryFolder()
@@ -58,7 +58,7 @@ import Testing
         case .removed: scratch.remove(name)
         }
         let findings = try inspect()
-        #expect(findings.damaged.map(\.addresses) == [["/large", "/same"]])
+        #expect(findings.damaged.map(\.hrefs) == [["/large", "/same"]])
         #expect(!findings.isSound)
 
         try StoreWriter(folder).repair(findings)
@@ -98,7 +98,7 @@ import Testing
         for href in [style, picture] {
             #expect(try store.reader().response(for: href) == nil)
             #expect(try store.reader().response(for: href, ofSnapshot: second) == nil)
-            #expect(try store.reader().response(for: href, shownBy: second) == nil)
+            #expect(try store.reader().previewResponse(for: href, ifPublished: second) == nil)
         }
         #expect(try store.text(page) == "two")
         #expect(try store.inspect().isSound)

@@ -20,7 +20,7 @@ import Testing
         }
         try writer.add(responses, to: snapshot)
         try writer.end(snapshot, .publish(now: 2))
-        try writer.renewJournal()
+        try writer.rewriteJournal()
         return snapshot.id
     }
 
@@ -57,14 +57,14 @@ import Testing
         do {
             // What a run has done that is killed in the middle of `drop(snapshot:of:)`.
             let writer = try StoreWriter(store.folder)
-            writer.isJournalBehind = true
+            writer.isJournalStale = true
             try writer.dropRows(ofSnapshot: site.snapshots[0].id, of: site)
         }
         #expect(try store.inspect().isSound)
         #expect(try store.text("b") == "text")
 
         _ = try StoreWriter(store.folder)
-        #expect(!store.folder.isJournalBehind)
+        #expect(!store.folder.isJournalStale)
         #expect(try store.inspect().isSound)
         #expect(try store.reader().checkJournal().hasLines)
     }
@@ -119,7 +119,7 @@ import Testing
         }
         responses.append(try store.response("/packed", bytes: [UInt8](repeating: 7, count: 5000)))
         responses.append(
-            try store.response("/file", bytes: [UInt8](repeating: 7, count: Limits.packedBody + 1)))
+            try store.response("/file", bytes: [UInt8](repeating: 7, count: Limits.maxPackedBodyBytes + 1)))
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add(responses, to: snapshot)
         try writer.end(snapshot, .publish(now: 2))
@@ -130,7 +130,7 @@ import Testing
         }
         let before = try lines()
         #expect(before.count == 10 + 9)
-        try writer.renewJournal()
+        try writer.rewriteJournal()
         #expect(try lines() == before)
         var count = 0
         for path in store.folder.journalFiles {
@@ -144,7 +144,7 @@ import Testing
         let scratch = try TemporaryFolder()
         let journal = try Journal(StoreFolder(scratch.path), at: "/dev/full")
         for _ in 1...count {
-            journal.note(
+            journal.append(
                 JournalLine.Body(
                     sha256: "00", form: "f", byteCount: 600, bytes: [UInt8](repeating: 0x61, count: 600)))
         }

@@ -11,8 +11,10 @@ import Testing
             KeepRules.Candidate(
                 id: Int64(number), began: day * 86_400 + 43_200 + Int64(number), isLive: number == live)
         }
-        return rules.kept(of: candidates, now: 18 * 86_400 + 50_000, utcOffset: utcOffset).map(Int.init)
-            .sorted()
+        return rules.snapshotsToKeep(of: candidates, now: 18 * 86_400 + 50_000, utcOffset: utcOffset).map(
+            Int.init
+        )
+        .sorted()
     }
 
     @Test(
@@ -37,7 +39,7 @@ import Testing
             KeepRules.Candidate(id: 1, began: day, confirmed: 25 * day),
             KeepRules.Candidate(id: 2, began: 29 * day, isLive: true),
         ]
-        let kept = KeepRules(seconds: 10 * day).kept(of: candidates, now: 30 * day, utcOffset: 0)
+        let kept = KeepRules(seconds: 10 * day).snapshotsToKeep(of: candidates, now: 30 * day, utcOffset: 0)
         #expect(kept == [1, 2])
     }
 

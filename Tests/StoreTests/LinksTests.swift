@@ -132,7 +132,7 @@ import Testing
         try store.snapshot(
             [store.response("/a", "a")], links: [NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)])
         var confirmed = try store.response("/a", nil)
-        confirmed.body = .held(try #require(try store.reader().response(for: "/a")?.body))
+        confirmed.body = .stored(try #require(try store.reader().response(for: "/a")?.body))
         let second = try store.snapshot([confirmed])
         #expect(try store.reader().response(for: "/a")?.snapshot == second - 1)
         #expect(try store.reader().response(for: "/a", ofSnapshot: second)?.snapshot == second - 1)
@@ -165,13 +165,13 @@ import Testing
             [store.response("/a", "new")],
             links: [NewLinks(from: "/a", pages: ["/new"], numbering: &numbering)])
         #expect(try links(of: "/a")?.pages == ["/new"])
-        #expect(try store.reader().shownReferrers(of: "/new") == ["/a"])
-        #expect(try store.reader().shownReferrers(of: "/old") == [])
+        #expect(try store.reader().visibleReferrers(of: "/new") == ["/a"])
+        #expect(try store.reader().visibleReferrers(of: "/old") == [])
         try StoreWriter(store.folder).publish(snapshot: first, of: #require(try store.site()))
         #expect(try links(of: "/a")?.pages == ["/old"])
         #expect(try store.reader().referrers(of: "/new") == ["/a"])
-        #expect(try store.reader().shownReferrers(of: "/new") == [])
-        #expect(try store.reader().shownReferrers(of: "/old") == ["/a"])
+        #expect(try store.reader().visibleReferrers(of: "/new") == [])
+        #expect(try store.reader().visibleReferrers(of: "/old") == ["/a"])
     }
 
     @Test func `a run that numbers anew means its own addresses`() throws {
@@ -224,7 +224,7 @@ import Testing
         var numbering: [String] = []
         let links = NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)
         var impossible = try store.response("/c", nil)
-        impossible.body = .held(
+        impossible.body = .stored(
             StoredBody(id: 99, sha256: [1], form: "html", byteCount: 1, title: nil, md5: nil))
         let batch = try [store.response("/a", "a"), impossible]
         #expect(throws: StoreError.self) { try writer.add(batch, links: [links], to: snapshot) }

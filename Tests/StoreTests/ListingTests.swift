@@ -35,7 +35,7 @@ import Web
 
     private func listed(site: Int64? = nil) throws -> [String] {
         var listed: [String] = []
-        try StoreReader(folder).eachListed(site: site) { row in
+        try StoreReader(folder).eachListedResponse(site: site) { row in
             listed.append("\(row.href) \(row.snapshot)")
             return true
         }
@@ -54,7 +54,7 @@ import Web
         try writer.publish(snapshot: first, of: sites[0])
         #expect(try listed() == ["/a 1", "/b 1"])
         #expect(try listed(site: sites[0].id) == ["/a 1", "/b 1"])
-        try reader.eachListed { row in
+        try reader.eachListedResponse { row in
             let shown = (try? reader.response(for: row.href)) ?? nil
             #expect(shown?.body?.sha256 == row.sha256)
             return true
@@ -67,7 +67,7 @@ import Web
         try snapshot(Dictionary(uniqueKeysWithValues: hrefs.map { ($0, "same") }))
         #expect(try listed() == hrefs.map { "\($0) 1" })
         var taken = 0
-        try StoreReader(folder).eachListed { _ in
+        try StoreReader(folder).eachListedResponse { _ in
             taken += 1
             return taken < 4098
         }
@@ -89,21 +89,21 @@ import Web
         let digest = try #require(Digest(.sha256, bytes: gone.sha256))
         if case .folder(let path)? = folder.server?.bodies?.kind {
             #expect(unlink("\(path)/\(digest.hex.prefix(2))/\(digest.hex)") == 0)
-        } else if TestStore.isServed {
+        } else if TestStore.isPostgreSQL {
             try folder.connect(.readWrite).execute(
                 "DELETE FROM piece WHERE encode(sha256, 'hex') = '\(digest.hex)'")
         } else {
             #expect(unlink(scratch.file("bodies/\(digest.hex)")) == 0)
         }
         let hrefs = (sizes.map(\.0) + ["/x/own", "/x/open", "/x/none"]).sorted()
-        let shown = try reader.shown(hrefs)
+        let shown = try reader.availability(of: hrefs)
         for href in hrefs {
             let alone = try reader.response(for: href)
             #expect(shown[href]?.snapshot == alone?.snapshot)
             #expect(shown[href]?.status == alone?.status)
             #expect(shown[href]?.body == alone?.body)
-            let isThere = try alone?.body.map { try reader.isThere($0) }
-            #expect(shown[href]?.isThere == isThere)
+            let isThere = try alone?.body.map { try reader.isStored($0) }
+            #expect(shown[href]?.isBodyStored == isThere)
             #expect(isThere == nil || isThere == (href != "/x/gone"))
         }
     }
@@ -139,13 +139,15 @@ import Web
         let second = try snapshot(["/": "2"])
         let open = try snapshot(["/": "open"], isComplete: false)
         let reader = try StoreReader(folder)
-        func shown() throws -> [Int64] { try reader.rows(of: "/").filter(\.isShown).map(\.response.snapshot) }
-        #expect(try reader.rows(of: "/").map(\.response.snapshot) == [open, second, other, first])
-        #expect(try reader.rows(of: "/").map(\.site) == ["s", "s", "t", "s"])
+        func shown() throws -> [Int64] {
+            try reader.versions(of: "/").filter(\.isVisible).map(\.response.snapshot)
+        }
+        #expect(try reader.versions(of: "/").map(\.response.snapshot) == [open, second, other, first])
+        #expect(try reader.versions(of: "/").map(\.site) == ["s", "s", "t", "s"])
         #expect(try shown() == [second])
         try writer.publish(snapshot: first, of: reader.sites()[0])
         #expect(try shown() == [other])
-        #expect(try reader.rows(of: "/none").isEmpty)
+        #expect(try reader.versions(of: "/none").isEmpty)
     }
 
     @Test func `a pin covers what it names with all that this needs, and each body once`() throws {
@@ -256,7 +258,7 @@ import Web
     @Test func `a body is handed over in pieces until its taker has enough`() throws {
         let path = try scratch.write([UInt8](repeating: 1, count: 700_000), to: "large")
         var pieces: [Int] = []
-        let isWhole = try BodyContent.file(path: path).eachWantedPiece { piece in
+        let isWhole = try BodyContent.file(path: path).eachPieceWhile { piece in
             pieces.append(piece.count)
             return true
         }
@@ -264,14 +266,14 @@ import Web
         #expect(pieces.reduce(0, +) == 700_000)
         #expect(pieces.count > 1)
         var count = 0
-        let isCut = try !BodyContent.file(path: path).eachWantedPiece { _ in
+        let isCut = try !BodyContent.file(path: path).eachPieceWhile { _ in
             count += 1
             return false
         }
         #expect(isCut)
         #expect(count == 1)
         #expect(throws: StoreError.self) {
-            _ = try BodyContent.file(path: scratch.file("none")).eachWantedPiece { _ in true }
+            _ = try BodyContent.file(path: scratch.file("none")).eachPieceWhile { _ in true }
         }
     }
 }

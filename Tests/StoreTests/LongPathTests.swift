@@ -27,12 +27,12 @@ import Testing
             ], to: snapshot)
         try writer.end(snapshot, .publish(now: 2))
         _ = try SearchIndex.opened(folder)
-        try NoteBook(folder).note(misses: [Miss(href: "/2", isPage: false, first: 1, last: 1)])
+        try ActivityDatabase(folder).recordMisses([Miss(href: "/2", isPage: false, first: 1, last: 1)])
         let reader = try StoreReader(folder)
         #expect(try reader.response(for: "/1")?.body != nil)
         #expect(try reader.inspect().isSound)
-        #expect(try SearchIndex.ifAny(folder) != nil)
-        #expect(try NoteBook.misses(in: folder).count == 1)
+        #expect(try SearchIndex.openIfExists(folder) != nil)
+        #expect(try ActivityDatabase.misses(in: folder).count == 1)
         // Its log is beside it, and not somewhere else.
         #expect(Glibc.access(folder.database + "-wal", F_OK) == 0)
     }
@@ -43,7 +43,7 @@ import Testing
         #expect(symlink(folder.path, link) == 0)
         let one = try Connection(folder.database, access: .readWrite)
         let other = try Connection(link + "/larder.db", access: .readWrite)
-        other.waitForOthers(milliseconds: 1)
+        other.setBusyTimeout(milliseconds: 1)
         try one.begin()
         let error = #expect(throws: StoreError.self) { try other.begin() }
         #expect(error?.reason == .busy)

@@ -22,7 +22,7 @@ import Web
     private func find(_ href: String, rules: String = "") throws -> String? {
         let url = try #require(WebURL(href))
         let rules = rules.isEmpty ? CacheRules() : CacheRules([try CacheRules.Rule(rules)])
-        return try store.reader().find(url, rules: rules).map { "\($0.change) \($0.response.href)" }
+        return try store.reader().lookUp(url, rules: rules).map { "\($0.change) \($0.response.href)" }
     }
 
     /// Everything that may answer for one URL, best first.
@@ -102,7 +102,7 @@ import Web
         english.variant = "accept-language: en"
         try store.snapshot([german, english])
         let url = try #require(WebURL("https://x.test/a?_=7"))
-        let found = try store.reader().find(url, fields: ["Accept-Language": "de"])
+        let found = try store.reader().lookUp(url, fields: ["Accept-Language": "de"])
         #expect(found?.response.variant == german.variant)
         #expect(found?.change == [.scheme, .busters])
     }
@@ -226,13 +226,13 @@ import Web
                 return response
             })
         let (reader, url, key) = (try store.reader(), try #require(WebURL(href)), Self.json(sent))
-        let found = try reader.find(url, request: key, now: 1_700_003_600 + 90_000)
+        let found = try reader.lookUp(url, request: key, now: 1_700_003_600 + 90_000)
         let body = try found?.response.body.flatMap { try reader.content(of: $0)?.load() }
         #expect(body.map { String(decoding: $0, as: UTF8.self) } == expected)
         // Programs, and whoever does not say when, are answered what they sent.
-        let exact = try reader.find(url, request: key)
+        let exact = try reader.lookUp(url, request: key)
         #expect(exact == (found?.change == [] ? found : nil))
-        #expect(try reader.find(url, request: key, isStrict: true, now: 1_700_093_600) == exact)
+        #expect(try reader.lookUp(url, request: key, isStrict: true, now: 1_700_093_600) == exact)
     }
 
     /// A day and an hour later than it was asked for.
@@ -259,13 +259,13 @@ import Web
         try store.snapshot(
             held.map { try store.response("http://a.test/api?\($0)", $1, fetched: 1_700_003_600) })
         let (reader, url) = (try store.reader(), try #require(WebURL("http://a.test/api?\(query)")))
-        let found = try reader.find(url, now: 1_700_003_600 + 90_000)
+        let found = try reader.lookUp(url, now: 1_700_003_600 + 90_000)
         let body = try found?.response.body.flatMap { try reader.content(of: $0)?.load() }
         #expect(body.map { String(decoding: $0, as: UTF8.self) } == expected)
         #expect(found?.change == (expected == nil ? nil : .time))
         // Programs, and whoever does not say when, are answered what they asked for.
-        #expect(try reader.find(url) == nil)
-        #expect(try reader.find(url, isStrict: true, now: 1_700_093_600) == nil)
+        #expect(try reader.lookUp(url) == nil)
+        #expect(try reader.lookUp(url, isStrict: true, now: 1_700_093_600) == nil)
     }
 
     @Test(arguments: [
@@ -278,7 +278,7 @@ import Web
         let key = RequestKey(
             method: "POST", body: Array(body.utf8).span,
             type: MediaType("application/x-www-form-urlencoded"))
-        #expect(key.isOfTime == (moments != nil))
+        #expect(key.containsTimes == (moments != nil))
         #expect(key.text.split(separator: " ").dropFirst(3).first.map(String.init) == moments)
     }
 
@@ -304,7 +304,7 @@ import Web
         #expect(try reader.response(for: href, request: Self.key("POST", "c")) == nil)
         #expect(try reader.response(for: href, request: Self.key("POST")) == nil)
         let url = try #require(WebURL("https://a.test/api?_=1"))
-        let found = try #require(try reader.find(url, request: requests[2]))
+        let found = try #require(try reader.lookUp(url, request: requests[2]))
         #expect(found.response.request == requests[2])
         #expect(found.change == [.scheme, .busters])
         // An answer to a POST that changed is no change of the page.

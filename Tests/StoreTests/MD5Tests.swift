@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct MD5Tests {
     private let store: StockedFolder
-    private static let large = [UInt8](repeating: 5, count: Limits.packedBody + 1)
+    private static let large = [UInt8](repeating: 5, count: Limits.maxPackedBodyBytes + 1)
 
     init() throws {
         store = try StockedFolder()
@@ -25,7 +25,7 @@ import Testing
         #expect(md5 == DigestStream.digest(.md5, of: bytes.span))
         // Asking changes nothing: a reader does not write.
         #expect(try self.body(href).md5 == nil)
-        try StoreWriter(store.folder).keep(md5s: [(body, md5)])
+        try StoreWriter(store.folder).storeMD5s([(body, md5)])
         #expect(try self.body(href).md5 == md5.bytes)
         #expect(
             try store.column("SELECT md5 FROM larder_body WHERE md5 != ''") == [md5.hex])
@@ -42,7 +42,7 @@ import Testing
         try writer.add([other], to: snapshot)
         try writer.end(snapshot, .publish(now: 2))
         let md5 = try #require(try store.reader().md5(of: body("/small")))
-        try writer.keep(md5s: [(body("/small"), md5)])
+        try writer.storeMD5s([(body("/small"), md5)])
         #expect(try body("/other").id != body("/small").id)
         #expect(try body("/other").md5 == md5.bytes)
     }

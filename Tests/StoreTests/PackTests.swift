@@ -148,7 +148,7 @@ import Testing
         }
         let isSecondOnly = damage == .cutShort || damage == .changed
         let findings = try store.inspect()
-        #expect(findings.damaged.map(\.addresses) == (isSecondOnly ? [["/2"]] : [["/1"], ["/2"]]))
+        #expect(findings.damaged.map(\.hrefs) == (isSecondOnly ? [["/2"]] : [["/1"], ["/2"]]))
         if damage == .changed {
             try StoreWriter(store.folder).repair(findings)
             let kept = store.scratch.names(in: "store/quarantine")
@@ -275,7 +275,7 @@ import Testing
         var bytes = try BodyContent.file(path: store.scratch.file(name)).load()
         for place in 0..<12 { bytes[place] ^= 0x55 }
         try store.scratch.write(bytes, to: name)
-        #expect(try store.inspect().damaged.map(\.addresses) == [["/0"]])
+        #expect(try store.inspect().damaged.map(\.hrefs) == [["/0"]])
         #expect(try content("/0") == nil && content("/1") != nil)
         try snapshot(["/0", "/1"])
         #expect(try content("/0") == .bytes(Self.text(0)))

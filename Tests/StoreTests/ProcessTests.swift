@@ -26,7 +26,7 @@ import Testing
             isRunning = !letter.isEmpty
             if letter == "p" { child.waitUntilStopped() }
             defer { if letter == "p" { child.signal(SIGCONT) } }
-            try reader.steadily { () throws(StoreError) in
+            try reader.inReadTransaction { () throws(StoreError) in
                 var shown: [StoredResponse] = []
                 for page in 0..<Stock.pageCount {
                     guard let response = try reader.response(for: stock.href(page)), let body = response.body

@@ -73,22 +73,22 @@ import Web
         let found = try #require(try reader.response(for: Self.url, fields: fields)?.body)
         #expect(try reader.content(of: found)?.load() == Array("\(order.shown)".utf8))
         // Lists, searches and exports choose by the same order.
-        let rows = try reader.rows(of: Self.url)
-        #expect(rows.filter(\.isShown).map(\.response.body?.id) == [found.id])
+        let rows = try reader.versions(of: Self.url)
+        #expect(rows.filter(\.isVisible).map(\.response.body?.id) == [found.id])
         #expect(
             try reader.slice(from: "http", before: "i", site: nil, urlCount: 9).entries.map(\.body?.id) == [
                 found.id
             ])
-        #expect(try reader.shown([Self.url])[Self.url]?.body?.id == found.id)
+        #expect(try reader.availability(of: [Self.url])[Self.url]?.body?.id == found.id)
         var listed: [[UInt8]?] = []
-        try reader.eachListed { row in
+        try reader.eachListedResponse { row in
             listed.append(row.sha256)
             return true
         }
         #expect(listed == [found.sha256])
         var exported: [Int64?] = []
         for site in try reader.sites() where site.name == order.responses[order.shown].site {
-            try reader.eachShown(ofSite: site.id, asOf: nil) { row in
+            try reader.eachVisibleResponse(ofSite: site.id, asOf: nil) { row in
                 exported.append(row.response.body?.id)
                 return true
             }
@@ -97,7 +97,7 @@ import Web
         // A search looks through bodies, and takes the first that a site shows.
         let sites = Set(order.responses.filter { $0.flags.isDisjoint(with: .isImported) }.map(\.site))
         if sites.count == 1, order.responses.allSatisfy({ $0.flags != Self.ofNamedSite }) {
-            let searched = try reader.find(.format("html"), site: nil, bodyCount: 100, limit: 9)
+            let searched = try reader.findByBody(.format("html"), site: nil, bodyCount: 100, limit: 9)
             #expect(searched.entries.map(\.body?.id) == [found.id])
         }
     }
@@ -134,7 +134,7 @@ import Web
         #expect(try text(third) == "elsewhere")
         var exported: [Bool] = []
         let site = try #require(try reader.sites().first { $0.name == "a" })
-        try reader.eachShown(ofSite: site.id, asOf: second) { row in
+        try reader.eachVisibleResponse(ofSite: site.id, asOf: second) { row in
             exported.append(row.response.isImported)
             return true
         }
@@ -155,8 +155,9 @@ import Web
         try writer.end(snapshot, .publish(now: 200))
         let reader = try store.reader()
         let asked = try #require(WebURL("https://cdn.test/lib.js"))
-        #expect(try reader.find(asked)?.response.isImported == false)
-        let other = try reader.asOf(snapshot.id) { () throws(StoreError) in try reader.find(asked)?.response }
+        #expect(try reader.lookUp(asked)?.response.isImported == false)
+        let other = try reader.asOf(snapshot.id) { () throws(StoreError) in try reader.lookUp(asked)?.response
+        }
         #expect(other?.isImported == true)
     }
 
@@ -211,9 +212,9 @@ import Web
         let writer = try StoreWriter(store.folder)
         var new = try store.response(Self.url, "new", fetched: 300)
         new.flags = [.isImported, .fromPrivateNetwork]
-        if load.isConfirmed { new.body = .held(try #require(held?.body)) }
-        try writer.add(
-            loaded: new, over: held, origin: "http://cdn.test", host: "cdn.test", site: load.site, now: 300)
+        if load.isConfirmed { new.body = .stored(try #require(held?.body)) }
+        try writer.addToOverlay(
+            new, replacing: held, origin: "http://cdn.test", host: "cdn.test", site: load.site, now: 300)
         let found = try #require(try store.reader().response(for: Self.url))
         #expect(found.provenance.kind == load.kind)
         #expect(found.provenance.zone == .fromPrivateNetwork)

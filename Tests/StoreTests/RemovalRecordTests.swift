@@ -71,8 +71,8 @@ import Testing
         case .bothSites:
             try writer.remove(a)
             try writer.remove(b, addsToLast: true)
-        case .url: #expect(try writer.remove(named: "/a/new") { $0 == "/a/new" } == 1)
-        case .pattern: #expect(try writer.remove(named: "/*/same") { $0.hasSuffix("same") } == 2)
+        case .url: #expect(try writer.remove(urlsNamed: "/a/new") { $0 == "/a/new" } == 1)
+        case .pattern: #expect(try writer.remove(urlsNamed: "/*/same") { $0.hasSuffix("same") } == 2)
         }
     }
 

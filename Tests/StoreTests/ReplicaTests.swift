@@ -82,8 +82,8 @@ struct ReplicaTests {
         }
         #expect(second != nil)
         #expect(try reader.dataVersion() != version)
-        #expect(try #require(try reader.secondsBehind()) < 60)
-        #expect(try StoreReader(primary).secondsBehind() == nil)
+        #expect(try #require(try reader.replicationLagSeconds()) < 60)
+        #expect(try StoreReader(primary).replicationLagSeconds() == nil)
         #expect(try standby.condition().isStandby)
         let error = #expect(throws: StoreError.self) { try publish("three", in: standby) }
         #expect(error?.reason == .denied && error?.description.contains("name the primary server") == true)
@@ -111,12 +111,15 @@ struct ReplicaTests {
                 return try reader.response(for: "http://a/secret").map { _ in reader }
             }
             #expect(all != nil)
-            let open = try StoreReader(impatiently: place, hidesPrivate: true)
+            let open = try StoreReader(failingFast: place, hidesPrivate: true)
             #expect(try open.response(for: "http://a/open") != nil)
             #expect(try open.response(for: "http://a/secret") == nil)
-            #expect(try open.rows(of: "http://a/secret").isEmpty)
+            #expect(try open.versions(of: "http://a/secret").isEmpty)
             #expect(try open.summary().responses == 1)
-            #expect(try open.walk(["http://a/open", "http://a/secret"], ofSnapshot: snapshot.id).count == 1)
+            #expect(
+                try open.responsesWithLinks(
+                    for: ["http://a/open", "http://a/secret"], ofSnapshot: snapshot.id
+                ).count == 1)
         }
     }
 

@@ -268,7 +268,7 @@ enum EarlierStore {
 
     static let first = Array("first".utf8)
     static let second = Array("second".utf8)
-    static let large = (0..<Limits.packedBody + 5).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    static let large = (0..<Limits.maxPackedBodyBytes + 5).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
     /// Two sites: one with two complete snapshots, one with a snapshot that was interrupted after so many more
     /// pages.
@@ -309,7 +309,7 @@ enum EarlierStore {
             """)
         var files = BodyFiles(folder)
         try files.add(BodyFiles.write(large, in: folder), sha256: sha256(large).hex)
-        try files.settle()
+        try files.sync()
     }
 
     private static func sha256(_ bytes: [UInt8]) -> Digest { DigestStream.digest(.sha256, of: bytes.span) }

@@ -85,10 +85,10 @@ import Web
     @Test func `readers see what was committed while it is written, and nothing where there is no index`()
         throws
     {
-        #expect(try SearchIndex.ifAny(folder) == nil)
+        #expect(try SearchIndex.openIfExists(folder) == nil)
         let index = try SearchIndex.opened(folder)
-        let reader = try #require(try SearchIndex.ifAny(folder))
-        _ = try index.changing { () throws(StoreError) in
+        let reader = try #require(try SearchIndex.openIfExists(folder))
+        _ = try index.withTransaction { () throws(StoreError) in
             try index.add(Self.text("One", "word"), at: Self.place(1), prior: 0)
         }
         #expect(try Self.found("word", reader) == [1])
@@ -98,11 +98,11 @@ import Web
     @Test func `one that is damaged or of another version is made anew`() throws {
         _ = try SearchIndex.opened(folder).add(Self.text("One", "word"), at: Self.place(1), prior: 0)
         try home.write(String(repeating: "no database ", count: 1000), to: "s/search.db")
-        #expect(try SearchIndex.ifAny(folder) == nil)
+        #expect(try SearchIndex.openIfExists(folder) == nil)
         let index = try SearchIndex.opened(folder)
         #expect(try index.textCount() == 0)
         try index.connection.execute("PRAGMA user_version = 1")
-        #expect(try SearchIndex.ifAny(folder) == nil)
+        #expect(try SearchIndex.openIfExists(folder) == nil)
         #expect(try SearchIndex.opened(folder).textCount() == 0)
         #expect(!index.isInPlace)
     }
@@ -193,7 +193,7 @@ import Web
     @Test func `in how many texts a word stands is counted anew when more have come`() throws {
         let index = try SearchIndex.opened(folder)
         try index.add(Self.text("One", "word"), at: Self.place(1), prior: 0)
-        let reader = try #require(try SearchIndex.ifAny(folder))
+        let reader = try #require(try SearchIndex.openIfExists(folder))
         #expect(try reader.textCount(of: "\"word\"") == 1)
         try index.add(Self.text("Two", "word"), at: Self.place(2), prior: 5)
         #expect(try reader.textCount(of: "\"word\"") == 2)

@@ -71,10 +71,10 @@ import Web
         try store.snapshot([response(key.text)])
         let reader = try store.reader()
         let held = try #require(try reader.response(for: "http://a.test/"))
-        #expect(held.suits(request, reader.secrets))
-        #expect(!held.suits(["X-Api-Key": "other"], reader.secrets))
+        #expect(held.matches(request, reader.secrets))
+        #expect(!held.matches(["X-Api-Key": "other"], reader.secrets))
         removeKey()
-        #expect(!held.suits(request, try store.reader().secrets))
+        #expect(!held.matches(request, try store.reader().secrets))
         #expect(store.folder.secretKey == nil)
     }
 
@@ -92,8 +92,8 @@ import Web
         _ = try StoreWriter(store.folder)
         let reader = try store.reader()
         let held = try #require(try reader.response(for: "http://a.test/1"))
-        #expect(held.suits(["X-Api-Key": Self.secret], reader.secrets))
-        #expect(!held.suits(["X-Api-Key": "other"], reader.secrets))
+        #expect(held.matches(["X-Api-Key": Self.secret], reader.secrets))
+        #expect(!held.matches(["X-Api-Key": "other"], reader.secrets))
         let rows = try store.column(
             "SELECT url.href || ' ' || variant || ' ' || (flags & 256) FROM response JOIN url ON url.id = response.url "
                 + "WHERE url.href <> 'http://a.test/1' ORDER BY 1")
@@ -121,6 +121,6 @@ import Web
         let copy = StoreFolder(store.scratch.file("copy"))
         _ = try StoreCopy.run(from: store.folder, to: copy, verify: true)
         let reader = try StoreReader(copy)
-        #expect(try reader.response(for: "http://a.test/")?.suits(request, reader.secrets) == true)
+        #expect(try reader.response(for: "http://a.test/")?.matches(request, reader.secrets) == true)
     }
 }

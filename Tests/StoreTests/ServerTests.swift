@@ -57,18 +57,19 @@ struct ServerTests {
             try queue.finish(.publish(now: 2))
             let reader = try StoreReader(folder)
             let hrefs = (0..<41).map { "http://a/\($0)" } + ["http://a/gone", "http://a/x'y", ""]
-            var walked: [String: WalkedResponse] = [:]
-            for one in try reader.walk(hrefs, ofSnapshot: snapshot.id) {
+            var walked: [String: ResponseWithLinks] = [:]
+            for one in try reader.responsesWithLinks(for: hrefs, ofSnapshot: snapshot.id) {
                 #expect(walked.updateValue(one, forKey: one.response.href) == nil)
             }
             #expect(walked.count == (round == 1 ? 41 : 21))
             for href in hrefs {
                 let alone = try reader.response(for: href, ofSnapshot: snapshot.id)
                 #expect(walked[href]?.response == alone)
-                let links = if let alone { try reader.toldLinks(of: alone) } else { ToldLinks?.none }
+                let links =
+                    if let alone { try reader.linkSummary(of: alone) } else { StoredLinkSummary?.none }
                 #expect(walked[href]?.links == links)
             }
-            #expect(try reader.walk([], ofSnapshot: snapshot.id).isEmpty)
+            #expect(try reader.responsesWithLinks(for: [], ofSnapshot: snapshot.id).isEmpty)
         }
     }
 
@@ -104,7 +105,7 @@ struct ServerTests {
         let tests = self
         try queue.add(try page(1, "one"))
         // On the writer's thread, between two transactions.
-        try queue.afterCommit { try? tests.cutSessions() }
+        try queue.commitSoon { try? tests.cutSessions() }
         try queue.add(try page(2, "two"))
         try queue.finish { () throws(StoreError) in
             try? tests.cutSessions()
@@ -285,7 +286,7 @@ struct ServerTests {
         }
         try writer.end(snapshot, .publish(now: 2))
         var listed: [String] = []
-        try StoreReader(folder).eachListed { row in
+        try StoreReader(folder).eachListedResponse { row in
             listed.append(row.href)
             return true
         }
@@ -317,12 +318,12 @@ struct ServerTests {
         ("postgres://ann:secret?secret@h/db", "larder", "postgres://ann"),
     ])
     func `an address is shown without what is secret`(text: String, schema: String, shown: String) throws {
-        let address = try #require(ServerAddress(text))
+        let address = try #require(PostgreSQLStoreAddress(text))
         #expect(address.schema == schema)
         #expect(address.shown == shown)
         #expect(StoreFolder(text).name == shown)
         #expect(!shown.contains("secret") && address.database.hasSecret == text.contains("secret"))
-        let typed = ServerAddress.withoutSecret(text)
+        let typed = PostgreSQLStoreAddress.withoutSecret(text)
         #expect(typed.hasPrefix(shown) && typed.contains("folder=") == text.contains("folder="))
         if text.contains("folder=") { #expect(StoreFolder(text).path == "/tmp/a b") }
     }
@@ -371,12 +372,12 @@ struct ServerTests {
         let place = try TestPostgreSQL.running.get().place(scratch.file("store"))
         let reading = StoreFolder(place.replacing("larder@", with: "\(role)@"))
         #expect(try StoreReader(reading).summary().responses == 2)
-        #expect(try NoteBook.misses(in: reading).isEmpty)
-        #expect(try reading.condition().version == ServerSchema.version)
+        #expect(try ActivityDatabase.misses(in: reading).isEmpty)
+        #expect(try reading.condition().version == PostgreSQLSchema.version)
         for change in [
-            { _ = try StoreWriter(reading).rehearseCollection(CollectionOptions(limit: 0), in: reading) },
+            { _ = try StoreWriter(reading).forecastCollection(CollectionOptions(limit: 0), in: reading) },
             { _ = try StoreWriter(reading).begin(site: "t", start: ["t"], now: 3) },
-            { try NoteBook(reading).note(served: [(1, 1)]) },
+            { try ActivityDatabase(reading).recordServed([(1, 1)]) },
         ] as [() throws -> Void] {
             let error = #expect(throws: StoreError.self) { try change() }
             #expect(error?.reason == .denied, "\(String(describing: error))")
@@ -424,9 +425,9 @@ struct ServerTests {
         #expect(steps.change { $0 } == nil)
         try reading.execute("COMMIT")
         migration.join()
-        #expect(steps.change { $0 } == ServerMigration.steps.count)
+        #expect(steps.change { $0 } == PostgreSQLMigration.steps.count)
         #expect(try folder.migrate().isEmpty)
-        try NoteBook(folder).note(served: [(1, 1)])
+        try ActivityDatabase(folder).recordServed([(1, 1)])
         #expect(try !folder.condition().needsMigration)
         #expect(try StoreReader(folder).sites().first?.snapshots.map(\.name) == [1, 2])
         #expect(
@@ -439,7 +440,7 @@ struct ServerTests {
     }
 
     @Test func `steps of a migration make tables and add columns, and nothing else`() {
-        for step in ServerMigration.steps {
+        for step in PostgreSQLMigration.steps {
             for statement in step.sql.split(separator: ";") {
                 let words = statement.split { " \n".contains($0) }.prefix(2).joined(separator: " ")
                 if words.isEmpty { continue }
@@ -452,13 +453,13 @@ struct ServerTests {
     }
 
     @Test func `who writes, and to which site, is known while it lasts`() throws {
-        #expect(try StoreWriter(folder).isServed)
+        #expect(try StoreWriter(folder).isPostgreSQL)
         #expect(try folder.condition().writers.isEmpty)
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "http://s/", start: ["s"], now: 1)
         let told = try folder.condition()
         #expect(told.writers.map(\.sites) == [["http://s/"]])
-        #expect(told.writers.first?.session != nil && told.writers.first?.isAlone == false)
+        #expect(told.writers.first?.session != nil && told.writers.first?.isExclusive == false)
         try writer.end(snapshot, .publish(now: 2))
         #expect(try folder.condition().writers.map(\.sites) == [[]])
     }

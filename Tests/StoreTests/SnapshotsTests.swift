@@ -263,8 +263,8 @@ import Testing
 
     private func load(_ href: String, _ text: String) throws {
         let held = try store.reader().response(for: href)
-        try writer.add(
-            loaded: response(href, text, fetched: 9), over: held, origin: "http://a.test", host: "a.test",
+        try writer.addToOverlay(
+            response(href, text, fetched: 9), replacing: held, origin: "http://a.test", host: "a.test",
             now: 9)
     }
 

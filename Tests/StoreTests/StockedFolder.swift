@@ -87,7 +87,7 @@ struct StockedFolder: Sendable {
 
     private static func column(_ sql: String, in connection: Connection) throws -> [String] {
         var texts: [String] = []
-        let wanted = connection.isServed ? "SELECT CAST(a AS text) FROM (\(sql)) AS few(a)" : sql
+        let wanted = connection.isPostgreSQL ? "SELECT CAST(a AS text) FROM (\(sql)) AS few(a)" : sql
         try connection.prepare(wanted).each { texts.append($0.text(0)) }
         return texts
     }
@@ -95,7 +95,9 @@ struct StockedFolder: Sendable {
     /// Changes the database behind the store's back. References are not looked at.
     func execute(_ sql: String) throws {
         let connection = try connection()
-        guard connection.isServed else { return try connection.execute("PRAGMA foreign_keys = OFF;" + sql) }
+        guard connection.isPostgreSQL else {
+            return try connection.execute("PRAGMA foreign_keys = OFF;" + sql)
+        }
         try connection.execute(sql.replacing("x'", with: "'\\x"))
     }
 }
@@ -195,7 +197,7 @@ extension ChildProcess {
 
 extension Trait where Self == ConditionTrait {
     /// About what is in a folder, and not in a PostgreSQL.
-    static var ofFiles: Self { .disabled(if: TestStore.isServed, "it is about files") }
+    static var ofFiles: Self { .disabled(if: TestStore.isPostgreSQL, "it is about files") }
 }
 
 extension [UInt8] {

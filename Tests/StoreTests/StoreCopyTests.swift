@@ -19,20 +19,21 @@ struct StoreCopyTests {
         case toServer, fromServer, betweenFolders
     }
 
-    private func folder(_ name: String, isServed: Bool) throws -> StoreFolder {
+    private func folder(_ name: String, isPostgreSQL: Bool) throws -> StoreFolder {
         StoreFolder(
-            isServed ? try TestPostgreSQL.running.get().place(scratch.file(name)) : scratch.file(name))
+            isPostgreSQL ? try TestPostgreSQL.running.get().place(scratch.file(name)) : scratch.file(name))
     }
 
     private func places(_ way: Way) throws -> (from: StoreFolder, to: StoreFolder) {
         (
-            try folder("from", isServed: way == .fromServer), try folder("to", isServed: way == .toServer)
+            try folder("from", isPostgreSQL: way == .fromServer),
+            try folder("to", isPostgreSQL: way == .toServer)
         )
     }
 
     private static func large(_ number: Int) -> [UInt8] {
         let all = (0..<256).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
-        return Array(repeating: all, toCount: Limits.packedBody * 3 + number)
+        return Array(repeating: all, toCount: Limits.maxPackedBodyBytes * 3 + number)
     }
 
     private func page(_ href: String, _ bytes: [UInt8]?, in folder: StoreFolder) throws -> NewResponse {
@@ -63,7 +64,7 @@ struct StoreCopyTests {
                 links.pages = (0..<pages).map { NewLinks.Target(href: "\(site)\($0)") }
                 links.assets = [NewLinks.Target(href: "http://c/never")]
                 try writer.add(pagesOfIt, links: [links], to: snapshot)
-                try writer.keep(settings: "{\"a\":1}", of: snapshot)
+                try writer.storeSettings("{\"a\":1}", of: snapshot)
                 try writer.end(snapshot, .publish(now: Int64(number) + 10))
             }
         }
@@ -71,13 +72,13 @@ struct StoreCopyTests {
         // A snapshot that is no more: its number is not to be given again.
         let last = try writer.begin(site: "http://b/", start: ["http://b/"], now: 9)
         try writer.end(last, .forget)
-        let notes = try NoteBook(folder)
-        try notes.note(misses: [Miss(href: "http://a/missed", isPage: true, count: 3, first: 1, last: 2)])
-        try notes.note(served: [(1, 55)])
-        try notes.note(verdicts: [
+        let notes = try ActivityDatabase(folder)
+        try notes.recordMisses([Miss(href: "http://a/missed", isPage: true, count: 3, first: 1, last: 2)])
+        try notes.recordServed([(1, 55)])
+        try notes.recordVerdicts([
             BundleVerdict(href: "http://a/x", sha256: [1], name: "verified", detail: nil, isGood: true)
         ])
-        try notes.note(damaged: [[1, 2, 3]])
+        try notes.markDamaged([[1, 2, 3]])
     }
 
     /// Everything that two larders have to have alike.
@@ -111,9 +112,9 @@ struct StoreCopyTests {
             }
             links = lists.sorted()
             pins = try reader.pins()
-            let notes = try NoteBook(folder)
+            let notes = try ActivityDatabase(folder)
             (misses, served) = (try notes.misses(), try notes.servedTimes())
-            (verdicts, damaged) = (try notes.verdicts(of: "http://a/x"), try notes.damaged())
+            (verdicts, damaged) = (try notes.verdicts(of: "http://a/x"), try notes.damagedBodies())
         }
     }
 
@@ -166,14 +167,14 @@ struct StoreCopyTests {
         #expect(try to.condition().isCopying)
         // What is there already may go, and others come in its place.
         let writer = try StoreWriter(from)
-        #expect(try writer.remove(named: "http://a/1*") { $0.hasPrefix("http://a/1") } > 0)
+        #expect(try writer.remove(urlsNamed: "http://a/1*") { $0.hasPrefix("http://a/1") } > 0)
         _ = try writer.collect(CollectionOptions())
         let snapshot = try writer.begin(site: "http://a/", start: ["http://a/"], now: 30)
         try writer.add(
             (0..<50).map { try page("http://a/new/\($0)", Array("new \($0)".utf8), in: from) }, to: snapshot)
         try writer.end(snapshot, .publish(now: 31))
         // That of another larder is none to go on with.
-        let other = try folder("other", isServed: false)
+        let other = try folder("other", isPostgreSQL: false)
         try stock(other, pages: 1)
         #expect(throws: StoreError.self) { try StoreCopy.run(from: other, to: to) }
         let result = try StoreCopy.run(from: from, to: to, verify: true)
@@ -205,7 +206,7 @@ struct StoreCopyTests {
             "UPDATE content SET bytes = \(way == .fromServer ? "'\\x00'" : "x'00'") WHERE body = \(body.id)")
         let result = try StoreCopy.run(from: from, to: to, verify: true)
         #expect(!result.isWhole)
-        #expect(result.damaged.map(\.addresses) == [["http://a/3"]])
+        #expect(result.damaged.map(\.hrefs) == [["http://a/3"]])
         #expect(result.leftOutResponses == 1)
         let copy = try StoreReader(to)
         // What an earlier snapshot has is shown.
@@ -250,7 +251,7 @@ struct StoreCopyTests {
         throws
     {
         var (from, to) = try places(.betweenFolders)
-        var plain = try folder("plain", isServed: false)
+        var plain = try folder("plain", isPostgreSQL: false)
         from.compresses = true
         try stock(from)
         func frames(_ folder: StoreFolder) throws -> [String] {
@@ -300,9 +301,9 @@ struct StoreCopyTests {
             let error = #expect(throws: StoreError.self) { try StoreCopy.run(from: from, to: place) }
             #expect(error?.reason == .request)
         }
-        let none = try folder("none", isServed: false)
+        let none = try folder("none", isPostgreSQL: false)
         let error = #expect(throws: StoreError.self) {
-            try StoreCopy.run(from: none, to: try folder("new", isServed: false))
+            try StoreCopy.run(from: none, to: try folder("new", isPostgreSQL: false))
         }
         #expect(error?.reason == .missing)
     }

@@ -42,7 +42,7 @@ import Testing
     }
 
     /// Whoever moves a body waits for those who read it, and for no others.
-    @Test(.enabled(if: !TestStore.isServed))
+    @Test(.enabled(if: !TestStore.isPostgreSQL))
     func `a moment is held for what is looked up, and not for bodies`() throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
@@ -52,13 +52,13 @@ import Testing
             try reader.response(for: href, ofSnapshot: snapshot.id) != nil
         }
         for hasEnded in [false, true] {
-            try reader.holdMoment()
+            try reader.beginSharedRead()
             #expect(try isThere("http://a/"))
             let new = "http://a/\(hasEnded)"
             try writer.add([response(new)], to: snapshot)
             #expect(try !isThere(new))
             if hasEnded {
-                try reader.letGoOfMoment()
+                try reader.endSharedRead()
             } else {
                 let body = try #require(try reader.response(for: "http://a/")?.body)
                 #expect(try reader.content(of: body) != nil)
@@ -66,14 +66,15 @@ import Testing
             #expect(try isThere(new))
         }
         // Nobody holds one for ever.
-        for _ in 0..<2 { try reader.holdMoment() }
+        for _ in 0..<2 { try reader.beginSharedRead() }
         try writer.add([response("http://a/last")], to: snapshot)
-        for _ in 0..<1000 where try !isThere("http://a/last") { try reader.holdMoment() }
+        for _ in 0..<1000 where try !isThere("http://a/last") { try reader.beginSharedRead() }
         #expect(try isThere("http://a/last"))
     }
 
     @Test(arguments: [
-        0, Limits.inlineBody, Limits.inlineBody + 1, Limits.packedBody, Limits.packedBody + 1, 3_000_000,
+        0, Limits.maxInlineBodyBytes, Limits.maxInlineBodyBytes + 1, Limits.maxPackedBodyBytes,
+        Limits.maxPackedBodyBytes + 1, 3_000_000,
     ])
     func `bodies come back whole, be they in the database, in a pack, or in a file`(byteCount: Int) throws {
         let bytes = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 7) }
@@ -84,15 +85,15 @@ import Testing
         let body = try #require(try reader.response(for: "http://a/")?.body)
         #expect(body.byteCount == byteCount)
         #expect(try #require(try reader.content(of: body)).load() == bytes)
-        let isFile = byteCount > Limits.packedBody && !TestStore.hasBodiesInFolder
+        let isFile = byteCount > Limits.maxPackedBodyBytes && !TestStore.hasBodiesInFolder
         #expect(scratch.names(in: "a/b/bodies").count == (isFile ? 1 : 0))
-        let isPacked = (Limits.inlineBody + 1...Limits.packedBody).contains(byteCount)
-        #expect(scratch.names(in: "a/b/packs").count == (isPacked && !TestStore.isServed ? 1 : 0))
+        let isPacked = (Limits.maxInlineBodyBytes + 1...Limits.maxPackedBodyBytes).contains(byteCount)
+        #expect(scratch.names(in: "a/b/packs").count == (isPacked && !TestStore.isPostgreSQL ? 1 : 0))
         #expect(scratch.names(in: "a/b/incoming").isEmpty)
     }
 
     @Test func `equal bodies are kept once, whatever their URL and snapshot`() throws {
-        let large = [UInt8](repeating: 9, count: Limits.packedBody * 2)
+        let large = [UInt8](repeating: 9, count: Limits.maxPackedBodyBytes * 2)
         let writer = try StoreWriter(folder)
         for _ in 1...2 {
             let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
@@ -103,10 +104,10 @@ import Testing
         }
         let summary = try StoreReader(folder).summary()
         // What comes again is not written again.
-        #expect(summary.responses == (TestStore.isServed ? 8 : 4))
+        #expect(summary.responses == (TestStore.isPostgreSQL ? 8 : 4))
         #expect(summary.bodies == 2)
         #expect(summary.bytes == Int64(5 + large.count))
-        #expect(scratch.names(in: "a/b/bodies").count == (TestStore.isServed ? 0 : 1))
+        #expect(scratch.names(in: "a/b/bodies").count == (TestStore.isPostgreSQL ? 0 : 1))
         #expect(scratch.names(in: "a/b/incoming").isEmpty)
     }
 
@@ -219,7 +220,7 @@ import Testing
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let queue = try WriteQueue(writer, snapshot: snapshot)
-        var lost = try response("http://a/", [UInt8](repeating: 1, count: Limits.packedBody + 1))
+        var lost = try response("http://a/", [UInt8](repeating: 1, count: Limits.maxPackedBodyBytes + 1))
         lost.body = .new(
             try NewBody(.file(path: scratch.write("gone", to: "gone")), form: "opaque", links: [], in: folder)
         )
@@ -268,18 +269,18 @@ import Testing
         let before = try reader.dataVersion()
         let second = try response("http://a/2")
         func isThere() throws(StoreError) -> Bool { try reader.response(for: "http://a/2") != nil }
-        let within = try reader.atOnce { () throws(StoreError) -> [Int64] in
+        let within = try reader.withFixedVersion { () throws(StoreError) -> [Int64] in
             let version = try reader.dataVersion()
             _ = try writer.add([second], to: snapshot)
             // Within, nothing else begins.
-            let deeper = try reader.atOnce(isThere)
+            let deeper = try reader.withFixedVersion(isThere)
             return [version, try reader.dataVersion(), try isThere() ? 1 : 0, deeper ? 1 : 0]
         }
         #expect(within == [before, before, 0, 0])
         #expect(try reader.response(for: "http://a/2") != nil)
         #expect(try reader.dataVersion() != before)
         #expect(throws: StoreError.self) {
-            try reader.atOnce { () throws(StoreError) -> Void in
+            try reader.withFixedVersion { () throws(StoreError) -> Void in
                 throw StoreError(.busy, doing: "read", path: "", detail: "")
             }
         }

@@ -54,8 +54,8 @@ struct UnwritableStoreTests {
         for _ in 1...2 {
             #expect(try text(1, in: folder) == "body 1")
             #expect(try folder.condition().version == Schema.version)
-            #expect(try SearchIndex.ifAny(folder) != nil)
-            #expect(try NoteBook.misses(in: folder).isEmpty)
+            #expect(try SearchIndex.openIfExists(folder) != nil)
+            #expect(try ActivityDatabase.misses(in: folder).isEmpty)
         }
     }
 

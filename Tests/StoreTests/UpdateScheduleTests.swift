@@ -81,16 +81,16 @@ import Testing
         let store = try StockedFolder()
         let writer = try StoreWriter(store.folder)
         let snapshot = try writer.begin(site: "https://a.test/", start: ["https://a.test/"], now: 10)
-        try writer.keep(settings: #"{"scope":"path"}"#, of: snapshot)
-        try StoreWriter(store.folder).keep(schedule: .weekly, ofSite: "https://a.test/")
-        try writer.keep(settings: #"{"depth":3}"#, of: snapshot)
+        try writer.storeSettings(#"{"scope":"path"}"#, of: snapshot)
+        try StoreWriter(store.folder).storeSchedule(.weekly, ofSite: "https://a.test/")
+        try writer.storeSettings(#"{"depth":3}"#, of: snapshot)
         try writer.end(snapshot, .publish(now: 20))
-        try writer.keep(settings: #"{"depth":4}"#, ofSite: "https://a.test/")
+        try writer.storeSettings(#"{"depth":4}"#, ofSite: "https://a.test/")
         func site() throws -> Site { try #require(try StoreReader(store.folder).sites().first) }
         #expect(try site().schedule == .weekly)
         #expect(try site().settings == #"{"depth":4,"schedule":"weekly"}"#)
         #expect(try abs(site().nextUpdate(after: nil) ?? 0 - 604_810) <= 604_810 + 900)
-        try writer.keep(schedule: nil, ofSite: "https://a.test/")
+        try writer.storeSchedule(nil, ofSite: "https://a.test/")
         #expect(try site().settings == #"{"depth":4}"#)
         #expect(try site().nextUpdate(after: nil) == nil)
     }
@@ -104,7 +104,7 @@ import Testing
             let threads = try (0..<6).map { number in
                 try NamedThread.start("due-\(number)") {
                     let attempt = UpdateAttempt(at: Int64(100 * (round + 1)), count: Int64(round + 1))
-                    if (try? NoteBook(folder).begin(attempt, of: "a", after: known)) == true {
+                    if (try? ActivityDatabase(folder).begin(attempt, of: "a", after: known)) == true {
                         winners.change { $0 += 1 }
                     }
                 }
@@ -112,7 +112,7 @@ import Testing
             for thread in threads { thread.join() }
             #expect(winners.change { $0 } == round + 1)
         }
-        #expect(try NoteBook(folder).attempts() == ["a": UpdateAttempt(at: 200, count: 2)])
-        #expect(try !NoteBook(folder).begin(UpdateAttempt(at: 300, count: 1), of: "a", after: nil))
+        #expect(try ActivityDatabase(folder).attempts() == ["a": UpdateAttempt(at: 200, count: 2)])
+        #expect(try !ActivityDatabase(folder).begin(UpdateAttempt(at: 300, count: 1), of: "a", after: nil))
     }
 }

@@ -31,7 +31,7 @@ import Web
     }
 
     private func suits(_ request: HTTPFields) throws -> Bool? {
-        try store.reader().response(for: href, fields: request)?.suits(request, store.reader().secrets)
+        try store.reader().response(for: href, fields: request)?.matches(request, store.reader().secrets)
     }
 
     private let german: HTTPFields = ["Accept-Language": "de"]
@@ -134,8 +134,8 @@ import Web
                 try reader.response(for: href, fields: french)
             }
             #expect(asOf?.snapshot == snapshot && asOf?.status == 200)
-            let rows = try reader.rows(of: href)
-            #expect(rows.filter(\.isShown).map(\.response.snapshot) == [snapshot])
+            let rows = try reader.versions(of: href)
+            #expect(rows.filter(\.isVisible).map(\.response.snapshot) == [snapshot])
         }
     }
 

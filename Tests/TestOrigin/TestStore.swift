@@ -4,7 +4,7 @@ import Glibc
 /// `postgres`. A store on a server still has a folder for the files of this machine.
 package enum TestStore {
     /// Whether tests of stores use a PostgreSQL server.
-    package static let isServed = getenv("LARDER_TEST_STORE").map { String(cString: $0) } == "postgres"
+    package static let isPostgreSQL = getenv("LARDER_TEST_STORE").map { String(cString: $0) } == "postgres"
 
     /// Whether stores on a PostgreSQL server keep all bodies in a folder.
     package static let hasBodiesInFolder =
@@ -12,7 +12,7 @@ package enum TestStore {
 
     /// The value of `--store` for the store of that folder.
     package static func place(_ folder: String) throws(TestError) -> String {
-        guard isServed else { return folder }
+        guard isPostgreSQL else { return folder }
         return try TestPostgreSQL.running.get().place(folder)
     }
 }

@@ -421,7 +421,7 @@ extension FrontierCore {
         let isEarly = renderScheduler.isEarly(number)
         let known = UInt32(records.count)
         var links = NewLinks(from: linkTarget(number))
-        links.areFurther = true
+        links.extendsStoredLinks = true
         for requested in rendered.requested.sorted() {
             let record = records[Int(requested)]
             guard let finder = firstRequester[requested], record.role == .asset else { continue }
@@ -484,7 +484,7 @@ extension FrontierCore {
     /// Discovers requests of a page as guesses. Returns the entries, and the links for the store.
     private mutating func guess(_ requests: [WebURL], by number: UInt32) -> (entries: [UInt32], NewLinks) {
         var links = NewLinks(from: linkTarget(number))
-        links.areFurther = true
+        links.extendsStoredLinks = true
         var entries: [UInt32] = []
         for request in requests {
             let entry = discover(

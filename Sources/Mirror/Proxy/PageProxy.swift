@@ -258,7 +258,7 @@ extension StoredResponse {
         if self.origin == origin { return true }
         let fields = HTTPFields(block: self.fields.utf8.span)
         if fields.all("Vary").contains(where: { $0.lowercased().contains("origin") }) { return false }
-        return flags.contains(.askedByOrigin) || fields.contains("Access-Control-Allow-Origin")
+        return flags.contains(.hadOriginHeader) || fields.contains("Access-Control-Allow-Origin")
     }
 }
 

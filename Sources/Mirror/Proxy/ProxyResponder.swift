@@ -301,7 +301,7 @@ extension RequestContext {
         case (_, nil): kind = .foreignPage
         }
         self.init(
-            requester: Requester(kind, mayHavePrivate: !isShared),
+            requester: Requester(kind, canReceivePrivate: !isShared),
             hasOpaqueOrigin: fields["Origin"] == "null",
             use: FetchUse(fields))
     }

@@ -44,7 +44,7 @@ package enum BodyContent: Sendable, Equatable {
 
     /// Passes the bytes to `take` in order, a file in pieces. Uses constant memory.
     package func eachPiece(_ take: (Span<UInt8>) -> Void) throws(StoreError) {
-        _ = try eachWantedPiece { piece in
+        _ = try eachPieceWhile { piece in
             take(piece)
             return true
         }
@@ -54,7 +54,7 @@ package enum BodyContent: Sendable, Equatable {
 extension BodyContent {
     /// Passes the bytes to `take` in order, a file in pieces, until `take` returns false. Returns whether
     /// `take` accepted all pieces.
-    package func eachWantedPiece(_ take: (Span<UInt8>) -> Bool) throws(StoreError) -> Bool {
+    package func eachPieceWhile(_ take: (Span<UInt8>) -> Bool) throws(StoreError) -> Bool {
         let path: String
         switch self {
         case .bytes(let bytes): return take(bytes.span)
@@ -68,7 +68,7 @@ extension BodyContent {
     /// Returns at most this many bytes from the start.
     package func beginning(_ byteCount: Int) throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
-        _ = try eachWantedPiece { piece in
+        _ = try eachPieceWhile { piece in
             let wanted = piece.extracting(0..<min(piece.count, byteCount - bytes.count))
             wanted.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
             return bytes.count < byteCount
@@ -81,22 +81,22 @@ extension StoreReader {
     /// Returns the MD5 of a body: the stored one, or else one that is computed from its bytes. Nil if the
     /// body is missing or damaged.
     package func md5(of body: StoredBody) throws(StoreError) -> Digest? {
-        if let kept = body.md5.flatMap({ Digest(.md5, bytes: $0) }) { return kept }
+        if let stored = body.md5.flatMap({ Digest(.md5, bytes: $0) }) { return stored }
         guard let content = try content(of: body) else { return nil }
         var stream = DigestStream(.md5)
-        var proof = DigestStream(.sha256)
+        var sha256 = DigestStream(.sha256)
         try content.eachPiece { piece in
             stream.update(piece)
-            proof.update(piece)
+            sha256.update(piece)
         }
         let md5 = stream.finish()
-        return proof.finish().bytes == body.sha256 ? md5 : nil
+        return sha256.finish().bytes == body.sha256 ? md5 : nil
     }
 }
 
 extension StoreWriter {
     /// Stores MD5 digests that were computed, so that they need not be computed again.
-    package func keep(md5s: [(body: StoredBody, md5: Digest)]) throws(StoreError) {
+    package func storeMD5s(_ md5s: [(body: StoredBody, md5: Digest)]) throws(StoreError) {
         try transaction { () throws(StoreError) in
             for (body, md5) in md5s where body.md5 != md5.bytes {
                 try run("UPDATE body SET md5 = ? WHERE sha256 = ?", .blob(md5.bytes), .blob(body.sha256))
@@ -109,17 +109,17 @@ extension StoreWriter {
 
 /// Large bodies on their way into the store. They are synced together, then renamed to their final names.
 ///
-/// `settle` must come before the commit, so that no row ever refers to an incomplete file, even after a power
+/// `sync` must come before the commit, so that no row ever refers to an incomplete file, even after a power
 /// cut.
 struct BodyFiles {
     private let folder: StoreFolder
-    private var waiting: [(source: String, target: String)] = []
+    private var pending: [(source: String, target: String)] = []
 
     init(_ folder: StoreFolder) {
         self.folder = folder
     }
 
-    /// Takes over a file in `incoming`, which `settle` moves. If the store has the same bytes already, the
+    /// Takes over a file in `incoming`, which `sync` moves. If the store has the same bytes already, the
     /// file is removed. The stored file is compared byte by byte, because it may have been truncated or
     /// damaged.
     mutating func add(_ source: String, sha256 hex: String) throws(StoreError) {
@@ -127,43 +127,43 @@ struct BodyFiles {
         if try Self.isSame(source, target) {
             unlink(source)
         } else {
-            waiting.append((source, target))
+            pending.append((source, target))
         }
     }
 
     private static func isSame(_ source: String, _ target: String) throws(StoreError) -> Bool {
-        let (new, held) = (BodyContent.file(path: source), BodyContent.file(path: target))
-        guard let byteCount = held.byteCount, byteCount == new.byteCount else { return false }
+        let (new, stored) = (BodyContent.file(path: source), BodyContent.file(path: target))
+        guard let byteCount = stored.byteCount, byteCount == new.byteCount else { return false }
         guard let file = try? File(target, O_RDONLY) else { return false }
         var offset: Int64 = 0
-        return try new.eachWantedPiece { piece in
+        return try new.eachPieceWhile { piece in
             guard let bytes = try? file.read(from: offset, byteCount: piece.count) else { return false }
             offset += Int64(piece.count)
             return piece.withUnsafeBytes { new in
-                bytes.withUnsafeBytes { held in
-                    guard let new = new.baseAddress, let held = held.baseAddress else { return true }
-                    return bytes.count == piece.count && memcmp(new, held, bytes.count) == 0
+                bytes.withUnsafeBytes { stored in
+                    guard let new = new.baseAddress, let stored = stored.baseAddress else { return true }
+                    return bytes.count == piece.count && memcmp(new, stored, bytes.count) == 0
                 }
             }
         }
     }
 
-    /// Forgets the files that were added since the last `settle`. They stay in `incoming`.
-    mutating func forget() {
-        waiting.removeAll(keepingCapacity: true)
+    /// Forgets the files that were added since the last `sync`. They stay in `incoming`.
+    mutating func forgetAll() {
+        pending.removeAll(keepingCapacity: true)
     }
 
     /// Moves all added files to their final names and syncs them.
-    mutating func settle() throws(StoreError) {
-        guard !waiting.isEmpty else { return }
+    mutating func sync() throws(StoreError) {
+        guard !pending.isEmpty else { return }
         // If this fails, the caller adds the files again when it repeats the batch.
-        defer { waiting.removeAll(keepingCapacity: true) }
-        for (source, _) in waiting { try Self.sync(source) }
+        defer { pending.removeAll(keepingCapacity: true) }
+        for (source, _) in pending { try Self.syncFile(source) }
         // If two files have the same content, the second replaces the first.
-        for (source, target) in waiting where rename(source, target) != 0 {
+        for (source, target) in pending where rename(source, target) != 0 {
             throw StoreError(errno, doing: "move a body to", path: target)
         }
-        try Self.sync(folder.bodies)
+        try Self.syncFile(folder.bodies)
     }
 
     /// Writes the bytes to a new file in `incoming` and returns its path. Any thread may call this.
@@ -197,7 +197,7 @@ struct BodyFiles {
     }
 
     /// Syncs a file, or the names in a folder, so that they survive a power cut.
-    static func sync(_ path: String) throws(StoreError) {
+    static func syncFile(_ path: String) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in try WholeFile.sync(path) }
     }
 }

@@ -38,7 +38,7 @@ package struct NewResponse: Sendable {
         case none
         case new(NewBody)
         /// A body that is stored already, and that the origin confirmed.
-        case held(StoredBody)
+        case stored(StoredBody)
     }
 
     package init(
@@ -58,7 +58,7 @@ package struct NewResponse: Sendable {
     package init(restoring stored: StoredResponse) {
         self.init(
             href: stored.href, referrer: nil, status: stored.status, role: stored.role, fields: stored.fields,
-            fetched: stored.fetched, body: stored.body.map(Body.held) ?? .none)
+            fetched: stored.fetched, body: stored.body.map(Body.stored) ?? .none)
         requested = stored.requested
         (request, variant, type, flags) = (stored.request, stored.variant, stored.type, stored.flags)
     }
@@ -103,7 +103,7 @@ package struct NewBody: Sendable {
         self.title = title
         self.links = links
         frame = try Self.frame(of: content, byteCount: byteCount, form: form, in: folder)
-        if frame == nil, case .bytes(let bytes) = content, bytes.count > Limits.packedBody {
+        if frame == nil, case .bytes(let bytes) = content, bytes.count > Limits.maxPackedBodyBytes {
             self.content = .file(path: try BodyFiles.write(bytes, in: folder))
         } else {
             self.content = content
@@ -116,9 +116,9 @@ package struct NewBody: Sendable {
         of content: BodyContent, byteCount: Int, form: String, in folder: StoreFolder
     ) throws(StoreError) -> [UInt8]? {
         guard folder.compresses, folder.server == nil,
-            StoredBody.mayBeFrame(form: form, byteCount: byteCount),
+            StoredBody.isCompressible(form: form, byteCount: byteCount),
             let frame = ZstdFrame.compress(try content.load()),
-            frame.count <= Limits.packedBody
+            frame.count <= Limits.maxPackedBodyBytes
         else { return nil }
         return frame
     }
@@ -161,7 +161,7 @@ package struct NewLinks: Sendable {
     /// URLs that may not be links at all.
     package var guesses: [Target] = []
     /// Whether they are added to the stored links of the body, and do not replace them.
-    package var areFurther = false
+    package var extendsStoredLinks = false
 
     package init(from source: Target) {
         self.source = source

@@ -6,8 +6,12 @@ internal import System
 
 /// A file that consists of many bodies, one after the other.
 ///
-/// Its number is random and never reused, so that a body whose place was looked up is either in that file or
-/// gone.
+/// One file per body costs a third more space and a file operation per body. A pack has no index of its own:
+/// the rows of `body` have the location of each body (`PackLocation`), and the rows of `pack` the committed
+/// size of each file. Bodies are only appended; collections punch holes or rewrite whole packs.
+///
+/// A pack's number is random and never reused, so that a body whose location was looked up is either in that
+/// file or gone.
 struct Pack: Equatable {
     let number: Int64
     let name: String
@@ -27,7 +31,8 @@ struct Pack: Equatable {
         guard self.name == name else { return nil }
     }
 
-    static func drawn(in folder: StoreFolder) -> Pack { Pack(.random(in: 1...Int64.max), in: folder) }
+    /// A pack with a new random number.
+    static func random(in folder: StoreFolder) -> Pack { Pack(.random(in: 1...Int64.max), in: folder) }
 
     /// The size of the file; nil if it does not exist.
     var byteCount: Int64? {
@@ -42,13 +47,13 @@ struct Pack: Equatable {
         return stat(path, &status) == 0 ? min(Int64(status.st_blocks) * 512, Int64(status.st_size)) : 0
     }
 
-    /// Whether such a place is possible. A damaged database may contain any numbers.
+    /// Whether a body can have this start and size. A damaged database may contain any numbers.
     static func canHold(_ start: Int64, _ byteCount: Int64) -> Bool {
-        (0...Int64(Limits.packedBody)).contains(byteCount) && (0...1 << 40).contains(start)
+        (0...Int64(Limits.maxPackedBodyBytes)).contains(byteCount) && (0...1 << 40).contains(start)
     }
 
-    /// Returns the bytes, or fewer if the file ends before. Nil if the file does not exist, or if the place
-    /// is impossible.
+    /// Returns the bytes, or fewer if the file ends before. Nil if the file does not exist, or if no body can
+    /// have this start and size.
     func read(from start: Int64, byteCount: Int) throws(StoreError) -> [UInt8]? {
         guard Self.canHold(start, Int64(byteCount)) else { return nil }
         do throws(SystemError) {
@@ -60,8 +65,8 @@ struct Pack: Equatable {
     }
 }
 
-/// The place of a body in a pack.
-struct PackPlace: Equatable {
+/// The location of a body in a pack.
+struct PackLocation: Equatable {
     let pack: Int64
     let start: Int64
     /// The size of the body's zstd frame; nil if it is stored uncompressed.
@@ -86,22 +91,23 @@ struct PackPlace: Equatable {
     var frame: Int64? { frameByteCount.map(Int64.init) }
 
     /// Whether the body ends within a pack of this size. The size is nil if the pack is missing.
-    func holds(_ byteCount: Int, ofPack packByteCount: Int64?) -> Bool {
-        let heldByteCount = Int64(frameByteCount ?? byteCount)
-        guard let packByteCount, Pack.canHold(start, heldByteCount) else { return false }
-        return packByteCount >= start + heldByteCount
+    func fits(bodyByteCount: Int, packByteCount: Int64?) -> Bool {
+        let storedByteCount = Int64(frameByteCount ?? bodyByteCount)
+        guard let packByteCount, Pack.canHold(start, storedByteCount) else { return false }
+        return packByteCount >= start + storedByteCount
     }
 
     /// Returns the bytes of the body, or fewer if the pack ends before. Nil if the pack does not exist, or if
-    /// the place is impossible. A frame that cannot be decompressed is returned as it is.
+    /// the location is impossible. A frame that cannot be decompressed is returned as it is.
     func read(_ byteCount: Int, in folder: StoreFolder) throws(StoreError) -> [UInt8]? {
-        let held = try Pack(pack, in: folder).read(from: start, byteCount: frameByteCount ?? byteCount)
-        guard frameByteCount != nil, let held, (0...Limits.framedBody).contains(byteCount) else {
-            return held
+        let stored = try Pack(pack, in: folder).read(from: start, byteCount: frameByteCount ?? byteCount)
+        guard frameByteCount != nil, let stored, (0...Limits.maxCompressedTextBytes).contains(byteCount)
+        else {
+            return stored
         }
-        if let bytes = ZstdFrame.decompress(held, byteCount: byteCount) { return bytes }
+        if let bytes = ZstdFrame.decompress(stored, byteCount: byteCount) { return bytes }
         guard ZstdFrame.isAvailable else { throw .needsZstd(folder.packs) }
-        return held
+        return stored
     }
 }
 
@@ -118,14 +124,19 @@ extension StoreError {
 /// Appends bodies to one pack. A file lock keeps other processes from appending to it. It belongs to the
 /// writer's thread.
 ///
-/// Appended bytes count from the commit on. Bytes that a killed run did not commit are overwritten.
+/// Appended bytes belong to the pack from the commit on: `sync` must come before the commit, `didCommit` after
+/// it. Bytes that a killed run did not commit are overwritten.
 final class PackWriter {
     let pack: Pack
     private let folder: StoreFolder
     private let file: File
+    /// The offset at which the next body is appended.
     private(set) var end: Int64
+    /// The value of `end` at the last commit.
     private var committedEnd: Int64
-    private var hurriedEnd: Int64
+    /// The offset up to which the disk was told to begin writing.
+    private var writtenEnd: Int64
+    /// Whether the name of the file is not synced yet.
     private var isNew: Bool
 
     /// Continues a pack that has space and that no other process has locked, or else begins one.
@@ -136,7 +147,7 @@ final class PackWriter {
     ) throws(StoreError) {
         for pack in folder.packList {
             guard let file = try? File(pack.path, O_WRONLY) else { continue }
-            if let end = try Self.end(of: pack, file.descriptor, size) {
+            if let end = try Self.appendOffset(of: pack, file.descriptor, size) {
                 self.init(pack, folder, file, end: end, isNew: end == 0)
                 return
             }
@@ -152,11 +163,12 @@ final class PackWriter {
         }
     }
 
-    /// The statement that `note` runs.
-    static let noting =
+    /// The SQL statement that `recordSize` runs.
+    static let recordSizeSQL =
         "INSERT INTO pack (number, size) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET size = excluded.size"
 
-    func note(by statement: Statement) throws(StoreError) {
+    /// Stores the size of the pack in its row, in the open transaction.
+    func recordSize(with statement: Statement) throws(StoreError) {
         try statement.run(.integer(pack.number), .integer(end))
     }
 
@@ -164,7 +176,7 @@ final class PackWriter {
     convenience init(newIn folder: StoreFolder) throws(StoreError) {
         try folder.createPacks()
         while true {
-            let pack = Pack.drawn(in: folder)
+            let pack = Pack.random(in: folder)
             do throws(SystemError) {
                 let file = try File(pack.path, O_WRONLY | O_CREAT | O_EXCL)
                 // Another process that looks for a pack may have locked it first.
@@ -183,50 +195,51 @@ final class PackWriter {
         self.folder = folder
         self.file = file
         self.end = end
-        (committedEnd, hurriedEnd) = (end, end)
+        (committedEnd, writtenEnd) = (end, end)
         self.isNew = isNew
     }
 
     /// Returns the offset at which to continue a pack. Nil if it is full, locked by another process, or
     /// shorter than its committed size.
-    private static func end(
+    private static func appendOffset(
         of pack: Pack, _ file: Int32, _ size: (Pack) throws(StoreError) -> Int64?
     ) throws(StoreError) -> Int64? {
         // The committed size is only read under the lock, since no other process can change it then.
         guard flock(file, LOCK_EX | LOCK_NB) == 0 else { return nil }
         let end = try size(pack) ?? 0
         var status = stat()
-        guard end < Limits.packSize, fstat(file, &status) == 0, status.st_nlink > 0,
+        guard end < Limits.fullPackBytes, fstat(file, &status) == 0, status.st_nlink > 0,
             Int64(status.st_size) >= end,
             ftruncate(file, off_t(end)) == 0
         else { return nil }
         return end
     }
 
-    var isFull: Bool { end >= Limits.packSize }
+    var isFull: Bool { end >= Limits.fullPackBytes }
 
     /// Appends the bytes and returns their place.
-    func append(_ bytes: [UInt8], isFrame: Bool) throws(StoreError) -> PackPlace {
+    func append(_ bytes: [UInt8], isFrame: Bool) throws(StoreError) -> PackLocation {
         try StoreError.wrapping { () throws(SystemError) in try file.write(bytes, at: end) }
         defer {
             end += Int64(bytes.count)
-            hurry()
+            beginWriting()
         }
-        return PackPlace(pack: pack.number, start: end, frameByteCount: isFrame ? bytes.count : nil)
+        return PackLocation(pack: pack.number, start: end, frameByteCount: isFrame ? bytes.count : nil)
     }
 
-    /// Lets the disk begin to write the new bytes, so that `settle` has less to wait for.
-    private func hurry() {
-        guard end - hurriedEnd >= Self.hurriedByteCount else { return }
-        _ = larder_begin_writing(file.descriptor, off_t(hurriedEnd), off_t(end - hurriedEnd))
-        hurriedEnd = end
+    /// Lets the disk begin to write the new bytes, so that `sync` has less to wait for.
+    private func beginWriting() {
+        guard end - writtenEnd >= Self.minBeginWritingBytes else { return }
+        _ = larder_begin_writing(file.descriptor, off_t(writtenEnd), off_t(end - writtenEnd))
+        writtenEnd = end
     }
 
-    private static let hurriedByteCount: Int64 = 4 << 20
+    /// Fewer new bytes are left to `sync`.
+    private static let minBeginWritingBytes: Int64 = 4 << 20
 
     /// Syncs the bytes that were appended so far. Must be called before the commit of the rows that refer to
     /// them.
-    func settle() throws(StoreError) {
+    func sync() throws(StoreError) {
         guard end > committedEnd else { return }
         try StoreError.wrapping { () throws(SystemError) in
             try file.syncData()
@@ -237,14 +250,15 @@ final class PackWriter {
         isNew = false
     }
 
-    func committed() {
+    /// Must be called after the commit of the rows that refer to the appended bytes.
+    func didCommit() {
         committedEnd = end
     }
 
     /// Releases the space of bytes that were not committed.
     func rollBack() {
         end = committedEnd
-        hurriedEnd = min(hurriedEnd, end)
+        writtenEnd = min(writtenEnd, end)
         // If this fails, the next bytes overwrite the rest.
         _ = ftruncate(file.descriptor, off_t(end))
     }

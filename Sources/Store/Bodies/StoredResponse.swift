@@ -9,12 +9,15 @@ package struct StoredResponse: Sendable, Equatable {
     package let href: String
     package let snapshot: Int64
     package let request: RequestKey
-    /// The text of its `VaryKey`.
+    /// The text of its `VaryKey`; empty if the response does not vary.
     package let variant: String
     package let status: Int
+    /// The role, as Markup's raw value: 0 for a page, 1 for an asset, 2 for a guide.
     package let role: UInt8
     package let flags: ResponseFlags
+    /// The media type, without parameters.
     package var type: String?
+    /// The header block, with one header per line.
     package var fields: String
     /// When the request was sent, in seconds since 1970.
     package let requested: Int64
@@ -25,15 +28,16 @@ package struct StoredResponse: Sendable, Equatable {
     package var isRedirect: Bool { (300..<400).contains(status) }
 
     /// The response; nil if its row only records that its body was lost.
-    var ifHeld: StoredResponse? { flags.contains(.isLost) ? nil : self }
+    var unlessLost: StoredResponse? { flags.contains(.isLost) ? nil : self }
 
+    /// The status of rows that only record that a body was lost (504 Gateway Timeout).
     static let lostStatus = 504
 
     /// Whether a request with these headers selects this response. Bodies are stored without their content
     /// coding, so that the codings that a client accepts make no difference.
     ///
     /// - Parameter secrets: The hasher of the store that contains the response.
-    package func suits(_ fields: HTTPFields, _ secrets: SecretHasher) -> Bool {
+    package func matches(_ fields: HTTPFields, _ secrets: SecretHasher) -> Bool {
         VaryKey.isMet(variant, by: fields, secrets)
     }
 
@@ -59,7 +63,7 @@ package struct StoredResponse: Sendable, Equatable {
 }
 
 extension StoredResponse {
-    /// The summary for the replacement check.
+    /// The summary for the check whether a new response may replace this one.
     package var judged: ResponseSummary? {
         guard let url = WebURL(href) else { return nil }
         return ResponseSummary(
@@ -72,6 +76,7 @@ extension StoredResponse {
 package struct StoredBody: Sendable, Equatable {
     package let id: Int64
     package let sha256: [UInt8]
+    /// How the bytes are read: format and character set, such as `html;utf-8`.
     package let form: String
     package let byteCount: Int
     package let title: String?
@@ -112,6 +117,7 @@ extension StoredResponse {
         response.snapshot DESC, response.fetched DESC, response.variant DESC
         """
 
+    /// An SQL condition: the site has no live snapshot yet.
     static let isUnpublished = "site.published IS NULL"
 
     /// The position of a row in that order. After the columns of the response, the row has `isUnpublished`
@@ -162,7 +168,12 @@ extension StoredResponse {
 }
 
 /// Chooses the response to a request with some headers among the responses of a URL, which may come in any
-/// order.
+/// order (RFC 9111 4.1, calculating cache keys with Vary).
+///
+/// Example: a URL has the responses A (does not vary, snapshot 1), B (`Vary: Cookie`, matches, snapshot 2) and
+/// C (`Vary: Cookie`, does not match, snapshot 3). B is chosen, because since snapshot 2 the response A no
+/// longer stands for all requests. Without B, no response matches; C is returned as the newest, and the caller
+/// finds out with `StoredResponse.matches`.
 struct VariantChoice {
     typealias Candidate = (rank: StoredResponse.Rank, response: StoredResponse)
 
@@ -171,9 +182,10 @@ struct VariantChoice {
     private let secrets: SecretHasher
     /// The first by rank of the responses that vary and match, of those that do not vary, and of those that
     /// vary and do not match.
-    private var suiting: Candidate?
+    private var varyingMatch: Candidate?
     private var plain: Candidate?
-    private var other: Candidate?
+    private var varyingMismatch: Candidate?
+    /// Whether a response from an origin was added. If so, imports are ignored.
     private var hasSeenOrigin = false
 
     init(_ fields: HTTPFields?, _ secrets: SecretHasher) { (self.fields, self.secrets) = (fields, secrets) }
@@ -184,32 +196,35 @@ struct VariantChoice {
             guard !hasSeenOrigin else { return }
         } else if !hasSeenOrigin {
             hasSeenOrigin = true
-            (suiting, plain, other) = (nil, nil, nil)
+            (varyingMatch, plain, varyingMismatch) = (nil, nil, nil)
         }
-        func isFirst(_ held: Candidate?) -> Bool { held.map { rank.isBefore($0.rank) } ?? true }
+        func isBefore(_ candidate: Candidate?) -> Bool { candidate.map { rank.isBefore($0.rank) } ?? true }
         if fields == nil || rank.variant.isEmpty {
-            if isFirst(plain) { plain = (rank, StoredResponse(row)) }
-        } else if isFirst(suiting) {
+            if isBefore(plain) { plain = (rank, StoredResponse(row)) }
+        } else if isBefore(varyingMatch) {
             let response = StoredResponse(row)
-            if fields.map({ response.suits($0, secrets) }) ?? true {
-                suiting = (rank, response)
-            } else if isFirst(other) {
-                other = (rank, response)
+            if fields.map({ response.matches($0, secrets) }) ?? true {
+                varyingMatch = (rank, response)
+            } else if isBefore(varyingMismatch) {
+                varyingMismatch = (rank, response)
             }
         }
     }
 
     /// The response that matches. A response that does not vary no longer matches if a newer one varies.
-    var fitting: Candidate? {
-        guard let plain else { return suiting }
-        let isOutdated = [suiting, other].contains { $0.map { $0.rank.isBefore(plain.rank) } ?? false }
-        return isOutdated ? suiting : plain
+    var match: Candidate? {
+        guard let plain else { return varyingMatch }
+        let isOutdated = [varyingMatch, varyingMismatch].contains {
+            $0.map { $0.rank.isBefore(plain.rank) } ?? false
+        }
+        return isOutdated ? varyingMatch : plain
     }
 
+    /// The response that matches, or else the first by rank; nil if none was added.
     var response: StoredResponse? {
-        if let fitting { return fitting.response }
-        guard let plain, let other else { return (plain ?? other)?.response }
-        return (plain.rank.isBefore(other.rank) ? plain : other).response
+        if let match { return match.response }
+        guard let plain, let varyingMismatch else { return (plain ?? varyingMismatch)?.response }
+        return (plain.rank.isBefore(varyingMismatch.rank) ? plain : varyingMismatch).response
     }
 }
 
@@ -229,19 +244,19 @@ extension StoredBody {
 extension StoredBody {
     /// Whether zstd may compress such a body well. True for bodies that go into a pack and are not tiny, and
     /// for larger ones if they are text.
-    static func mayBeFrame(form: String, byteCount: Int) -> Bool {
-        (Limits.leastFramed...Limits.framedBody).contains(byteCount)
-            && (byteCount <= Limits.packedBody || !form.hasPrefix(formOfOthers))
+    static func isCompressible(form: String, byteCount: Int) -> Bool {
+        (Limits.minCompressedBodyBytes...Limits.maxCompressedTextBytes).contains(byteCount)
+            && (byteCount <= Limits.maxPackedBodyBytes || !form.hasPrefix(nonTextForm))
     }
 
     /// A condition on rows of bodies: the body is text.
-    static let isText = "form NOT LIKE '\(formOfOthers)%'"
+    static let isText = "form NOT LIKE '\(nonTextForm)%'"
 
     /// The prefix of the form of everything that is not text, such as images.
-    private static let formOfOthers = "opaque"
+    private static let nonTextForm = "opaque"
 
     /// Whether the content has the size and digest of the body. Reads all of it, in constant memory.
-    package func isWhole(_ content: BodyContent) throws(StoreError) -> Bool {
+    package func isIntact(_ content: BodyContent) throws(StoreError) -> Bool {
         let (digest, count) = try content.measure()
         return count == byteCount && digest.bytes == sha256
     }
@@ -275,7 +290,7 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
     package static let isSoftNotFound = ResponseFlags(rawValue: 64)
     /// The request had an `Origin` header, as CORS requests do. The `Access-Control-*` headers are therefore
     /// complete.
-    package static let askedByOrigin = ResponseFlags(rawValue: 128)
+    package static let hadOriginHeader = ResponseFlags(rawValue: 128)
     /// The request had credentials: cookies, a login, a client certificate, or a header that may be a secret
     /// (`RequestSecrets`).
     package static let isPrivate = ResponseFlags(rawValue: 256)
@@ -288,14 +303,14 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
 
     /// The response was imported from an archive that claims a private network or this machine as its source.
     /// This does not determine what its links may request.
-    package static let wasNear = ResponseFlags(rawValue: 2048)
+    package static let claimedNonPublicZone = ResponseFlags(rawValue: 2048)
 
     /// The flags that describe the body and remain when a later snapshot confirms it.
-    package static let ofBody: ResponseFlags = [
-        .saysNofollow, .saysNoindex, .isSoftNotFound, .askedByOrigin, .isPrivate, .isCoded,
+    package static let bodyFlags: ResponseFlags = [
+        .saysNofollow, .saysNoindex, .isSoftNotFound, .hadOriginHeader, .isPrivate, .isCoded,
     ]
     /// The flags of the network zone.
-    package static let ofReach: ResponseFlags = [.fromPrivateNetwork, .fromThisMachine]
+    package static let zoneFlags: ResponseFlags = [.fromPrivateNetwork, .fromThisMachine]
 }
 
 extension ResponseFlags {
@@ -339,7 +354,7 @@ package struct RequestKey: Hashable, Sendable {
     package static let frozen = RequestKey(stored: "frozen")
 
     /// Whether this is the key of a real request and not one of the pseudo-requests.
-    package var isOfRequest: Bool { text.isEmpty || text.contains(" ") }
+    package var isRealRequest: Bool { text.isEmpty || text.contains(" ") }
 
     /// A HEAD has the key of a GET, so that the stored response to a GET answers it.
     package init(method: String, body: Span<UInt8>) {
@@ -366,7 +381,7 @@ package struct RequestKey: Hashable, Sendable {
     /// Nil if it contains none.
     package init?(query: String) {
         self.init(method: "GET", body: query.utf8.span, type: MediaType("application/x-www-form-urlencoded"))
-        guard isOfTime else { return nil }
+        guard containsTimes else { return nil }
     }
 
     /// A key from its stored text.
@@ -387,23 +402,23 @@ package struct RequestKey: Hashable, Sendable {
         var sum: Int64 = 0
         for (moment, otherMoment) in zip(moments, otherMoments) where moment != otherMoment {
             let distance = abs(moment - time - otherMoment)
-            guard distance <= Self.sameTime else { return nil }
+            guard distance <= Self.maxTimeDifferenceSeconds else { return nil }
             sum += distance
         }
         return sum
     }
 
-    /// Some pages request whole days.
-    private static let sameTime: Int64 = 36 * 3600
+    /// Requests whose times differ by more are different requests. Some pages request whole days.
+    private static let maxTimeDifferenceSeconds: Int64 = 36 * 3600
 
     /// Whether the requests differ in their times only.
-    package func isLike(_ other: RequestKey) -> Bool {
+    package func differsOnlyInTimes(from other: RequestKey) -> Bool {
         let (own, others) = (text.split(separator: " "), other.text.split(separator: " "))
         return own.count == 4 && others.count == 4 && own[2] == others[2]
     }
 
     /// Whether the request contains times.
-    package var isOfTime: Bool { text.utf8.count { $0 == 0x20 } == 3 }
+    package var containsTimes: Bool { text.utf8.count { $0 == 0x20 } == 3 }
 
     /// The method of the request; "GET" for a plain GET.
     package var method: String { text.isEmpty ? "GET" : String(text.prefix { $0 != " " }) }

@@ -7,7 +7,7 @@ extension SearchIndex {
     private static let mostAddresses = 8
 
     /// Executes `body` in one transaction.
-    package func changing<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+    package func withTransaction<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         try connection.transaction(body)
     }
 
@@ -207,7 +207,7 @@ extension SearchIndex {
         }
         if let failure { throw failure }
         if !gone.isEmpty {
-            try changing { () throws(StoreError) in
+            try withTransaction { () throws(StoreError) in
                 for (sha256, form) in gone {
                     try prepared("DELETE FROM body WHERE sha256 = ? AND form = ?").run(
                         .blob(sha256), .text(form))
@@ -222,7 +222,7 @@ extension SearchIndex {
         var rest = texts[...]
         while !rest.isEmpty {
             let part = rest.prefix(Self.mostForgottenAtOnce)
-            try changing { () throws(StoreError) in try forget(part) }
+            try withTransaction { () throws(StoreError) in try forget(part) }
             rest = rest.dropFirst(part.count)
         }
         return texts.count

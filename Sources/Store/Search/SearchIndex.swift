@@ -59,7 +59,7 @@ package final class SearchIndex {
 
     /// Opens the index for reading. Returns nil if there is none, or if it is damaged or has another version.
     /// In those cases the next run of the indexer rebuilds it.
-    package static func ifAny(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
+    package static func openIfExists(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
         guard folder.hasSearchIndex else { return nil }
         do throws(StoreError) {
             let connection = try folder.read(folder.searchIndex)
@@ -100,7 +100,7 @@ package final class SearchIndex {
             "PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;",
             doing: "set up")
         if try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 {
-            try locks.whileAlone(.settingUp) { () throws(StoreError) in
+            try locks.withTaskLock(.settingUp) { () throws(StoreError) in
                 guard try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 else { return }
                 try connection.execute("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;", doing: "set up")
                 try connection.execute("BEGIN IMMEDIATE; \(tables) COMMIT;", doing: "set up")

@@ -12,14 +12,14 @@ package struct TextCandidate: Sendable {
     private var sites: [String]
     /// Whether the body is the text of a page as the browser showed it. Then `title` is the title of the
     /// page.
-    package let isShownText: Bool
+    package let isRenderedText: Bool
     package let title: String?
 
     fileprivate init(
-        body: StoredBody, url: Int64, type: String?, isShownText: Bool, title: String?
+        body: StoredBody, url: Int64, type: String?, isRenderedText: Bool, title: String?
     ) {
         (self.body, self.url, self.type) = (body, url, type)
-        (self.isShownText, self.title) = (isShownText, title)
+        (self.isRenderedText, self.title) = (isRenderedText, title)
         (addresses, sites) = ([], [])
     }
 
@@ -127,7 +127,7 @@ extension StoreReader {
             if candidate == nil, let body = StoredBody(row, from: 0) {
                 candidate = TextCandidate(
                     body: body, url: row.integer(11), type: row.optionalText(6),
-                    isShownText: row.text(9) == RequestKey.shown.text, title: row.optionalText(10))
+                    isRenderedText: row.text(9) == RequestKey.shown.text, title: row.optionalText(10))
             }
             candidate?.add(href, site, atMost: Self.keptAddresses)
         }
@@ -169,7 +169,7 @@ extension StoreReader {
             ? Schema.isVisible("response")
             : "site.id = (SELECT site FROM snapshot WHERE id = ?5) AND response.snapshot <= ?5"
         // SQLite returns an arbitrary row of each group.
-        let (one, each) = isServed ? ("DISTINCT ON (url.id)", "") : ("", "GROUP BY url.id")
+        let (one, each) = isPostgreSQL ? ("DISTINCT ON (url.id)", "") : ("", "GROUP BY url.id")
         let isNewerSeen =
             snapshot == nil ? Schema.isVisible("newer") : "newer.snapshot <= ?5"
         let isUnhidden =

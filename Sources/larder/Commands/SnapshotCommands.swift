@@ -46,7 +46,7 @@ enum RollbackCommand {
         await terminal.attempt {
             var (site, snapshot) = (arguments.operands[0], try arguments.snapshot(1))
             if snapshot == nil {
-                let parts = SnapshotName.parted(site)
+                let parts = SnapshotName.split(site)
                 (site, snapshot) = (parts.site, parts.snapshot)
             }
             if let snapshot, snapshot.isOverlay {

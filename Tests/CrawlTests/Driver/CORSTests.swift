@@ -53,7 +53,7 @@ import Web
         #expect(try bench.crawl().misses == [])
         #expect(try asker("/a") == (isNamed ? page : nil))
         let held = try held(cdn.url("/a"))
-        #expect(held.flags.contains(.askedByOrigin) == isNamed)
+        #expect(held.flags.contains(.hadOriginHeader) == isNamed)
         #expect(held.variant == (isNamed ? "origin: \(page)" : "origin"))
         #expect(
             HTTPFields(block: held.fields.utf8.span)["Access-Control-Allow-Origin"]
@@ -107,8 +107,8 @@ import Web
         #expect(try asker("/away") == page)
         #expect(third.requests(to: "/from-cdn").map { $0["Origin"] } == [nil])
         #expect(bench.origin.requests(to: "/back").map { $0["Origin"] } == [nil])
-        #expect(try held(cdn.url("/here")).flags.contains(.askedByOrigin))
-        #expect(try !held(third.url("/from-cdn")).flags.contains(.askedByOrigin))
+        #expect(try held(cdn.url("/here")).flags.contains(.hadOriginHeader))
+        #expect(try !held(third.url("/from-cdn")).flags.contains(.hadOriginHeader))
     }
 
     @Test func `a conditional request repeats the Origin header, and the stored CORS headers stay`() throws {
@@ -125,12 +125,12 @@ import Web
             #expect(request["If-None-Match"] == "\"1\"")
             let held = try held(cdn.url("/font.woff2"))
             #expect(held.snapshot == report.snapshot)
-            #expect(held.flags.contains(.askedByOrigin))
+            #expect(held.flags.contains(.hadOriginHeader))
             #expect(held.variant == "origin: \(page)")
         }
         let report = try bench.crawl { $0.policy = .preferCache }
         #expect(report.requests == 0)
-        #expect(try held(cdn.url("/font.woff2")).flags.contains(.askedByOrigin))
+        #expect(try held(cdn.url("/font.woff2")).flags.contains(.hadOriginHeader))
     }
 
     @Test
@@ -147,7 +147,7 @@ import Web
             #expect(request["Origin"] == page)
             #expect(request["If-None-Match"] == (round == 0 ? nil : "\"1\""))
             #expect(report.confirmed == round)
-            #expect(try held(cdn.url("/a.svg")).flags.contains(.askedByOrigin))
+            #expect(try held(cdn.url("/a.svg")).flags.contains(.hadOriginHeader))
         }
     }
 
@@ -167,7 +167,7 @@ import Web
         head("<style>@font-face{src:url(\(cdn.base)/font.woff2)}</style>")
         cdn.on("/font.woff2", .failure(404))
         _ = try bench.crawl()
-        #expect(try held(cdn.url("/font.woff2")).flags == [.askedByOrigin, .fromThisMachine])
+        #expect(try held(cdn.url("/font.woff2")).flags == [.hadOriginHeader, .fromThisMachine])
     }
 
     @Test func `a response can vary by header fields of the user`() throws {
@@ -201,7 +201,7 @@ import Web
         #expect(try held(bench.origin.url("/a.png")).flags.contains(.isPrivate) == isPrivate)
         #expect(page.variant.contains("hunter2") == !isPrivate)
         let secrets = bench.folder.secretHasher(createsKey: false)
-        #expect(page.suits([name: "hunter2"], secrets) && !page.suits([:], secrets))
+        #expect(page.matches([name: "hunter2"], secrets) && !page.matches([:], secrets))
     }
 
     @Test func `a response to a request with a cookie is private, whatever its status`() throws {

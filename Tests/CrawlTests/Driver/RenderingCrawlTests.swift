@@ -321,7 +321,7 @@ import Web
         for name in ["Cookie", "If-None-Match", "Range", "Sec-Fetch-Dest"] { #expect(request[name] == nil) }
         // It is nobody else's answer.
         let stored = try #require(try bench.stored("/data.json"))
-        #expect(!stored.suits(HTTPFields(), .none))
+        #expect(!stored.matches(HTTPFields(), .none))
     }
 
     @Test func `a cross-origin request has the page's origin`() throws {

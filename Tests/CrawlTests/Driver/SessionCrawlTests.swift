@@ -26,7 +26,7 @@ import Web
         #expect(origin.requests.map(\.target) == ["/", "/a"])
         let reader = try StoreReader(bench.folder)
         for target in ["/a;jsessionid=1F00", "/a?utm_source=x&utm_medium=y", "/a?v=3&utm_source=mail"] {
-            let found = try reader.find(try #require(WebURL(origin.url(target))))
+            let found = try reader.lookUp(try #require(WebURL(origin.url(target))))
             #expect(found?.response.href == origin.url("/a"))
             #expect(found?.change == .busters)
         }

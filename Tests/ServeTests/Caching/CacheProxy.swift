@@ -59,7 +59,7 @@ final class CacheProxy: Sendable {
         if !rules.isEmpty {
             let start = origin.url("/")
             let snapshot = try writer.begin(site: start, start: [start], now: 1)
-            try writer.keep(settings: rules, of: snapshot)
+            try writer.storeSettings(rules, of: snapshot)
             try writer.end(snapshot, .publish(now: 2))
         }
         var fetch = FetchOptions(userAgent: "test", spoolFolder: folder.incoming)

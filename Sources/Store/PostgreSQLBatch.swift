@@ -2,16 +2,16 @@ internal import Database
 internal import Digest
 
 /// Inserts many rows into a PostgreSQL database with one statement, because each statement costs a network
-/// round trip.
+/// round trip. SQLite needs no such batches: its statements are function calls.
 ///
 /// Rows that several sessions may insert are inserted in a fixed order, so that sessions do not deadlock.
-final class ServerBatch {
+final class PostgreSQLBatch {
     private let connection: Connection
     private let findURLs: Statement
     private let findBodies: Statement
-    private let addBodies: Statement
-    private let addResponses: Statement
-    private let addLinks: Statement
+    private let insertBodies: Statement
+    private let insertResponses: Statement
+    private let insertLinks: Statement
 
     /// The unique key of a body.
     struct BodyKey: Hashable {
@@ -40,7 +40,7 @@ final class ServerBatch {
             CROSS JOIN LATERAL (
                 SELECT id FROM body WHERE body.sha256 = given.sha256 AND body.form = given.form LIMIT 1) AS known
             """)
-        addBodies = try connection.prepare(
+        insertBodies = try connection.prepare(
             """
             WITH given AS MATERIALIZED (
                 SELECT * FROM unnest(?, ?, ?, ?, ?, ?, ?)
@@ -57,14 +57,14 @@ final class ServerBatch {
         let columns = [
             "status", "role", "flags", "requested", "fetched", "type", "referrer", "body", "fields",
         ]
-        addResponses = try connection.prepare(
+        insertResponses = try connection.prepare(
             """
             INSERT INTO response (url, snapshot, request, variant, \(columns.joined(separator: ", ")))
             SELECT * FROM unnest(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (url, snapshot, md5(request), md5(variant))
             DO UPDATE SET \(columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", "))
             """)
-        addLinks = try connection.prepare(
+        insertLinks = try connection.prepare(
             """
             INSERT INTO link (url, body, pages, assets, guesses)
             SELECT given.url, held.body, given.pages, given.assets, given.guesses
@@ -81,7 +81,7 @@ final class ServerBatch {
 
     /// Returns the row numbers of URLs, and inserts those that are missing. A URL that another session
     /// inserts at the same time may be missing from the result.
-    func rows(of hrefs: [String]) throws(StoreError) -> [String: Int64] {
+    func findOrAddURLs(_ hrefs: [String]) throws(StoreError) -> [String: Int64] {
         guard !hrefs.isEmpty else { return [:] }
         var rows: [String: Int64] = [:]
         rows.reserveCapacity(hrefs.count)
@@ -92,9 +92,11 @@ final class ServerBatch {
     /// Inserts the bodies that do not exist yet, with their contents, and returns the rows of the inserted
     /// ones. The pieces of large bodies must already be stored.
     ///
-    /// - Parameter outer: the storage outside of the database. The bytes of bodies that it takes are not
+    /// - Parameter external: the storage outside of the database. The bytes of bodies that it accepts are not
     ///   inserted.
-    func add(_ bodies: [NewBody], but outer: OuterBodies?) throws(StoreError) -> [BodyKey: Int64] {
+    func addBodies(_ bodies: [NewBody], except external: ExternalBodies?) throws(StoreError) -> [BodyKey:
+        Int64]
+    {
         var wanted: [BodyKey: NewBody] = [:]
         for body in bodies { wanted[BodyKey(sha256: body.sha256.bytes, form: body.form)] = body }
         guard !wanted.isEmpty else { return [:] }
@@ -112,20 +114,20 @@ final class ServerBatch {
             .blobs(new.map { $0.md5?.bytes }), .blobs(new.map(\.links)),
             .blobs(
                 new.map { body in
-                    guard case .bytes(let bytes) = body.content, outer?.takes(body) != true else {
+                    guard case .bytes(let bytes) = body.content, external?.accepts(body) != true else {
                         return nil
                     }
                     return bytes
                 }),
         ]
-        try addBodies.each(values) { row in
+        try insertBodies.each(values) { row in
             rows[BodyKey(sha256: row.blob(1), form: row.text(2))] = row.integer(0)
         }
         return rows
     }
 
     /// A response, with the rows that it refers to.
-    struct Response {
+    struct ResponseRow {
         let url: Int64
         let referrer: Int64?
         let body: Int64?
@@ -133,19 +135,20 @@ final class ServerBatch {
     }
 
     /// Inserts responses or replaces existing ones. If several have the same key, the last one is stored.
-    func add(_ responses: [Response], toSnapshot snapshot: Int64) throws(StoreError) {
-        struct Key: Hashable {
+    func addResponses(_ responses: [ResponseRow], toSnapshot snapshot: Int64) throws(StoreError) {
+        struct ResponseKey: Hashable {
             let url: Int64
             let request: RequestKey
             let variant: String
         }
-        var last: [Key: Int] = [:]
-        for (place, row) in responses.enumerated() {
-            last[Key(url: row.url, request: row.response.request, variant: row.response.variant)] = place
+        var last: [ResponseKey: Int] = [:]
+        for (index, row) in responses.enumerated() {
+            last[ResponseKey(url: row.url, request: row.response.request, variant: row.response.variant)] =
+                index
         }
         let rows = last.values.sorted().map { responses[$0] }
         guard !rows.isEmpty else { return }
-        try addResponses.run(
+        try insertResponses.run(
             [
                 .integers(rows.map(\.url)), .integers(rows.map { _ in snapshot }),
                 .texts(rows.map(\.response.request.text)), .texts(rows.map(\.response.variant)),
@@ -159,7 +162,7 @@ final class ServerBatch {
     }
 
     /// The links of a response, as lists of URL numbers.
-    struct Links {
+    struct LinkRow {
         let url: Int64
         let pages: String
         let assets: String
@@ -167,12 +170,12 @@ final class ServerBatch {
     }
 
     /// Inserts links or replaces existing ones. If several have the same URL, the last one is stored.
-    func add(_ links: [Links], ofSnapshot snapshot: Int64) throws(StoreError) {
+    func addLinks(_ links: [LinkRow], ofSnapshot snapshot: Int64) throws(StoreError) {
         var last: [Int64: Int] = [:]
-        for (place, row) in links.enumerated() { last[row.url] = place }
+        for (index, row) in links.enumerated() { last[row.url] = index }
         let rows = last.values.sorted().map { links[$0] }
         guard !rows.isEmpty else { return }
-        try addLinks.run(
+        try insertLinks.run(
             [
                 .integers(rows.map(\.url)), .texts(rows.map(\.pages)), .texts(rows.map(\.assets)),
                 .texts(rows.map(\.guesses)), .integer(snapshot),
@@ -183,65 +186,67 @@ final class ServerBatch {
 extension StoreWriter {
     /// Stores responses and links in a PostgreSQL database, like `put`, in the open transaction.
     func put(
-        _ responses: [NewResponse], links: [NewLinks], to snapshot: OpenSnapshot, by batch: ServerBatch
+        _ responses: [NewResponse], links: [NewLinks], to snapshot: OpenSnapshot, by batch: PostgreSQLBatch
     ) throws(StoreError) {
         var hrefs: [String] = []
         for response in responses {
-            urls.addUnknown(response.href, response.number, to: &hrefs)
+            urls.appendIfUnknown(response.href, response.number, to: &hrefs)
             if let referrer = response.referrer { hrefs.append(referrer) }
         }
         for links in links {
-            urls.addUnknown(links.source, to: &hrefs)
+            urls.appendIfUnknown(links.source, to: &hrefs)
             for target in links.pages + links.assets + links.guesses {
-                urls.addUnknown(target, to: &hrefs)
+                urls.appendIfUnknown(target, to: &hrefs)
             }
         }
-        urls.known = try batch.rows(of: hrefs)
+        urls.known = try batch.findOrAddURLs(hrefs)
         defer { urls.known = [:] }
         var new: [NewBody] = []
         for case .new(let body) in responses.map(\.body) {
             try bodies.putPieces(of: body)
             new.append(body)
         }
-        let added = try batch.add(new, but: bodies.outer)
-        for body in new where added[ServerBatch.BodyKey(sha256: body.sha256.bytes, form: body.form)] != nil {
-            bodies.noteAdded(body)
+        let added = try batch.addBodies(new, except: bodies.external)
+        for body in new
+        where added[PostgreSQLBatch.BodyKey(sha256: body.sha256.bytes, form: body.form)] != nil {
+            bodies.countAdded(body)
         }
-        var rows: [ServerBatch.Response] = []
+        var rows: [PostgreSQLBatch.ResponseRow] = []
         rows.reserveCapacity(responses.count)
         for response in responses {
-            noteRow(byteCount: response.fields.utf8.count + 200)
-            let url = try urls.row(of: response.href, response.number)
-            let referrer: Int64? = if let href = response.referrer { try urls.row(of: href) } else { nil }
+            addOpenRowBytes(response.fields.utf8.count + 200)
+            let url = try urls.findOrAdd(response.href, response.number)
+            let referrer: Int64? = if let href = response.referrer { try urls.findOrAdd(href) } else { nil }
             let body: Int64? =
                 switch response.body {
                 case .none: nil
                 case .new(let new):
-                    if let row = added[ServerBatch.BodyKey(sha256: new.sha256.bytes, form: new.form)] {
+                    if let row = added[PostgreSQLBatch.BodyKey(sha256: new.sha256.bytes, form: new.form)] {
                         row
                     } else {
-                        try bodies.row(of: new)
+                        try bodies.findOrAdd(new)
                     }
-                case .held(let held): try bodies.row(ofHeld: held)
+                case .stored(let stored): try bodies.findRow(of: stored)
                 }
-            rows.append(ServerBatch.Response(url: url, referrer: referrer, body: body, response: response))
+            rows.append(
+                PostgreSQLBatch.ResponseRow(url: url, referrer: referrer, body: body, response: response))
         }
-        try batch.add(rows, toSnapshot: snapshot.id)
-        guard !links.contains(where: \.areFurther) else {
-            for links in links { try add(links, to: snapshot) }
+        try batch.addResponses(rows, toSnapshot: snapshot.id)
+        guard !links.contains(where: \.extendsStoredLinks) else {
+            for links in links { try addLinks(links, to: snapshot) }
             return
         }
-        var lists: [ServerBatch.Links] = []
+        var lists: [PostgreSQLBatch.LinkRow] = []
         lists.reserveCapacity(links.count)
         for links in links {
-            guard let source = try urls.row(of: links.source) else { continue }
-            noteRow(byteCount: links.count * 6)
+            guard let source = try urls.findOrAdd(links.source) else { continue }
+            addOpenRowBytes(links.count * 6)
             lists.append(
-                ServerBatch.Links(
-                    url: source, pages: try list(links.pages, after: ""),
-                    assets: try list(links.assets, after: ""),
-                    guesses: try list(links.guesses, after: "")))
+                PostgreSQLBatch.LinkRow(
+                    url: source, pages: try linkList(links.pages, appendedTo: ""),
+                    assets: try linkList(links.assets, appendedTo: ""),
+                    guesses: try linkList(links.guesses, appendedTo: "")))
         }
-        try batch.add(lists, ofSnapshot: snapshot.id)
+        try batch.addLinks(lists, ofSnapshot: snapshot.id)
     }
 }

@@ -4,20 +4,23 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The beginnings of bodies whose transfers broke off. This run or a later one can resume them.
+/// The first parts of bodies whose transfers were interrupted. This run or a later one can resume them with a
+/// range request.
 ///
-/// It belongs to one thread; the lock of its site keeps other runs from the same URLs. Each beginning is a
-/// file, with a second file beside it that has the URL and the headers. If they are lost, the transfer starts
-/// from the beginning.
-package struct PartialShelf {
+/// Each part is a file named by the SHA-256 of its URL, with a second file beside it that has the URL and the
+/// headers. If one of the two is lost, the transfer starts from the beginning.
+///
+/// It belongs to one thread; the lock of its site keeps other runs from the same URLs.
+package struct PartialBodies {
     private let folder: String
     private let incoming: String
     /// The names of the files that may exist, so that most URLs need no access to the disk.
     private var names: Set<String>
 
-    /// Older beginnings are removed when a shelf is opened.
-    private static let secondsToLive: Int64 = 7 * 24 * 60 * 60
+    /// Older parts are removed by `init`.
+    private static let maxAgeSeconds: Int64 = 7 * 24 * 60 * 60
 
+    /// Lists the stored parts, and removes old and incomplete ones.
     package init(_ folder: StoreFolder) throws(StoreError) {
         self.folder = folder.partials
         incoming = folder.incoming
@@ -27,7 +30,7 @@ package struct PartialShelf {
             let body = String(name.dropLast(PartialDownloadHead.pathSuffix.utf8.count))
             var status = stat()
             if stat(folder.partials + "/" + body, &status) == 0,
-                now - Int64(status.st_mtim.tv_sec) < Self.secondsToLive
+                now - Int64(status.st_mtim.tv_sec) < Self.maxAgeSeconds
             {
                 names.insert(body)
             }
@@ -42,23 +45,24 @@ package struct PartialShelf {
         self.names = names
     }
 
-    /// Adopts the beginnings that killed runs left in `incoming`. The caller must be the only process that
+    /// Stores the parts that killed runs left in `incoming`. The caller must be the only process that
     /// uses that folder.
-    static func adopt(in folder: StoreFolder) {
+    static func recoverInterrupted(in folder: StoreFolder) {
         for name in StoreFolder.names(in: folder.incoming)
         where name.hasSuffix(PartialDownloadHead.pathSuffix) {
             let path = folder.incoming + "/" + name.dropLast(PartialDownloadHead.pathSuffix.utf8.count)
             guard let text = try? BodyContent.file(path: path + PartialDownloadHead.pathSuffix).load(),
                 let head = PartialDownloadHead(text: String(decoding: text, as: UTF8.self)),
-                head.boot == SystemClock.bootID, var shelf = try? PartialShelf(folder)
+                head.boot == SystemClock.bootID, var partials = try? PartialBodies(folder)
             else { continue }
             // If it cannot be moved, the body is loaded from its beginning.
-            try? shelf.keep(HeldPart(href: head.href, path: path, byteCount: 0, fields: head.fields))
+            try? partials.store(
+                StoredPartialBody(href: head.href, path: path, byteCount: 0, fields: head.fields))
         }
     }
 
-    /// Moves the file to the shelf, with its URL and headers.
-    package mutating func keep(_ part: HeldPart) throws(StoreError) {
+    /// Moves the file into the folder of parts, and stores its URL and headers beside it.
+    package mutating func store(_ part: StoredPartialBody) throws(StoreError) {
         if names.isEmpty { try StoreFolder.makeFolders(folder) }
         let name = Self.name(of: part.href)
         let path = folder + "/" + name
@@ -72,22 +76,21 @@ package struct PartialShelf {
         names.insert(name)
     }
 
-    /// Takes the beginning of a URL's body from the shelf, or returns nil. The file then belongs to the
-    /// caller.
-    package mutating func take(_ href: String) -> HeldPart? {
+    /// Removes and returns the part of a URL's body; nil if there is none. The file then belongs to the caller.
+    package mutating func remove(_ href: String) -> StoredPartialBody? {
         guard !names.isEmpty, names.remove(Self.name(of: href)) != nil else { return nil }
         let path = folder + "/" + Self.name(of: href)
-        let taken = incoming + "/fetch-" + Self.name(of: href)
+        let destination = incoming + "/fetch-" + Self.name(of: href)
         defer { unlink(path + PartialDownloadHead.pathSuffix) }
         var status = stat()
         guard let text = try? BodyContent.file(path: path + PartialDownloadHead.pathSuffix).load(),
             let end = text.firstIndex(of: UInt8(ascii: "\n")),
             String(decoding: text[..<end], as: UTF8.self) == href,
             // The file moves to the folder of all bodies that are being fetched.
-            rename(path, taken) == 0, stat(taken, &status) == 0
+            rename(path, destination) == 0, stat(destination, &status) == 0
         else { return nil }
-        return HeldPart(
-            href: href, path: taken, byteCount: Int(clamping: status.st_size),
+        return StoredPartialBody(
+            href: href, path: destination, byteCount: Int(clamping: status.st_size),
             fields: String(decoding: text[(end + 1)...], as: UTF8.self))
     }
 
@@ -96,8 +99,8 @@ package struct PartialShelf {
     }
 }
 
-/// The beginning of a body, in a file, and the header block of its response.
-package struct HeldPart: Sendable, Equatable {
+/// The first part of a body, in a file, and the header block of its response.
+package struct StoredPartialBody: Sendable, Equatable {
     package let href: String
     package let path: String
     package let byteCount: Int

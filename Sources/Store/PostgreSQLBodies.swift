@@ -8,9 +8,9 @@ internal import System
 ///
 /// A reader gets a copy in the local folder. A copy is made once; the oldest copies are deleted when they
 /// exceed `Limits.serverCopies`.
-struct ServerBodies {
+struct PostgreSQLBodies {
     /// The storage outside of the database, or nil if bodies are stored as pieces.
-    let outer: OuterBodies?
+    let external: ExternalBodies?
     private let folder: StoreFolder
     private let find: Statement
     private let measure: Statement
@@ -18,7 +18,7 @@ struct ServerBodies {
 
     init(_ folder: StoreFolder, _ connection: Connection, isWriting: Bool) throws(StoreError) {
         self.folder = folder
-        outer = try OuterBodies(folder, connection, isWriting: isWriting)
+        external = try ExternalBodies(folder, connection, isWriting: isWriting)
         find = try connection.prepare("SELECT bytes FROM piece WHERE sha256 = ? AND number = ?")
         measure = try connection.prepare("SELECT sum(length(bytes)) FROM piece WHERE sha256 = ?")
         add = try connection.prepare("INSERT OR IGNORE INTO piece (sha256, number, bytes) VALUES (?, ?, ?)")
@@ -26,7 +26,7 @@ struct ServerBodies {
 
     /// Returns the size of a stored body, or nil if it is not stored.
     func byteCount(_ sha256: [UInt8]) throws(StoreError) -> Int? {
-        if let outer { return try outer.byteCount(sha256) }
+        if let external { return try external.byteCount(sha256) }
         return try measure.first(.blob(sha256)) { $0.optionalInteger(0).map { Int($0) } } ?? nil
     }
 
@@ -39,7 +39,7 @@ struct ServerBodies {
         var (number, start): (Int64, Int64) = (0, 0)
         while true {
             let bytes = try StoreError.wrapping { () throws(SystemError) in
-                try file.read(from: start, byteCount: Limits.serverPiece)
+                try file.read(from: start, byteCount: Limits.postgreSQLPieceBytes)
             }
             // An empty body also has one piece.
             guard !bytes.isEmpty || number == 0 else { return }
@@ -53,14 +53,14 @@ struct ServerBodies {
     /// bytes may be damaged: the caller compares the digest.
     ///
     /// - Parameter isFresh: whether an existing copy must not be used.
-    func copy(_ sha256: [UInt8], byteCount: Int, isFresh: Bool) throws(StoreError) -> String? {
+    func copy(_ sha256: [UInt8], byteCount: Int, bypassesLocalCopy: Bool) throws(StoreError) -> String? {
         guard let digest = Digest(.sha256, bytes: sha256) else { return nil }
         let path = folder.bodyFile(sha256: digest.hex)
-        if !isFresh, BodyContent.file(path: path).byteCount == byteCount { return path }
+        if !bypassesLocalCopy, BodyContent.file(path: path).byteCount == byteCount { return path }
         let draft: String
-        if let outer {
-            switch try outer.file(sha256, in: folder.incoming) {
-            case .itself(let path): return path
+        if let external {
+            switch try external.file(sha256, in: folder.incoming) {
+            case .original(let path): return path
             case .copy(let path): draft = path
             case nil: return nil
             }
@@ -104,9 +104,11 @@ struct ServerBodies {
     /// are not affected.
     private func forgetOldCopies(but path: String) {
         // Measuring all copies takes time in proportion to their number, so do it only now and then.
-        guard Int.random(in: 0..<64) == 0 || StoreFolder.byteCount(of: path) > Int64(Limits.serverPiece)
+        guard
+            Int.random(in: 0..<64) == 0
+                || StoreFolder.byteCount(of: path) > Int64(Limits.postgreSQLPieceBytes)
         else { return }
-        guard folder.copiesByteCount > Limits.serverCopies else { return }
+        guard folder.copiesByteCount > Limits.maxLocalCopyBytes else { return }
         var copies: [(path: String, made: Int, byteCount: Int64)] = []
         for name in folder.bodyFileNames {
             let path = folder.bodyFile(sha256: name)
@@ -116,7 +118,7 @@ struct ServerBodies {
         }
         var left = copies.reduce(0) { $0 + $1.byteCount }
         for copy in copies.sorted(by: { $0.made < $1.made }) where copy.path != path {
-            guard left > Limits.serverCopies / 2 else { return }
+            guard left > Limits.maxLocalCopyBytes / 2 else { return }
             if unlink(copy.path) == 0 { left -= copy.byteCount }
         }
     }

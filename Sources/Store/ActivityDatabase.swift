@@ -1,59 +1,66 @@
 package import Database
 internal import Web
 
-/// The notes of servers: which URLs they served, which requests they could not answer, which bodies they
-/// found damaged, the results of bundle checks, and the scheduled updates that were begun. It belongs to
-/// one thread.
+/// Records of what happened to a store while it was used:
 ///
-/// The notes of a local store are in a database of their own. Servers therefore never wait for writers of the
-/// store, nor the other way round, and readers of the store see no change. In PostgreSQL they are tables of
-/// the store, so that the next prefetch on any machine fetches the misses of all servers.
-package final class NoteBook {
+/// - when each URL was last served, for eviction;
+/// - misses, which the next prefetch fetches;
+/// - bodies that were found damaged, which the next prefetch replaces;
+/// - the results of bundle checks;
+/// - the scheduled updates that were begun.
+///
+/// The records of a local store are in a database of their own, `notes.db`. Servers therefore never wait for
+/// writers of the store, nor writers for servers, and readers of the store see no change. In PostgreSQL they
+/// are tables of the store, so that the next prefetch on any machine fetches the misses of all servers.
+///
+/// The store works without these records: a damaged `notes.db` is replaced by an empty one. A connection
+/// belongs to one thread.
+package final class ActivityDatabase {
     let connection: Connection
     private let addServed: Statement
 
-    /// Opens the notes, and creates them if there are none. Throws if this user cannot write them.
+    /// Opens the database, and creates it if there is none. Throws if this user cannot write to it.
     package init(_ folder: StoreFolder) throws(StoreError) {
         do throws(StoreError) {
             connection = try Self.connect(folder)
         } catch  where error.reason == .unusable && folder.server == nil {
-            // Damaged notes must not prevent new ones.
-            folder.removeNotes()
+            // Damaged records must not prevent new ones.
+            folder.removeActivityDatabase()
             connection = try Self.connect(folder)
         }
         addServed = try connection.prepare(
             """
-            INSERT INTO served (url, at) \(connection.isServed ? "SELECT * FROM unnest(?, ?)" : "VALUES (?, ?)")
+            INSERT INTO served (url, at) \(connection.isPostgreSQL ? "SELECT * FROM unnest(?, ?)" : "VALUES (?, ?)")
             ON CONFLICT (url) DO UPDATE SET at = \(Self.greater("at", in: "served"))
             """)
     }
 
-    /// The greater of the stored and the new value of a column.
+    /// An SQL expression for the greater of the stored and the new value of a column.
     private static func greater(_ column: String, in table: String) -> String {
         "iif(\(table).\(column) > excluded.\(column), \(table).\(column), excluded.\(column))"
     }
 
-    /// Opens the notes; nil if there are none.
-    package static func ifAny(_ folder: StoreFolder) throws(StoreError) -> NoteBook? {
-        folder.hasNotes ? try NoteBook(folder) : nil
+    /// Opens the database; nil if there is none.
+    package static func openIfExists(_ folder: StoreFolder) throws(StoreError) -> ActivityDatabase? {
+        folder.hasActivityDatabase ? try ActivityDatabase(folder) : nil
     }
 
     private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
         if folder.server != nil {
             let connection = try folder.connect(.readWrite)
-            guard try ServerSchema.isThere(connection) else {
+            guard try PostgreSQLSchema.exists(connection) else {
                 throw StoreError(
                     .missing, doing: "open", path: folder.name, detail: "the store does not exist")
             }
-            try ServerSchema.check(connection)
+            try PostgreSQLSchema.check(connection)
             return connection
         }
         let locks = try StoreLocks(folder)
-        let connection = try Connection(folder.notes, access: .readWrite, modeOf: folder.locks)
+        let connection = try Connection(folder.activityDatabase, access: .readWrite, modeOf: folder.locks)
         // SQLite does not wait for locks when it changes the journal mode.
         let mode = try connection.prepare("PRAGMA journal_mode").first { $0.text(0) }
         if mode != "wal" {
-            try locks.whileAlone(.settingUp) { () throws(StoreError) in
+            try locks.withTaskLock(.settingUp) { () throws(StoreError) in
                 try connection.execute("PRAGMA journal_mode = WAL", doing: "set up")
             }
         }
@@ -63,22 +70,22 @@ package final class NoteBook {
             CREATE TABLE IF NOT EXISTS served (url INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
             \(missTable)\(verdictTable)\(damageTable)\(attemptTable)
             """, doing: "set up")
-        try addLaterColumns(connection)
+        try addMissingColumns(connection)
         return connection
     }
 
     /// Records when URLs were served.
     ///
     /// - Parameter served: The ids of the URLs in the store, and the times in seconds since 1970.
-    package func note(served: [(url: Int64, at: Int64)]) throws(StoreError) {
+    package func recordServed(_ served: [(url: Int64, at: Int64)]) throws(StoreError) {
         guard !served.isEmpty else { return }
-        try changing { () throws(StoreError) in
-            guard connection.isServed else {
+        try withTransaction { () throws(StoreError) in
+            guard connection.isPostgreSQL else {
                 for (url, at) in served { try addServed.run(.integer(url), .integer(at)) }
                 return
             }
             let latest = Dictionary(served.map { ($0.url, $0.at) }, uniquingKeysWith: max)
-            // All servers use the same order, so that no two of them wait for each other.
+            // All servers use the same order, so that no two of them wait for each other (a deadlock).
             let rows = latest.sorted { $0.key < $1.key }
             try addServed.run(.integers(rows.map(\.key)), .integers(rows.map(\.value)))
         }
@@ -86,7 +93,7 @@ package final class NoteBook {
 
     /// Runs `body` in a transaction. Readers of the store see no change. In PostgreSQL, it is repeated up to
     /// `Limits.attempts` times if the server was busy or the connection was lost.
-    func changing(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+    func withTransaction(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         for attempt in 1... {
             do throws(StoreError) {
                 try connection.begin()
@@ -95,7 +102,7 @@ package final class NoteBook {
             } catch {
                 // SQLite may have rolled back already, and the first error is the one that matters.
                 try? connection.rollBack()
-                guard connection.isServed, attempt < Limits.attempts else { throw error }
+                guard connection.isPostgreSQL, attempt < Limits.maxAttempts else { throw error }
                 switch error.reason {
                 case .busy: continue
                 case .unreachable: try connection.session?.renew()
@@ -113,16 +120,16 @@ package final class NoteBook {
     }
 
     /// Removes the times of URLs that the store no longer has, because their ids may be reused.
-    func forget(_ urls: [Int64]) throws(StoreError) {
+    func deleteServedTimes(ofURLs urls: [Int64]) throws(StoreError) {
         let delete = try connection.prepare("DELETE FROM served WHERE url = ?")
-        try changing { () throws(StoreError) in
+        try withTransaction { () throws(StoreError) in
             for url in urls { try delete.run(.integer(url)) }
         }
     }
 
     /// Replaces the served times, misses, check results and damage marks with those of another store.
-    func replace(by other: NoteBook) throws(StoreError) {
-        try changing { () throws(StoreError) in
+    func replace(by other: ActivityDatabase) throws(StoreError) {
+        try withTransaction { () throws(StoreError) in
             for table in ["served", "miss", "verdict", "damage"] {
                 try connection.prepare("DELETE FROM \(table)").run()
             }
@@ -135,15 +142,15 @@ package final class NoteBook {
                     href: $0.text(0), sha256: $0.blob(1), name: $0.text(2), detail: $0.optionalText(3),
                     isGood: $0.integer(4) != 0))
         }
-        try note(served: other.servedTimes().map { ($0.key, $0.value) })
-        try note(misses: other.misses())
-        try note(verdicts: verdicts)
-        try note(damaged: Array(other.damaged()))
+        try recordServed(other.servedTimes().map { ($0.key, $0.value) })
+        try recordMisses(other.misses())
+        try recordVerdicts(verdicts)
+        try markDamaged(Array(other.damagedBodies()))
     }
 
     /// Creates the same tables in PostgreSQL. A URL may be longer than a B-tree index allows, so the indexes
     /// use hashes.
-    static let serverStep = ServerMigration.Step(
+    static let postgreSQLStep = PostgreSQLMigration.Step(
         name: "notes of all servers in the database",
         sql: """
             CREATE TABLE served (url bigint PRIMARY KEY, at bigint NOT NULL);
@@ -174,7 +181,7 @@ package final class NoteBook {
             """)
 }
 
-extension NoteBook {
+extension ActivityDatabase {
     private static let missTable = """
         CREATE TABLE IF NOT EXISTS miss (
             href TEXT NOT NULL,
@@ -184,7 +191,7 @@ extension NoteBook {
             count INTEGER NOT NULL,
             first INTEGER NOT NULL,
             last INTEGER NOT NULL,
-            \(laterColumns.joined(separator: ", ")),
+            \(addedColumns.joined(separator: ", ")),
             PRIMARY KEY (href, method)
         ) STRICT, WITHOUT ROWID;
 
@@ -192,31 +199,31 @@ extension NoteBook {
 
     /// The columns that describe the page of a request. A miss of an earlier version counts as one of a
     /// public page.
-    private static let laterColumns = ["reach INTEGER NOT NULL DEFAULT 0", "origin TEXT"]
+    private static let addedColumns = ["reach INTEGER NOT NULL DEFAULT 0", "origin TEXT"]
 
     /// Adds the columns that the table of an earlier version lacks.
-    private static func addLaterColumns(_ connection: Connection) throws(StoreError) {
-        guard try !hasLaterColumns(connection) else { return }
+    private static func addMissingColumns(_ connection: Connection) throws(StoreError) {
+        guard try !hasAddedColumns(connection) else { return }
         try connection.transaction { () throws(StoreError) in
             // Another process may have added them meanwhile.
-            guard try !hasLaterColumns(connection) else { return }
-            for column in laterColumns { try connection.execute("ALTER TABLE miss ADD COLUMN \(column)") }
+            guard try !hasAddedColumns(connection) else { return }
+            for column in addedColumns { try connection.execute("ALTER TABLE miss ADD COLUMN \(column)") }
         }
     }
 
-    private static func hasLaterColumns(_ connection: Connection) throws(StoreError) -> Bool {
+    private static func hasAddedColumns(_ connection: Connection) throws(StoreError) -> Bool {
         try connection.integer("SELECT count(*) FROM pragma_table_info('miss') WHERE name = 'reach'") > 0
     }
 
-    /// The maximum number of misses. Beyond it, the ones with the earliest last request are removed, because
-    /// a page can make a browser request any number of URLs.
-    package static let mostMisses = 10_000
+    /// The maximum number of misses. Beyond it, the misses whose last request is oldest are removed. There is a
+    /// limit because a page can make a browser request any number of URLs.
+    package static let maxMisses = 10_000
 
     /// Adds misses to those that were recorded for the same URLs and methods.
-    package func note(misses: [Miss]) throws(StoreError) {
+    package func recordMisses(_ misses: [Miss]) throws(StoreError) {
         guard !misses.isEmpty else { return }
-        let key = connection.isServed ? "md5(href), method" : "href, method"
-        try changing { () throws(StoreError) in
+        let key = connection.isPostgreSQL ? "md5(href), method" : "href, method"
+        try withTransaction { () throws(StoreError) in
             let add = try connection.prepare(
                 """
                 INSERT INTO miss (href, method, referrer, page, reach, origin, count, first, last)
@@ -228,7 +235,7 @@ extension NoteBook {
                     first = iif(miss.first < excluded.first, miss.first, excluded.first),
                     last = \(Self.greater("last", in: "miss"))
                 """)
-            // All servers use the same order, so that no two of them wait for each other.
+            // All servers use the same order, so that no two of them wait for each other (a deadlock).
             for miss in misses.sorted(by: { ($0.href, $0.method) < ($1.href, $1.method) }) {
                 try add.run(
                     .text(miss.href), .text(miss.method), .optional(miss.referrer),
@@ -240,33 +247,33 @@ extension NoteBook {
                 """
                 DELETE FROM miss WHERE (href, method) IN (
                     SELECT href, method FROM miss ORDER BY last DESC, href
-                    \(connection.isServed ? "" : "LIMIT -1") OFFSET ?)
+                    \(connection.isPostgreSQL ? "" : "LIMIT -1") OFFSET ?)
                 """
-            ).run(.integer(Int64(Self.mostMisses)))
+            ).run(.integer(Int64(Self.maxMisses)))
         }
     }
 
     /// Returns all misses in the order of their URLs.
     package func misses() throws(StoreError) -> [Miss] {
-        try Self.misses(connection)
+        try Self.readMisses(connection)
     }
 
-    /// Returns all misses of a store that may be read-only. Empty if there are no notes.
+    /// Returns all misses of a store that may be read-only. Empty if there are no records.
     package static func misses(in folder: StoreFolder) throws(StoreError) -> [Miss] {
-        guard folder.hasNotes else { return [] }
-        if folder.server != nil { return try misses(folder.connect(.readOnly)) }
-        let connection = try folder.read(folder.notes)
-        let isNoted = try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'miss'") > 0
-        return isNoted ? try misses(connection) : []
+        guard folder.hasActivityDatabase else { return [] }
+        if folder.server != nil { return try readMisses(folder.connect(.readOnly)) }
+        let connection = try folder.read(folder.activityDatabase)
+        let hasTable = try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'miss'") > 0
+        return hasTable ? try readMisses(connection) : []
     }
 
-    private static func misses(_ connection: Connection) throws(StoreError) -> [Miss] {
+    private static func readMisses(_ connection: Connection) throws(StoreError) -> [Miss] {
         var misses: [Miss] = []
-        // The table of an earlier version may lack columns if nobody could write to it.
-        let hasAll = connection.isServed ? true : try hasLaterColumns(connection)
-        let later = hasAll ? "reach, origin" : "0, NULL"
+        // The table of an earlier version may lack columns: a read-only store is not migrated.
+        let hasAllColumns = connection.isPostgreSQL ? true : try hasAddedColumns(connection)
+        let zoneColumns = hasAllColumns ? "reach, origin" : "0, NULL"
         try connection.prepare(
-            "SELECT href, method, referrer, page, \(later), count, first, last FROM miss ORDER BY href, method"
+            "SELECT href, method, referrer, page, \(zoneColumns), count, first, last FROM miss ORDER BY href, method"
         )
         .each { row in
             misses.append(
@@ -282,23 +289,24 @@ extension NoteBook {
 
     /// Returns the misses that a prefetch of sites on these hosts should fetch: those on these hosts, and
     /// those of assets that pages on these hosts requested from other hosts.
-    package func misses(for hosts: Set<String>) throws(StoreError) -> [Miss] {
-        func isThere(_ href: String) -> Bool { WebURL(href).map { hosts.contains($0.host) } ?? false }
+    package func missesToFetch(forHosts hosts: Set<String>) throws(StoreError) -> [Miss] {
+        func isOnHosts(_ href: String) -> Bool { WebURL(href).map { hosts.contains($0.host) } ?? false }
         return try misses().filter { miss in
             miss.method == "GET"
-                && (isThere(miss.href) || !miss.isPage && miss.referrer.map(isThere) ?? false)
+                && (isOnHosts(miss.href) || !miss.isPage && miss.referrer.map(isOnHosts) ?? false)
         }
     }
 
     /// Removes the misses of these URLs, whatever their methods.
-    package func forget(misses hrefs: some Sequence<String>) throws(StoreError) {
+    package func deleteMisses(at hrefs: some Sequence<String>) throws(StoreError) {
         let delete = try connection.prepare("DELETE FROM miss WHERE href = ?")
-        try changing { () throws(StoreError) in
+        try withTransaction { () throws(StoreError) in
             for href in hrefs { try delete.run(.text(href)) }
         }
     }
 
-    package func forgetAllMisses() throws(StoreError) {
+    /// Removes all misses.
+    package func deleteAllMisses() throws(StoreError) {
         try connection.execute("DELETE FROM miss")
     }
 }
@@ -314,7 +322,7 @@ package struct Miss: Sendable, Equatable {
     package var referrer: String?
     /// Whether a person navigated to the URL; otherwise it is an asset of a page.
     package var isPage: Bool
-    /// The network zone of the page that sent the request, as in `ResponseFlags.ofReach`, so that a miss is
+    /// The network zone of the page that sent the request, as in `ResponseFlags.zoneFlags`, so that a miss is
     /// fetched only from zones that the page's links may request. `.fromThisMachine` if a person navigated to
     /// the URL.
     package var from: ResponseFlags
@@ -335,7 +343,7 @@ package struct Miss: Sendable, Equatable {
         self.method = method
         self.referrer = referrer
         self.isPage = isPage
-        self.from = from.intersection(.ofReach)
+        self.from = from.intersection(.zoneFlags)
         self.origin = origin
         self.count = count
         self.first = first
@@ -373,7 +381,7 @@ package struct BundleVerdict: Sendable, Equatable {
     }
 }
 
-extension NoteBook {
+extension ActivityDatabase {
     private static let verdictTable = """
         CREATE TABLE IF NOT EXISTS verdict (
             id INTEGER PRIMARY KEY,
@@ -387,27 +395,27 @@ extension NoteBook {
 
         """
 
-    /// The maximum number of bodies per URL whose results are stored.
-    private static let mostVersions = 8
+    /// The maximum number of bodies per URL whose results are stored. Beyond it, the oldest results are removed.
+    private static let maxVerdictsPerURL = 8
 
     /// Records results, replacing those of the same bodies at the same URLs.
-    package func note(verdicts: [BundleVerdict]) throws(StoreError) {
+    package func recordVerdicts(_ verdicts: [BundleVerdict]) throws(StoreError) {
         let replace = try connection.prepare("DELETE FROM verdict WHERE href = ? AND sha256 = ?")
         let add = try connection.prepare(
             "INSERT INTO verdict (href, sha256, name, detail, good) VALUES (?, ?, ?, ?, ?)")
-        let forget = try connection.prepare(
+        let deleteOldest = try connection.prepare(
             """
             DELETE FROM verdict WHERE href = ?1 AND id NOT IN (
                 SELECT id FROM verdict WHERE href = ?1 ORDER BY id DESC LIMIT ?2)
             """)
-        try changing { () throws(StoreError) in
+        try withTransaction { () throws(StoreError) in
             for verdict in verdicts {
                 try replace.run(.text(verdict.href), .blob(verdict.sha256))
                 try add.run(
                     .text(verdict.href), .blob(verdict.sha256), .text(verdict.name),
                     .optional(verdict.detail),
                     .integer(verdict.isGood ? 1 : 0))
-                try forget.run(.text(verdict.href), .integer(Int64(Self.mostVersions)))
+                try deleteOldest.run(.text(verdict.href), .integer(Int64(Self.maxVerdictsPerURL)))
             }
         }
     }
@@ -427,15 +435,16 @@ extension NoteBook {
 }
 
 /// Marks of bodies that were found damaged on the disk. The next prefetch of such a body loads it again.
-extension NoteBook {
+extension ActivityDatabase {
     private static let damageTable = """
         CREATE TABLE IF NOT EXISTS damage (sha256 BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;
 
         """
 
-    package func note(damaged bodies: [[UInt8]]) throws(StoreError) {
+    /// Marks bodies as damaged by their SHA-256.
+    package func markDamaged(_ bodies: [[UInt8]]) throws(StoreError) {
         let add = try connection.prepare("INSERT OR IGNORE INTO damage (sha256) VALUES (?)")
-        try changing { () throws(StoreError) in
+        try withTransaction { () throws(StoreError) in
             for sha256 in bodies.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
                 try add.run(.blob(sha256))
             }
@@ -443,23 +452,25 @@ extension NoteBook {
     }
 
     /// The digests of the marked bodies.
-    package func damaged() throws(StoreError) -> Set<[UInt8]> {
+    package func damagedBodies() throws(StoreError) -> Set<[UInt8]> {
         var bodies: Set<[UInt8]> = []
         try connection.prepare("SELECT sha256 FROM damage").each { bodies.insert($0.blob(0)) }
         return bodies
     }
 
-    package func forget(damaged sha256: [UInt8]) throws(StoreError) {
+    /// Removes the mark of a body, because its stored bytes are intact again.
+    package func unmarkDamaged(_ sha256: [UInt8]) throws(StoreError) {
         let delete = try connection.prepare("DELETE FROM damage WHERE sha256 = ?")
-        try changing { () throws(StoreError) in try delete.run(.blob(sha256)) }
+        try withTransaction { () throws(StoreError) in try delete.run(.blob(sha256)) }
     }
 
-    /// Marks bodies as damaged, so that they are loaded again. Does nothing if the notes are not writable,
-    /// busy or full.
-    package static func mark(damaged bodies: [[UInt8]], in folder: StoreFolder) throws(StoreError) {
+    /// Marks bodies as damaged, so that they are loaded again. Does nothing if the database is not writable,
+    /// busy or full, because damage is also found at the next use of a body.
+    package static func markDamagedIfWritable(_ bodies: [[UInt8]], in folder: StoreFolder) throws(StoreError)
+    {
         guard !bodies.isEmpty else { return }
         do throws(StoreError) {
-            try NoteBook(folder).note(damaged: bodies)
+            try ActivityDatabase(folder).markDamaged(bodies)
         } catch {
             switch error.reason {
             case .denied, .busy, .full: return
@@ -480,23 +491,25 @@ package struct DamageMarks {
     package init(_ folder: StoreFolder) throws(StoreError) {
         self.folder = folder
         do throws(StoreError) {
-            marked = try NoteBook.ifAny(folder)?.damaged() ?? []
+            marked = try ActivityDatabase.openIfExists(folder)?.damagedBodies() ?? []
         } catch  where error.reason == .denied || error.reason == .busy {
-            // A user who cannot write notes cannot repair bodies either.
+            // A user who cannot write these records cannot repair bodies either.
             marked = []
         }
     }
 
-    package mutating func note(_ body: StoredBody) throws(StoreError) {
+    /// Marks a body as damaged.
+    package mutating func mark(_ body: StoredBody) throws(StoreError) {
         marked.insert(body.sha256)
-        try NoteBook(folder).note(damaged: [body.sha256])
+        try ActivityDatabase(folder).markDamaged([body.sha256])
     }
 
+    /// Whether the body is marked and its stored bytes are still damaged. Removes the mark of an intact body.
     package mutating func isDamaged(_ body: StoredBody, _ reader: StoreReader) throws(StoreError) -> Bool {
         guard marked.contains(body.sha256) else { return false }
-        if let content = try reader.content(of: body), try body.isWhole(content) {
+        if let content = try reader.content(of: body), try body.isIntact(content) {
             marked.remove(body.sha256)
-            try NoteBook.ifAny(folder)?.forget(damaged: body.sha256)
+            try ActivityDatabase.openIfExists(folder)?.unmarkDamaged(body.sha256)
             return false
         }
         return true
@@ -539,21 +552,21 @@ extension StoreReader {
 }
 
 extension StoreReader {
-    /// Whether the store has a response for the URL, or links to it.
-    package func knows(_ href: String) throws(StoreError) -> Bool {
+    /// Whether the store has a response for the URL, or a stored body links to it.
+    package func isKnown(_ href: String) throws(StoreError) -> Bool {
         try prepare("SELECT 1 FROM url WHERE href = ?").first(.text(href)) { _ in true } ?? false
     }
 
-    /// Whether the store has a response for any URL of an origin such as `https://example.com`, or links to
-    /// one.
-    package func knows(origin: String) throws(StoreError) -> Bool {
+    /// Whether the store has a response for any URL of an origin such as `https://example.com`, or a stored body
+    /// links to one.
+    package func isKnown(origin: String) throws(StoreError) -> Bool {
         try prepare("SELECT 1 FROM url WHERE href >= ? AND href < ? LIMIT 1")
-            .first(.text(origin + "/"), .text(origin + Self.behindSlash)) { _ in true } ?? false
+            .first(.text(origin + "/"), .text(origin + Self.afterSlash)) { _ in true } ?? false
     }
 
-    /// Returns the URLs of at most `count` bodies that link to this URL. Searches only 5000 link lists, not
-    /// the whole store.
-    package func fewReferrers(of href: String, count: Int = 8) throws(StoreError) -> [String] {
+    /// Returns the URLs of at most `count` bodies that link to this URL. Searches only 5000 link lists, because
+    /// there is no index of link targets and a search of all lists takes seconds.
+    package func sampleReferrers(of href: String, count: Int = 8) throws(StoreError) -> [String] {
         let number = try prepare("SELECT id FROM url WHERE href = ?").first(.text(href)) { $0.integer(0) }
         guard let number else { return [] }
         var referrers: [String] = []
@@ -571,9 +584,9 @@ extension StoreReader {
 extension StoreReader {
     /// Returns the misses of all servers of this store, in the order of their URLs. Empty if this user cannot
     /// read them.
-    package func notedMisses() throws(StoreError) -> [Miss] {
+    package func recordedMisses() throws(StoreError) -> [Miss] {
         do throws(StoreError) {
-            return try NoteBook.ifAny(folder)?.misses() ?? []
+            return try ActivityDatabase.openIfExists(folder)?.misses() ?? []
         } catch  where error.reason == .denied {
             return []
         }

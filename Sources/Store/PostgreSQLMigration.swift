@@ -8,7 +8,7 @@ internal import Glibc
 /// only for a moment. The exception is `renaming`. Every version of Larder works with exactly one version of
 /// the tables, so that other workers and servers have to be stopped before a migration, and updated
 /// afterwards.
-enum ServerMigration {
+enum PostgreSQLMigration {
     /// A change of the tables from one version to the next.
     struct Step: Sendable {
         /// The name that `larder store migrate` prints.
@@ -22,7 +22,9 @@ enum ServerMigration {
     }
 
     /// The steps in order. A released step is never changed.
-    static let steps: [Step] = [NoteBook.serverStep, KeptBodies.serverStep, confirmed, provenance, numbers]
+    static let steps: [Step] = [
+        ActivityDatabase.postgreSQLStep, BodyStorageRecord.postgreSQLStep, confirmed, provenance, numbers,
+    ]
 
     /// Columns that only `larder store copy` fills, from a folder.
     private static let confirmed = Step(
@@ -82,17 +84,17 @@ enum ServerMigration {
     /// names of the steps. The caller makes sure that only one migration runs at a time.
     static func run(_ connection: Connection) throws(StoreError) -> [String] {
         var names: [String] = []
-        let version = try ServerSchema.known(connection)
-        guard version < ServerSchema.version else { return [] }
+        let version = try PostgreSQLSchema.known(connection)
+        guard version < PostgreSQLSchema.version else { return [] }
         if version < 6 { try take(renaming, connection, isStep: false) }
-        for step in version..<ServerSchema.version {
+        for step in version..<PostgreSQLSchema.version {
             let step = steps[Int(step) - 1]
             if !step.before.isEmpty { try take(step.before, connection, isStep: false) }
             try take(step.sql, connection)
             if !step.afterwards.isEmpty { try take(step.afterwards, connection, isStep: false) }
             names.append(step.name)
         }
-        try take(ServerSchema.views, connection, isStep: false)
+        try take(PostgreSQLSchema.views, connection, isStep: false)
         return names
     }
 
@@ -111,7 +113,7 @@ enum ServerMigration {
                         doing: "migrate")
                 }
             } catch {
-                guard error.reason == .busy, attempt < Limits.attempts else { throw error }
+                guard error.reason == .busy, attempt < Limits.maxAttempts else { throw error }
                 usleep(250_000)
             }
         }
@@ -133,12 +135,12 @@ extension StoreFolder {
         }
         try create()
         let connection = try connect(.readWrite)
-        guard try ServerSchema.isThere(connection) else {
+        guard try PostgreSQLSchema.exists(connection) else {
             throw StoreError(.missing, doing: "migrate", path: name, detail: "the store does not exist")
         }
         var names: [String] = []
-        try StoreLocks(self, of: connection).whileAlone(.settingUp) { () throws(StoreError) in
-            names = try ServerMigration.run(connection)
+        try StoreLocks(self, of: connection).withTaskLock(.settingUp) { () throws(StoreError) in
+            names = try PostgreSQLMigration.run(connection)
         }
         return names
     }

@@ -5,23 +5,23 @@ import Testing
 
 @testable import Store
 
-@Suite struct NoteBookTests {
+@Suite struct ActivityDatabaseTests {
     private let store: StockedFolder
 
     init() throws {
         store = try StockedFolder()
         try store.folder.create()
-        if TestStore.isServed { _ = try StoreWriter(store.folder) }
+        if TestStore.isPostgreSQL { _ = try StoreWriter(store.folder) }
     }
 
     @Test func `the latest time counts, in whatever order the notes come`() throws {
-        let book = try NoteBook(store.folder)
-        try book.note(served: [(1, 10), (2, 20), (1, 5)])
-        try book.note(served: [(2, 30), (3, 1)])
-        try book.note(served: [(2, 25)])
+        let book = try ActivityDatabase(store.folder)
+        try book.recordServed([(1, 10), (2, 20), (1, 5)])
+        try book.recordServed([(2, 30), (3, 1)])
+        try book.recordServed([(2, 25)])
         #expect(try book.servedTimes() == [1: 10, 2: 30, 3: 1])
-        try book.forget([2, 7])
-        #expect(try NoteBook(store.folder).servedTimes() == [1: 10, 3: 1])
+        try book.deleteServedTimes(ofURLs: [2, 7])
+        #expect(try ActivityDatabase(store.folder).servedTimes() == [1: 10, 3: 1])
     }
 
     @Test func `many take notes at once, in threads and processes, from the first moment on`() throws {
@@ -31,10 +31,10 @@ import Testing
         let threads = try (0..<5).map { number in
             try NamedThread.start("notes-\(number)") {
                 do throws(StoreError) {
-                    let book = try NoteBook(folder)
+                    let book = try ActivityDatabase(folder)
                     for round in 0..<20 as Range<Int64> {
-                        try book.note(
-                            served: (0..<10).map { ($0, Int64(number) + round) } + [
+                        try book.recordServed(
+                            (0..<10).map { ($0, Int64(number) + round) } + [
                                 (Int64(number + 50), round)
                             ])
                     }
@@ -53,7 +53,7 @@ import Testing
         for url in 0..<10 as Range<Int64> { expected[url] = 23 }
         for number in 0..<5 as Range<Int64> { expected[number + 50] = 19 }
         for number in 100..<103 as Range<Int64> { expected[number] = 19 }
-        #expect(try NoteBook(folder).servedTimes() == expected)
+        #expect(try ActivityDatabase(folder).servedTimes() == expected)
     }
 
     private static func miss(_ href: String, from: ResponseFlags = [], origin: String? = nil) -> Miss {
@@ -70,14 +70,14 @@ import Testing
     func `what several missed is looked for as far as the one may lead who may lead furthest`(
         case: (first: ResponseFlags, second: ResponseFlags, expected: ResponseFlags), isAtOnce: Bool
     ) throws {
-        let book = try NoteBook(store.folder)
+        let book = try ActivityDatabase(store.folder)
         let misses = [
             Self.miss("http://a/", from: `case`.first), Self.miss("http://a/", from: `case`.second),
         ]
         if isAtOnce {
-            try book.note(misses: misses)
+            try book.recordMisses(misses)
         } else {
-            for miss in misses { try book.note(misses: [miss]) }
+            for miss in misses { try book.recordMisses([miss]) }
         }
         #expect(try book.misses().map(\.from) == [`case`.expected])
         #expect(try book.misses().map(\.count) == [2])
@@ -87,15 +87,15 @@ import Testing
     }
 
     @Test func `the last origin that asked by CORS is kept`() throws {
-        let book = try NoteBook(store.folder)
+        let book = try ActivityDatabase(store.folder)
         for origin in [nil, "https://a.test", "https://b.test", nil] {
-            try book.note(misses: [Self.miss("http://a/", origin: origin)])
+            try book.recordMisses([Self.miss("http://a/", origin: origin)])
         }
         #expect(try book.misses().map(\.origin) == ["https://b.test"])
     }
 
     @Test(.ofFiles) func `what an earlier larder noted counts as asked for by a public page`() throws {
-        let earlier = try Connection(store.folder.notes, access: .readWrite)
+        let earlier = try Connection(store.folder.activityDatabase, access: .readWrite)
         try earlier.execute(
             """
             CREATE TABLE miss (
@@ -104,20 +104,20 @@ import Testing
             ) STRICT, WITHOUT ROWID;
             INSERT INTO miss VALUES ('http://127.0.0.1/x', 'GET', 'http://a/', 1, 3, 4, 5);
             """)
-        let book = try NoteBook(store.folder)
+        let book = try ActivityDatabase(store.folder)
         let noted = Miss(
             href: "http://127.0.0.1/x", referrer: "http://a/", isPage: true, from: [], count: 3, first: 4,
             last: 5)
         #expect(try book.misses() == [noted])
-        try book.note(misses: [Self.miss("http://127.0.0.1/x", from: .fromThisMachine, origin: "http://a")])
-        #expect(try NoteBook(store.folder).misses().map(\.from) == [.fromThisMachine])
+        try book.recordMisses([Self.miss("http://127.0.0.1/x", from: .fromThisMachine, origin: "http://a")])
+        #expect(try ActivityDatabase(store.folder).misses().map(\.from) == [.fromThisMachine])
     }
 
     @Test func `readers of the store see no change when notes are taken`() throws {
         try store.snapshot([store.response("/a")])
         let reader = try store.reader()
         let version = try reader.dataVersion()
-        try NoteBook(store.folder).note(served: [(1, 10)])
+        try ActivityDatabase(store.folder).recordServed([(1, 10)])
         #expect(try reader.dataVersion() == version)
     }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import Store
 
 /// What is kept of how much there is, whatever changes it.
-@Suite struct KeptTallyTests {
+@Suite struct StoredCountsTests {
     private let store: StockedFolder
 
     init() throws { store = try StockedFolder() }
@@ -16,7 +16,7 @@ import Testing
     ) throws {
         let folder = folder ?? store.folder
         let reader = try StoreReader(folder)
-        let counted = try reader.prepare(KeptTally.countedRows).first(read: StoreSummary.init)
+        let counted = try reader.prepare(StoredCounts.countedRows).first(read: StoreSummary.init)
         #expect(try reader.summary() == counted, sourceLocation: location)
         for snapshot in try reader.sites().flatMap(\.snapshots) {
             let rows = try reader.prepare("SELECT count(*) FROM \(Schema.rows(ofSnapshot: "?1")) AS response")
@@ -25,7 +25,7 @@ import Testing
         }
         #expect(try reader.databaseFaults().isEmpty, sourceLocation: location)
         guard isAtRest, folder.server == nil else { return }
-        let isLacking = try reader.prepare(KeptTally.isLacking).first { $0.integer(0) }
+        let isLacking = try reader.prepare(StoredCounts.isLacking).first { $0.integer(0) }
         #expect(isLacking == 0, sourceLocation: location)
     }
 
@@ -68,10 +68,10 @@ import Testing
     @Test func `many bodies, counted by and by`() throws {
         for part in 0..<3 {
             try store.snapshot(
-                (0..<Limits.uncountedBodies * 2 / 3).map { try page("\(part) \($0)") }, ending: .keepOpen)
+                (0..<Limits.maxUncountedBodies * 2 / 3).map { try page("\(part) \($0)") }, ending: .keepOpen)
             try expectCounts()
         }
-        #expect(try store.reader().summary().bodies == Limits.uncountedBodies * 2 / 3 * 3)
+        #expect(try store.reader().summary().bodies == Limits.maxUncountedBodies * 2 / 3 * 3)
     }
 
     @Test func `a snapshot that others count while it is written`() throws {
@@ -91,7 +91,7 @@ import Testing
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add(pages(), to: snapshot)
         var bad = try page("bad")
-        bad.body = .held(
+        bad.body = .stored(
             StoredBody(
                 id: 77, sha256: [UInt8](repeating: 7, count: 32), form: "x", byteCount: 1, title: nil,
                 md5: nil))
@@ -118,10 +118,10 @@ import Testing
         let writer = try StoreWriter(store.folder)
         for number in 1...3 {
             let held = try store.reader().response(for: "http://a/1")
-            try writer.add(
-                loaded: page("1", edition: number), over: held, origin: "http://a", host: "a", now: 5)
-            try writer.add(
-                loaded: page("new\(number)"), over: nil, origin: "http://b", host: "b", now: 5)
+            try writer.addToOverlay(
+                page("1", edition: number), replacing: held, origin: "http://a", host: "a", now: 5)
+            try writer.addToOverlay(
+                page("new\(number)"), replacing: nil, origin: "http://b", host: "b", now: 5)
             try expectCounts(isAtRest: false)
         }
         #expect(try onlySite().overlay != nil)
@@ -131,8 +131,8 @@ import Testing
         let open = try writer.begin(site: "s", start: ["s"], now: 10)
         try writer.add([page("2", edition: 10)], to: open)
         let other = try StoreWriter(store.folder)
-        try other.add(
-            loaded: page("late"), over: try store.reader().response(for: "http://a/1"), origin: "http://a",
+        try other.addToOverlay(
+            page("late"), replacing: try store.reader().response(for: "http://a/1"), origin: "http://a",
             host: "a", now: 11)
         try expectCounts(isAtRest: false)
         try writer.end(open, .publish(now: 12))
@@ -155,7 +155,7 @@ import Testing
         try store.snapshot(pages())
         try store.snapshot(pages(edition: 1), site: "other")
         let writer = try StoreWriter(store.folder)
-        #expect(try writer.remove(named: "http://a/1") { $0 == "http://a/1" } == 1)
+        #expect(try writer.remove(urlsNamed: "http://a/1") { $0 == "http://a/1" } == 1)
         try expectCounts()
         try writer.remove(onlySite())
         try expectCounts()

@@ -8,12 +8,12 @@ internal import Glibc
 /// Data that belongs to this machine (bodies being stored, copies of large bodies, notes of servers, the
 /// search index, logins) is in a local folder: the one in the setting `folder=`, or one below the user's data
 /// folder. The setting `bodies=` says where the larger bodies are.
-package struct ServerAddress: Sendable, Hashable {
+package struct PostgreSQLStoreAddress: Sendable, Hashable {
     /// The server and the schema that connections use.
     package let database: PostgreSQLAddress
     let folder: String
     /// The place of the larger bodies, or nil if they are in the database.
-    package let bodies: DepotPlace?
+    package let bodies: BodyStorageLocation?
     /// A name for the store that does not depend on where its bodies are.
     let identity: String
 
@@ -52,7 +52,7 @@ package struct ServerAddress: Sendable, Hashable {
             let value = Self.decoded(Array(setting.utf8.drop { $0 != UInt8(ascii: "=") }.dropFirst()))
             // libpq also decodes names.
             switch Self.name(of: setting) {
-            case let name where DepotPlace.words.contains(name): bodies[name] = value
+            case let name where BodyStorageLocation.settingNames.contains(name): bodies[name] = value
             case "schema":
                 schema = value
                 shown.append(setting)
@@ -68,8 +68,8 @@ package struct ServerAddress: Sendable, Hashable {
             fault = "\"\(schema)\" is not the name of a schema: use at most 48 of a-z, 0-9 and _"
         }
         if let folder, !folder.hasPrefix("/") { fault = "\"\(folder)\" is not the absolute path of a folder" }
-        do throws(DepotPlace.Mistake) {
-            self.bodies = try DepotPlace(words: bodies)
+        do throws(BodyStorageLocation.SettingError) {
+            self.bodies = try BodyStorageLocation(settings: bodies)
         } catch {
             self.bodies = nil
             fault = fault ?? error.text
@@ -92,7 +92,7 @@ package struct ServerAddress: Sendable, Hashable {
             scheme + shownPlace + (shown.isEmpty ? "" : "?" + shown.joined(separator: "&"))
         }
         let ofBodies = settings.filter {
-            DepotPlace.words.contains(String($0.prefix { $0 != "=" })) && !$0.contains("@")
+            BodyStorageLocation.settingNames.contains(String($0.prefix { $0 != "=" })) && !$0.contains("@")
         }
         let hasSecret = scheme + shownPlace != place || settings.contains(where: isSecret)
         database = PostgreSQLAddress(
@@ -105,7 +105,7 @@ package struct ServerAddress: Sendable, Hashable {
     /// Returns the address without its password, for a command that other users may see. Returns the path of
     /// a folder unchanged.
     package static func withoutSecret(_ text: String) -> String {
-        guard let address = ServerAddress(text) else { return text }
+        guard let address = PostgreSQLStoreAddress(text) else { return text }
         let settings = text.drop { $0 != "?" }.dropFirst().split(separator: "&")
         guard let folder = settings.first(where: { $0.hasPrefix("folder=") }) else { return address.shown }
         return address.shown + (address.shown.contains("?") ? "&" : "?") + folder

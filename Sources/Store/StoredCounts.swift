@@ -8,7 +8,7 @@ internal import Database
 /// that adds, moves or removes a response deletes the row of its snapshot. Uncounted snapshots are counted
 /// when a snapshot ends and when a writer opens the store. Of the bodies, those with ids up to `last` are
 /// counted, and readers count the later ones. Removing a body deletes the row of the bodies.
-enum KeptTally {
+enum StoredCounts {
     static let table = """
         CREATE TABLE tally (
             snapshot INTEGER PRIMARY KEY,
@@ -67,7 +67,7 @@ enum KeptTally {
     /// (`Limits.uncountedBodies`).
     static let isLacking = """
         SELECT EXISTS (SELECT 1 FROM snapshot WHERE id NOT IN (SELECT snapshot FROM tally))
-            OR coalesce((SELECT max(id) FROM body), 0) > \(lastBody) + \(Limits.uncountedBodies)
+            OR coalesce((SELECT max(id) FROM body), 0) > \(lastBody) + \(Limits.maxUncountedBodies)
         """
 
     /// Counts everything that is uncounted.
@@ -126,24 +126,26 @@ extension StoreSummary {
 extension StoreWriter {
     /// Deletes all stored counts, because rows of any snapshots, or bodies, were removed in the open
     /// transaction.
-    func forgetCounts() throws(StoreError) {
-        try countConfirmedAgain()
-        guard !isServed else { return }
+    func deleteCounts() throws(StoreError) {
+        try recountConfirmed()
+        guard !isPostgreSQL else { return }
         try run("DELETE FROM tally")
     }
 
-    func countConfirmedAgain() throws(StoreError) {
+    func recountConfirmed() throws(StoreError) {
         guard
             try prepare("SELECT EXISTS (SELECT 1 FROM snapshot WHERE confirmed > 0)").first(read: {
                 $0.integer(0)
             }) == 1
         else { return }
-        try run(KeptTally.confirmed + " WHERE confirmed > 0")
+        try run(StoredCounts.confirmed + " WHERE confirmed > 0")
     }
 
     /// Counts everything that is uncounted, in a transaction of its own.
-    func countAgain() throws(StoreError) {
-        guard !isServed, try prepare(KeptTally.isLacking).first(read: { $0.integer(0) }) == 1 else { return }
-        try transaction { () throws(StoreError) in try execute(KeptTally.count, doing: "count") }
+    func updateStoredCounts() throws(StoreError) {
+        guard !isPostgreSQL, try prepare(StoredCounts.isLacking).first(read: { $0.integer(0) }) == 1 else {
+            return
+        }
+        try transaction { () throws(StoreError) in try execute(StoredCounts.count, doing: "count") }
     }
 }

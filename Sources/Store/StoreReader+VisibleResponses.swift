@@ -1,7 +1,7 @@
 package import Database
 
 /// A response that readers of a site in a snapshot see, with its referrer.
-package struct ShownRow: Sendable, Equatable {
+package struct VisibleResponse: Sendable, Equatable {
     package let response: StoredResponse
     /// The URL of the page that first requested it.
     package let referrer: String?
@@ -20,37 +20,37 @@ extension StoreReader {
     ///
     /// - Parameter snapshot: The snapshot to read as of. If nil, the responses are those that readers see now
     ///   for the URLs of the site, even if another site has a newer one.
-    package func eachShown(
-        ofSite site: Int64, asOf snapshot: Int64?, _ take: (ShownRow) -> Bool
+    package func eachVisibleResponse(
+        ofSite site: Int64, asOf snapshot: Int64?, _ take: (VisibleResponse) -> Bool
     ) throws(StoreError) {
         let next = try prepare("SELECT href FROM url WHERE href > ? ORDER BY href LIMIT 1 OFFSET ?")
         var start = ""
         while true {
-            let end = try next.first(.text(start), .integer(Self.addressesAtOnce - 1)) { $0.text(0) }
-            for row in try shown(after: start, through: end, site, snapshot) {
-                guard take(row) else { return }
+            let end = try next.first(.text(start), .integer(Self.urlsPerBatch - 1)) { $0.text(0) }
+            for response in try visibleResponses(after: start, through: end, site, snapshot) {
+                guard take(response) else { return }
             }
             guard let end else { return }
             start = end
         }
     }
 
-    private func shown(
+    private func visibleResponses(
         after start: String, through end: String?, _ site: Int64, _ snapshot: Int64?
-    ) throws(StoreError) -> [ShownRow] {
+    ) throws(StoreError) -> [VisibleResponse] {
         /// The request and variant of a response. Readers see one response per slot of a URL.
         struct Slot: Hashable {
             let request: RequestKey
             let variant: String
         }
-        var rows: [ShownRow] = []
+        var responses: [VisibleResponse] = []
         /// The requests for this URL that have a response from an origin.
         var fromOrigin: Set<RequestKey> = []
         var last: Int64?
         /// The snapshot of the newest response in each slot of this URL.
-        var seen: [Slot: Int64] = [:]
+        var newestBySlot: [Slot: Int64] = [:]
         // Readers see the newest response of all sites: a prefetch of another site may have stored it.
-        let isSeen =
+        let isVisible =
             snapshot == nil
             ? """
             CAST(?4 AS BIGINT) IS NULL AND \(Schema.isVisible("response")) AND (site.id = ?3 OR EXISTS (
@@ -72,7 +72,7 @@ extension StoreReader {
             CROSS JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
-            WHERE url.href > ?1 AND url.href <= ?2 AND \(isSeen)
+            WHERE url.href > ?1 AND url.href <= ?2 AND \(isVisible)
                 AND (response.request = '' OR response.request LIKE '% %')
             ORDER BY url.href, CAST(?4 AS BIGINT) IS NULL OR response.snapshot <> ?4 OR NOT \(Provenance.isImported("response")),
                 \(StoredResponse.shownFirst)
@@ -80,7 +80,7 @@ extension StoreReader {
         ) { row in
             let response = StoredResponse(row)
             if response.url != last {
-                seen.removeAll(keepingCapacity: true)
+                newestBySlot.removeAll(keepingCapacity: true)
                 fromOrigin.removeAll(keepingCapacity: true)
             }
             last = response.url
@@ -88,22 +88,24 @@ extension StoreReader {
             if isSubordinate, fromOrigin.contains(response.request) { return }
             if !isSubordinate { fromOrigin.insert(response.request) }
             // A response that does not vary replaces all older ones.
-            let general = seen[Slot(request: response.request, variant: "")]
+            let general = newestBySlot[Slot(request: response.request, variant: "")]
             if let general, general > response.snapshot { return }
             let slot = Slot(request: response.request, variant: response.variant)
-            guard seen[slot] == nil else { return }
+            guard newestBySlot[slot] == nil else { return }
             // A response that varies replaces all older ones that do not.
             if slot.variant.isEmpty,
-                seen.contains(where: { $0.key.request == slot.request && $0.value > response.snapshot })
+                newestBySlot.contains(where: {
+                    $0.key.request == slot.request && $0.value > response.snapshot
+                })
             {
                 return
             }
-            seen[slot] = response.snapshot
-            guard response.ifHeld != nil else { return }
-            rows.append(ShownRow(response: response, referrer: row.optionalText(18)))
+            newestBySlot[slot] = response.snapshot
+            guard response.unlessLost != nil else { return }
+            responses.append(VisibleResponse(response: response, referrer: row.optionalText(18)))
         }
-        return rows
+        return responses
     }
 
-    private static let addressesAtOnce: Int64 = 1024
+    private static let urlsPerBatch: Int64 = 1024
 }

@@ -1,22 +1,22 @@
 package import Database
 
 /// A URL that stored bodies link to and that has no stored response.
-package struct UnheldTarget: Sendable, Equatable {
+package struct MissingTarget: Sendable, Equatable {
     package let href: String
     /// How many of the examined URLs link to it.
-    package let askers: Int
-    /// The URL of the first of them.
-    package let asker: String
+    package let referrerCount: Int
+    /// The first of the examined URLs that link to it.
+    package let firstReferrer: String
 }
 
-/// One page of results of `unheld`.
-package struct UnheldTargets: Sendable, Equatable {
+/// One page of results of `missingTargets`.
+package struct MissingTargets: Sendable, Equatable {
     /// The targets with the most links to them, in descending order; at most the limit of the call.
-    package var targets: [UnheldTarget] = []
+    package var targets: [MissingTarget] = []
     /// The number of all targets in the examined links.
     package var count = 0
     /// The number of URLs whose links were examined.
-    package var lookedThrough = 0
+    package var examinedCount = 0
     /// The id of the URL to continue after; nil if all links were examined.
     package var next: Int64?
 
@@ -33,12 +33,13 @@ extension StoreReader {
     /// Returns the URLs that the visible bodies of a site link to and that have no response in any snapshot.
     /// Examines the links of at most `count` bodies after the URL with the id `start`, and returns at most
     /// `limit` targets.
-    package func unheld(
+    package func missingTargets(
         _ list: LinkList, site: Int64, after start: Int64 = 0, count: Int, limit: Int
-    ) throws(StoreError) -> UnheldTargets {
-        var askers: [Int64: (first: Int64, last: Int64, count: Int)] = [:]
+    ) throws(StoreError) -> MissingTargets {
+        /// The URLs that link to each target.
+        var referrers: [Int64: (first: Int64, last: Int64, count: Int)] = [:]
         let end = try endOfLinks(after: start, count: count, site: site)
-        var result = UnheldTargets()
+        var result = MissingTargets()
         result.next = end
         try eachRow(
             """
@@ -46,28 +47,32 @@ extension StoreReader {
             CROSS JOIN response ON response.url = link.url AND response.request = '' AND response.body = link.body
             CROSS JOIN snapshot ON snapshot.id = response.snapshot
             CROSS JOIN site ON site.id = snapshot.site
-            WHERE \(HeldEntry.isVisible) AND link.url > ?2 AND link.url <= ?3 AND \(HeldEntry.isNewest)
+            WHERE \(VisibleEntry.isVisible) AND link.url > ?2 AND link.url <= ?3 AND \(VisibleEntry.isNewest)
             """, .integer(site), .integer(start), .integer(end ?? .max)
         ) { row in
-            let asker = row.integer(0)
-            result.lookedThrough += 1
+            let referrer = row.integer(0)
+            result.examinedCount += 1
             // A page may link to a URL several times, but counts once.
             for number in LinkLists.numbers(row.text(1)) {
-                let known = askers[number] ?? (asker, 0, 0)
-                if known.last != asker { askers[number] = (known.first, asker, known.count + 1) }
+                let known = referrers[number] ?? (referrer, 0, 0)
+                if known.last != referrer { referrers[number] = (known.first, referrer, known.count + 1) }
             }
         }
-        let isHeld = try prepare("SELECT 1 FROM response WHERE url = ? LIMIT 1")
-        var unheld: [(number: Int64, first: Int64, count: Int)] = []
-        for (number, asked) in askers where try isHeld.first(.integer(number), read: { _ in true }) == nil {
-            unheld.append((number, asked.first, asked.count))
+        let findResponse = try prepare("SELECT 1 FROM response WHERE url = ? LIMIT 1")
+        var missing: [(number: Int64, first: Int64, count: Int)] = []
+        for (number, linking) in referrers
+        where try findResponse.first(.integer(number), read: { _ in true }) == nil {
+            missing.append((number, linking.first, linking.count))
         }
-        result.count = unheld.count
-        for target in unheld.sorted(by: { ($1.count, $0.number) < ($0.count, $1.number) }).prefix(limit) {
-            guard let href = try address(of: target.number), let asker = try address(of: target.first) else {
+        result.count = missing.count
+        for target in missing.sorted(by: { ($1.count, $0.number) < ($0.count, $1.number) }).prefix(limit) {
+            guard let href = try href(ofURL: target.number), let referrer = try self.href(ofURL: target.first)
+            else {
                 continue
             }
-            result.targets.append(UnheldTarget(href: href, askers: target.count, asker: asker))
+            result.targets.append(
+                MissingTarget(
+                    href: href, referrerCount: target.count, firstReferrer: referrer))
         }
         return result
     }
@@ -75,7 +80,7 @@ extension StoreReader {
     /// Returns the URLs whose bodies link to this URL, visible or not, in the order of their ids. Returns at
     /// most `limit` URLs and examines the links of at most `count` bodies after the URL with the id `start`.
     /// `next` is the id to continue after; nil at the end.
-    package func linkers(
+    package func urlsLinking(
         to href: String, after start: Int64 = 0, count: Int, limit: Int
     ) throws(StoreError) -> (hrefs: [String], next: Int64?) {
         let number = try prepare("SELECT id FROM url WHERE href = ?").first(.text(href)) { $0.integer(0) }
@@ -105,10 +110,10 @@ extension StoreReader {
     /// Returns the URLs with these ids, up to `limit`, and whether any response is stored for each.
     package func targets(
         _ numbers: [Int64], limit: Int
-    ) throws(StoreError) -> [(href: String, isHeld: Bool)] {
-        let isHeld = "EXISTS (SELECT 1 FROM response WHERE response.url = url.id)"
-        let find = try prepare("SELECT href, \(isHeld) FROM url WHERE id = ?")
-        var targets: [(href: String, isHeld: Bool)] = []
+    ) throws(StoreError) -> [(href: String, isStored: Bool)] {
+        let isStored = "EXISTS (SELECT 1 FROM response WHERE response.url = url.id)"
+        let find = try prepare("SELECT href, \(isStored) FROM url WHERE id = ?")
+        var targets: [(href: String, isStored: Bool)] = []
         for number in numbers {
             guard targets.count < limit else { break }
             let target = try find.first(.integer(number)) { ($0.text(0), $0.integer(1) != 0) }

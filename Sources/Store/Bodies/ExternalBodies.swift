@@ -4,9 +4,9 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The place for the larger bodies of a PostgreSQL store, as the store's address names it:
+/// The location of the larger bodies of a PostgreSQL store, as the store's address names it:
 /// `bodies=/shared/folder`, or `bodies=s3://bucket/prefix` with `s3-region=` and `s3-endpoint=`.
-package struct DepotPlace: Sendable, Hashable {
+package struct BodyStorageLocation: Sendable, Hashable {
     /// A shared folder or a bucket.
     package enum Kind: Sendable, Hashable {
         /// A folder that all machines can access, each at the path where it is mounted.
@@ -22,21 +22,22 @@ package struct DepotPlace: Sendable, Hashable {
     /// The endpoint of a bucket that is not at Amazon: `http://minio.example.com:9000`.
     package private(set) var endpoint: String?
     /// Bodies of up to this many bytes stay in PostgreSQL.
-    let least: Int
+    let maxRowBodyBytes: Int
 
-    static let words = ["bodies", "bodies-over", "s3-region", "s3-endpoint"]
+    /// The settings in the store's address that describe the location.
+    static let settingNames = ["bodies", "bodies-over", "s3-region", "s3-endpoint"]
 
-    /// An error in these words, as a message.
-    struct Mistake: Error {
+    /// The message for an invalid setting.
+    struct SettingError: Error {
         let text: String
     }
 
-    /// Nil if the address contains none of these words.
-    init?(words: [String: String]) throws(Mistake) {
-        guard let text = words["bodies"] else {
-            if let word = Self.words.first(where: { words[$0] != nil }) {
-                throw Mistake(
-                    text: "\(word)= needs bodies=, which is missing")
+    /// Nil if the address contains none of these settings.
+    init?(settings: [String: String]) throws(SettingError) {
+        guard let text = settings["bodies"] else {
+            if let name = Self.settingNames.first(where: { settings[$0] != nil }) {
+                throw SettingError(
+                    text: "\(name)= needs bodies=, which is missing")
             }
             return nil
         }
@@ -46,31 +47,32 @@ package struct DepotPlace: Sendable, Hashable {
         } else if text.hasPrefix("/"), text != "/" {
             kind = .folder(path: text.hasSuffix("/") ? String(text.dropLast()) : text)
         } else {
-            throw Mistake(
+            throw SettingError(
                 text: "bodies=\(text) is neither the absolute path of a folder nor s3://BUCKET/PREFIX")
         }
         self.text = text
-        least = min(try Self.number(words["bodies-over"]) ?? Limits.rowBody, Limits.packedBody)
-        region = words["s3-region"]
-        endpoint = words["s3-endpoint"]
+        maxRowBodyBytes = min(
+            try Self.number(settings["bodies-over"]) ?? Limits.maxRowBodyBytes, Limits.maxPackedBodyBytes)
+        region = settings["s3-region"]
+        endpoint = settings["s3-endpoint"]
         if let region, region.isEmpty || !region.utf8.allSatisfy(Self.isPlain) {
-            throw Mistake(text: "s3-region=\(region) is not the name of a region")
+            throw SettingError(text: "s3-region=\(region) is not the name of a region")
         }
         if let endpoint, !endpoint.hasPrefix("http://") && !endpoint.hasPrefix("https://") {
-            throw Mistake(text: "s3-endpoint= is not a URL such as https://minio.example.com:9000")
+            throw SettingError(text: "s3-endpoint= is not a URL such as https://minio.example.com:9000")
         }
         if let endpoint, endpoint.contains("@") {
-            throw Mistake(
+            throw SettingError(
                 text:
                     "s3-endpoint= contains a user name: set the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             )
         }
     }
 
-    private static func number(_ text: String?) throws(Mistake) -> Int? {
+    private static func number(_ text: String?) throws(SettingError) -> Int? {
         guard let text else { return nil }
         guard let number = Int(text), number >= 0 else {
-            throw Mistake(text: "bodies-over=\(text) is not a number of bytes")
+            throw SettingError(text: "bodies-over=\(text) is not a number of bytes")
         }
         return number
     }
@@ -81,13 +83,13 @@ package struct DepotPlace: Sendable, Hashable {
     }
 
     /// Accepts only names that need no percent-encoding in URLs, because servers disagree about it.
-    private static func bucket(_ text: Substring) throws(Mistake) -> Kind {
+    private static func bucket(_ text: Substring) throws(SettingError) -> Kind {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         let isEnded = parts.count > 1 && parts.last == ""
         let names = isEnded ? parts.dropLast() : parts[...]
         for name in names where name.isEmpty || name == "." || name == ".." || !name.utf8.allSatisfy(isPlain)
         {
-            throw Mistake(
+            throw SettingError(
                 text:
                     "bodies=s3://\(text) is not s3://BUCKET/PREFIX with only letters, digits, \"-\", \".\" and \"_\""
             )
@@ -101,32 +103,32 @@ package struct DepotPlace: Sendable, Hashable {
 /// there are and who uses them. It belongs to one thread.
 ///
 /// Names contain slashes and are ordered by their bytes.
-package protocol BodyDepot: AnyObject {
+package protocol ExternalBodyStorage: AnyObject {
     /// The name for messages.
     var name: String { get }
     /// Returns the size of each body; nil for names that do not exist.
     func byteCounts(_ names: [String]) throws(StoreError) -> [Int?]
     /// Stores the bodies, replacing existing ones. Each is stored whole or not at all. When this returns,
     /// they are durable.
-    func put(_ bodies: [DepotBody]) throws(StoreError)
+    func put(_ bodies: [BodyUpload]) throws(StoreError)
     /// Returns `byteCount` bytes from `start` on, or fewer at the end of the body; nil if the name does not
     /// exist.
     func read(_ name: String, from start: Int, byteCount: Int) throws(StoreError) -> [UInt8]?
     /// Returns a file with the whole body; nil if the name does not exist.
     ///
-    /// - Parameter folder: The folder for a temporary copy, if the depot does not consist of files. The copy
+    /// - Parameter folder: The folder for a temporary copy, if the storage does not consist of files. The copy
     ///   belongs to the caller.
-    func file(_ name: String, in folder: String) throws(StoreError) -> DepotFile?
+    func file(_ name: String, in folder: String) throws(StoreError) -> BodyStorageFile?
     /// Returns the next entries after this name, in order; an empty array if there are no more.
-    func list(after name: String) throws(StoreError) -> [DepotEntry]
+    func list(after name: String) throws(StoreError) -> [BodyStorageEntry]
     /// Removes the bodies. Ignores names that do not exist.
     func remove(_ names: [String]) throws(StoreError)
-    /// Prepares the place for a new store.
+    /// Prepares the storage for a new store.
     func create() throws(StoreError)
 }
 
-/// A body on its way into a depot.
-package struct DepotBody: Sendable {
+/// A body to be put into an external storage.
+package struct BodyUpload: Sendable {
     package let name: String
     package let content: BodyContent
     package let byteCount: Int
@@ -141,24 +143,24 @@ package struct DepotBody: Sendable {
     }
 }
 
-/// A body in a depot, as in a listing.
-package struct DepotEntry: Sendable, Equatable {
+/// A body in an external storage, as in a listing.
+package struct BodyStorageEntry: Sendable, Equatable {
     package let name: String
     package let byteCount: Int
-    /// The age of the body by the clock of the depot, in seconds.
-    package let seconds: Int64
+    /// The age of the body by the clock of the storage, in seconds.
+    package let ageSeconds: Int64
 
-    package init(name: String, byteCount: Int, seconds: Int64) {
+    package init(name: String, byteCount: Int, ageSeconds: Int64) {
         self.name = name
         self.byteCount = byteCount
-        self.seconds = seconds
+        self.ageSeconds = ageSeconds
     }
 }
 
-/// A file with a body from a depot.
-package enum DepotFile: Sendable, Equatable {
+/// A file with a body from an external storage.
+package enum BodyStorageFile: Sendable, Equatable {
     /// The stored body itself, which the caller must not change.
-    case itself(path: String)
+    case original(path: String)
     /// A copy that belongs to the caller.
     case copy(path: String)
 }
@@ -166,9 +168,14 @@ package enum DepotFile: Sendable, Equatable {
 /// Opens buckets. The module that makes network requests provides it, because Store cannot import that
 /// module.
 package struct BucketOpener: Sendable, Equatable {
-    let open: @Sendable (DepotPlace, _ folder: StoreFolder) throws(StoreError) -> any BodyDepot
+    let open:
+        @Sendable (BodyStorageLocation, _ folder: StoreFolder) throws(StoreError) -> any ExternalBodyStorage
 
-    package init(_ open: @escaping @Sendable (DepotPlace, StoreFolder) throws(StoreError) -> any BodyDepot) {
+    package init(
+        _ open:
+            @escaping @Sendable (BodyStorageLocation, StoreFolder) throws(StoreError) ->
+            any ExternalBodyStorage
+    ) {
         self.open = open
     }
 
@@ -176,10 +183,10 @@ package struct BucketOpener: Sendable, Equatable {
     package static func == (left: BucketOpener, right: BucketOpener) -> Bool { true }
 }
 
-// MARK: - FolderDepot
+// MARK: - FolderBodyStorage
 
-/// A depot in a folder that machines share. Files are written under temporary names, synced and renamed.
-final class FolderDepot: BodyDepot {
+/// A storage in a folder that machines share. Files are written under temporary names, synced and renamed.
+final class FolderBodyStorage: ExternalBodyStorage {
     let name: String
     private let path: String
     private var incoming: String { path + "/incoming" }
@@ -209,30 +216,30 @@ final class FolderDepot: BodyDepot {
         return counts
     }
 
-    func put(_ bodies: [DepotBody]) throws(StoreError) {
+    func put(_ bodies: [BodyUpload]) throws(StoreError) {
         try StoreFolder.makeFolders(incoming)
-        var waiting: [(draft: String, target: String)] = []
+        var pending: [(draft: String, target: String)] = []
         // Files that were renamed no longer exist under their draft names.
-        defer { for (draft, _) in waiting { unlink(draft) } }
+        defer { for (draft, _) in pending { unlink(draft) } }
         for body in bodies {
             let draft =
                 switch body.content {
                 case .bytes(let bytes): try BodyFiles.write(bytes, in: incoming)
                 case .file(let source): try BodyFiles.copy(source, in: incoming)
                 }
-            waiting.append((draft, path + "/" + body.name))
+            pending.append((draft, path + "/" + body.name))
         }
-        for (draft, _) in waiting { try BodyFiles.sync(draft) }
+        for (draft, _) in pending { try BodyFiles.syncFile(draft) }
         var folders: Set<String> = []
-        for (draft, target) in waiting {
+        for (draft, target) in pending {
             let folder = String(target[..<(target.lastIndex(of: "/") ?? target.endIndex)])
             if folders.insert(folder).inserted { try StoreFolder.makeFolders(folder) }
             guard rename(draft, target) == 0 else {
                 throw StoreError(errno, doing: "move a body to", path: target)
             }
         }
-        for folder in folders { try BodyFiles.sync(folder) }
-        if !folders.isSubset(of: [path]) { try BodyFiles.sync(path) }
+        for folder in folders { try BodyFiles.syncFile(folder) }
+        if !folders.isSubset(of: [path]) { try BodyFiles.syncFile(path) }
     }
 
     func read(_ name: String, from start: Int, byteCount: Int) throws(StoreError) -> [UInt8]? {
@@ -244,23 +251,23 @@ final class FolderDepot: BodyDepot {
         }
     }
 
-    func file(_ name: String, in folder: String) throws(StoreError) -> DepotFile? {
-        try byteCounts([name])[0].map { _ in .itself(path: path + "/" + name) }
+    func file(_ name: String, in folder: String) throws(StoreError) -> BodyStorageFile? {
+        try byteCounts([name])[0].map { _ in .original(path: path + "/" + name) }
     }
 
     /// Each call returns all files of one subfolder.
-    func list(after name: String) throws(StoreError) -> [DepotEntry] {
+    func list(after name: String) throws(StoreError) -> [BodyStorageEntry] {
         let now = try time()
         let first = String(name.prefix { $0 != "/" })
         for folder in try names(in: path) where folder >= first && folder.utf8.count == 2 {
-            var entries: [DepotEntry] = []
+            var entries: [BodyStorageEntry] = []
             for file in try names(in: path + "/" + folder) where folder + "/" + file > name {
                 var status = stat()
                 guard stat("\(path)/\(folder)/\(file)", &status) == 0 else { continue }
                 entries.append(
-                    DepotEntry(
+                    BodyStorageEntry(
                         name: folder + "/" + file, byteCount: Int(clamping: status.st_size),
-                        seconds: now - Int64(status.st_mtim.tv_sec)))
+                        ageSeconds: now - Int64(status.st_mtim.tv_sec)))
             }
             if !entries.isEmpty { return entries }
         }
@@ -271,16 +278,18 @@ final class FolderDepot: BodyDepot {
         for name in names where unlink(path + "/" + name) != 0 && errno != ENOENT {
             throw StoreError(errno, doing: "remove", path: path + "/" + name)
         }
-        try forgetDrafts()
+        try removeAbandonedDrafts()
     }
 
     /// Removes the drafts that killed writers left, after `Limits.secondsOfDrafts`.
-    private func forgetDrafts() throws(StoreError) {
+    private func removeAbandonedDrafts() throws(StoreError) {
         let now = try time()
         for name in StoreFolder.names(in: incoming) {
             var status = stat()
             guard stat(incoming + "/" + name, &status) == 0 else { continue }
-            if now - Int64(status.st_mtim.tv_sec) > Limits.secondsOfDrafts { unlink(incoming + "/" + name) }
+            if now - Int64(status.st_mtim.tv_sec) > Limits.maxDraftAgeSeconds {
+                unlink(incoming + "/" + name)
+            }
         }
     }
 
@@ -308,55 +317,61 @@ final class FolderDepot: BodyDepot {
     }
 }
 
-// MARK: - OuterBodies
+// MARK: - ExternalBodies
 
-/// The larger bodies of a PostgreSQL store whose address names a depot. They are named by their SHA-256 and
-/// stored once, in whatever forms they are read. It belongs to one thread.
+/// The larger bodies of a PostgreSQL store whose address names an external storage. They are named by their
+/// SHA-256 and stored once, even if they are read in several forms. It belongs to one thread.
 ///
-/// Bodies are put into the depot before the rows that refer to them are committed, and removed after those
-/// rows, both outside of transactions. A row of the database records the place of the depot, and a mark in
-/// the depot identifies the store. Thus a depot is never mistaken for that of another store, nor the empty
-/// mount point of an unmounted folder for the depot.
-final class OuterBodies {
-    let place: DepotPlace
-    private let depot: any BodyDepot
+/// Invariant: each row refers to a body that the storage has. Bodies are therefore uploaded before the rows that
+/// refer to them are committed, and removed after those rows, both outside of transactions because requests to
+/// a bucket take long.
+///
+/// A row of the database records the location of the storage, and a file `larder` in the storage identifies the
+/// store. Thus a storage is never mistaken for that of another store, nor the empty mount point of an unmounted
+/// folder for the storage.
+final class ExternalBodies {
+    let location: BodyStorageLocation
+    private let storage: any ExternalBodyStorage
+    /// The random text that identifies the store in the storage.
     private let mark: String
-    private let findHeld: Statement
-    private let findNamed: Statement
-    /// The digests of bodies that this writer knows to be in the depot; at most about `mostBrought`.
-    private var brought: Set<[UInt8]> = []
+    /// Finds the digests that any row has.
+    private let findKnown: Statement
+    /// Finds the digests whose bytes must be in the storage.
+    private let findReferenced: Statement
+    /// The digests of bodies that this writer knows to be in the storage; at most about `maxKnownUploads`.
+    private var knownUploads: Set<[UInt8]> = []
 
     private static let markName = "larder"
 
     /// Nil if all bodies are in PostgreSQL. Throws if the address and the database disagree about the place.
     init?(_ folder: StoreFolder, _ connection: Connection, isWriting: Bool) throws(StoreError) {
         guard let server = folder.server else { return nil }
-        let kept = try KeptBodies(connection)
-        guard let place = server.bodies else {
-            guard let kept else { return nil }
+        let recorded = try BodyStorageRecord(connection)
+        guard let location = server.bodies else {
+            guard let recorded else { return nil }
             throw StoreError(
-                .request, doing: "open", path: folder.name, detail: "its bodies are in \(kept.place)",
+                .request, doing: "open", path: folder.name, detail: "its bodies are in \(recorded.location)",
                 advice:
-                    "append this to the address: \(server.shown.contains("?") ? "&" : "?")bodies=\(kept.place)"
+                    "append this to the address: \(server.shown.contains("?") ? "&" : "?")bodies=\(recorded.location)"
             )
         }
-        guard let kept else {
+        guard let recorded else {
             throw StoreError(
                 .request, doing: "open", path: folder.name,
-                detail: "its bodies are in PostgreSQL, not in \(place.text)",
+                detail: "its bodies are in PostgreSQL, not in \(location.text)",
                 advice:
                     "remove bodies= from the address, or copy the store with larder store copy to a schema whose address has it"
             )
         }
-        self.place = place
-        depot = try Self.open(place, folder)
-        mark = kept.mark
-        findHeld = try connection.prepare(
+        self.location = location
+        storage = try Self.open(location, folder)
+        mark = recorded.mark
+        findKnown = try connection.prepare(
             """
             SELECT given.place FROM unnest(?) WITH ORDINALITY AS given(sha256, place)
             WHERE EXISTS (SELECT 1 FROM body WHERE body.sha256 = given.sha256)
             """)
-        findNamed = try connection.prepare(
+        findReferenced = try connection.prepare(
             """
             SELECT given.place FROM unnest(?) WITH ORDINALITY AS given(sha256, place)
             WHERE EXISTS (
@@ -364,67 +379,71 @@ final class OuterBodies {
                 WHERE body.sha256 = given.sha256 AND content.bytes IS NULL)
             """)
         // A reader skips this request for a bucket whose name has not changed.
-        if isWriting || place.text != kept.place || !place.isBucket { try check(kept.place) }
-    }
-
-    private static func open(_ place: DepotPlace, _ folder: StoreFolder) throws(StoreError) -> any BodyDepot {
-        switch place.kind {
-        case .folder(let path): return FolderDepot(path)
-        case .bucket:
-            guard let buckets = folder.buckets else {
-                throw StoreError(
-                    .request, doing: "open", path: place.text, detail: "buckets are not supported here",
-                    advice: "name a folder that all machines can access")
-            }
-            return try buckets.open(place, folder)
+        if isWriting || location.text != recorded.location || !location.isBucket {
+            try checkMark(recordedLocation: recorded.location)
         }
     }
 
-    /// Records the place of the bodies of a new store, in the open transaction. A process that is killed
+    private static func open(
+        _ location: BodyStorageLocation, _ folder: StoreFolder
+    ) throws(StoreError) -> any ExternalBodyStorage {
+        switch location.kind {
+        case .folder(let path): return FolderBodyStorage(path)
+        case .bucket:
+            guard let buckets = folder.buckets else {
+                throw StoreError(
+                    .request, doing: "open", path: location.text, detail: "buckets are not supported here",
+                    advice: "name a folder that all machines can access")
+            }
+            return try buckets.open(location, folder)
+        }
+    }
+
+    /// Records the location of the bodies of a new store, in the open transaction. A process that is killed
     /// before the commit leaves a mark of a store that does not exist.
     static func begin(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
-        guard let place = folder.server?.bodies else { return }
-        let depot = try open(place, folder)
-        try depot.create()
-        if try depot.byteCounts([markName])[0] != nil {
+        guard let location = folder.server?.bodies else { return }
+        let storage = try open(location, folder)
+        try storage.create()
+        if try storage.byteCounts([markName])[0] != nil {
             throw StoreError(
-                .request, doing: "store bodies in", path: place.text,
+                .request, doing: "store bodies in", path: location.text,
                 detail: "another store has its bodies there",
                 advice: "name another folder or prefix, or empty this one if that store no longer exists")
         }
         let mark = String(UInt64.random(in: .min ... .max), radix: 16)
-        try KeptBodies(place: place.text, mark: mark).put(connection)
+        try BodyStorageRecord(location: location.text, mark: mark).insert(into: connection)
         let text = Array("\(mark)\nBodies of a larder: schema \(folder.server?.schema ?? "")\n".utf8)
-        try depot.put([DepotBody(name: markName, content: .bytes(text), byteCount: text.count)])
+        try storage.put([BodyUpload(name: markName, content: .bytes(text), byteCount: text.count)])
     }
 
-    /// Throws if the depot is missing or belongs to another store.
-    private func check(_ known: String) throws(StoreError) {
-        let found = try depot.read(Self.markName, from: 0, byteCount: 64)
+    /// Throws if the storage is missing or belongs to another store.
+    private func checkMark(recordedLocation known: String) throws(StoreError) {
+        let found = try storage.read(Self.markName, from: 0, byteCount: 64)
         guard let found else {
             throw StoreError(
-                .unusable, doing: "open", path: place.text,
+                .unusable, doing: "open", path: location.text,
                 detail:
-                    known == place.text
+                    known == location.text
                     ? "the bodies of the store are no longer there"
                     : "the bodies of the store are in \(known)",
-                advice: place.isBucket
+                advice: location.isBucket
                     ? "name the original bucket, prefix and s3-endpoint"
                     : "check that the folder is mounted, and set bodies= to its path on this machine")
         }
         guard String(decoding: found.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) == mark else {
             throw StoreError(
-                .request, doing: "open", path: place.text, detail: "another store has its bodies there",
+                .request, doing: "open", path: location.text, detail: "another store has its bodies there",
                 advice: "set bodies= to \(known), where the bodies of this store are")
         }
     }
 
-    /// Throws if the depot is a folder and its mark is missing, because an unmounted folder appears to be
+    /// Throws if the storage is a folder and its mark is missing, because an unmounted folder appears to be
     /// empty.
     private func checkPresence() throws(StoreError) {
-        guard !place.isBucket, try depot.byteCounts([Self.markName])[0] == nil else { return }
+        guard !location.isBucket, try storage.byteCounts([Self.markName])[0] == nil else { return }
         throw StoreError(
-            .unreachable, doing: "read from", path: place.text,
+            .unreachable, doing: "read from", path: location.text,
             detail: "the bodies of the store are no longer there",
             advice: "check that the folder is mounted, then run the same command again")
     }
@@ -445,87 +464,88 @@ final class OuterBodies {
 
     // MARK: Writing
 
-    /// Whether the depot, and not PostgreSQL, stores a body with this content.
-    func takes(_ content: BodyContent, byteCount: Int) -> Bool {
+    /// Whether the external storage, and not PostgreSQL, stores a body with this content.
+    func accepts(_ content: BodyContent, byteCount: Int) -> Bool {
         if case .file = content { return true }
-        return byteCount > place.least
+        return byteCount > location.maxRowBodyBytes
     }
 
-    func takes(_ body: NewBody) -> Bool { takes(body.content, byteCount: body.byteCount) }
+    func accepts(_ body: NewBody) -> Bool { accepts(body.content, byteCount: body.byteCount) }
 
-    /// Returns the bodies that belong in the depot and are not known to be there.
-    func missing(_ bodies: [NewBody]) -> [NewBody] {
-        bodies.filter { takes($0) && !brought.contains($0.sha256.bytes) }
+    /// Returns the bodies that belong in the storage and are not known to be there.
+    func needingUpload(_ bodies: [NewBody]) -> [NewBody] {
+        bodies.filter { accepts($0) && !knownUploads.contains($0.sha256.bytes) }
     }
 
-    /// Puts bodies into the depot that it does not have. The caller has no transaction open and holds the
-    /// right to write.
-    func bring(_ bodies: [NewBody]) throws(StoreError) {
-        try bring(
+    /// Puts the bodies that the storage does not have there. The caller has no transaction open and has the
+    /// lock for writing.
+    func upload(_ bodies: [NewBody]) throws(StoreError) {
+        try upload(
             bodies.map {
-                DepotBody(
+                BodyUpload(
                     name: Self.name($0.sha256.bytes), content: $0.content, byteCount: $0.byteCount,
                     sha256: $0.sha256.bytes)
             })
     }
 
-    func bring(_ bodies: [(body: StoredBody, content: BodyContent)]) throws(StoreError) {
-        try bring(
+    func upload(_ bodies: [(body: StoredBody, content: BodyContent)]) throws(StoreError) {
+        try upload(
             bodies.map { body, content in
-                DepotBody(
+                BodyUpload(
                     name: Self.name(body.sha256), content: content, byteCount: body.byteCount,
                     sha256: body.sha256)
             })
     }
 
-    /// Asks the depot only about bodies that rows refer to, since these are probably there. Puts the others
-    /// at once.
-    private func bring(_ bodies: [DepotBody]) throws(StoreError) {
+    /// Looks up only bodies that rows refer to, since these are probably in the storage. Uploads the others
+    /// without a look-up, because each look-up in a bucket is a request.
+    private func upload(_ bodies: [BodyUpload]) throws(StoreError) {
         var seen: Set<String> = []
         let bodies = bodies.filter { seen.insert($0.name).inserted }
         guard !bodies.isEmpty else { return }
         try checkPresence()
-        let named = try places(of: bodies.map(\.sha256), findHeld)
-        let known = bodies.indices.filter(named.contains)
-        var held: Set<Int> = []
+        let withRows = try indices(of: bodies.map(\.sha256), findKnown)
+        let known = bodies.indices.filter(withRows.contains)
+        var stored: Set<Int> = []
         if !known.isEmpty {
-            let counts = try depot.byteCounts(known.map { bodies[$0].name })
-            for (place, count) in zip(known, counts) where count == bodies[place].byteCount {
-                held.insert(place)
+            let counts = try storage.byteCounts(known.map { bodies[$0].name })
+            for (index, count) in zip(known, counts) where count == bodies[index].byteCount {
+                stored.insert(index)
             }
         }
-        let new = bodies.indices.filter { !held.contains($0) }.map { bodies[$0] }
-        if !new.isEmpty { try depot.put(new) }
-        if brought.count > Self.mostBrought { brought.removeAll() }
-        for body in bodies { if let sha256 = body.sha256 { brought.insert(sha256) } }
+        let new = bodies.indices.filter { !stored.contains($0) }.map { bodies[$0] }
+        if !new.isEmpty { try storage.put(new) }
+        if knownUploads.count > Self.maxKnownUploads { knownUploads.removeAll() }
+        for body in bodies { if let sha256 = body.sha256 { knownUploads.insert(sha256) } }
     }
 
-    private static let mostBrought = 65_536
+    /// Beyond this number, `knownUploads` is emptied.
+    private static let maxKnownUploads = 65_536
 
     /// Returns the indices of the digests that the statement finds.
-    private func places(of digests: [[UInt8]?], _ find: Statement) throws(StoreError) -> Set<Int> {
-        var places: Set<Int> = []
-        try find.each([.blobs(digests)]) { places.insert(Int($0.integer(0)) - 1) }
-        return places
+    private func indices(of digests: [[UInt8]?], _ find: Statement) throws(StoreError) -> Set<Int> {
+        var indices: Set<Int> = []
+        try find.each([.blobs(digests)]) { indices.insert(Int($0.integer(0)) - 1) }
+        return indices
     }
 
-    /// Forgets which bodies are known to be in the depot, because other processes may remove some from now
+    /// Forgets which bodies are known to be in the storage, because other processes may remove some from now
     /// on.
-    func forgetBrought() { brought.removeAll() }
+    func forgetKnownUploads() { knownUploads.removeAll() }
 
     // MARK: Reading
 
-    /// The size of a body; nil if it is not in the depot.
+    /// The size of a body; nil if it is not in the storage.
     func byteCount(_ sha256: [UInt8]) throws(StoreError) -> Int? { try byteCounts([sha256])[0] }
 
     func byteCounts(_ digests: [[UInt8]]) throws(StoreError) -> [Int?] {
-        let counts = try depot.byteCounts(digests.map(Self.name))
+        let counts = try storage.byteCounts(digests.map(Self.name))
         if counts.contains(nil) { try checkPresence() }
         return counts
     }
 
-    func file(_ sha256: [UInt8], in folder: String) throws(StoreError) -> DepotFile? {
-        guard let file = try depot.file(Self.name(sha256), in: folder) else {
+    func file(_ sha256: [UInt8], in folder: String) throws(StoreError) -> BodyStorageFile? {
+        guard let file = try storage.file(Self.name(sha256), in: folder) else {
             try checkPresence()
             return nil
         }
@@ -539,50 +559,50 @@ final class OuterBodies {
     func remove(_ digests: [[UInt8]]) throws(StoreError) {
         for start in stride(from: 0, to: digests.count, by: 1000) {
             let some = Array(digests[start..<min(start + 1000, digests.count)])
-            let named = try places(of: some, findNamed)
-            try depot.remove(some.indices.filter { !named.contains($0) }.map { Self.name(some[$0]) })
+            let referenced = try indices(of: some, findReferenced)
+            try storage.remove(some.indices.filter { !referenced.contains($0) }.map { Self.name(some[$0]) })
         }
     }
 
     /// Returns the names of bodies that no row refers to. Leaves out recent ones, because a writer may be
     /// about to add their rows.
-    func strays() throws(StoreError) -> [String] {
-        var strays: [String] = []
+    func unreferencedNames() throws(StoreError) -> [String] {
+        var unreferenced: [String] = []
         var last = ""
-        while case let page = try depot.list(after: last), let end = page.last {
+        while case let page = try storage.list(after: last), let end = page.last {
             last = end.name
-            let old = page.filter { $0.seconds > Limits.secondsOfStrays }
+            let old = page.filter { $0.ageSeconds > Limits.minStrayAgeSeconds }
             let digests = old.map { Self.sha256($0.name) }
-            let named = try places(of: digests.map { $0 ?? [] }, findNamed)
-            for place in old.indices where digests[place] != nil && !named.contains(place) {
-                strays.append(old[place].name)
+            let referenced = try indices(of: digests.map { $0 ?? [] }, findReferenced)
+            for index in old.indices where digests[index] != nil && !referenced.contains(index) {
+                unreferenced.append(old[index].name)
             }
         }
-        return strays
+        return unreferenced
     }
 
-    func removeStrays() throws(StoreError) {
-        try remove(try strays().compactMap(Self.sha256))
+    func removeUnreferenced() throws(StoreError) {
+        try remove(try unreferencedNames().compactMap(Self.sha256))
     }
 }
 
-extension DepotPlace {
+extension BodyStorageLocation {
     fileprivate var isBucket: Bool { if case .bucket = kind { true } else { false } }
 }
 
-/// The place and the mark of the depot, as the database records them.
-struct KeptBodies: Sendable {
-    let place: String
+/// The location and the mark of the external storage, as the database records them.
+struct BodyStorageRecord: Sendable {
+    let location: String
     let mark: String
 
-    static let serverStep = ServerMigration.Step(
+    static let postgreSQLStep = PostgreSQLMigration.Step(
         name: "bodies in a shared folder or a bucket",
         sql: """
             CREATE TABLE keeping (name text PRIMARY KEY, value text COLLATE "C" NOT NULL);
             """)
 
-    init(place: String, mark: String) {
-        self.place = place
+    init(location: String, mark: String) {
+        self.location = location
         self.mark = mark
     }
 
@@ -590,13 +610,13 @@ struct KeptBodies: Sendable {
     init?(_ connection: Connection) throws(StoreError) {
         var values: [String: String] = [:]
         try connection.prepare("SELECT name, value FROM keeping").each { values[$0.text(0)] = $0.text(1) }
-        guard let place = values["bodies"], let mark = values["mark"] else { return nil }
-        self.init(place: place, mark: mark)
+        guard let location = values["bodies"], let mark = values["mark"] else { return nil }
+        self.init(location: location, mark: mark)
     }
 
-    func put(_ connection: Connection) throws(StoreError) {
+    func insert(into connection: Connection) throws(StoreError) {
         let add = try connection.prepare("INSERT INTO keeping (name, value) VALUES (?, ?)")
-        try add.run(.text("bodies"), .text(place))
+        try add.run(.text("bodies"), .text(location))
         try add.run(.text("mark"), .text(mark))
     }
 }
