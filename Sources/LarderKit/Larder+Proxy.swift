@@ -134,7 +134,7 @@ extension Larder {
 
     /// Converts the options of a proxy to the settings that the modules Mirror and HTTPServer use.
     func proxyOptions(
-        _ proxy: ProxyOptions, _ options: ServeOptions, _ log: PassLog
+        _ proxy: ProxyOptions, _ options: ServeOptions, _ log: ProxyLog
     ) throws(LarderError) -> (port: UInt16, options: ProxySettings) {
         let authority = try openAuthority()
         let security: TLSServer

@@ -70,7 +70,7 @@ extension Larder {
         if options.createsStore && !folder.exists || options.proxy != nil && options.policy != .offline {
             try createOrMigrateStore()
         }
-        let log = options.proxy.map { _ in PassLog() }
+        let log = options.proxy.map { _ in ProxyLog() }
         var proxy: (port: UInt16, options: ProxySettings)?
         if folder.exists, let wanted = options.proxy, let log {
             proxy = try proxyOptions(wanted, options, log)
@@ -181,10 +181,10 @@ public final class MirrorService: Sendable {
     private let indexing: BackgroundIndexing?
     /// The file that makes `RunningServer.all()` find the server; it is removed when the server stops.
     private let recorded = Mutex<ServerRecord?>(nil)
-    let log: PassLog?
+    let log: ProxyLog?
 
     init(
-        _ server: MirrorServer, _ options: MirrorOptions, _ loads: LoadThread?, _ log: PassLog?,
+        _ server: MirrorServer, _ options: MirrorOptions, _ loads: LoadThread?, _ log: ProxyLog?,
         due: DueUpdateScheduler? = nil, indexing: BackgroundIndexing? = nil
     ) {
         self.due = due

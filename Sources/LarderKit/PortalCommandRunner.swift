@@ -25,38 +25,38 @@ struct PortalCommandRunner: Sendable {
     var hidesPrivate = false
 
     /// Carries out a command. Returns how it ended, with the lines that the portal shows as its result.
-    func run(_ order: PortalOrder, _ run: JobRun) -> (end: JobEnd, outcome: [Phrase]) {
+    func run(_ command: PortalCommand, _ run: JobRun) -> (end: JobEnd, outcome: [Phrase]) {
         do throws(LarderError) {
-            let (end, outcome) = try outcome(of: order, run)
-            return (end, filter(outcome, of: order, run))
+            let (end, outcome) = try outcome(of: command, run)
+            return (end, filter(outcome, of: command, run))
         } catch {
             guard error.kind != .interrupted else { return (.stopped, [Phrase(.endedInterrupted)]) }
-            return (.failed, filter([Phrase(.quoted, error.description)], of: order, run))
+            return (.failed, filter([Phrase(.quoted, error.description)], of: command, run))
         }
     }
 
     /// Whether the report for this job must not mention private responses.
     private func hidesPrivate(from run: JobRun) -> Bool { hidesPrivate && run.principal == .remoteUser }
 
-    /// The local user's credentials are used only for that user's orders and for scheduled updates.
+    /// The local user's credentials are used only for that user's commands and for scheduled updates.
     private func network(for run: JobRun) -> NetworkOptions {
         run.principal == .remoteUser ? network.withoutIdentity : network
     }
 
     /// Returns the lines of a result; for commands from other machines, without lines that name URLs which only private
     /// responses mention.
-    private func filter(_ outcome: [Phrase], of order: PortalOrder, _ run: JobRun) -> [Phrase] {
+    private func filter(_ outcome: [Phrase], of command: PortalCommand, _ run: JobRun) -> [Phrase] {
         guard hidesPrivate(from: run) else { return outcome }
         guard let reader = try? StoreReader(larder.folder, hidesPrivate: true) else { return [] }
         let sites = (try? reader.sites()) ?? []
-        let known = Set(sites.flatMap { [$0.name] + $0.start } + order.addresses)
+        let known = Set(sites.flatMap { [$0.name] + $0.start } + command.addresses)
         return outcome.filter { line in
             line.addresses.allSatisfy { known.contains($0) || (try? reader.canReveal($0)) ?? false }
         }
     }
 
     private func outcome(
-        of order: PortalOrder, _ run: JobRun
+        of command: PortalCommand, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
         let larder = larder
         // A prefetch would create a new store, for example in an unmounted mount point.
@@ -65,7 +65,7 @@ struct PortalCommandRunner: Sendable {
                 .machine,
                 "the store at \(larder.shownPath) is missing: check that its disk is mounted, then try again")
         }
-        switch order {
+        switch command {
         case .prefetch(let address, let form):
             var options = try options(form, run)
             options.followsLinks = !form.isOnlyPage
@@ -89,7 +89,7 @@ struct PortalCommandRunner: Sendable {
             let status = report.response.status
             let words = report.reasonNotStored ?? Wording.bytes(report.body.count)
             return (
-                (200..<400).contains(status) && report.reasonNotStored == nil ? .done : .lacking,
+                (200..<400).contains(status) && report.reasonNotStored == nil ? .done : .withProblems,
                 [Phrase(.loaded, "\(status)", words)]
             )
         case .check(let site):
@@ -138,8 +138,8 @@ struct PortalCommandRunner: Sendable {
             let words = Phrase(
                 .collected, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter),
                 Wording.number(report.removedBodies))
-            return (report.isWithinLimit ? .done : .lacking, hidesPrivate(from: run) ? [] : [words])
-        case .settle(let site, let form):
+            return (report.isWithinLimit ? .done : .withProblems, hidesPrivate(from: run) ? [] : [words])
+        case .changeSettings(let site, let form):
             try waitFor(run) { () throws(LarderError) in try await larder.changeSettings(of: site, to: form) }
             return (.done, [Phrase(.settled)])
         case .installTimer:
@@ -162,7 +162,7 @@ struct PortalCommandRunner: Sendable {
             }
         case .export(let site, let snapshot, let form):
             return try export(site, snapshot, form, run)
-        case .takeIn(let upload, let name, let site, let base):
+        case .importArchive(let upload, let name, let site, let base):
             return try importArchives(upload, name, site, base, run)
         case .save(let upload, let name):
             return try save(upload, name, run)
@@ -192,7 +192,7 @@ struct PortalCommandRunner: Sendable {
 
     /// The formats that can be written on this machine; some need external programs.
     static var exportForms: [String] {
-        PortalOrder.exportForms.filter { name in
+        PortalCommand.exportForms.filter { name in
             ArchiveFormat(rawValue: name)?.isWritable == true
         }
     }
@@ -205,7 +205,7 @@ struct PortalCommandRunner: Sendable {
         }
         let path: String
         do throws(SystemError) {
-            path = try files.place(ofJob: run.number, named: Self.fileName(of: site, snapshot, form))
+            path = try files.makeResultPath(ofJob: run.number, named: Self.fileName(of: site, snapshot, form))
         } catch {
             throw LarderError(error)
         }
@@ -223,7 +223,7 @@ struct PortalCommandRunner: Sendable {
         if !report.missing.isEmpty {
             outcome.append(Phrase(.exportMissing, Wording.number(report.missing.count)))
         }
-        return (outcome.count == 1 ? .done : .lacking, outcome)
+        return (outcome.count == 1 ? .done : .withProblems, outcome)
     }
 
     /// `example.com-snapshot-3.wacz`
@@ -271,7 +271,7 @@ struct PortalCommandRunner: Sendable {
             }
         }
         if report.exceedsExpansionLimit { outcome.append(Phrase(.importGrown)) }
-        return (report.isComplete ? .done : .lacking, outcome)
+        return (report.isComplete ? .done : .withProblems, outcome)
     }
 
     /// Stores a page that a browser extension sent, and adds it to the search index.
@@ -355,7 +355,7 @@ struct PortalCommandRunner: Sendable {
                 if report.lastGood != nil { outcome.append(Phrase(.endedNotPublished)) }
                 end = .failed
             }
-            if !report.isComplete, end == .done { end = .lacking }
+            if !report.isComplete, end == .done { end = .withProblems }
         }
         return (end, outcome)
     }
@@ -374,7 +374,7 @@ struct PortalCommandRunner: Sendable {
             Phrase(
                 .checkItem, item.verdict.rawValue, item.url + (item.detail.map { ", \($0)" } ?? ""))
         }
-        return (.lacking, [first] + items)
+        return (.withProblems, [first] + items)
     }
 
     /// - Parameter hasFigures: whether to include the size of the store.
@@ -390,15 +390,15 @@ struct PortalCommandRunner: Sendable {
     }
 }
 
-extension PortalOrder {
-    /// The URLs that the order itself contains.
+extension PortalCommand {
+    /// The URLs that the command itself contains.
     fileprivate var addresses: [String] {
         switch self {
         case .prefetch(let address, _): [address, WebURL(address)?.href].compactMap { $0 }
         case .fetch(let url): [url, WebURL(url)?.href].compactMap { $0 }
         case .pin(let pin), .unpin(let pin): [pin.name, WebURL(pin.name)?.href].compactMap { $0 }
-        case .update, .check, .drop, .rollBack, .remove, .forecast, .collect, .settle, .installTimer,
-            .export, .takeIn, .save:
+        case .update, .check, .drop, .rollBack, .remove, .forecast, .collect, .changeSettings, .installTimer,
+            .export, .importArchive, .save:
             []
         }
     }

@@ -159,7 +159,7 @@ final class MirrorExchange {
         else { return false }
         switch context.names.resolve(authority: request.authority, target: request.targetText) {
         case .shim, .originName, .redirectToStored, .refused: return false
-        case .portal where Portal.isOfExtension(request.targetText, origin: request.origin): return false
+        case .portal where Portal.isExtensionRequest(request.targetText, origin: request.origin): return false
         case .portal, .portalRedirect: return !request.target.starts(with: PortalLinks.barFrame.utf8)
         case .stored(let addresses):
             return addresses.first.flatMap { WebURL($0) }.map { !layout.isPublished($0) } ?? true
@@ -217,12 +217,12 @@ final class MirrorExchange {
 
     private var isPortalSearch: Bool {
         !isTransparent && request.head.method != .other
-            && request.target.starts(with: PortalLinks.beginning.utf8)
-            && PortalSearches.Question.isSearch(request.targetText)
+            && request.target.starts(with: PortalLinks.prefix.utf8)
+            && PortalSearchQueue.SearchRequest.isSearch(request.targetText)
     }
 
     /// Answers a search on another thread, since it may take long; nil if the reply comes later.
-    private func search(by searches: PortalSearches, orDefer later: DeferredReply) throws(StoreError)
+    private func search(by searches: PortalSearchQueue, orDefer later: DeferredReply) throws(StoreError)
         -> Reply?
     {
         let verdict =
@@ -236,14 +236,14 @@ final class MirrorExchange {
         }
         let layout = layout
         let slot = later.makeSlot()
-        let isTaken = searches.take(PortalSearches.Question(request.targetText, visitor)) { found in
+        let isTaken = searches.add(PortalSearchQueue.SearchRequest(request.targetText, visitor)) { found in
             switch found {
             case .success(let answer): slot.send(Reply(answer: answer, clientFields: lines))
             case .failure(let error):
                 slot.send(Reply(answer: Self.failure(error, in: layout), clientFields: lines))
             }
         }
-        if !isTaken { slot.send(Reply(answer: PortalSearches.crowded, clientFields: lines)) }
+        if !isTaken { slot.send(Reply(answer: PortalSearchQueue.tooManyAnswer, clientFields: lines)) }
         return nil
     }
 
@@ -257,10 +257,10 @@ final class MirrorExchange {
     private func runPortalCommand(orDefer later: DeferredReply) throws(StoreError) -> Reply? {
         let answer =
             request.head.method == .other
-            ? try responder.portal.take(
+            ? try responder.portal.handleCommand(
                 request.targetText, type: fields["Content-Type"], body: Array(request.body), from: visitor,
                 reader: try view().reader, slot: later.makeSlot)
-            : responder.portal.live(for: visitor, slot: later.makeSlot)
+            : responder.portal.streamJobEvents(for: visitor, slot: later.makeSlot)
         return answer.map { Reply(answer: $0) }
     }
 
@@ -268,7 +268,7 @@ final class MirrorExchange {
     func pass(_ upload: LongUpload) throws(StoreError) -> Reply? {
         guard !isTransparent, case .portal = try requestTarget() else { return nil }
         let head = request.head
-        return responder.portal.pass(
+        return responder.portal.handleLongUpload(
             upload, to: request.targetText, method: request.method, type: fields["Content-Type"],
             isChunked: head.body == .chunked, byteCount: Int64(head.bodyCount), from: visitor)
     }
@@ -689,7 +689,7 @@ final class MirrorExchange {
         if fields.isNavigation {
             page.language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
             page.snapshot = layout.snapshot
-            page.hasOrders = context.powers?.gate.takesOrders ?? false
+            page.hasOrders = context.powers?.gate.acceptsCommands ?? false
             page.present = WebURL(url).flatMap(context.layout.address)
         }
         // Other machines see only one site of the store.

@@ -40,12 +40,12 @@ final class MirrorResponder: Responder {
 
     init(
         _ store: WatchedStore, verdicts: ScriptsPage.Verdicts? = nil,
-        traffic: PassingTraffic? = nil, context: MirrorContext
+        traffic: ProxyLogSource? = nil, context: MirrorContext
     ) {
         self.store = store
         self.context = context
         threadLoader = context.makeThreadLoader?()
-        counts = context.totals.counts()
+        counts = context.totals.makeCounts()
         portal = context.portal(verdicts: verdicts, traffic: traffic)
     }
 
@@ -271,13 +271,13 @@ struct MirrorContext: Sendable {
     let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     let walk: SiteNeeds.Walk?
     /// Carries out the portal's commands; nil if it is read-only.
-    let powers: PortalPowers?
+    let powers: PortalServices?
     /// Nil if searches are answered on the server's thread.
-    var searches: PortalSearches?
+    var searches: PortalSearchQueue?
     /// For a proxy: whether pages of the public network may request private addresses.
     let mayReachPrivate: Bool
     /// For a proxy: the log of its requests.
-    let log: PassLog?
+    let log: ProxyLog?
     /// Whether answers in memory are for every requester of the same origin.
     let sharesMemoryAnswers: Bool
     /// The sites that browsers may have state of; nil except for a mirror with a site at the root.
@@ -287,7 +287,7 @@ struct MirrorContext: Sendable {
     init(
         _ options: MirrorOptions, port: UInt16, proxy: ProxySettings? = nil, verifier: BodyVerifier,
         tier: MemoryTier<Answer>, budget: MemoryBudget? = nil,
-        notes: ServingRecords?, loader: OriginLoader?, seals: PageSeals, powers: PortalPowers? = nil,
+        notes: ServingRecords?, loader: OriginLoader?, seals: PageSeals, powers: PortalServices? = nil,
         totals: ServingTotals = ServingTotals(), health: StoreHealth? = nil,
         rejectedResponses: RejectedResponses? = nil,
         rootHistory: RootHistory? = nil, expected: ExpectedNavigations = ExpectedNavigations()
@@ -325,7 +325,7 @@ struct MirrorContext: Sendable {
     }
 
     /// Makes the portal of one thread.
-    func portal(verdicts: ScriptsPage.Verdicts?, traffic: PassingTraffic?) -> Portal {
+    func portal(verdicts: ScriptsPage.Verdicts?, traffic: ProxyLogSource?) -> Portal {
         let figures = PortalFigures(
             totals: totals, memoryByteCount: { [tier] in tier.byteCount },
             generation: { [tier] in tier.generation.number },

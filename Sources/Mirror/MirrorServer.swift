@@ -20,8 +20,8 @@ package final class MirrorServer: Sendable {
     private let pressure: MemoryPressure?
     private let housekeeping: Housekeeping?
     private let loader: OriginLoader?
-    private let board: JobBoard?
-    private let searches: PortalSearches?
+    private let board: JobRunner?
+    private let searches: PortalSearchQueue?
     private let tier: MemoryTier<Answer>
 
     /// - Parameters:
@@ -54,10 +54,10 @@ package final class MirrorServer: Sendable {
         let (totals, health) = (ServingTotals(), StoreHealth(options.notice))
         let expected = ExpectedNavigations()
         let powers = options.work.map { work in
-            let memory = options.isReadOnly ? nil : Self.memory(folder)
+            let jobList = options.isReadOnly ? nil : Self.jobListFile(folder)
             // Only the server that writes the job list may use the files that belong to it.
-            let board = JobBoard(memory: memory, files: memory.map { _ in PortalFiles(folder) }, work)
-            var circumstances = PortalGuard.Circumstances()
+            let board = JobRunner(jobList: jobList, files: jobList.map { _ in PortalFiles(folder) }, work)
+            var circumstances = PortalGuard.Configuration()
             circumstances.isExposed = !options.address.isLoopback
             circumstances.isReadOnly = options.isReadOnly || !folder.isWritable
             circumstances.password = { folder.portalPassword.flatMap { PasswordHash(text: $0) } }
@@ -66,9 +66,9 @@ package final class MirrorServer: Sendable {
                 // If it cannot be saved, it applies until the server stops.
                 try? folder.storePortalBar(isOn)
             }
-            return PortalPowers(
+            return PortalServices(
                 gate: PortalGuard(circumstances), board: board, bar: bar,
-                extensions: circumstances.isReadOnly ? nil : ExtensionBook(folder),
+                extensions: circumstances.isReadOnly ? nil : ExtensionPairings(folder),
                 isScheduled: options.isScheduled,
                 canInstallTimer: options.canInstallTimer, exportForms: options.exportForms)
         }
@@ -84,9 +84,9 @@ package final class MirrorServer: Sendable {
                 rejectedResponses: rejectedResponses,
                 rootHistory: rootHistory, expected: expected)
         }
-        var searches: PortalSearches?
+        var searches: PortalSearchQueue?
         func responder(
-            _ port: UInt16, _ proxy: ProxySettings?, _ traffic: PassingTraffic? = nil
+            _ port: UInt16, _ proxy: ProxySettings?, _ traffic: ProxyLogSource? = nil
         ) throws(ServerError) -> MirrorResponder {
             do throws(StoreError) {
                 var context = context(port, proxy)
@@ -114,7 +114,7 @@ package final class MirrorServer: Sendable {
         }
         self.proxy = opened
         let traffic = opened.flatMap { opened in
-            proxy.map { PassingTraffic(log: $0.options.log, port: opened.port) }
+            proxy.map { ProxyLogSource(log: $0.options.log, port: opened.port) }
         }
         do throws(ServerError) {
             server = try port.map { (port) throws(ServerError) in
@@ -156,21 +156,21 @@ package final class MirrorServer: Sendable {
     }
 
     /// The saved job list. Nil if the store is read-only or another server has the list.
-    private static func memory(_ folder: StoreFolder) -> JobMemory? {
+    private static func jobListFile(_ folder: StoreFolder) -> JobListFile? {
         guard folder.isWritable, let lock = folder.lockPortal() else { return nil }
-        return JobMemory(kept: folder.portalJobs) { text in
+        return JobListFile(saved: folder.portalJobs) { text in
             // If the list cannot be saved, its jobs are carried out all the same.
             withExtendedLifetime(lock) { try? folder.storePortalJobs(text) }
         }
     }
 
-    /// Whether an order that makes network requests is waiting or running.
+    /// Whether a command that makes network requests is waiting or running.
     package var isFetching: Bool {
-        board?.jobs.contains { !$0.isOver && $0.order.lane == .network } ?? false
+        board?.jobs.contains { !$0.isOver && $0.command.lane == .network } ?? false
     }
 
     /// Starts an update of a site, as the portal does.
-    package func update(_ site: String) { _ = board?.take(.update(site: site), by: .schedule) }
+    package func update(_ site: String) { _ = board?.add(.update(site: site), by: .schedule) }
 
     private static let secondsBetweenNotes: Int32 = 2
 
@@ -195,15 +195,15 @@ package final class MirrorServer: Sendable {
 
     /// The search threads of the portal. Each reads the store by itself.
     private static func searches(
-        _ folder: StoreFolder, _ context: MirrorContext, _ traffic: PassingTraffic?, _ options: MirrorOptions,
+        _ folder: StoreFolder, _ context: MirrorContext, _ traffic: ProxyLogSource?, _ options: MirrorOptions,
         _ secondsBetweenChecks: Int64
-    ) -> PortalSearches {
-        PortalSearches(willSearch: options.willSearch) { () throws(StoreError) in
+    ) -> PortalSearchQueue {
+        PortalSearchQueue(willSearch: options.willSearch) { () throws(StoreError) in
             var store = try WatchedStore(
                 folder, hidesPrivate: context.layout.withholdsPrivate,
                 secondsBetweenChecks: secondsBetweenChecks, health: context.health)
             let portal = context.portal(verdicts: verdicts(folder), traffic: traffic)
-            return PortalSearches.Desk(portal: portal) { () throws(StoreError) in
+            return PortalSearchQueue.ThreadContext(portal: portal) { () throws(StoreError) in
                 _ = store.generation(in: context.tier, at: SystemClock.seconds())
                 return try store.reader
             }
@@ -327,9 +327,9 @@ package struct MirrorOptions: Sendable {
     }
 
     /// Carries out the portal's commands; nil makes the portal read-only.
-    package var work: JobBoard.Worker?
+    package var work: JobRunner.Worker?
     /// The names of the archive formats that the portal can export sites to.
-    package var exportForms = PortalOrder.exportForms
+    package var exportForms = PortalCommand.exportForms
     /// Whether something runs the scheduled updates of the store. Any thread may call it.
     package var isScheduled: @Sendable () -> Bool = { false }
     /// Whether `work` can install a timer that does.

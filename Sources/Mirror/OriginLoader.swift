@@ -349,7 +349,7 @@ struct LoadedReply: Sendable {
     /// Whether others who requested the same meanwhile may share the reply; a reply that may not be stored
     /// belongs to one client.
     var isShared = true
-    var source = PassLog.Source.network
+    var source = ProxyLog.Source.network
     /// Why the response was not stored.
     var failure: String?
 

@@ -27,8 +27,8 @@ struct ExportPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .exportLead)
-        html.whyNot(context)
-        html.order("export", context, style: "order sheetlike", fields: [("site", site.name)]) { html in
+        html.explainReadOnly(context)
+        html.command("export", context, style: "order sheetlike", fields: [("site", site.name)]) { html in
             html.element("div", ["class": "fields"]) { html in
                 html.element("div", ["class": "field wide"]) { html in
                     html.element("label", ["for": "f-form"], say: .exportForm)
@@ -87,8 +87,8 @@ struct ImportPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .importLead)
-        html.whyNot(context)
-        html.order("import", context, style: "order sheetlike", hasFile: true) { html in
+        html.explainReadOnly(context)
+        html.command("import", context, style: "order sheetlike", hasFile: true) { html in
             html.field(PortalUpload.fileField, .importFile, type: "file", isRequired: true, isWide: true)
             html.field("site", .importSite, hint: .importSiteHint, isWide: true, mode: "url")
             html.field("base", .importBase, hint: .importBaseHint, isWide: true, mode: "url")

@@ -127,11 +127,11 @@ extension Site {
     func snapshotsToShow(from first: SnapshotName?, to second: SnapshotName?) -> (
         from: Snapshot?, to: Snapshot?
     ) {
-        func known(_ name: SnapshotName?) -> SnapshotName? {
+        func existing(_ name: SnapshotName?) -> SnapshotName? {
             snapshots.contains { $0.name == name } ? name : nil
         }
         do throws(StoreError) {
-            let (from, to) = try snapshotsToCompare(from: known(first), to: known(second))
+            let (from, to) = try snapshotsToCompare(from: existing(first), to: existing(second))
             return (from, to)
         } catch {
             return (nil, SiteReport.shownSnapshot(of: self))

@@ -21,7 +21,7 @@ package struct DetailsPage: PortalPage {
     /// The sites that have a response for the URL.
     package let sites: [Site]
     /// The name of the site whose next prefetch fetches recorded misses of this URL.
-    let bringer: String?
+    let fetchingSite: String?
     let linkers: (hrefs: [String], next: Int64?)
     let isContinued: Bool
     let isPinned: Bool
@@ -33,7 +33,7 @@ package struct DetailsPage: PortalPage {
 
     package init(
         _ href: String, allOf wanted: LinkList?, after place: Int64?, _ reader: StoreReader,
-        _ memory: PortalMemory
+        _ cache: PortalCache
     )
         throws(StoreError)
     {
@@ -51,15 +51,15 @@ package struct DetailsPage: PortalPage {
         var rows: [URLReport.Response] = []
         for row in held { rows.append(try URLReport.Response(row, snapshots, links: nil, reader, &md5s)) }
         self.rows = rows
-        let known = try memory.sites(reader).map { ($0.name, $0.start, $0.settings) }
-        bringer = SiteRules(known).site(fetching: href, requestedBy: nil, isPage: true)
+        let known = try cache.sites(reader).map { ($0.name, $0.start, $0.settings) }
+        fetchingSite = SiteRules(known).site(fetching: href, requestedBy: nil, isPage: true)
         let names = Set(rows.map(\.site))
-        sites = try memory.sites(reader).filter { names.contains($0.name) }
+        sites = try cache.sites(reader).filter { names.contains($0.name) }
         var links: [Links] = []
         if let shownRow, let numbers = try reader.linkIDs(of: shownRow.response) {
             for list in LinkList.allCases {
                 let all = Self.unique(list == .pages ? numbers.pages : numbers.assets)
-                let limit = wanted == list ? Self.mostLinks : PortalLimits.lines
+                let limit = wanted == list ? Self.maxLinks : PortalLimits.lines
                 links.append(
                     Links(list: list, targets: try reader.targets(all, limit: limit), count: all.count))
             }
@@ -82,7 +82,8 @@ package struct DetailsPage: PortalPage {
         return false
     }
 
-    private static let mostLinks = 2_000
+    /// The maximum number of links in a list that the visitor opened. Further ones are only counted.
+    private static let maxLinks = 2_000
 
     /// Removes duplicates: a page may link to another more than once.
     private static func unique(_ numbers: [Int64]) -> [Int64] {
@@ -129,11 +130,11 @@ package struct DetailsPage: PortalPage {
             html.say(.notHeldWords)
             if let failure = absence?.failure { html.foreign(failure) }
         }
-        if isMissRecorded, bringer != nil { html.element("p", say: .missNoted) }
+        if isMissRecorded, fetchingSite != nil { html.element("p", say: .missNoted) }
         writeOrders(to: &html, context)
         html.element("p", say: context.token == nil ? .toFetchRun : .inTerminal)
-        html.element("pre", text: Self.command(for: href, site: bringer))
-        if !isMissRecorded, bringer != nil, let address = context.mirrored(href) {
+        html.element("pre", text: Self.command(for: href, site: fetchingSite))
+        if !isMissRecorded, fetchingSite != nil, let address = context.mirrorAddress(of: href) {
             html.element("p") { html in
                 html.say(.beforeCommand)
                 html.link(address, say: .askOnce)
@@ -169,8 +170,9 @@ package struct DetailsPage: PortalPage {
         guard context.token != nil else { return }
         let fields = [("url", href)]
         html.element("div", ["class": "orders"]) { html in
-            html.orderButton("fetch", .doFetch, about: title, context, fields: fields, isQuiet: !rows.isEmpty)
-            html.orderButton(
+            html.commandButton(
+                "fetch", .doFetch, about: title, context, fields: fields, isQuiet: !rows.isEmpty)
+            html.commandButton(
                 isPinned ? "unpin" : "pin", isPinned ? .doUnpin : .doPin, about: title, context,
                 fields: fields)
         }
@@ -178,7 +180,7 @@ package struct DetailsPage: PortalPage {
 
     private func writeActions(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "actions"]) { html in
-            if let address = context.mirrored(href) {
+            if let address = context.mirrorAddress(of: href) {
                 html.link(address, ["class": "button"], say: .openCopy)
             }
             html.link(
@@ -355,7 +357,7 @@ extension HTMLWriter {
 extension DetailsPage {
     package func members(_ context: PortalContext) -> JSONMembers {
         [
-            "url": href, "held": !rows.isEmpty, "mirror": context.mirrored(href),
+            "url": href, "held": !rows.isEmpty, "mirror": context.mirrorAddress(of: href),
             "rows": rows.map(\.membersWithoutLinks),
             "links": links.reduce(JSONMembers()) { $0 + [$1.list.rawValue: $1.members] },
             "linkedFrom": linkers.hrefs, "after": linkers.next, "instead": IfAny(absence),

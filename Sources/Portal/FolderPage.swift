@@ -254,6 +254,6 @@ extension FolderWalk.Item {
 
 extension VisibleEntry {
     func members(_ context: PortalContext) -> JSONMembers {
-        ListedURL(self).members + ["title": body?.title, "mirror": context.mirrored(href)]
+        ListedURL(self).members + ["title": body?.title, "mirror": context.mirrorAddress(of: href)]
     }
 }

@@ -155,7 +155,7 @@ package struct PortalLinks {
     package init() {}
 
     /// The prefix of all paths except the home page.
-    package static let beginning = "/-/"
+    package static let prefix = "/-/"
     package static let search = "/-/search"
     package static let scripts = "/-/scripts"
     package static let sites = "/-/sites/"
@@ -163,18 +163,18 @@ package struct PortalLinks {
     package static let traffic = "/-/proxy"
     package static let jobs = "/-/jobs"
     package static let live = "/-/jobs/live"
-    package static let room = "/-/room"
+    package static let storage = "/-/room"
     static let metrics = "/-/metrics"
     package static let login = "/-/login"
     static let logout = "/-/logout"
-    /// The prefix for orders (POST); the name of the order follows.
-    static let deeds = "/-/do/"
+    /// The prefix for commands (POST); the name of the command follows.
+    static let commands = "/-/do/"
     /// The page that switches the page bar on and off, and the frame inside the bar.
     package static let bar = "/-/bar"
     package static let barFrame = OriginLayout.barFrame
 
     /// The import form, and the prefix of files that jobs made.
-    package static let takeIn = "/-/import"
+    package static let importForm = "/-/import"
     /// The form that saves one page, and the page that explains how to save from the browser.
     package static let add = "/-/add"
     package static let save = "/-/save"

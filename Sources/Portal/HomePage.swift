@@ -10,11 +10,11 @@ struct HomePage: PortalPage {
     let title = "Larder"
     let section = PortalSection.sites
 
-    init(_ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
+    init(_ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
         var sites: [SiteReport] = []
         var limit = PortalLimits.neededURLs
-        for site in try memory.sites(reader) {
-            let report = try memory.report(on: site, limit: limit, reader)
+        for site in try cache.sites(reader) {
+            let report = try cache.report(on: site, limit: limit, reader)
             limit -= report.needs?.walked ?? limit
             sites.append(report)
         }
@@ -41,7 +41,7 @@ struct HomePage: PortalPage {
             html.prefetchForm(context)
             html.next(PortalLinks.save, html.words(.saveTitle))
         }
-        html.whyNot(context)
+        html.explainReadOnly(context)
         html.element("h2", say: .openOriginal)
         html.element("p") { html in
             html.say(.openBehind)
@@ -58,7 +58,7 @@ struct HomePage: PortalPage {
         site.writeState(to: &html, context)
         site.writeCounts(to: &html)
         html.element("p", ["class": "actions"]) { html in
-            if let address = context.mirrored(site.start) {
+            if let address = context.mirrorAddress(of: site.start) {
                 html.link(address, ["class": "button"]) { html in
                     html.say(.doOpen)
                     html.element("span", ["class": "hidden"], text: " \(Wording.cut(site.title, to: 80))")
@@ -76,7 +76,9 @@ struct HomePage: PortalPage {
         html.element("h2", say: .homeStock)
         html.prefetchForm(context)
         if context.token != nil { html.next(PortalLinks.save, html.words(.saveTitle)) }
-        if context.hasFiles, context.token != nil { html.next(PortalLinks.takeIn, html.words(.importTitle)) }
+        if context.hasFiles, context.token != nil {
+            html.next(PortalLinks.importForm, html.words(.importTitle))
+        }
         html.element("p", say: .homeTerminal)
         html.element("pre", text: "larder prefetch https://example.com/")
         html.element("p", say: .homeAgain)

@@ -35,7 +35,7 @@ struct JobsPage: PortalPage {
                 }
             }
         }
-        guard context.token != nil else { return html.whyNot(context) }
+        guard context.token != nil else { return html.explainReadOnly(context) }
         html.storeOrders(context)
         html.element("h2", say: .newPrefetch)
         html.prefetchForm(context)
@@ -47,21 +47,21 @@ struct JobsPage: PortalPage {
             ["class": "card job", "data-job": "\(job.number)", "aria-labelledby": "job-\(job.number)"]
         ) { html in
             html.element("h3", ["id": "job-\(job.number)"]) {
-                $0.foreign(Wording.cut(job.order.title.text(in: context.language), to: 160))
+                $0.foreign(Wording.cut(job.command.title.text(in: context.language), to: 160))
             }
             html.element("p") { html in
                 html.element("span", ["class": "badge"], say: job.stateSentence)
             }
             if let figures = job.figures { figures.write(to: &html) }
-            html.orderButton(
+            html.commandButton(
                 "stop", job.isPlanned || job.state == .waiting ? .doUndo : .doStop,
-                about: job.order.title.text(in: context.language), context,
+                about: job.command.title.text(in: context.language), context,
                 fields: [("job", "\(job.number)")])
         }
     }
 
     private func writeEnded(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
-        let title = job.order.title.text(in: context.language)
+        let title = job.command.title.text(in: context.language)
         html.element("span", ["class": "name"]) { $0.foreign(Wording.cut(title, to: 160)) }
         html.text(" ")
         html.element("span", ["class": job.isGood ? "badge" : "badge warn"], say: job.stateSentence)
@@ -83,19 +83,19 @@ struct JobsPage: PortalPage {
                         html.words(
                             .withNote, Wording.cut(result.name, to: 120), Wording.bytes(result.byteCount)))
                 }
-                html.orderButton(
+                html.commandButton(
                     "forget", .doForget, about: result.name, context, fields: [("job", "\(job.number)")],
                     warns: true)
             }
         }
         if job.maybeGoesOn {
-            html.orderButton("goon", .doGoOn, about: title, context, fields: [("job", "\(job.number)")])
+            html.commandButton("goon", .doGoOn, about: title, context, fields: [("job", "\(job.number)")])
         }
     }
 
     /// The file that an export made.
     private func result(of job: PortalJob) -> PortalFiles.Result? {
-        guard case .export = job.order, job.isOver else { return nil }
+        guard case .export = job.command, job.isOver else { return nil }
         return files?.result(ofJob: job.number)
     }
 
@@ -115,10 +115,10 @@ struct JobsPage: PortalPage {
 extension PortalJob {
     /// Whether the job can be retried.
     fileprivate var maybeGoesOn: Bool {
-        state == .ended(.interrupted) ? order.mayBeginAgain : order.isResumable && !isGood
+        state == .ended(.interrupted) ? command.canRestart : command.isResumable && !isGood
     }
 
-    var isGood: Bool { state == .ended(.done) || state == .ended(.undone) }
+    var isGood: Bool { state == .ended(.done) || state == .ended(.cancelled) }
 
     var stateSentence: Sentence {
         switch state {
@@ -127,9 +127,9 @@ extension PortalJob {
         case .running: .stateRunning
         case .stopping: .stateStopping
         case .ended(.done): .stateDone
-        case .ended(.lacking): .stateLacking
+        case .ended(.withProblems): .stateLacking
         case .ended(.stopped): .stateStopped
-        case .ended(.undone): .stateUndone
+        case .ended(.cancelled): .stateUndone
         case .ended(.failed): .stateFailed
         case .ended(.interrupted): .stateInterrupted
         }
@@ -193,20 +193,20 @@ extension JobFigures {
 }
 
 extension HTMLWriter {
-    /// Writes the orders for the whole store: update all sites, and import an archive.
+    /// Writes the commands for the whole store: update all sites, and import an archive.
     mutating func storeOrders(_ context: PortalContext) {
         guard context.token != nil else { return }
         element("div", ["class": "orders"]) { html in
-            html.orderButton("update", .doUpdateAll, context)
+            html.commandButton("update", .doUpdateAll, context)
             if context.hasFiles {
-                html.link(PortalLinks.takeIn, ["class": "button quiet"], say: .importTitle)
+                html.link(PortalLinks.importForm, ["class": "button quiet"], say: .importTitle)
             }
         }
     }
 
     /// Writes why this visitor can change nothing.
-    mutating func whyNot(_ context: PortalContext) {
-        guard let reason = context.whyNot else { return }
+    mutating func explainReadOnly(_ context: PortalContext) {
+        guard let reason = context.readOnlyReason else { return }
         element("p", ["class": "soft"], say: reason)
     }
 }

@@ -29,11 +29,11 @@ struct LoginPage: PortalPage {
     func members(_ context: PortalContext) -> JSONMembers { ["error": "login"] }
 }
 
-/// The answer to an order that is refused.
+/// The answer to a command that is refused.
 struct RefusalPage: PortalPage {
     let status: Int
     let reason: Phrase
-    /// The fields of a prefetch form, to be corrected; nil for other orders.
+    /// The fields of a prefetch form, to be corrected; nil for other commands.
     var form: PortalRequest?
 
     let title = "Nothing was changed"

@@ -8,7 +8,7 @@ package final class ServingCounts: Sendable {
     /// The counters of a thread.
     package enum Kind: Int, CaseIterable {
         /// Sources of responses.
-        case memory, larder, validated, network, missed, tunnel
+        case memory, store, validated, network, missed, tunnel
         /// Classes of status codes.
         case informational, success, redirect, clientError, serverError
         case bodyBytes
@@ -36,7 +36,7 @@ package final class ServingCounts: Sendable {
         let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
         let source: Kind =
             switch reply.source {
-            case .store: .larder
+            case .store: .store
             case .validated: .validated
             case .network: .network
             case .missed: .missed
@@ -65,7 +65,7 @@ package final class ServingTotals: Sendable {
     package init() {}
 
     /// Adds the counters of one more thread.
-    package func counts() -> ServingCounts {
+    package func makeCounts() -> ServingCounts {
         let counts = ServingCounts()
         threads.withLock { $0.append(counts) }
         return counts
@@ -143,7 +143,7 @@ extension Portal {
             samples(
                 "source",
                 [
-                    ("memory", .memory), ("larder", .larder), ("validated", .validated),
+                    ("memory", .memory), ("larder", .store), ("validated", .validated),
                     ("network", .network), ("missed", .missed),
                 ]))
         text.add(
@@ -172,7 +172,7 @@ extension Portal {
         guard let counts = traffic?.log.counts else { return }
         text.add(
             "proxy_requests_total", .counter, "Requests to the proxy, by the source of the response.",
-            PassLog.Source.allCases.map { ([("source", $0.rawValue)], Double(counts[$0])) })
+            ProxyLog.Source.allCases.map { ([("source", $0.rawValue)], Double(counts[$0])) })
         text.add(
             "proxy_body_bytes_total", .counter, "Bytes in the bodies of the proxy's responses.",
             Double(counts.byteCount))
@@ -183,7 +183,7 @@ extension Portal {
             text.add(
                 "store_lag_seconds", .gauge, "How far the standby database that is read lags behind.", behind)
         }
-        let sites = try memory.sites(reader)
+        let sites = try cache.sites(reader)
         text.add("sites", .gauge, "Stored sites.", Double(sites.count))
         if !reader.hidesPrivate {
             text.add(
@@ -204,7 +204,7 @@ extension Portal {
                             ? "live" : snapshot.finished == nil ? "open" : "kept"
                     ),
                 ]
-                for (kind, count) in try memory.counts(ofSnapshot: snapshot.id, reader) {
+                for (kind, count) in try cache.counts(ofSnapshot: snapshot.id, reader) {
                     responses.append((labels + [(name: "kind", value: kind)], Double(count)))
                 }
                 started.append((labels, Double(snapshot.started)))
@@ -242,7 +242,7 @@ package struct PortalFigures: Sendable {
     }
 }
 
-extension PortalMemory {
+extension PortalCache {
     /// The number of responses of each kind in a snapshot.
     func counts(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> [(String, Int)] {
         if let known = counts[snapshot] { return known }

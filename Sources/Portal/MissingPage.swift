@@ -20,10 +20,10 @@ struct MissingPage: PortalPage {
     let section = PortalSection.sites
 
     init(
-        _ site: Site, _ kind: LinkList?, after place: Int64?, _ reader: StoreReader, _ memory: PortalMemory
+        _ site: Site, _ kind: LinkList?, after place: Int64?, _ reader: StoreReader, _ cache: PortalCache
     ) throws(StoreError) {
         self.site = site
-        needs = try memory.needs(of: site, limit: PortalLimits.neededURLs, reader)
+        needs = try cache.needs(of: site, limit: PortalLimits.neededURLs, reader)
         counts = .now(of: site, walked: needs?.counts)
         let list = kind ?? (needs == nil ? .assets : nil)
         self.list = list

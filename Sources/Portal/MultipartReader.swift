@@ -1,8 +1,12 @@
 internal import Glibc
 internal import Web
 
-/// Parses a form with files (`multipart/form-data`, RFC 7578) incrementally. It buffers at most a delimiter
-/// and the head of a part.
+/// Parses a form with files (`multipart/form-data`, RFC 7578) incrementally. It buffers at most a delimiter and the
+/// head of a part. A pure value.
+///
+/// The input is divided at `\r\n--BOUNDARY`. A match can span two calls of `parse`, so the last bytes of a part are
+/// kept until it is clear that they are not the start of a delimiter. The initial `\r\n` in `pending` makes the first
+/// delimiter look like all others.
 struct MultipartReader {
     /// A parsed part of the form.
     enum Event: Equatable {
@@ -29,8 +33,10 @@ struct MultipartReader {
     /// Whether the input is not a valid form.
     private(set) var isBroken = false
 
-    static let mostParts = 32
-    private static let longestHead = 8192
+    /// The maximum number of parts. A form with more is invalid.
+    static let maxParts = 32
+    /// The maximum size of the head of a part. A form with a longer one is invalid.
+    private static let maxHeadBytes = 8192
 
     /// - Parameter type: the Content-Type; the result is nil if it is not `multipart/form-data`.
     init?(type: String) {
@@ -56,7 +62,7 @@ struct MultipartReader {
     var isDone: Bool { if case .done = step { true } else { false } }
 
     /// Parses more bytes.
-    mutating func take(_ bytes: [UInt8]) -> [Event] {
+    mutating func parse(_ bytes: [UInt8]) -> [Event] {
         guard !isBroken else { return [] }
         pending += bytes
         var events: [Event] = []
@@ -74,7 +80,7 @@ struct MultipartReader {
             guard pending.count >= 2 else { return false }
             if pending.starts(with: [dash, dash]) {
                 step = .done
-            } else if pending.starts(with: [cr, lf]), partCount < Self.mostParts {
+            } else if pending.starts(with: [cr, lf]), partCount < Self.maxParts {
                 partCount += 1
                 step = .head
             } else {
@@ -82,14 +88,14 @@ struct MultipartReader {
             }
             pending.removeFirst(2)
             return true
-        case .head: return takeHead(&events)
+        case .head: return parseHead(&events)
         case .before, .field, .file:
-            guard let place = place(of: delimiter) else {
+            guard let index = firstIndex(of: delimiter) else {
                 let count = max(0, pending.count - delimiter.count + 1)
-                pass(count, &events)
+                emit(count, &events)
                 return false
             }
-            pass(place, &events)
+            emit(index, &events)
             pending.removeFirst(delimiter.count)
             switch step {
             case .field(let name, let value):
@@ -102,12 +108,13 @@ struct MultipartReader {
         }
     }
 
-    private mutating func takeHead(_ events: inout [Event]) -> Bool {
-        guard let end = place(of: Array("\r\n\r\n".utf8)) else {
-            isBroken = pending.count > Self.longestHead
+    /// Parses the head of a part. Returns false if it needs more bytes.
+    private mutating func parseHead(_ events: inout [Event]) -> Bool {
+        guard let end = firstIndex(of: Array("\r\n\r\n".utf8)) else {
+            isBroken = pending.count > Self.maxHeadBytes
             return false
         }
-        guard end <= Self.longestHead, let (name, fileName) = Self.disposition(pending[..<end]) else {
+        guard end <= Self.maxHeadBytes, let (name, fileName) = Self.disposition(pending[..<end]) else {
             isBroken = true
             return false
         }
@@ -122,12 +129,12 @@ struct MultipartReader {
     }
 
     /// Emits `count` bytes of the current part.
-    private mutating func pass(_ count: Int, _ events: inout [Event]) {
+    private mutating func emit(_ count: Int, _ events: inout [Event]) {
         guard count > 0 else { return }
         switch step {
         case .field(let name, var value):
             // The rest of an overlong field is discarded.
-            value += pending.prefix(min(count, max(0, PortalRequest.longestField - value.count)))
+            value += pending.prefix(min(count, max(0, PortalRequest.maxFieldBytes - value.count)))
             step = .field(name: name, value)
         case .file: events.append(.bytes(Array(pending[..<count])))
         case .before, .delimiter, .head, .done: break
@@ -135,15 +142,16 @@ struct MultipartReader {
         pending.removeFirst(count)
     }
 
-    private func place(of needle: [UInt8]) -> Int? {
+    /// The index of the first occurrence in the pending bytes.
+    private func firstIndex(of needle: [UInt8]) -> Int? {
         pending.withUnsafeBytes { hay in
             needle.withUnsafeBytes { needle in
                 guard let start = hay.baseAddress, let small = needle.baseAddress else { return nil }
                 var position = 0
                 while position + needle.count <= hay.count {
                     let left = hay.count - needle.count + 1 - position
-                    guard let found = memchr(start + position, Int32(needle[0]), left) else { return nil }
-                    position = UnsafeRawPointer(found) - start
+                    guard let match = memchr(start + position, Int32(needle[0]), left) else { return nil }
+                    position = UnsafeRawPointer(match) - start
                     if memcmp(start + position, small, needle.count) == 0 { return position }
                     position += 1
                 }

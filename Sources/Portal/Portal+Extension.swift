@@ -11,17 +11,17 @@ internal import Web
 extension Portal {
     /// Whether the request is one of the extension's. Its answer has no CORS fields, so that only an extension with
     /// the permission for this host reads it.
-    package static func isOfExtension(_ target: String, origin: String?) -> Bool {
+    package static func isExtensionRequest(_ target: String, origin: String?) -> Bool {
         [PortalLinks.pair, PortalLinks.savePage].contains(target)
-            && origin.map(ExtensionBook.isExtension) ?? false
+            && origin.map(ExtensionPairings.isExtension) ?? false
     }
 
     /// The maximum size of a sent page in bytes.
     static let maxPageByteCount: Int64 = 256 << 20
 
     /// Handles a request of the extension whose body is in memory. Returns nil if the reply follows later.
-    func takeFromExtension(
-        _ target: String, type: String?, body: [UInt8], from visitor: PortalVisitor, _ powers: PortalPowers,
+    func handleExtensionRequest(
+        _ target: String, type: String?, body: [UInt8], from visitor: PortalVisitor, _ powers: PortalServices,
         slot: () -> ReplySlot
     ) -> Answer? {
         let admission: Admission
@@ -35,24 +35,24 @@ extension Portal {
         guard let upload = Self.upload(type, admission) else {
             return answer(Refusal(415, Phrase(.mistakeForm)), visitor)
         }
-        let isWhole = upload.take(body) || upload.outcome != nil
+        let isWhole = upload.receive(body) || upload.outcome != nil
         switch upload.end(isWhole: isWhole) {
         case .refused(let status, let reason): return answer(Refusal(status, reason), visitor)
-        case .order(let order):
+        case .command(let command):
             let (slot, number, replies) = (slot(), ReplyNumber(), replies(visitor, powers.board))
-            let taken = powers.board.take(order, by: .localUser) {
+            let taken = powers.board.add(command, by: .localUser) {
                 slot.send(Reply(answer: replies.answer(ofJob: number.value)))
             }
-            upload.letGo(isWanted: taken != nil)
+            upload.releaseFile(isWanted: taken != nil)
             if let taken { number.set(taken) } else { slot.send(Reply(answer: replies.crowded)) }
             return nil
         }
     }
 
     /// Takes over the connection of a page that is too long for memory. Returns nil for other requests.
-    func passFromExtension(
+    func handleLongUploadFromExtension(
         _ long: LongUpload, to target: String, type: String?, isChunked: Bool, byteCount: Int64,
-        from visitor: PortalVisitor, _ powers: PortalPowers
+        from visitor: PortalVisitor, _ powers: PortalServices
     ) -> Reply? {
         guard target == PortalLinks.savePage else { return nil }
         let admission: Admission
@@ -66,7 +66,7 @@ extension Portal {
         guard !isChunked else { return refused(411, .mistakeForm) }
         // The boundaries of the form take some bytes, too.
         guard byteCount <= Self.maxPageByteCount + 4096 else { return refused(413, .mistakeLarge) }
-        guard admission.files.uploadCount < PortalFiles.mostUploads else { return refused(503, .mistakeMany) }
+        guard admission.files.uploadCount < PortalFiles.maxUploads else { return refused(503, .mistakeMany) }
         guard admission.files.hasRoom(for: byteCount) else { return refused(507, .mistakeRoom) }
         let (replies, board) = (replies(visitor, powers.board), powers.board)
         var reply = refused(500, .mistakeForm)
@@ -76,10 +76,10 @@ extension Portal {
             switch upload.end(isWhole: isWhole) {
             case .refused(let status, let reason):
                 return replies.last(replies.refused(Refusal(status, reason)))
-            case .order(let order):
+            case .command(let command):
                 let isOver = Monitor(false)
-                let number = board.take(order, by: .localUser) { isOver.change { $0 = true } }
-                upload.letGo(isWanted: number != nil)
+                let number = board.add(command, by: .localUser) { isOver.change { $0 = true } }
+                upload.releaseFile(isWanted: number != nil)
                 guard let number else { return replies.last(replies.crowded) }
                 _ = isOver.wait { $0 ? true : nil }
                 return replies.last(replies.answer(ofJob: number))
@@ -93,7 +93,7 @@ extension Portal {
     /// A request that may be carried out.
     private struct Admission: Sendable {
         let origin: String
-        let book: ExtensionBook
+        let book: ExtensionPairings
         let files: PortalFiles
     }
 
@@ -105,15 +105,15 @@ extension Portal {
     }
 
     private func admit(
-        _ target: String, _ visitor: PortalVisitor, _ powers: PortalPowers
+        _ target: String, _ visitor: PortalVisitor, _ powers: PortalServices
     ) -> Result<Admission, Refusal> {
-        guard let origin = visitor.origin, ExtensionBook.isExtension(origin) else {
+        guard let origin = visitor.origin, ExtensionPairings.isExtension(origin) else {
             return .failure(Refusal(403, Phrase(.refusedOrigin)))
         }
         guard powers.gate.principal(of: visitor) == .localUser else {
             return .failure(Refusal(403, Phrase(.refusedDistance)))
         }
-        guard powers.gate.takesOrders, let book = powers.extensions, let files = powers.board.files else {
+        guard powers.gate.acceptsCommands, let book = powers.extensions, let files = powers.board.files else {
             return .failure(Refusal(403, Phrase(.refusedReadOnly)))
         }
         if target != PortalLinks.pair {
@@ -150,13 +150,13 @@ extension Portal {
             refusal.status, ["error": refusal.reason.text(in: visitor.language)], fields)
     }
 
-    private func replies(_ visitor: PortalVisitor, _ board: JobBoard) -> Replies {
+    private func replies(_ visitor: PortalVisitor, _ board: JobRunner) -> Replies {
         Replies(board: board, layout: layout, language: visitor.language, fields: fields)
     }
 
     /// Makes answers on another thread than the portal's.
     private struct Replies: Sendable {
-        let board: JobBoard
+        let board: JobRunner
         let layout: OriginLayout
         let language: PortalLanguage
         let fields: [(name: String, value: String)]

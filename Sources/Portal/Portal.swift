@@ -6,16 +6,21 @@ package import Store
 internal import System
 internal import Web
 
-/// The web interface at `http://localhost:PORT/`: the stored sites, and redirects from original URLs to their
-/// copies. Not thread-safe.
+/// The web interface at `http://localhost:PORT/`: pages about the store, and redirects from original URLs to their
+/// copies.
+///
+/// `answer` handles GET requests: it finds the `PortalPage` for the path, and writes it as HTML in the visitor's
+/// language, or as JSON. `handleCommand` (Portal+Commands.swift) handles POST requests, which change something.
+///
+/// Not thread-safe: each server thread has a portal of its own. The portals share the objects in `powers`.
 package struct Portal {
     package let layout: OriginLayout
-    /// The objects that carry out orders; nil if the portal is read-only.
-    package let powers: PortalPowers?
+    /// The objects that carry out commands; nil if the portal is read-only.
+    package let powers: PortalServices?
     private let links = PortalLinks()
-    package let memory: PortalMemory
+    package let cache: PortalCache
     private let verdicts: ScriptsPage.Verdicts?
-    package let traffic: PassingTraffic?
+    package let traffic: ProxyLogSource?
     /// The server's figures, for `/-/metrics`.
     package let figures: PortalFigures?
     private let now: () -> Int64
@@ -26,7 +31,7 @@ package struct Portal {
     ///   - traffic: the traffic of the proxy beside the mirror.
     package init(
         layout: OriginLayout, verdicts: ScriptsPage.Verdicts? = nil, walk: SiteNeeds.Walk? = nil,
-        traffic: PassingTraffic? = nil, powers: PortalPowers? = nil, figures: PortalFigures? = nil,
+        traffic: ProxyLogSource? = nil, powers: PortalServices? = nil, figures: PortalFigures? = nil,
         now: @escaping () -> Int64 = { SystemClock.secondsSinceEpoch() }
     ) {
         self.layout = layout
@@ -34,29 +39,31 @@ package struct Portal {
         self.traffic = traffic
         self.powers = powers
         self.figures = figures
-        memory = PortalMemory(walk: walk)
+        cache = PortalCache(walk: walk)
         self.now = now
     }
 
+    /// Answers a GET request.
+    ///
     /// - Parameter visitor: the requester; gets JSON if its Accept field names it.
     package func answer(
         _ target: String, for visitor: PortalVisitor = PortalVisitor(), reader: StoreReader
     ) throws(StoreError) -> Answer {
         if let file = file(target) { return file }
         let isMetrics = PortalRequest(target: target).path == PortalLinks.metrics
-        if let stranger = stranger(visitor) {
-            guard isMetrics else { return html(stranger, "/", visitor) }
+        if let loginPage = loginPage(for: visitor) {
+            guard isMetrics else { return html(loginPage, "/", visitor) }
             return .text(403, "Log in to the portal first.\n", fields: pageFields(script: nil))
         }
         if isMetrics {
-            try memory.look(at: reader)
+            try cache.update(from: reader)
             return try metrics(reader)
         }
         if let address = address(pastedInto: target) { return .redirect(to: address, fields: fields) }
         let request = PortalRequest(target: target)
-        try memory.look(at: reader)
+        try cache.update(from: reader)
         if request.path == PortalLinks.barFrame { return try barFrame(request, visitor, reader) }
-        if let answer = try past(Self.pasted(target), visitor, reader) { return answer }
+        if let answer = try redirectToSnapshot(Self.pastedURL(target), visitor, reader) { return answer }
         if let picture = try picture(request, reader) { return picture }
         if let file = result(request, visitor) { return file }
         let page = try page(request, visitor, reader) ?? NotFoundPage(target: target)
@@ -67,48 +74,48 @@ package struct Portal {
     /// The address of the copy of an original URL that was appended to the portal's address; nil for other
     /// targets.
     package func address(pastedInto target: String) -> String? {
-        WebURL(Self.pasted(target)).flatMap(layout.address)
+        WebURL(Self.pastedURL(target)).flatMap(layout.address)
     }
 
-    private static func pasted(_ target: String) -> String {
+    private static func pastedURL(_ target: String) -> String {
         String(target.hasPrefix("/-/") ? target.dropFirst(3) : target.dropFirst())
     }
 
     package func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {
-        try memory.look(at: reader)
-        return try memory.sites(reader)
+        try cache.update(from: reader)
+        return try cache.sites(reader)
     }
 
     /// The login page for visitors who must log in first; nil for others.
-    private func stranger(_ visitor: PortalVisitor) -> LoginPage? {
-        switch powers?.gate.standing(of: visitor, now: SystemClock.seconds()) {
-        case .stranger: LoginPage()
-        case .nobody: LoginPage(hasPassword: false)
-        case .owner, .reader, nil: nil
+    private func loginPage(for visitor: PortalVisitor) -> LoginPage? {
+        switch powers?.gate.access(of: visitor, now: SystemClock.seconds()) {
+        case .loginRequired: LoginPage()
+        case .denied: LoginPage(hasPassword: false)
+        case .full, .readOnly, nil: nil
         }
     }
 
     /// Redirects an original URL with a snapshot number or date before it: `@7/https://example.com/`,
     /// `@2026-11-20/https://example.com/`.
-    private func past(
+    private func redirectToSnapshot(
         _ target: String, _ visitor: PortalVisitor, _ reader: StoreReader
     ) throws(StoreError) -> Answer? {
         guard target.hasPrefix("@") else { return nil }
-        func told(_ reason: Phrase) -> Answer {
+        func notFound(_ reason: Phrase) -> Answer {
             html(NotFoundPage(target: "/" + target, reason: reason), "/" + target, visitor)
         }
         let slash = target.firstIndex(of: "/") ?? target.endIndex
         let word = String(target[..<slash].dropFirst())
         guard SnapshotName(word) != nil || HTTPDate(iso8601: word) != nil else {
-            return told(Phrase(.pastWord, Wording.cut(word, to: 80)))
+            return notFound(Phrase(.pastWord, Wording.cut(word, to: 80)))
         }
         guard let url = WebURL(String(target[slash...].dropFirst())), url.isHTTP else {
-            return told(Phrase(.pastAddress))
+            return notFound(Phrase(.pastAddress))
         }
         guard let snapshot = try snapshot(word, of: url, reader) else {
-            return told(Phrase(.pastSnapshot, word, url.href))
+            return notFound(Phrase(.pastSnapshot, word, url.href))
         }
-        guard let address = layout.address(of: url, in: snapshot) else { return told(Phrase(.pastRoot)) }
+        guard let address = layout.address(of: url, in: snapshot) else { return notFound(Phrase(.pastRoot)) }
         return .redirect(to: address, fields: fields)
     }
 
@@ -117,7 +124,7 @@ package struct Portal {
     /// URL.
     private func snapshot(_ word: String, of url: WebURL, _ reader: StoreReader) throws(StoreError) -> Int64?
     {
-        let sites = try memory.sites(reader)
+        let sites = try cache.sites(reader)
         func complete(_ sites: [Site]) -> [Snapshot] {
             sites.flatMap(\.snapshots).filter { $0.finished != nil && $0.base == nil }
         }
@@ -141,7 +148,7 @@ package struct Portal {
     }
 
     /// The jobs that the visitor may see.
-    package func jobs(for visitor: PortalVisitor, _ powers: PortalPowers) -> [PortalJob] {
+    package func jobs(for visitor: PortalVisitor, _ powers: PortalServices) -> [PortalJob] {
         powers.board.jobs(hidesPrivate: hidesPrivate(from: visitor))
     }
 
@@ -153,20 +160,20 @@ package struct Portal {
     private func page(
         _ request: PortalRequest, _ visitor: PortalVisitor, _ reader: StoreReader
     ) throws(StoreError) -> (any PortalPage)? {
-        let place = request["after"].flatMap(SearchPlace.init)
+        let place = request["after"].flatMap(SearchPosition.init)
         switch request.path {
         case "/", "/-/":
-            return try HomePage(reader, memory)
+            return try HomePage(reader, cache)
         case PortalLinks.search:
-            return try SearchPage(request["q"] ?? "", in: nil, from: place, reader, memory)
+            return try SearchPage(request["q"] ?? "", in: nil, from: place, reader, cache)
         case PortalLinks.scripts:
             return try ScriptsPage(from: place, reader, verdicts)
-        case PortalLinks.room:
-            return try RoomPage(reader, memory)
+        case PortalLinks.storage:
+            return try StoragePage(reader, cache)
         case PortalLinks.jobs:
             return powers.map { JobsPage(jobs(for: visitor, $0), files: $0.board.files, now: now()) }
-        case PortalLinks.takeIn:
-            return powers?.board.files == nil ? nil : ImportPage(try memory.sites(reader))
+        case PortalLinks.importForm:
+            return powers?.board.files == nil ? nil : ImportPage(try cache.sites(reader))
         case PortalLinks.add:
             return powers == nil ? nil : AddPage(request)
         case PortalLinks.save:
@@ -188,24 +195,24 @@ package struct Portal {
             return try DetailsPage(
                 url.key.href, allOf: request["links"].flatMap(LinkList.init), after: request.number("after"),
                 reader,
-                memory)
+                cache)
         default:
             return try sitePage(request, place, reader)
         }
     }
 
     private func sitePage(
-        _ request: PortalRequest, _ place: SearchPlace?, _ reader: StoreReader
+        _ request: PortalRequest, _ place: SearchPosition?, _ reader: StoreReader
     ) throws(StoreError) -> (any PortalPage)? {
         guard request.path.hasPrefix(PortalLinks.sites) else { return nil }
         let parts = request.path.dropFirst(PortalLinks.sites.utf8.count).split(
             separator: "/", omittingEmptySubsequences: false)
         guard parts.count <= 2, let id = parts.first.flatMap({ Int64($0) }),
-            let site = try memory.sites(reader).first(where: { $0.id == id })
+            let site = try cache.sites(reader).first(where: { $0.id == id })
         else { return nil }
         switch parts.dropFirst().first {
         case nil:
-            return try SitePage(site, reader, memory)
+            return try SitePage(site, reader, cache)
         case "pages":
             return try FolderPage(site, under: request["under"] ?? "", from: request["after"], reader)
         case "titles":
@@ -215,10 +222,10 @@ package struct Portal {
         case "export":
             return powers.flatMap { $0.board.files == nil ? nil : ExportPage(site, forms: $0.exportForms) }
         case "search":
-            return try SearchPage(request["q"] ?? "", in: site, from: place, reader, memory)
+            return try SearchPage(request["q"] ?? "", in: site, from: place, reader, cache)
         case "missing":
             return try MissingPage(
-                site, request["kind"].flatMap(LinkList.init), after: request.number("after"), reader, memory)
+                site, request["kind"].flatMap(LinkList.init), after: request.number("after"), reader, cache)
         case "changes":
             return try ChangesPage(
                 site, from: request.snapshot("from"), to: request.snapshot("to"),
@@ -243,7 +250,7 @@ package struct Portal {
         guard powers?.bar.isOn == true, let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else {
             return html(NotFoundPage(target: request.path), request.path, visitor)
         }
-        let frame = try BarFrame(url, in: request.number("snapshot"), layout, memory.sites(reader), reader)
+        let frame = try BarFrame(url, in: request.number("snapshot"), layout, cache.sites(reader), reader)
         let port = layout.port
         let hosts = ["*.localhost", "localhost", "127.0.0.1", "[::1]"].map {
             "\(layout.scheme)://\($0):\(port)"
@@ -269,7 +276,7 @@ package struct Portal {
             let id = Int64(
                 request.path.dropFirst(PortalLinks.sites.utf8.count).dropLast("/picture".utf8.count)),
             let name = request.snapshot("snapshot"), let href = request["url"],
-            let site = try memory.sites(reader).first(where: { $0.id == id }),
+            let site = try cache.sites(reader).first(where: { $0.id == id }),
             let snapshot = site.snapshots.last(where: { $0.name == name }),
             let body = try reader.screenshot(of: href, in: snapshot.id)?.body,
             let bytes = try reader.content(of: body)?.load(),
@@ -344,12 +351,12 @@ package struct Portal {
             powers.canInstallTimer && powers.gate.principal(of: visitor) == .localUser
         context.hasBar = !layout.isExposed
         context.hasFiles = powers.board.files != nil
-        switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {
-        case .owner(let token):
+        switch powers.gate.access(of: visitor, now: SystemClock.seconds()) {
+        case .full(let token):
             context.token = token
             context.hasJobs = true
-        case .reader(let reason): context.whyNot = reason
-        case .stranger, .nobody: return context
+        case .readOnly(let reason): context.readOnlyReason = reason
+        case .loginRequired, .denied: return context
         }
         context.hasSession = visitor.session != nil && powers.gate.hasSessions
         if let number = PortalRequest(target: target).number("did") {
@@ -390,9 +397,9 @@ package struct Portal {
         default: return nil
         }
         // The names of these files change with their content.
-        let lasting = ("Cache-Control", "public, max-age=31536000, immutable")
+        let cachedForever = ("Cache-Control", "public, max-age=31536000, immutable")
         return Answer(
-            status: 200, fields: [("Content-Type", type), lasting] + fields, body: Array(text.utf8))
+            status: 200, fields: [("Content-Type", type), cachedForever] + fields, body: Array(text.utf8))
     }
 
     /// Whether the client prefers JSON. Browsers accept everything, but name HTML.
@@ -407,8 +414,10 @@ package struct PortalRequest: Equatable {
     package let path: String
     private let fields: [String: String]
 
-    static let longestField = 4096
-    private static let mostFields = 16
+    /// The maximum length of a field. Longer ones are truncated.
+    static let maxFieldBytes = 4096
+    /// The maximum number of fields. Further ones are ignored.
+    private static let maxFields = 16
 
     /// Parses a request target. Repairs invalid UTF-8, uses the first of repeated fields, and truncates long
     /// fields.
@@ -428,15 +437,15 @@ package struct PortalRequest: Equatable {
     /// Creates a request from saved fields.
     package init(path: String, fields: [(name: String, value: String)]) {
         self.path = path
-        self.fields = Dictionary(fields.prefix(Self.mostFields).map { ($0.name, $0.value) }) { $1 }
+        self.fields = Dictionary(fields.prefix(Self.maxFields).map { ($0.name, $0.value) }) { $1 }
     }
 
     private static func fields(_ bytes: ArraySlice<UInt8>) -> [String: String] {
         var fields: [String: String] = [:]
-        for field in bytes.split(separator: UInt8(ascii: "&")).prefix(mostFields) {
+        for field in bytes.split(separator: UInt8(ascii: "&")).prefix(maxFields) {
             let equals = field.firstIndex(of: UInt8(ascii: "=")) ?? field.endIndex
-            let name = decoded(field[..<equals])
-            if fields[name] == nil { fields[name] = decoded(field[equals...].dropFirst()) }
+            let name = decode(field[..<equals])
+            if fields[name] == nil { fields[name] = decode(field[equals...].dropFirst()) }
         }
         return fields
     }
@@ -450,10 +459,10 @@ package struct PortalRequest: Equatable {
 
     package func snapshot(_ name: String) -> SnapshotName? { self[name].flatMap { SnapshotName($0) } }
 
-    private static func decoded(_ bytes: ArraySlice<UInt8>) -> String {
+    private static func decode(_ bytes: ArraySlice<UInt8>) -> String {
         var decoded: [UInt8] = []
-        var rest = bytes.prefix(3 * longestField)
-        while let byte = rest.popFirst(), decoded.count < longestField {
+        var rest = bytes.prefix(3 * maxFieldBytes)
+        while let byte = rest.popFirst(), decoded.count < maxFieldBytes {
             if byte == UInt8(ascii: "+") {
                 decoded.append(UInt8(ascii: " "))
             } else if byte == UInt8(ascii: "%"), rest.count >= 2,

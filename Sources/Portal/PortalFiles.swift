@@ -8,32 +8,33 @@ internal import Web
 /// downloaded. One server owns the folder and removes files that belong to no job. Thread-safe.
 package final class PortalFiles: Sendable {
     private let path: String
-    /// A folder on the same disk.
-    private let larder: String
-    private let underway = Mutex<Set<String>>([])
-    /// The disk space that uploads leave free, in bytes.
-    static let leastRoom: Int64 = 256 << 20
-    /// The maximum number of simultaneous uploads.
-    static let mostUploads = 4
+    /// The folder of the store, which is on the same disk.
+    private let storePath: String
+    private let activeUploads = Mutex<Set<String>>([])
+    /// The disk space that uploads leave free. Uploads that would need it are refused.
+    static let minFreeBytes: Int64 = 256 << 20
+    /// The maximum number of simultaneous uploads. Further ones get a 503.
+    static let maxUploads = 4
     /// The age at which exports are removed, in seconds.
     package static let lifetime: Int64 = 7 * 86_400
 
-    package init(_ folder: StoreFolder) { (path, larder) = (folder.portalFiles, folder.path) }
+    package init(_ folder: StoreFolder) { (path, storePath) = (folder.portalFiles, folder.path) }
 
     // MARK: - Uploads
 
-    /// A file that is being uploaded. It belongs to no job until `settle` is called.
-    struct Draft: ~Copyable {
+    /// A file that is being uploaded. It belongs to no job until `finish` is called. In the meantime, `removeUnused`
+    /// spares it, because its number is in `activeUploads`.
+    struct PendingUpload: ~Copyable {
         let number: String
         let name: String
         fileprivate let file: File
         private let files: PortalFiles
 
         fileprivate init(_ files: PortalFiles, named name: String) throws(SystemError) {
-            let number = PortalFiles.draw()
+            let number = PortalFiles.makeUploadID()
             (self.number, self.files, self.name) = (number, files, name)
             let folder = files.folder(ofUpload: number)
-            files.underway.withLock { _ = $0.insert(PortalFiles.name(ofUpload: number)) }
+            files.activeUploads.withLock { _ = $0.insert(PortalFiles.name(ofUpload: number)) }
             do throws(SystemError) {
                 try Folder.make(folder)
                 file = try File("\(folder)/\(name)", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, doing: "create")
@@ -46,35 +47,35 @@ package final class PortalFiles: Sendable {
         func write(_ bytes: [UInt8]) throws(SystemError) { try file.write(bytes) }
 
         /// Ends the upload: a job owns the file from now on, or it is removed.
-        func settle(isWanted: Bool) {
+        func finish(isWanted: Bool) {
             if !isWanted { Folder.remove(files.folder(ofUpload: number)) }
-            files.underway.withLock { _ = $0.remove(PortalFiles.name(ofUpload: number)) }
+            files.activeUploads.withLock { _ = $0.remove(PortalFiles.name(ofUpload: number)) }
         }
     }
 
-    func draft(named name: String) throws(SystemError) -> Draft {
-        try Draft(self, named: Self.plain(name) ?? "archive")
+    func beginUpload(named name: String) throws(SystemError) -> PendingUpload {
+        try PendingUpload(self, named: Self.safeName(name) ?? "archive")
     }
 
-    var uploadCount: Int { underway.withLock(\.count) }
+    var uploadCount: Int { activeUploads.withLock(\.count) }
 
     private func forget(upload number: String) {
         Folder.remove(folder(ofUpload: number))
-        underway.withLock { _ = $0.remove(Self.name(ofUpload: number)) }
+        activeUploads.withLock { _ = $0.remove(Self.name(ofUpload: number)) }
     }
 
     /// Whether the disk has space for this many more bytes.
     package func hasRoom(for byteCount: Int64 = 0) -> Bool {
         var status = statvfs()
-        guard statvfs(larder, &status) == 0 else { return true }
+        guard statvfs(storePath, &status) == 0 else { return true }
         let room = Int64(clamping: status.f_bavail).multipliedReportingOverflow(
             by: Int64(clamping: status.f_frsize))
-        return room.overflow || room.partialValue - Self.leastRoom > byteCount
+        return room.overflow || room.partialValue - Self.minFreeBytes > byteCount
     }
 
     /// Returns the path of an uploaded file; nil if it no longer exists.
     package func upload(_ number: String, named name: String) -> String? {
-        guard Self.isNumber(number), Self.plain(name) == name else { return nil }
+        guard Self.isUploadID(number), Self.safeName(name) == name else { return nil }
         let file = "\(folder(ofUpload: number))/\(name)"
         return access(file, R_OK) == 0 ? file : nil
     }
@@ -82,11 +83,11 @@ package final class PortalFiles: Sendable {
     // MARK: - Exports
 
     /// Creates an empty folder for the file of a job and returns the path of the file.
-    package func place(ofJob number: Int, named name: String) throws(SystemError) -> String {
+    package func makeResultPath(ofJob number: Int, named name: String) throws(SystemError) -> String {
         let folder = "\(path)/\(Self.name(ofJob: number))"
         Folder.remove(folder)
         try Folder.make(folder)
-        return "\(folder)/\(Self.plain(name) ?? "archive")"
+        return "\(folder)/\(Self.safeName(name) ?? "archive")"
     }
 
     /// A file that a job made.
@@ -115,33 +116,33 @@ package final class PortalFiles: Sendable {
     /// Removes files that belong to no job and are not being uploaded.
     ///
     /// - Parameter jobs: called after the uploads were listed, since an upload becomes a job.
-    func sweep(_ jobs: () -> [PortalJob], now: Int64) {
-        var kept = underway.withLock { $0 }
+    func removeUnused(_ jobs: () -> [PortalJob], now: Int64) {
+        var needed = activeUploads.withLock { $0 }
         for job in jobs() {
-            switch job.order {
-            case .takeIn(let upload, _, _, _), .save(let upload, _):
+            switch job.command {
+            case .importArchive(let upload, _, _, _), .save(let upload, _):
                 // A later job may retry an interrupted import.
                 let isWanted = !job.isOver || job.state == .ended(.interrupted)
                 let name = Self.name(ofUpload: upload)
-                if isWanted { kept.insert(name) } else { kept.remove(name) }
+                if isWanted { needed.insert(name) } else { needed.remove(name) }
             case .export:
-                let isThere = job.state == .ended(.done) || job.state == .ended(.lacking)
+                let isThere = job.state == .ended(.done) || job.state == .ended(.withProblems)
                 if !job.isOver || isThere && now - job.asked < Self.lifetime {
-                    kept.insert(Self.name(ofJob: job.number))
+                    needed.insert(Self.name(ofJob: job.number))
                 }
             case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast,
-                .collect, .settle, .installTimer:
+                .collect, .changeSettings, .installTimer:
                 break
             }
         }
         for name in Folder.names(in: path) ?? [] {
             let name = String(decoding: name, as: UTF8.self)
-            if !kept.contains(name) { Folder.remove("\(path)/\(name)") }
+            if !needed.contains(name) { Folder.remove("\(path)/\(name)") }
         }
     }
 
     /// The last component of a client's file name, made safe for this folder; nil if nothing remains.
-    package static func plain(_ name: String) -> String? {
+    package static func safeName(_ name: String) -> String? {
         let parts = name.utf8.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
         guard let last = parts.last else { return nil }
         let bytes = last.filter { $0 >= 0x20 && $0 != 0x7f }
@@ -153,12 +154,12 @@ package final class PortalFiles: Sendable {
         return text.isEmpty ? nil : text
     }
 
-    static func isNumber(_ text: String) -> Bool {
+    static func isUploadID(_ text: String) -> Bool {
         text.utf8.count == 32
             && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }
 
-    private static func draw() -> String {
+    private static func makeUploadID() -> String {
         var source = SystemRandomNumberGenerator()
         return (0..<2).map { _ in
             let word = String(UInt64.random(in: 0 ... .max, using: &source), radix: 16)

@@ -37,13 +37,13 @@ extension HTMLWriter {
     }
 }
 
-// MARK: - Forms that send orders
+// MARK: - Forms that send commands
 
 extension HTMLWriter {
-    /// Writes a form that sends an order; nothing if the visitor may send none.
+    /// Writes a form that sends a command; nothing if the visitor may send none.
     ///
     /// - Parameter fields: hidden fields.
-    package mutating func order(
+    package mutating func command(
         _ name: String, _ context: PortalContext, style: String = "order",
         fields: [(name: String, value: String)] = [], hasFile: Bool = false,
         _ content: (inout HTMLWriter) -> Void
@@ -52,7 +52,7 @@ extension HTMLWriter {
         element(
             "form",
             [
-                "class": style, "method": "post", "action": PortalLinks.deeds + name,
+                "class": style, "method": "post", "action": PortalLinks.commands + name,
                 "enctype": hasFile ? "multipart/form-data" : nil,
             ]
         ) { html in
@@ -66,11 +66,11 @@ extension HTMLWriter {
     }
 
     /// Writes a form with only a button. `thing` is appended for screen readers.
-    mutating func orderButton(
+    mutating func commandButton(
         _ name: String, _ sentence: Sentence, about thing: String = "", _ context: PortalContext,
         fields: [(name: String, value: String)] = [], isQuiet: Bool = true, warns: Bool = false
     ) {
-        order(name, context, fields: fields) { html in
+        command(name, context, fields: fields) { html in
             html.element(
                 "button", ["type": "submit", "class": warns ? "warn" : isQuiet ? "quiet" : nil]
             ) { html in
@@ -145,7 +145,7 @@ extension HTMLWriter {
             html.element("p", say: .scheduleIdle)
             guard context.canInstallTimer, context.token != nil else { return }
             html.element("p", say: .scheduleIdleHint)
-            html.orderButton("timer", .doTimer, context)
+            html.commandButton("timer", .doTimer, context)
         }
     }
 }
@@ -223,7 +223,7 @@ extension HTMLWriter {
     mutating func prefetchForm(
         _ context: PortalContext, _ form: PortalRequest? = nil, isMistaken: Bool = false
     ) {
-        order("prefetch", context, style: "order sheetlike") { html in
+        command("prefetch", context, style: "order sheetlike") { html in
             html.field(
                 "url", .formAddress, type: "text", value: form?["url"] ?? "", hint: .formAddressHint,
                 isRequired: true, isWide: true, mode: "url",

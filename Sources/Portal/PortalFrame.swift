@@ -71,7 +71,7 @@ enum PortalFrame {
                         entry(.sites, context.links.home, page.section == .sites, to: &html)
                         entry(.scripts, PortalLinks.scripts, page.section == .scripts, to: &html)
                         entry(.search, PortalLinks.search, page.section == .search, to: &html)
-                        entry(.room, PortalLinks.room, page.section == .room, to: &html)
+                        entry(.room, PortalLinks.storage, page.section == .room, to: &html)
                         if context.hasJobs {
                             entry(.work, PortalLinks.jobs, page.section == .jobs, to: &html)
                         }
@@ -90,7 +90,7 @@ enum PortalFrame {
         html.element("li") { $0.link(address, ["aria-current": isHere ? "true" : nil], say: sentence) }
     }
 
-    /// Writes the outcome of the order that led to this page, with a button to stop it.
+    /// Writes the outcome of the command that led to this page, with a button to stop it.
     private static func writeNotice(
         _ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext
     ) {
@@ -98,15 +98,16 @@ enum PortalFrame {
             "div", ["class": job.isOver && !job.isGood ? "notice warn" : "notice", "role": "status"]
         ) {
             html in
-            html.foreign(Wording.cut(job.order.title.text(in: context.language)))
+            html.foreign(Wording.cut(job.command.title.text(in: context.language)))
             html.text(" – ")
             html.say(job.stateSentence)
             for line in job.outcome.prefix(6) {
                 html.element("div") { $0.foreign(Wording.cut(line.text(in: context.language))) }
             }
             guard !job.isOver else { return }
-            html.orderButton(
-                "stop", job.isPlanned ? .doUndo : .doStop, about: job.order.title.text(in: context.language),
+            html.commandButton(
+                "stop", job.isPlanned ? .doUndo : .doStop,
+                about: job.command.title.text(in: context.language),
                 context, fields: [("job", "\(job.number)")])
         }
     }
@@ -202,10 +203,10 @@ package struct PortalContext {
     let address: String
     let jsonAddress: String
     var language = PortalLanguage.english
-    /// The token for orders; nil if the visitor may give none.
+    /// The token for commands; nil if the visitor may give none.
     var token: String?
-    /// The reason why the visitor may give no orders; nil if there is none.
-    var whyNot: Sentence?
+    /// The reason why the visitor may give no commands; nil if there is none.
+    var readOnlyReason: Sentence?
     /// Whether the page of jobs is shown.
     var hasJobs = false
     /// Whether the page bar is available.
@@ -214,7 +215,7 @@ package struct PortalContext {
     var hasFiles = false
     /// Whether the visitor has logged in with a password.
     var hasSession = false
-    /// The order that led to this page.
+    /// The command that led to this page.
     var notice: PortalJob?
     /// Whether something runs the scheduled updates.
     var isScheduled: @Sendable () -> Bool = { true }
@@ -224,7 +225,7 @@ package struct PortalContext {
     func words(_ sentence: Sentence) -> String { sentence.text(in: language) }
 
     /// The address of the mirrored copy; nil if the mirror does not serve the URL.
-    func mirrored(_ href: String) -> String? {
+    func mirrorAddress(of href: String) -> String? {
         // On other machines, names below localhost refer to themselves.
         guard layout.root != nil || !layout.isExposed else { return nil }
         return WebURL(href).flatMap(layout.address)

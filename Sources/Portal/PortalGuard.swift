@@ -3,14 +3,14 @@ internal import Synchronization
 internal import System
 package import Web
 
-/// Decides who may change something through the portal: visitors with the token that its pages contain; other
-/// machines only after a login.
+/// Decides who may read the portal and who may change something through it. Any thread may use it.
 ///
-/// A page of the mirror has another origin, so it cannot read the portal's pages. A form that it sends lacks
-/// the token and has another `Origin`. Thread-safe.
+/// A command needs the token that the portal's pages contain. Mirrored pages have other origins, so they cannot read
+/// the portal's pages; a form that they send lacks the token, and its `Origin` differs. On a server that other machines
+/// can reach, visitors must log in with a password first; each session has a token of its own.
 package final class PortalGuard: Sendable {
-    /// How the server is reachable and what it may do.
-    package struct Circumstances: Sendable {
+    /// The settings of the server that decide about access.
+    package struct Configuration: Sendable {
         /// Whether other machines can reach the server.
         package var isExposed = false
         /// Whether nothing may or can be changed.
@@ -26,52 +26,52 @@ package final class PortalGuard: Sendable {
         }
     }
 
-    private let circumstances: Circumstances
-    private let token = PortalGuard.secret()
+    private let configuration: Configuration
+    private let token = PortalGuard.makeSecret()
     private let sessions = Mutex(PortalSessions())
-    private let pace = Monitor(LoginPace())
+    private let rateLimiter = Monitor(LoginRateLimiter())
 
-    package init(_ circumstances: Circumstances) { self.circumstances = circumstances }
+    package init(_ configuration: Configuration) { self.configuration = configuration }
 
     /// The rights of a visitor.
-    enum Standing: Equatable, Sendable {
-        /// The visitor may give orders with this token.
-        case owner(token: String)
+    enum AccessLevel: Equatable, Sendable {
+        /// The visitor may give commands with this token.
+        case full(token: String)
         /// The visitor may only read, for this reason.
-        case reader(Sentence)
+        case readOnly(Sentence)
         /// The visitor must log in first.
-        case stranger
+        case loginRequired
         /// The visitor has no access: no password is set, or a proxy forwarded the request to a server that
         /// only serves this machine.
-        case nobody
+        case denied
     }
 
     /// - Parameter now: seconds of the monotonic clock.
-    func standing(of visitor: PortalVisitor, now: Int64) -> Standing {
-        guard circumstances.isExposed else {
+    func access(of visitor: PortalVisitor, now: Int64) -> AccessLevel {
+        guard configuration.isExposed else {
             // A server that does not listen for other machines refuses forwarded requests.
-            if visitor.isForwarded { return .nobody }
-            return circumstances.isReadOnly ? .reader(.refusedReadOnly) : .owner(token: token)
+            if visitor.isForwarded { return .denied }
+            return configuration.isReadOnly ? .readOnly(.refusedReadOnly) : .full(token: token)
         }
-        guard let password = circumstances.password() else { return .nobody }
+        guard let password = configuration.password() else { return .denied }
         guard let session = visitor.session,
-            let token = sessions.withLock({ $0.token(of: session, saying: password, now: now) })
-        else { return .stranger }
-        return circumstances.isReadOnly ? .reader(.refusedReadOnly) : .owner(token: token)
+            let token = sessions.withLock({ $0.token(of: session, for: password, now: now) })
+        else { return .loginRequired }
+        return configuration.isReadOnly ? .readOnly(.refusedReadOnly) : .full(token: token)
     }
 
-    /// Returns why an order is refused; nil if it is allowed.
+    /// Returns why a command is refused; nil if it is allowed.
     package func refusal(of visitor: PortalVisitor, token given: String?, now: Int64) -> Sentence? {
-        if let refusal = visitor.foreignness { return refusal }
-        switch standing(of: visitor, now: now) {
-        case .owner(let token):
+        if let refusal = visitor.foreignOriginReason { return refusal }
+        switch access(of: visitor, now: now) {
+        case .full(let token):
             guard let given, PasswordHash.isEqualInConstantTime(Array(given.utf8), Array(token.utf8)) else {
                 return .refusedToken
             }
             return nil
-        case .reader(let reason): return reason
-        case .stranger: return .refusedLogin
-        case .nobody: return .refusedPassword
+        case .readOnly(let reason): return reason
+        case .loginRequired: return .refusedLogin
+        case .denied: return .refusedPassword
         }
     }
 
@@ -80,7 +80,7 @@ package final class PortalGuard: Sendable {
     /// reverse proxy on this machine forwards requests of any client.
     package func principal(of visitor: PortalVisitor) -> Principal {
         guard !visitor.isForwarded else { return .remoteUser }
-        guard circumstances.isExposed else { return .localUser }
+        guard configuration.isExposed else { return .localUser }
         return visitor.client?.isHere == true ? .localUser : .remoteUser
     }
 
@@ -89,10 +89,11 @@ package final class PortalGuard: Sendable {
     /// The result of a login attempt.
     package enum Login: Equatable, Sendable {
         /// The password was right. The session's secret is the value of a cookie.
-        case entered(session: String)
+        case success(session: String)
         case wrong
         /// The client must wait this many seconds.
         case tooFast(seconds: Int64)
+        /// The server has no password, or other machines cannot reach it.
         case impossible
     }
 
@@ -102,54 +103,55 @@ package final class PortalGuard: Sendable {
     /// - Parameters:
     ///   - client: the client that tries to log in; nil if unknown.
     ///   - clock: seconds of the monotonic clock.
-    func enter(
+    func logIn(
         _ password: String, from client: LoginClient? = nil,
         clock: () -> Int64 = { SystemClock.seconds() }
     ) -> Login {
-        guard circumstances.isExposed, let hash = circumstances.password() else { return .impossible }
+        guard configuration.isExposed, let hash = configuration.password() else { return .impossible }
         let number: Int
-        switch pace.change({ $0.arrive(from: client, now: clock()) }) {
+        switch rateLimiter.change({ $0.register(from: client, now: clock()) }) {
         case .tooFast(let seconds): return .tooFast(seconds: seconds)
         case .waits(let given): number = given
         }
-        guard isTurn(number, clock) else { return .tooFast(seconds: 2) }
+        guard waitForTurn(number, clock) else { return .tooFast(seconds: 2) }
         let isRight = hash.matches(password)
-        pace.change { $0.end(number, isRight: isRight, now: clock()) }
+        rateLimiter.change { $0.finish(number, isRight: isRight, now: clock()) }
         guard isRight else { return .wrong }
-        let session = Self.secret()
-        sessions.withLock { $0.add(session, saying: hash, token: Self.secret(), now: clock()) }
-        return .entered(session: session)
+        let session = Self.makeSecret()
+        sessions.withLock { $0.add(session, for: hash, token: Self.makeSecret(), now: clock()) }
+        return .success(session: session)
     }
 
     /// Waits until the attempt may run. Returns false if that takes too long, or if clients of a higher rank
     /// took its place.
-    private func isTurn(_ number: Int, _ clock: () -> Int64) -> Bool {
-        let end = ContinuousClock.now + Self.mostWait
+    private func waitForTurn(_ number: Int, _ clock: () -> Int64) -> Bool {
+        let end = ContinuousClock.now + Self.maxLoginWait
         while ContinuousClock.now < end {
-            let turn: LoginPace.Turn? = pace.wait(atMost: .milliseconds(200)) { pace in
-                let turn = pace.turn(of: number, now: clock())
+            let turn: LoginRateLimiter.Turn? = rateLimiter.wait(atMost: .milliseconds(200)) { rateLimiter in
+                let turn = rateLimiter.turn(of: number, now: clock())
                 return turn == .later ? nil : turn
             }
             if let turn { return turn == .now }
         }
-        pace.change { $0.leave(number) }
+        rateLimiter.change { $0.cancel(number) }
         return false
     }
 
-    private static let mostWait = Duration.seconds(20)
+    /// The maximum time that a login waits for its turn. Then the client is told to try again later.
+    private static let maxLoginWait = Duration.seconds(20)
 
-    /// Whether some visitor may give orders.
-    package var takesOrders: Bool { !circumstances.isReadOnly }
+    /// Whether some visitor may give commands.
+    package var acceptsCommands: Bool { !configuration.isReadOnly }
 
     /// Whether there are logins.
-    var hasSessions: Bool { circumstances.isExposed }
+    var hasSessions: Bool { configuration.isExposed }
 
-    package func leave(_ session: String?) {
+    package func logOut(_ session: String?) {
         if let session { sessions.withLock { $0.remove(session) } }
     }
 
     /// 256 random bits.
-    private static func secret() -> String {
+    private static func makeSecret() -> String {
         var source = SystemRandomNumberGenerator()
         return (0..<4).map { _ in
             let word = String(UInt64.random(in: 0 ... .max, using: &source), radix: 16)
@@ -186,7 +188,7 @@ package struct PortalVisitor: Equatable, Sendable {
         bearer = fields["Authorization"].flatMap {
             $0.hasPrefix(scheme) ? String($0.dropFirst(scheme.utf8.count)) : nil
         }
-        isForwarded = fields.list.contains { Self.isOfProxies($0.name) }
+        isForwarded = fields.list.contains { Self.isAddedByProxies($0.name) }
         let name = Self.cookieName(port: port)
         session = fields.joinedValues("Cookie").flatMap { text in
             text.utf8.split(separator: UInt8(ascii: ";")).lazy
@@ -196,7 +198,7 @@ package struct PortalVisitor: Equatable, Sendable {
     }
 
     /// Whether proxies add this field to requests that they forward.
-    private static func isOfProxies(_ name: String) -> Bool {
+    private static func isAddedByProxies(_ name: String) -> Bool {
         let name = HTTPGrammar.lowercased(name.utf8)
         return ["forwarded", "via", "x-real-ip"].contains(name) || name.hasPrefix("x-forwarded")
     }
@@ -206,7 +208,7 @@ package struct PortalVisitor: Equatable, Sendable {
 
     /// Why the request did not come from the portal's own pages; nil if it did. Browsers send `Origin` and
     /// `Sec-Fetch-Site`; other programs send neither, but still need the token.
-    var foreignness: Sentence? {
+    var foreignOriginReason: Sentence? {
         if let origin, origin != "http://\(authority)", origin != "https://\(authority)" {
             return .refusedOrigin
         }
@@ -223,25 +225,28 @@ struct PortalSessions {
 
     /// The lifetime of a session after its last request, in seconds.
     static let lifetime: Int64 = 12 * 3600
-    private static let most = 64
+    /// The maximum number of sessions. Beyond it, the one that was unused for longest ends.
+    private static let maxSessions = 64
 
-    mutating func add(_ session: String, saying password: PasswordHash, token: String, now: Int64) {
-        endOthers(password)
+    mutating func add(_ session: String, for password: PasswordHash, token: String, now: Int64) {
+        endSessionsOfOtherPasswords(password)
         sessions = sessions.filter { $0.value.until > now }
-        if sessions.count >= Self.most, let oldest = sessions.min(by: { $0.value.until < $1.value.until }) {
+        if sessions.count >= Self.maxSessions,
+            let oldest = sessions.min(by: { $0.value.until < $1.value.until })
+        {
             sessions[oldest.key] = nil
         }
         sessions[session] = (token, now + Self.lifetime)
     }
 
-    mutating func token(of session: String, saying password: PasswordHash, now: Int64) -> String? {
-        endOthers(password)
+    mutating func token(of session: String, for password: PasswordHash, now: Int64) -> String? {
+        endSessionsOfOtherPasswords(password)
         guard let known = sessions[session], known.until > now else { return nil }
         sessions[session]?.until = now + Self.lifetime
         return known.token
     }
 
-    private mutating func endOthers(_ password: PasswordHash) {
+    private mutating func endSessionsOfOtherPasswords(_ password: PasswordHash) {
         guard self.password != password else { return }
         (self.password, sessions) = (password, [:])
     }

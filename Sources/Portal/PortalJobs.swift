@@ -4,7 +4,7 @@ package import Web
 /// A job of the portal and its progress.
 package struct PortalJob: Sendable, Equatable {
     package let number: Int
-    package let order: PortalOrder
+    package let command: PortalCommand
     /// The principal that started the job.
     package let principal: Principal
     fileprivate(set) var state: State
@@ -16,16 +16,17 @@ package struct PortalJob: Sendable, Equatable {
     /// Whether an earlier run of the server started it, perhaps with other options.
     private(set) var isOfEarlierRun = false
 
-    fileprivate init(number: Int, order: PortalOrder, principal: Principal, state: State, asked: Int64) {
-        (self.number, self.order, self.principal) = (number, order, principal)
+    fileprivate init(number: Int, command: PortalCommand, principal: Principal, state: State, asked: Int64) {
+        (self.number, self.command, self.principal) = (number, command, principal)
         (self.state, self.asked) = (state, asked)
     }
 
     /// Creates a job of an earlier run of the server.
     init(
-        number: Int, order: PortalOrder, principal: Principal, end: JobEnd, outcome: [Phrase], asked: Int64
+        number: Int, command: PortalCommand, principal: Principal, end: JobEnd, outcome: [Phrase],
+        asked: Int64
     ) {
-        self.init(number: number, order: order, principal: principal, state: .ended(end), asked: asked)
+        self.init(number: number, command: command, principal: principal, state: .ended(end), asked: asked)
         self.outcome = outcome
         isOfEarlierRun = true
     }
@@ -40,7 +41,7 @@ package struct PortalJob: Sendable, Equatable {
         return job
     }
 
-    /// The state of a job. A new job is `waiting`, or `planned` if its order has a delay, then `running`,
+    /// The state of a job. A new job is `waiting`, or `planned` if its command has a delay, then `running`,
     /// then `ended`. A running job that the user stops is `stopping` until the worker returns; a job that is
     /// stopped before it starts ends at once.
     package enum State: Sendable, Equatable {
@@ -61,11 +62,11 @@ package struct PortalJob: Sendable, Equatable {
 /// The way in which a job ended.
 package enum JobEnd: String, Sendable {
     case done
-    /// The job finished, with problems.
-    case lacking
+    /// The job finished, but something was missing or wrong.
+    case withProblems = "lacking"
     case stopped
     /// The job was cancelled before it started.
-    case undone
+    case cancelled = "undone"
     case failed
     /// The server stopped before the job ended.
     case interrupted
@@ -108,24 +109,29 @@ package struct JobFigures: Sendable, Equatable {
     package init() {}
 }
 
-/// The waiting, running and finished jobs. Each lane runs one job at a time, in order. This is a pure value:
-/// the caller passes events and the time.
+/// The waiting, running and finished jobs. Each lane runs one job at a time, in order. This is a pure value: the caller
+/// passes events and the time. `JobRunner` owns it, and carries the jobs out.
+///
+/// Job numbers ascend and are never reused, also across runs of the server. `PortalJob.State` describes the states of
+/// a job.
 package struct JobQueue {
     private(set) var jobs: [PortalJob] = []
-    /// A counter that increases with every change.
+    /// A counter that increases with every change. It tells watching clients what is new.
     private(set) var version = 1
-    /// A counter that increases with every change except those of figures.
-    private(set) var turn = 1
+    /// A counter that increases with every change except those of figures, which are not saved.
+    private(set) var revision = 1
     private var lastNumber = 0
 
-    static let mostWaiting = 100
-    static let mostEnded = 40
+    /// The maximum number of jobs that wait or run. Beyond it, commands are refused.
+    static let maxUnfinishedJobs = 100
+    /// The maximum number of ended jobs in the list. Beyond it, the oldest are removed.
+    static let maxEndedJobs = 40
 
     /// - Parameter jobs: the finished jobs of an earlier run of the server.
     init(_ jobs: [PortalJob] = []) {
         self.jobs = jobs
         lastNumber = jobs.last?.number ?? 0
-        forget()
+        removeOldJobs()
     }
 
     /// Adds a job and returns its number. If the same job waits or runs already, returns the number of that
@@ -136,27 +142,27 @@ package struct JobQueue {
     ///     if it may do as much.
     ///   - now: in milliseconds.
     ///   - date: in seconds since 1970.
-    mutating func add(_ order: PortalOrder, by principal: Principal, now: Int64, date: Int64) -> Int? {
+    mutating func add(_ command: PortalCommand, by principal: Principal, now: Int64, date: Int64) -> Int? {
         let same = jobs.last {
-            $0.order == order && !$0.isOver && $0.state != .stopping
+            $0.command == command && !$0.isOver && $0.state != .stopping
                 && $0.principal.nearestZone >= principal.nearestZone
         }
         if let same { return same.number }
-        guard jobs.count(where: { !$0.isOver }) < Self.mostWaiting else { return nil }
-        // An order for a site cancels its planned removal.
-        if let site = order.wantedSite {
-            for job in jobs where job.isPlanned && job.order == .remove(site: site) { _ = stop(job.number) }
+        guard jobs.count(where: { !$0.isOver }) < Self.maxUnfinishedJobs else { return nil }
+        // A command for a site cancels its planned removal.
+        if let site = command.wantedSite {
+            for job in jobs where job.isPlanned && job.command == .remove(site: site) { _ = stop(job.number) }
         }
         lastNumber += 1
-        let delay = Int64(order.delay / .milliseconds(1))
+        let delay = Int64(command.delay / .milliseconds(1))
         jobs.append(
             PortalJob(
-                number: lastNumber, order: order, principal: principal,
+                number: lastNumber, command: command, principal: principal,
                 state: delay > 0 ? .planned(now + delay) : .waiting,
                 asked: date))
-        forget()
+        removeOldJobs()
         version += 1
-        turn += 1
+        revision += 1
         return lastNumber
     }
 
@@ -170,13 +176,13 @@ package struct JobQueue {
     subscript(number: Int) -> PortalJob? { jobs.last { $0.number == number } }
 
     /// Starts and returns the next job of the lane; nil if one is running or none is due.
-    mutating func begin(_ lane: PortalOrder.Lane, now: Int64) -> PortalJob? {
-        let ofLane = jobs.indices.filter { jobs[$0].order.lane == lane }
-        guard !ofLane.contains(where: { jobs[$0].state == .running || jobs[$0].state == .stopping }) else {
+    mutating func begin(_ lane: PortalCommand.Lane, now: Int64) -> PortalJob? {
+        let laneJobs = jobs.indices.filter { jobs[$0].command.lane == lane }
+        guard !laneJobs.contains(where: { jobs[$0].state == .running || jobs[$0].state == .stopping }) else {
             return nil
         }
-        let due = ofLane.first { place in
-            switch jobs[place].state {
+        let due = laneJobs.first { index in
+            switch jobs[index].state {
             case .waiting: true
             case .planned(let time): time <= now
             case .running, .stopping, .ended: false
@@ -185,18 +191,19 @@ package struct JobQueue {
         guard let due else { return nil }
         jobs[due].state = .running
         version += 1
-        turn += 1
+        revision += 1
         return jobs[due]
     }
 
     /// Returns the time when the next planned job of the lane is due, in milliseconds; nil if there is none.
-    func nextTime(_ lane: PortalOrder.Lane) -> Int64? {
+    func nextTime(_ lane: PortalCommand.Lane) -> Int64? {
         jobs.compactMap { job in
-            if job.order.lane == lane, case .planned(let time) = job.state { time } else { nil }
+            if job.command.lane == lane, case .planned(let time) = job.state { time } else { nil }
         }.min()
     }
 
-    mutating func note(_ figures: JobFigures, of number: Int) {
+    /// Replaces the figures of a running job.
+    mutating func update(_ figures: JobFigures, of number: Int) {
         change(number) { $0.figures = figures }
     }
 
@@ -217,17 +224,17 @@ package struct JobQueue {
     /// Cancels a job that has not started. Returns whether the job is running and must be cancelled by the
     /// caller.
     mutating func stop(_ number: Int) -> Bool {
-        var isToCancel = false
+        var mustCancel = false
         change(number) { job in
             switch job.state {
-            case .waiting, .planned: job.state = .ended(.undone)
+            case .waiting, .planned: job.state = .ended(.cancelled)
             case .running:
                 job.state = .stopping
-                isToCancel = true
+                mustCancel = true
             case .stopping, .ended: break
             }
         }
-        return isToCancel
+        return mustCancel
     }
 
     /// Removes a finished job from the list.
@@ -235,19 +242,21 @@ package struct JobQueue {
         guard self[number]?.isOver == true else { return }
         jobs.removeAll { $0.number == number }
         version += 1
-        turn += 1
+        revision += 1
     }
 
+    /// Changes a job, and increases the counters if that makes a difference.
     private mutating func change(_ number: Int, _ body: (inout PortalJob) -> Void) {
-        guard let place = jobs.lastIndex(where: { $0.number == number }) else { return }
-        let before = jobs[place]
-        body(&jobs[place])
-        if jobs[place] != before { version += 1 }
-        if jobs[place].state != before.state { turn += 1 }
+        guard let index = jobs.lastIndex(where: { $0.number == number }) else { return }
+        let before = jobs[index]
+        body(&jobs[index])
+        if jobs[index] != before { version += 1 }
+        if jobs[index].state != before.state { revision += 1 }
     }
 
-    private mutating func forget() {
-        let surplus = jobs.count(where: \.isOver) - Self.mostEnded
+    /// Removes the oldest ended jobs above the limit.
+    private mutating func removeOldJobs() {
+        let surplus = jobs.count(where: \.isOver) - Self.maxEndedJobs
         guard surplus > 0 else { return }
         var left = surplus
         jobs.removeAll { job in
@@ -263,7 +272,7 @@ extension PortalJob: JSONObject {
 
     func members(in language: PortalLanguage) -> JSONMembers {
         [
-            "job": number, "state": stateName, "title": order.title.text(in: language),
+            "job": number, "state": stateName, "title": command.title.text(in: language),
             "outcome": outcome.map { $0.text(in: language) }, "figures": figures,
         ]
     }

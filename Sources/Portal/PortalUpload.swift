@@ -8,40 +8,40 @@ internal import Web
 final class PortalUpload {
     /// The result of an upload.
     enum Outcome: Equatable {
-        case order(PortalOrder)
+        case command(PortalCommand)
         case refused(Int, Phrase)
     }
 
     private var reader: MultipartReader
     private let files: PortalFiles
     private let refusal: (_ token: String?) -> Phrase?
-    /// The name of the order that the upload becomes.
-    private let order: String
+    /// The name of the command that the upload becomes.
+    private let command: String
     private let maxByteCount: Int64
     private var fields: [(name: String, value: String)] = []
-    private var draft: PortalFiles.Draft?
+    private var draft: PortalFiles.PendingUpload?
     /// The name of the file; nil until the file has begun.
     private var name: String?
     private var isInFile = false
     private var byteCount: Int64 = 0
-    private var unlookedCount = 0
+    private var uncheckedByteCount = 0
     private(set) var outcome: Outcome?
 
     /// The number of bytes between checks of the free disk space.
-    private static let lookedAfter = 16 << 20
+    private static let checkIntervalBytes = 16 << 20
     static let fileField = "file"
 
     /// - Parameters:
     ///   - type: the Content-Type; the result is nil if it is not a form with files.
-    ///   - order: the name of the order that the upload becomes.
+    ///   - command: the name of the command that the upload becomes.
     ///   - maxByteCount: the size in bytes beyond which the file is refused.
     ///   - refusal: returns why a client with this token may not upload; nil if it may.
     init?(
-        type: String, _ files: PortalFiles, makes order: String = "import", maxByteCount: Int64 = .max,
+        type: String, _ files: PortalFiles, makes command: String = "import", maxByteCount: Int64 = .max,
         refusal: @escaping (_ token: String?) -> Phrase?
     ) {
         guard let reader = MultipartReader(type: type) else { return nil }
-        (self.order, self.maxByteCount) = (order, maxByteCount)
+        (self.command, self.maxByteCount) = (command, maxByteCount)
         (self.reader, self.files, self.refusal) = (reader, files, refusal)
     }
 
@@ -49,14 +49,14 @@ final class PortalUpload {
     var back: String? { fields.first { $0.name == "back" }?.value }
 
     /// Adds the next bytes. Returns false if no more bytes are needed.
-    func take(_ bytes: [UInt8]) -> Bool {
+    func receive(_ bytes: [UInt8]) -> Bool {
         guard outcome == nil else { return false }
-        for event in reader.take(bytes) where outcome == nil { take(event) }
+        for event in reader.parse(bytes) where outcome == nil { handle(event) }
         if reader.isBroken { refuse(400, Phrase(.mistakeForm)) }
         return outcome == nil
     }
 
-    private func take(_ event: MultipartReader.Event) {
+    private func handle(_ event: MultipartReader.Event) {
         switch event {
         case .field(let name, let value): fields.append((name, value))
         case .file(let name, let fileName):
@@ -64,7 +64,7 @@ final class PortalUpload {
             guard name == Self.fileField, self.name == nil, !fileName.isEmpty else { return }
             guard files.hasRoom() else { return refuse(507, Phrase(.mistakeRoom)) }
             do throws(SystemError) {
-                let draft = try files.draft(named: fileName)
+                let draft = try files.beginUpload(named: fileName)
                 self.name = draft.name
                 self.draft = consume draft
                 isInFile = true
@@ -85,27 +85,27 @@ final class PortalUpload {
             return refuse(507, Phrase(.quoted, error.description))
         }
         byteCount += Int64(bytes.count)
-        unlookedCount += bytes.count
-        guard unlookedCount >= Self.lookedAfter else { return }
-        unlookedCount = 0
+        uncheckedByteCount += bytes.count
+        guard uncheckedByteCount >= Self.checkIntervalBytes else { return }
+        uncheckedByteCount = 0
         if !files.hasRoom() { refuse(507, Phrase(.mistakeRoom)) }
     }
 
     /// Ends the upload, when its body is complete or the client has disconnected.
     func end(isWhole: Bool) -> Outcome {
-        if outcome == nil { outcome = concluded(isWhole) }
+        if outcome == nil { outcome = makeOutcome(isWhole) }
         guard let outcome else { return .refused(400, Phrase(.mistakeForm)) }
-        if case .refused = outcome { letGo(isWanted: false) }
+        if case .refused = outcome { releaseFile(isWanted: false) }
         return outcome
     }
 
     /// Ends the draft: a job owns the file from now on, or it is removed.
-    func letGo(isWanted: Bool) {
-        draft?.settle(isWanted: isWanted)
+    func releaseFile(isWanted: Bool) {
+        draft?.finish(isWanted: isWanted)
         draft = nil
     }
 
-    private func concluded(_ isWhole: Bool) -> Outcome {
+    private func makeOutcome(_ isWhole: Bool) -> Outcome {
         if let reason = refusal(form["token"]) { return .refused(403, reason) }
         guard isWhole, reader.isDone else { return .refused(400, Phrase(.mistakeForm)) }
         guard let name, byteCount > 0, let number = draft?.number else {
@@ -113,9 +113,9 @@ final class PortalUpload {
         }
         let own = fields.filter { $0.name != "upload" && $0.name != "name" }
         let all = own + [("upload", number), ("name", name)]
-        do throws(PortalMistake) {
-            let made = try PortalOrder(order, PortalRequest(path: "/", fields: all))
-            return made.map(Outcome.order) ?? .refused(400, Phrase(.mistakeForm))
+        do throws(PortalFormError) {
+            let made = try PortalCommand(command, PortalRequest(path: "/", fields: all))
+            return made.map(Outcome.command) ?? .refused(400, Phrase(.mistakeForm))
         } catch {
             return .refused(400, error.phrase)
         }
@@ -129,9 +129,9 @@ final class PortalUpload {
 /// Reads the body of an upload that is too long for memory on its own thread, and answers the client.
 enum UploadThread {
     /// The number of milliseconds without data after which the client counts as disconnected.
-    private static let patience: Int32 = 60_000
+    private static let idleTimeoutMilliseconds: Int32 = 60_000
     /// The time in which the client must show the token, in milliseconds.
-    private static let tokenTime: Int64 = 30_000
+    private static let tokenTimeoutMilliseconds: Int64 = 30_000
 
     /// - Parameters:
     ///   - make: called on the thread that uses the upload.
@@ -167,13 +167,15 @@ enum UploadThread {
         while true {
             var (position, body): (Int, [UInt8]) = (0, [])
             let progress = piece.withUnsafeBufferPointer { reader.read($0, from: &position, into: &body) }
-            guard upload.take(body) else { return false }
+            guard upload.receive(body) else { return false }
             switch progress {
             case .complete: return true
             case .refused: return false
             case .incomplete: break
             }
-            guard upload.hasFile || SystemClock.milliseconds() - start < tokenTime else { return false }
+            guard upload.hasFile || SystemClock.milliseconds() - start < tokenTimeoutMilliseconds else {
+                return false
+            }
             var count = 0
             piece = [UInt8](unsafeUninitializedCapacity: 256 * 1024) { buffer, filled in
                 count = side.receive(into: UnsafeMutableRawBufferPointer(buffer))
@@ -183,7 +185,7 @@ enum UploadThread {
             guard count < 0 else { continue }
             guard errno == EAGAIN || errno == EINTR else { return false }
             var waiting = pollfd(fd: side.descriptor, events: Int16(POLLIN), revents: 0)
-            let ready = poll(&waiting, 1, patience)
+            let ready = poll(&waiting, 1, idleTimeoutMilliseconds)
             guard ready > 0 || ready < 0 && errno == EINTR else { return false }
         }
     }

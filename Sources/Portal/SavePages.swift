@@ -20,7 +20,7 @@ struct AddPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .addLead)
-        html.whyNot(context)
+        html.explainReadOnly(context)
         html.prefetchForm(context, form)
     }
 
@@ -29,7 +29,7 @@ struct AddPage: PortalPage {
 
 /// Explains how to save the pages that a browser shows.
 struct SavePage: PortalPage {
-    private let paired: [ExtensionBook.Paired]
+    private let paired: [ExtensionPairings.Paired]
     private let code: String?
     private let canPair: Bool
     let title = "Save from the browser"
@@ -39,7 +39,7 @@ struct SavePage: PortalPage {
     /// - Parameters:
     ///   - book: the paired extensions; nil if none may be paired.
     ///   - canPair: whether the visitor is the user of this machine.
-    init(_ book: ExtensionBook?, canPair: Bool) {
+    init(_ book: ExtensionPairings?, canPair: Bool) {
         self.canPair = canPair && book != nil
         paired = canPair ? book?.paired ?? [] : []
         code = canPair ? book?.currentCode(now: SystemClock.seconds()) : nil
@@ -47,7 +47,7 @@ struct SavePage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .saveLead)
-        html.whyNot(context)
+        html.explainReadOnly(context)
         html.element("p", say: .saveBookmarkHint)
         html.element("p") { html in
             html.element(
@@ -67,7 +67,7 @@ struct SavePage: PortalPage {
                 html.say(.pairCodeHint)
             }
         }
-        html.orderButton("pair", .doPair, context)
+        html.commandButton("pair", .doPair, context)
         guard !paired.isEmpty else { return }
         html.element("h3", say: .pairedTitle)
         html.element("ul", ["class": "list"]) { html in
@@ -77,7 +77,7 @@ struct SavePage: PortalPage {
                     html.text(" ")
                     html.time(one.since, now: context.now)
                     html.text(" ")
-                    html.orderButton(
+                    html.commandButton(
                         "unpair", .doUnpair, about: one.name, context, fields: [("number", "\(one.number)")],
                         warns: true)
                 }

@@ -103,7 +103,7 @@ package struct ScriptsPage: PortalPage {
 
     private func writeNext(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let next else { return }
-        html.next(context.links.scripts(after: SearchPlace.titles(next).text), html.words(.moreScripts))
+        html.next(context.links.scripts(after: SearchPosition.titles(next).text), html.words(.moreScripts))
     }
 
     package func members(_ context: PortalContext) -> JSONMembers {
@@ -115,7 +115,7 @@ package struct ScriptsPage: PortalPage {
                     "verdict": verdicts[script.href]?.name, "detail": verdicts[script.href]?.detail,
                 ]
             },
-            "after": next.map { SearchPlace.titles($0).text },
+            "after": next.map { SearchPosition.titles($0).text },
         ]
     }
 }

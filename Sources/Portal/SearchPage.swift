@@ -16,19 +16,19 @@ struct SearchPage: PortalPage {
     let mistake: String?
     let entries: [VisibleEntry]
     /// The place where the next page of results starts; nil if the search is complete.
-    let next: SearchPlace?
+    let next: SearchPosition?
     /// Whether the page continues a search.
     let isContinued: Bool
     let section = PortalSection.search
     let script: String? = SearchScript.path
 
     init(
-        _ words: String, in site: Site?, from place: SearchPlace?, _ reader: StoreReader,
-        _ memory: PortalMemory
+        _ words: String, in site: Site?, from place: SearchPosition?, _ reader: StoreReader,
+        _ cache: PortalCache
     ) throws(StoreError) {
         self.words = Wording.cut(Self.trimmed(words), to: PortalLimits.words)
         self.site = site
-        names = Dictionary(uniqueKeysWithValues: try memory.sites(reader).map { ($0.id, $0.name) })
+        names = Dictionary(uniqueKeysWithValues: try cache.sites(reader).map { ($0.id, $0.name) })
         isContinued = place != nil
         guard !self.words.isEmpty else {
             (report, mistake, entries, next) = (nil, nil, [], nil)
@@ -39,7 +39,7 @@ struct SearchPage: PortalPage {
         if WebURL(self.words)?.isHTTP != true, place?.isOfIndex ?? true {
             do throws(SearchQueryError) {
                 let question = try SearchQuery(self.words)
-                answer = try Self.ask(question, site, place, memory.searcher(reader))
+                answer = try Self.searchIndex(question, site, place, cache.searcher(reader))
             } catch {
                 mistake = error.description
             }
@@ -51,12 +51,12 @@ struct SearchPage: PortalPage {
             next = answer.hasMore ? .hits((place?.offset ?? 0) + answer.hits.count) : nil
             return
         }
-        (entries, next) = try Self.find(self.words, site?.id, from: place ?? .start, reader)
+        (entries, next) = try Self.searchTitlesAndURLs(self.words, site?.id, from: place ?? .start, reader)
     }
 
     /// Searches the index. Returns nil if there is none, or the store cannot be read.
-    private static func ask(
-        _ question: SearchQuery, _ site: Site?, _ place: SearchPlace?, _ searcher: Searcher
+    private static func searchIndex(
+        _ question: SearchQuery, _ site: Site?, _ place: SearchPosition?, _ searcher: Searcher
     ) throws(SearchQueryError) -> SearchReport? {
         var options = SearchOptions()
         options.site = site?.name
@@ -205,7 +205,7 @@ struct SearchPage: PortalPage {
 
     /// Returns the URL of the mirrored page, at the section with the words.
     private func address(of hit: SearchReport.Hit, _ context: PortalContext) -> String {
-        context.mirrored(hit.address) ?? context.links.details(hit.url)
+        context.mirrorAddress(of: hit.address) ?? context.links.details(hit.url)
     }
 
     private func outcome(in language: PortalLanguage) -> String {
@@ -242,12 +242,12 @@ struct SearchPage: PortalPage {
 
 /// A place where a search continues. With an index, it is a number of hits; without one, a place in the list
 /// of titles, or in the list of URLs after it.
-enum SearchPlace: Equatable {
+enum SearchPosition: Equatable {
     case hits(Int)
     case titles(BodyCursor)
     case addresses(String)
 
-    static let start = SearchPlace.titles(.start)
+    static let start = SearchPosition.titles(.start)
 
     init?(text: String) {
         let rest = text.dropFirst(2)
@@ -255,7 +255,7 @@ enum SearchPlace: Equatable {
             self = .addresses(String(rest))
             return
         }
-        if text.hasPrefix("h."), let offset = Int(rest), (0...Self.mostHits).contains(offset) {
+        if text.hasPrefix("h."), let offset = Int(rest), (0...Self.maxOffset).contains(offset) {
             self = .hits(offset)
             return
         }
@@ -267,8 +267,9 @@ enum SearchPlace: Equatable {
         self = .titles(BodyCursor(body: numbers[0], url: numbers[1]))
     }
 
-    /// The maximum number of hits to continue after. Later pages are slow, and hardly anyone reads them.
-    private static let mostHits = 1000
+    /// The maximum number of hits after which a search can be continued; a larger offset is invalid. Later pages are
+    /// slow, and hardly anyone reads them.
+    private static let maxOffset = 1000
 
     var isOfIndex: Bool { if case .hits = self { true } else { false } }
     var offset: Int { if case .hits(let offset) = self { offset } else { 0 } }

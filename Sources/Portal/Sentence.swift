@@ -13,7 +13,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     case mistakeWord, mistakeScheme, mistakeCredentials, mistakeSite, mistakeSnapshot
     case mistakeEmpty, mistakeAddress, mistakeNumber, mistakeChoice, mistakeSize, mistakeMany
     case mistakeForm, mistakeNoFile, mistakeRoom, mistakeLost
-    // Orders: their titles, states and buttons
+    // Commands: their titles, states and buttons
     case jobPrefetch, jobUpdateAll, jobUpdate, jobFetch, jobCheck, jobPin, jobUnpin, jobDrop, jobRollBack
     case jobRemove, jobForecast, jobCollect, jobSettle, jobExport, jobExportSnapshot, jobImport
     case workNow, workNone, workOver, newPrefetch
@@ -57,7 +57,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     case homeLead, oneSite, manySites, searchHeld, openOriginal, openBehind, doOpen, lookInside, homeEmpty
     case homeStock, homeTerminal, homeAgain, searchSite, openCopy, whatIsMissing, byTitle, settings
     case pagesAndFiles, nothingBelow, moreOfFolder, byHost, moreHosts, mediaTypes, ofTheFirst, mediaType
-    case responses, noneGiven, snapshots, snapshot, begun, state, orders, compareSnapshots, howItLooked,
+    case responses, noneGiven, snapshots, snapshot, begun, state, commands, compareSnapshots, howItLooked,
         served
     case loadedOver, notFinished, kept, rejected, snapshotNumber, failedCount, complete, stateServed,
         stateNotLooked, stateLooked
@@ -544,7 +544,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .snapshot: ("Snapshot", "快照")
         case .begun: ("Started", "开始时间")
         case .state: ("State", "状态")
-        case .orders: ("Actions", "操作")
+        case .commands: ("Actions", "操作")
         case .compareSnapshots: ("Compare snapshots", "比较快照")
         case .howItLooked: ("Screenshots", "网页截图")
         case .served: ("Live", "当前")

@@ -18,13 +18,13 @@ struct SitePage: PortalPage {
     init(_ site: Site, _ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
         hasPictures = try reader.hasScreenshots(of: site)
         isPinned = try reader.pins().contains(Pin(.site, site.name))
-        self.site = try memory.report(on: site, reader)
+        self.site = try cache.report(on: site, reader)
         hosts = try FolderWalk.list("", site: site.id, from: nil, limit: PortalLimits.lines, reader)
         folder = try FolderWalk.list(
             Self.folder(of: self.site.start), site: site.id, from: nil, limit: Self.shownLines, reader)
         types =
             try self.site.shown.map { (snapshot) throws(StoreError) in
-                try memory.types(ofSnapshot: snapshot.id, reader)
+                try cache.types(ofSnapshot: snapshot.id, reader)
             }
             ?? []
     }
@@ -61,7 +61,7 @@ struct SitePage: PortalPage {
 
     private func writeActions(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "actions"]) { html in
-            if let address = context.mirrored(site.start) {
+            if let address = context.mirrorAddress(of: site.start) {
                 html.link(address, ["class": "button"], say: .openCopy)
             }
             html.link(
@@ -77,16 +77,16 @@ struct SitePage: PortalPage {
     }
 
     private func writeOrders(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.whyNot(context)
+        html.explainReadOnly(context)
         guard context.token != nil else { return }
         let fields = [("site", site.site.name)]
         html.element("div", ["class": "orders"]) { html in
-            html.orderButton("update", .doUpdate, about: title, context, fields: fields)
-            html.orderButton("check", .doCheck, about: title, context, fields: fields)
-            html.orderButton(
+            html.commandButton("update", .doUpdate, about: title, context, fields: fields)
+            html.commandButton("check", .doCheck, about: title, context, fields: fields)
+            html.commandButton(
                 isPinned ? "unpin" : "pin", isPinned ? .doUnpin : .doPin, about: title, context,
                 fields: fields)
-            html.orderButton("remove", .doRemove, about: title, context, fields: fields, warns: true)
+            html.commandButton("remove", .doRemove, about: title, context, fields: fields, warns: true)
         }
     }
 
@@ -161,7 +161,7 @@ struct SitePage: PortalPage {
                     (html.words(.snapshot), false), (html.words(.begun), false),
                     (html.words(.responses), true), (html.words(.state), false),
                 ]
-                if context.token != nil { columns.append((html.words(.orders), false)) }
+                if context.token != nil { columns.append((html.words(.commands), false)) }
                 html.head(columns)
                 html.element("tbody") { html in
                     for snapshot in site.site.snapshots.suffix(PortalLimits.lines).reversed() {
@@ -209,11 +209,11 @@ struct SitePage: PortalPage {
                 let fields = [("site", site.site.name), ("snapshot", "\(snapshot.name)")]
                 let about = html.words(.snapshotNumber, "\(snapshot.name)")
                 if state == .complete {
-                    html.orderButton("rollback", .doServe, about: about, context, fields: fields)
+                    html.commandButton("rollback", .doServe, about: about, context, fields: fields)
                 }
                 if state != .live {
                     html.text(" ")
-                    html.orderButton("drop", .doDrop, about: about, context, fields: fields, warns: true)
+                    html.commandButton("drop", .doDrop, about: about, context, fields: fields, warns: true)
                 }
             }
         }
@@ -306,7 +306,7 @@ extension SiteReport {
 
     func members(_ context: PortalContext) -> JSONMembers {
         site.nameMembers + countMembers + [
-            "mirror": context.mirrored(start),
+            "mirror": context.mirrorAddress(of: start),
             "snapshots": site.snapshots.map { $0.members + ["mirror": address(of: $0, context)] },
         ]
     }

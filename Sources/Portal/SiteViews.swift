@@ -42,7 +42,8 @@ struct TitlesPage: PortalPage {
             for page in pages {
                 html.element("li") { html in
                     html.link(
-                        context.mirrored(page.href) ?? context.links.details(page.href), ["class": "name"]
+                        context.mirrorAddress(of: page.href) ?? context.links.details(page.href),
+                        ["class": "name"]
                     ) { $0.foreign(Wording.cut(page.title, to: 200)) }
                     html.link(context.links.details(page.href), ["class": "url soft"]) {
                         $0.address(page.href)
@@ -86,9 +87,9 @@ struct SettingsPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .settingsLead)
-        html.whyNot(context)
+        html.explainReadOnly(context)
         html.idleSchedule(context, isScheduled: site.schedule != nil)
-        html.order("settings", context, style: "order sheetlike", fields: [("site", site.name)]) { html in
+        html.command("settings", context, style: "order sheetlike", fields: [("site", site.name)]) { html in
             plan.write(to: &html, isNew: false)
             html.element("button", ["type": "submit"], say: .doSettle)
         }
@@ -105,7 +106,7 @@ struct SettingsPage: PortalPage {
 }
 
 /// The disk space that sites use, as a map and a table, and the form for a cleanup.
-struct RoomPage: PortalPage {
+struct StoragePage: PortalPage {
     /// The disk space of a site by media type.
     struct Plot {
         let site: SiteReport
@@ -120,14 +121,14 @@ struct RoomPage: PortalPage {
     var heading: Sentence? { .room }
     let section = PortalSection.room
 
-    init(_ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
+    init(_ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
         byteCount = reader.hidesPrivate ? nil : reader.folder.byteCount
         var plots: [Plot] = []
-        for site in try memory.sites(reader) {
-            let report = try memory.report(on: site, limit: 0, reader)
+        for site in try cache.sites(reader) {
+            let report = try cache.report(on: site, limit: 0, reader)
             let types =
                 try report.shown.map { (snapshot) throws(StoreError) in
-                    try memory.types(ofSnapshot: snapshot.id, reader)
+                    try cache.types(ofSnapshot: snapshot.id, reader)
                 } ?? []
             plots.append(Plot(site: report, types: types))
         }
@@ -147,14 +148,14 @@ struct RoomPage: PortalPage {
         }
         html.element("h2", say: .roomCollect)
         html.element("p", say: .roomCollectLead)
-        html.whyNot(context)
-        html.order("forecast", context, style: "order sheetlike") { html in
+        html.explainReadOnly(context)
+        html.command("forecast", context, style: "order sheetlike") { html in
             html.field("limit", .roomLimit, hint: .roomLimitHint)
             html.element("div", ["class": "orders"]) { html in
                 html.element("button", ["type": "submit"], say: .doForecast)
                 html.element(
                     "button",
-                    ["type": "submit", "class": "warn", "formaction": PortalLinks.deeds + "collect"],
+                    ["type": "submit", "class": "warn", "formaction": PortalLinks.commands + "collect"],
                     say: .doCollect)
             }
         }
@@ -363,8 +364,8 @@ struct BarPage: PortalPage {
         html.element("p") { html in
             html.element("span", ["class": "badge"], say: isOn ? .barIsOn : .barIsOff)
         }
-        html.whyNot(context)
-        html.orderButton(
+        html.explainReadOnly(context)
+        html.commandButton(
             "bar", isOn ? .doBarOff : .doBarOn, context, fields: [("on", isOn ? "0" : "1")], isQuiet: isOn)
     }
 

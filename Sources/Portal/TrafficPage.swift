@@ -5,11 +5,11 @@ package import Web
 /// The requests through a proxy, newest first, with a filter. Shown by the portal beside the proxy, and by
 /// the proxy itself.
 package struct TrafficPage: PortalPage {
-    package let passes: [PassLog.Pass]
+    package let requests: [ProxyLog.LoggedRequest]
     package let word: String?
     /// Whether the page reloads itself.
     package let isLive: Bool
-    private let counts: PassLog.Counts
+    private let counts: ProxyLog.Totals
     private let proxyPort: UInt16
     private let path: String
     package let title: String
@@ -20,7 +20,7 @@ package struct TrafficPage: PortalPage {
     ///   - path: the path of the page.
     ///   - language: the language of the words that the filter compares.
     package init(
-        _ traffic: PassingTraffic, at path: String, titled title: String, _ request: PortalRequest,
+        _ traffic: ProxyLogSource, at path: String, titled title: String, _ request: PortalRequest,
         in language: PortalLanguage
     ) {
         word = request["q"]
@@ -29,12 +29,12 @@ package struct TrafficPage: PortalPage {
         proxyPort = traffic.port
         counts = traffic.log.counts
         let words = word.map { $0.lowercased() } ?? ""
-        let found = traffic.log.recent(after: Int(request.number("after") ?? 0)).lazy.filter { pass in
+        let found = traffic.log.recent(after: Int(request.number("after") ?? 0)).lazy.filter { entry in
             guard !words.isEmpty else { return true }
-            let source = "\(pass.source.rawValue) \(pass.source.sentence.text(in: language))"
-            return "\(pass.method) \(pass.url) \(pass.status) \(source)".lowercased().contains(words)
+            let source = "\(entry.source.rawValue) \(entry.source.sentence.text(in: language))"
+            return "\(entry.method) \(entry.url) \(entry.status) \(source)".lowercased().contains(words)
         }
-        passes = Array(found.prefix(Self.lines))
+        requests = Array(found.prefix(Self.lines))
     }
 
     private static let lines = 200
@@ -45,7 +45,7 @@ package struct TrafficPage: PortalPage {
 
     package func write(to html: inout HTMLWriter) {
         html.element("p", ["class": "lead"]) { html in
-            let sources = PassLog.Source.allCases.map {
+            let sources = ProxyLog.Source.allCases.map {
                 html.words(.countOfSource, "\(counts[$0])", html.words($0.sentence))
             }
             html.say(
@@ -57,12 +57,12 @@ package struct TrafficPage: PortalPage {
             html.searchForm(path, label: html.words(.trafficLabel), words: word ?? "")
             html.element("p") { $0.link(address(isLive: true), say: .trafficGoOn) }
         }
-        guard !passes.isEmpty else {
+        guard !requests.isEmpty else {
             return html.element(
                 "p", say: word == nil ? .trafficNone : .trafficNoneLike)
         }
         html.element("ul", ["class": "list"]) { html in
-            for pass in passes { html.element("li") { write(pass, to: &$0) } }
+            for entry in requests { html.element("li") { write(entry, to: &$0) } }
         }
     }
 
@@ -70,37 +70,37 @@ package struct TrafficPage: PortalPage {
         PortalLinks.address(path, [("q", word), ("live", isLive ? "1" : nil)])
     }
 
-    private func write(_ pass: PassLog.Pass, to html: inout HTMLWriter) {
+    private func write(_ entry: ProxyLog.LoggedRequest, to html: inout HTMLWriter) {
         html.element("span", ["class": "line"]) { html in
-            html.element("span", ["class": "soft"]) { $0.foreign(Wording.cut(pass.method, to: 20)) }
+            html.element("span", ["class": "soft"]) { $0.foreign(Wording.cut(entry.method, to: 20)) }
             html.text(" ")
-            let isLost = pass.source == .missed || pass.status >= 400
-            html.element("span", ["class": isLost ? "badge warn" : "badge"], text: "\(pass.status)")
+            let isLost = entry.source == .missed || entry.status >= 400
+            html.element("span", ["class": isLost ? "badge warn" : "badge"], text: "\(entry.status)")
             html.text(" ")
-            html.element("span", ["class": "url"]) { $0.address(pass.url) }
+            html.element("span", ["class": "url"]) { $0.address(entry.url) }
         }
         html.element("span", ["class": "soft"]) { html in
-            let time = html.words(.milliseconds, "\(Int(pass.duration / .milliseconds(1)))")
-            let words = [html.words(pass.source.sentence), Wording.bytes(pass.byteCount), time]
+            let time = html.words(.milliseconds, "\(Int(entry.duration / .milliseconds(1)))")
+            let words = [html.words(entry.source.sentence), Wording.bytes(entry.byteCount), time]
             html.text(
-                (words + (pass.isStored ? [html.words(.trafficKept)] : [])).joined(
+                (words + (entry.isStored ? [html.words(.trafficKept)] : [])).joined(
                     separator: html.words(.comma)))
         }
     }
 
-    package var members: JSONMembers { ["passes": passes] }
+    package var members: JSONMembers { ["passes": requests] }
     package func members(_ context: PortalContext) -> JSONMembers { members }
 }
 
 /// The log and the port of a proxy.
-package struct PassingTraffic: Sendable {
-    package let log: PassLog
+package struct ProxyLogSource: Sendable {
+    package let log: ProxyLog
     package let port: UInt16
 
-    package init(log: PassLog, port: UInt16) { (self.log, self.port) = (log, port) }
+    package init(log: ProxyLog, port: UInt16) { (self.log, self.port) = (log, port) }
 }
 
-extension PassLog.Source {
+extension ProxyLog.Source {
     fileprivate var sentence: Sentence {
         switch self {
         case .store: .fromLarder

@@ -26,12 +26,13 @@ import Web
     }
 
     private func carryOut(
-        _ order: PortalOrder, by principal: Principal, _ configure: (inout NetworkOptions) -> Void = { _ in }
+        _ command: PortalCommand, by principal: Principal,
+        _ configure: (inout NetworkOptions) -> Void = { _ in }
     ) -> JobEnd {
         var network = NetworkOptions()
         configure(&network)
         return PortalCommandRunner(larder: larder, network: network).run(
-            order, JobRun(1, by: principal) { _ in }
+            command, JobRun(1, by: principal) { _ in }
         )
         .end
     }
@@ -44,10 +45,10 @@ import Web
     func `a remote user's command never connects to addresses of this machine`(
         mayReachPrivate: Bool
     ) throws {
-        for order in [
-            PortalOrder.prefetch(address: origin.url("/"), PlanForm()), .fetch(url: origin.url("/two")),
+        for command in [
+            PortalCommand.prefetch(address: origin.url("/"), PlanForm()), .fetch(url: origin.url("/two")),
         ] {
-            let end = carryOut(order, by: .remoteUser) { $0.mayReachPrivate = mayReachPrivate }
+            let end = carryOut(command, by: .remoteUser) { $0.mayReachPrivate = mayReachPrivate }
             #expect(end == .failed)
         }
         #expect(origin.requests.isEmpty)
@@ -97,14 +98,14 @@ import Web
         let cookie = "public.test\tFALSE\t/\tFALSE\t4102444800\tsession\tmine"
         try larder.folder.storeLogin(of: "public.test", [cookie])
         for order in [
-            PortalOrder.prefetch(address: address, PlanForm()), .update(site: address),
+            PortalCommand.prefetch(address: address, PlanForm()), .update(site: address),
             .fetch(url: address + "two"),
         ] {
-            let end = carryOut(order, by: principal) {
+            let end = carryOut(command, by: principal) {
                 $0.proxy = "socks5h://127.0.0.1:\(proxy.port)"
                 $0.headers = ["X-Api-Key: hunter2", "public.test Authorization: Bearer hunter2"]
             }
-            #expect(end == .done, "\(order)")
+            #expect(end == .done, "\(command)")
         }
         #expect(origin.requests.count >= 4)
         for request in origin.requests where request.target != "/robots.txt" {
@@ -123,17 +124,17 @@ import Web
         _ = try await larder.prefetch([origin.url("/open/")], options: options)
         options.network.headers = ["X-Api-Key: hunter2"]
         _ = try await larder.prefetch([origin.url("/secret/")], options: options)
-        func outcome(_ order: PortalOrder, _ principal: Principal) -> [String] {
+        func outcome(_ command: PortalCommand, _ principal: Principal) -> [String] {
             PortalCommandRunner(larder: larder, network: NetworkOptions(), hidesPrivate: true)
-                .run(order, JobRun(1, by: principal) { _ in }).outcome.flatMap(\.parts)
+                .run(command, JobRun(1, by: principal) { _ in }).outcome.flatMap(\.parts)
         }
-        for (order, tells) in [
-            (PortalOrder.check(site: origin.url("/secret/")), "secret/lost.png"),
+        for (command, tells) in [
+            (PortalCommand.check(site: origin.url("/secret/")), "secret/lost.png"),
             (.forecast(limit: "1"), ""),
             (.pin(.init(isSite: true, name: origin.url("/secret/"))), ""),
         ] {
-            #expect(outcome(order, .localUser).contains { $0.contains(tells) }, "\(order)")
-            let told = outcome(order, .remoteUser)
+            #expect(outcome(command, .localUser).contains { $0.contains(tells) }, "\(command)")
+            let told = outcome(command, .remoteUser)
             #expect(!told.contains { $0.contains("/secret/l") || $0.contains("/secret/p") }, "\(told)")
             #expect(!told.contains { $0.hasSuffix("B") }, "\(told)")
         }

@@ -33,7 +33,7 @@ import Web
     }
 
     @Test func `a response that could not be stored after its reply counts as lost`() {
-        let log = PassLog()
+        let log = ProxyLog()
         let reply = Reply(answer: .text(200, "jam\n"), source: .network, isStored: true)
         log.note("GET", "http://jam.test/", reply, since: .now)
         #expect(log.counts.kept == 1)

@@ -175,7 +175,7 @@ import Web
         options.load = { [servers] in servers.load($0, $1) }
         let authority = try CertificateAuthority.openOrCreate(in: store.scratch.path)
         let proxy = ProxySettings(
-            security: try TLSServer(authority), certificate: authority.certificate, log: PassLog())
+            security: try TLSServer(authority), certificate: authority.certificate, log: ProxyLog())
         let server = try MirrorServer(
             store.folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0,
             options: options, proxy: (0, proxy))

@@ -18,7 +18,7 @@ import Web
     {
         func ended(_ principal: Principal, _ number: Int) -> PortalJob {
             PortalJob(
-                number: number, order: .check(site: "a"), principal: principal, end: .lacking,
+                number: number, command: .check(site: "a"), principal: principal, end: .withProblems,
                 outcome: [Phrase(.quoted, "secret")], asked: 0)
         }
         var queue = JobQueue([ended(.localUser, 1), ended(.remoteUser, 2), ended(.schedule, 3)])
@@ -29,17 +29,17 @@ import Web
         figures.hosts = [
             .init(name: "secret.test", running: 1, queued: 0, requestsPerSecond: 1, pausedSeconds: nil)
         ]
-        queue.note(figures, of: 5)
+        queue.update(figures, of: 5)
         queue.end(6, .done, [Phrase(.checkClean, "2")])
         let shown = queue.withoutPrivate
         #expect(shown.jobs.map(\.number) == [2, 3, 5, 6])
         #expect(shown.jobs.map(\.outcome) == [[], [], [], [Phrase(.checkClean, "2")]])
-        let event = String(decoding: JobBoard.event(shown), as: UTF8.self)
+        let event = String(decoding: JobRunner.event(shown), as: UTF8.self)
         #expect(!event.contains("secret") && event.contains("\"job\":5"), "\(event)")
-        #expect(String(decoding: JobBoard.event(queue), as: UTF8.self).contains("secret.test"))
+        #expect(String(decoding: JobRunner.event(queue), as: UTF8.self).contains("secret.test"))
     }
 
-    private func update(_ site: String) -> PortalOrder { .update(site: site) }
+    private func update(_ site: String) -> PortalCommand { .update(site: site) }
 
     @Test func `of each lane one job runs at a time, in their order`() throws {
         var queue = JobQueue()
@@ -48,7 +48,7 @@ import Web
         #expect(queue.add(.check(site: "a"), by: .localUser, now: 0, date: 0) == 3)
         #expect(queue.begin(.network, now: 0)?.number == 1)
         #expect(queue.begin(.network, now: 0) == nil)
-        #expect(queue.begin(.larder, now: 0)?.number == 3)
+        #expect(queue.begin(.store, now: 0)?.number == 3)
         queue.end(1, .done, [])
         #expect(queue.begin(.network, now: 0)?.number == 2)
     }
@@ -67,26 +67,28 @@ import Web
         var queue = JobQueue()
         let removal = queue.add(.remove(site: "a"), by: .localUser, now: 0, date: 0)
         _ = queue.add(.check(site: "b"), by: .localUser, now: 0, date: 0)
-        #expect(queue.nextTime(.larder) == 10_000)
-        #expect(queue.begin(.larder, now: 0)?.order == .check(site: "b"))
+        #expect(queue.nextTime(.store) == 10_000)
+        #expect(queue.begin(.store, now: 0)?.command == .check(site: "b"))
         queue.end(2, .done, [])
-        #expect(queue.begin(.larder, now: 9_999) == nil)
+        #expect(queue.begin(.store, now: 9_999) == nil)
         let isToCancel = queue.stop(1)
         #expect(removal == 1 && !isToCancel)
-        #expect(queue[1]?.state == .ended(.undone))
-        #expect(queue.begin(.larder, now: 20_000) == nil)
+        #expect(queue[1]?.state == .ended(.cancelled))
+        #expect(queue.begin(.store, now: 20_000) == nil)
         _ = queue.add(.remove(site: "a"), by: .localUser, now: 20_000, date: 0)
-        #expect(queue.begin(.larder, now: 30_000)?.order == .remove(site: "a"))
+        #expect(queue.begin(.store, now: 30_000)?.command == .remove(site: "a"))
     }
 
     @Test func `who wants something of a site that is to go keeps it`() {
         var queue = JobQueue()
         let site = "https://a.test/"
-        let orders: [PortalOrder] = [.prefetch(address: "https://a.test", PlanForm()), .update(site: site)]
-        for (number, order) in orders.enumerated() {
+        let commands: [PortalCommand] = [
+            .prefetch(address: "https://a.test", PlanForm()), .update(site: site),
+        ]
+        for (number, command) in commands.enumerated() {
             _ = queue.add(.remove(site: site), by: .localUser, now: 0, date: 0)
-            _ = queue.add(order, by: .localUser, now: 1, date: 0)
-            #expect(queue[2 * number + 1]?.state == .ended(.undone))
+            _ = queue.add(command, by: .localUser, now: 1, date: 0)
+            #expect(queue[2 * number + 1]?.state == .ended(.cancelled))
             #expect(queue[2 * number + 2]?.state == .waiting)
         }
         _ = queue.add(.remove(site: site), by: .localUser, now: 0, date: 0)
@@ -114,16 +116,16 @@ import Web
         var figures = JobFigures()
         figures.pages = 3
         let before = queue.version
-        queue.note(figures, of: 1)
+        queue.update(figures, of: 1)
         let after = queue.version
-        queue.note(figures, of: 1)
-        queue.note(figures, of: 9)
+        queue.update(figures, of: 1)
+        queue.update(figures, of: 9)
         #expect(before != after && queue.version == after)
     }
 
     @Test func `only so many wait, and only so many that are over are remembered`() {
         var queue = JobQueue()
-        for number in 0..<JobQueue.mostWaiting {
+        for number in 0..<JobQueue.maxUnfinishedJobs {
             _ = queue.add(update("\(number)"), by: .localUser, now: 0, date: 0)
         }
         #expect(queue.add(update("more"), by: .localUser, now: 0, date: 0) == nil)

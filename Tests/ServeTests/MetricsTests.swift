@@ -134,10 +134,10 @@ import Web
                 ("Origin", "http://example-test.localhost:\(server.port)"), ("Sec-Fetch-Site", "cross-site"),
             ])
         #expect(asked.status == 403 && !asked.text.contains("larder_info"))
-        let board = JobBoard { _, _ in (.done, []) }
+        let board = JobRunner { _, _ in (.done, []) }
         defer { board.close() }
         // Other machines say the password first.
-        let powers = PortalPowers(gate: PortalGuard(.init(isExposed: true)), board: board)
+        let powers = PortalServices(gate: PortalGuard(.init(isExposed: true)), board: board)
         let portal = Portal(layout: OriginLayout(port: 8080), powers: powers)
         let answer = try portal.answer("/-/metrics", reader: StoreReader(store.folder))
         #expect(answer.status == 403)

@@ -67,7 +67,7 @@ import Web
                 }
             }
         }
-        #expect(PortalGuard(.init()).standing(of: visitor(field), now: 0) == .nobody)
+        #expect(PortalGuard(.init()).access(of: visitor(field), now: 0) == .denied)
         #expect(PortalGuard(.init()).refusal(of: visitor(field), token: "x", now: 0) == .refusedPassword)
     }
 

@@ -19,15 +19,15 @@ import Web
 
     private static let day: Int64 = 86_400
 
-    private func job(_ order: PortalOrder, _ number: Int, _ end: JobEnd, asked: Int64 = 0) -> PortalJob {
+    private func job(_ command: PortalCommand, _ number: Int, _ end: JobEnd, asked: Int64 = 0) -> PortalJob {
         PortalJob(
-            number: number, order: order, principal: .localUser, end: end, outcome: [], asked: asked)
+            number: number, command: command, principal: .localUser, end: end, outcome: [], asked: asked)
     }
 
     private func handIn(_ name: String) throws -> String {
-        let draft = try files.draft(named: name)
+        let draft = try files.beginUpload(named: name)
         try draft.write(Array("jam".utf8))
-        draft.settle(isWanted: true)
+        draft.finish(isWanted: true)
         return draft.number
     }
 
@@ -37,20 +37,20 @@ import Web
         let isDone = try handIn("b.har")
         let isNobodys = try handIn("c.har")
         let wentOn = try handIn("e.har")
-        let onItsWay = try files.draft(named: "d.har")
-        let place = try files.place(ofJob: 3, named: "a.zip")
+        let onItsWay = try files.beginUpload(named: "d.har")
+        let place = try files.makeResultPath(ofJob: 3, named: "a.zip")
         try WholeFile.replace(place, with: "zip")
-        for number in [4, 5, 6] { _ = try files.place(ofJob: number, named: "b.zip") }
-        func takeIn(_ upload: String, _ name: String) -> PortalOrder {
-            .takeIn(upload: upload, name: name, site: nil, base: nil)
+        for number in [4, 5, 6] { _ = try files.makeResultPath(ofJob: number, named: "b.zip") }
+        func takeIn(_ upload: String, _ name: String) -> PortalCommand {
+            .importArchive(upload: upload, name: name, site: nil, base: nil)
         }
-        let export = PortalOrder.export(site: "a", snapshot: nil, form: "zip")
+        let export = PortalCommand.export(site: "a", snapshot: nil, form: "zip")
         let jobs = [
             job(takeIn(waits, "a.har"), 1, .interrupted), job(takeIn(isDone, "b.har"), 2, .done),
             job(takeIn(wentOn, "e.har"), 2, .interrupted), job(takeIn(wentOn, "e.har"), 2, .done),
             job(export, 3, .done), job(export, 4, .stopped), job(export, 5, .done, asked: -8 * Self.day),
         ]
-        files.sweep({ jobs }, now: 6 * Self.day)
+        files.removeUnused({ jobs }, now: 6 * Self.day)
         #expect(files.upload(waits, named: "a.har") != nil)
         #expect(files.upload(isDone, named: "b.har") == nil)
         #expect(files.upload(wentOn, named: "e.har") == nil)
@@ -58,10 +58,10 @@ import Web
         #expect(files.upload(onItsWay.number, named: "d.har") != nil)
         #expect(files.result(ofJob: 3) == .init(path: place, name: "a.zip", byteCount: 3))
         #expect((4...6).allSatisfy { files.result(ofJob: $0) == nil })
-        onItsWay.settle(isWanted: false)
+        onItsWay.finish(isWanted: false)
         #expect(files.upload(onItsWay.number, named: "d.har") == nil)
         #expect(files.uploadCount == 0)
-        files.sweep({ [] }, now: 0)
+        files.removeUnused({ [] }, now: 0)
         #expect(Folder.names(in: StoreFolder(scratch.path).portalFiles) == [])
     }
 
@@ -77,7 +77,7 @@ import Web
             ),
         ] as [(String, String?)])
     func `a name is that of a file here`(given: String, name: String?) {
-        #expect(PortalFiles.plain(given) == name)
+        #expect(PortalFiles.safeName(given) == name)
     }
 
     @Test func `what is asked for by a number that is none is not there`() throws {

@@ -25,7 +25,7 @@ import Web
     }
 
     private func given(_ gate: PortalGuard, _ visitor: PortalVisitor, now: Int64 = 0) -> String? {
-        if case .owner(let token) = gate.standing(of: visitor, now: now) { token } else { nil }
+        if case .full(let token) = gate.access(of: visitor, now: now) { token } else { nil }
     }
 
     @Test func `on loopback whoever has the token of the pages may change something`() throws {
@@ -78,22 +78,22 @@ import Web
 
     @Test func `a server that only shows gives out no token`() {
         let gate = PortalGuard(.init(isReadOnly: true))
-        #expect(gate.standing(of: visitor(), now: 0) == .reader(.refusedReadOnly))
+        #expect(gate.access(of: visitor(), now: 0) == .readOnly(.refusedReadOnly))
         #expect(gate.refusal(of: visitor(), token: "x", now: 0) == .refusedReadOnly)
     }
 
     @Test func `beyond loopback nothing is shown or changed before the password`() throws {
         let open = PortalGuard(.init(isExposed: true))
-        #expect(open.standing(of: visitor(), now: 0) == .nobody)
+        #expect(open.access(of: visitor(), now: 0) == .denied)
         #expect(open.refusal(of: visitor(), token: nil, now: 0) == .refusedPassword)
-        #expect(open.enter("") == .impossible)
+        #expect(open.logIn("") == .impossible)
 
         let hash = try #require(Self.hash)
         let gate = PortalGuard(.init(isExposed: true, password: { hash }))
-        #expect(gate.standing(of: visitor(), now: 0) == .stranger)
-        #expect(gate.standing(of: visitor(session: "guessed"), now: 0) == .stranger)
-        #expect(gate.enter("wrong horse", clock: { 0 }) == .wrong)
-        guard case .entered(let session) = gate.enter("correct horse", clock: { 0 }) else {
+        #expect(gate.access(of: visitor(), now: 0) == .loginRequired)
+        #expect(gate.access(of: visitor(session: "guessed"), now: 0) == .loginRequired)
+        #expect(gate.logIn("wrong horse", clock: { 0 }) == .wrong)
+        guard case .success(let session) = gate.logIn("correct horse", clock: { 0 }) else {
             Issue.record("the password was not taken")
             return
         }
@@ -101,24 +101,24 @@ import Web
         let token = try #require(given(gate, known))
         #expect(gate.refusal(of: known, token: token, now: 0) == nil)
         #expect(gate.refusal(of: visitor(), token: token, now: 0) == .refusedLogin)
-        #expect(gate.standing(of: known, now: PortalSessions.lifetime + 1) == .stranger)
-        gate.leave(session)
-        #expect(gate.standing(of: known, now: 0) == .stranger)
+        #expect(gate.access(of: known, now: PortalSessions.lifetime + 1) == .loginRequired)
+        gate.logOut(session)
+        #expect(gate.access(of: known, now: 0) == .loginRequired)
     }
 
     @Test func `another password ends the sessions of the one before`() throws {
         let password = Mutex(try #require(Self.hash))
         let gate = PortalGuard(.init(isExposed: true, password: { password.withLock { $0 } }))
-        guard case .entered(let session) = gate.enter("correct horse", clock: { 0 }) else {
+        guard case .success(let session) = gate.logIn("correct horse", clock: { 0 }) else {
             Issue.record("the password was not taken")
             return
         }
         #expect(given(gate, visitor(session: session)) != nil)
         let other = try #require(PasswordHash("battery staple"))
         password.withLock { $0 = other }
-        #expect(gate.standing(of: visitor(session: session), now: 0) == .stranger)
+        #expect(gate.access(of: visitor(session: session), now: 0) == .loginRequired)
         password.withLock { $0 = Self.hash ?? other }
-        #expect(gate.standing(of: visitor(session: session), now: 0) == .stranger)
+        #expect(gate.access(of: visitor(session: session), now: 0) == .loginRequired)
     }
 
     @Test func `a visitor is read off the request`() {
@@ -157,18 +157,19 @@ import Web
     @Test func `who says the password gets a session, and leaves it again`() throws {
         let hash = try #require(Self.hash)
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
-        let board = JobBoard { _, _ in (.done, []) }
+        let board = JobRunner { _, _ in (.done, []) }
         defer { board.close() }
         let gate = PortalGuard(.init(isExposed: true, password: { hash }))
         let portal = Portal(
-            layout: OriginLayout(port: 8080, isExposed: true), powers: PortalPowers(gate: gate, board: board),
+            layout: OriginLayout(port: 8080, isExposed: true),
+            powers: PortalServices(gate: gate, board: board),
             now: { PortalShelf.now })
         var asker = visitor(origin: "http://localhost:8080", site: "same-origin")
         func send(_ target: String, _ form: String) throws -> Answer {
             let mailbox = try ReplyMailbox()
             let later = DeferredReply(mailbox, token: 1, DisconnectFlag())
             let type = "application/x-www-form-urlencoded"
-            if let answer = try portal.take(
+            if let answer = try portal.handleCommand(
                 target, type: type, body: Array(form.utf8), from: asker, reader: shelf.reader(),
                 slot: later.makeSlot)
             {

@@ -478,17 +478,17 @@ extension String {
 }
 
 /// What the portal counts once, as long as the store stays as it is.
-@Suite struct PortalMemoryTests {
+@Suite struct PortalCacheTests {
     @Test func `a site that is too large to be looked over is not looked over each time`() throws {
         let shelf = try PortalShelf([.init(href: PortalShelf.site)])
         let limits = Mutex<[Int]>([])
-        let memory = PortalMemory { _, _, limit throws(StoreError) in
+        let memory = PortalCache { _, _, limit throws(StoreError) in
             limits.withLock { $0.append(limit) }
             return limit < 100 ? nil : SiteNeeds()
         }
         let reader = try shelf.reader()
         let site = try #require(try reader.sites().first)
-        try memory.look(at: reader)
+        try memory.update(from: reader)
         for limit in [50, 50, 20, 0, 60, 100, 100] {
             #expect(try (memory.needs(of: site, limit: limit, reader) != nil) == (limit == 100))
         }

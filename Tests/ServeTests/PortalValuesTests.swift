@@ -22,7 +22,7 @@ import Testing
 
     @Test func `fields have an end, and so have their number`() {
         let long = PortalRequest(target: "/?q=" + String(repeating: "%41", count: 100_000))
-        #expect(long["q"]?.count == PortalRequest.longestField)
+        #expect(long["q"]?.count == PortalRequest.maxFieldBytes)
         let many = PortalRequest(target: "/?" + String(repeating: "a=1&", count: 1000) + "q=1")
         #expect(many["q"] == nil)
     }
@@ -51,12 +51,12 @@ import Testing
 
     @Test(arguments: ["t.1.2", "a.https://a.test/?x", "a.", "t.0.0"])
     func `a search's place is read as it was written`(text: String) {
-        #expect(SearchPlace(text: text)?.text == text)
+        #expect(SearchPosition(text: text)?.text == text)
     }
 
     @Test(arguments: ["", "t", "t.", "t.1", "t.1.2.3", "t.-1.2", "t.9223372036854775807.1", "x.1.2", "t.a.b"])
     func `what is no place is none`(text: String) {
-        #expect(SearchPlace(text: text) == nil)
+        #expect(SearchPosition(text: text) == nil)
     }
 }
 

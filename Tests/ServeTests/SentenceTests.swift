@@ -60,11 +60,11 @@ import Testing
     func `proxy requests are filtered by the words that name their source`(
         words: String, language: PortalLanguage, isFound: Bool
     ) {
-        let log = PassLog()
+        let log = ProxyLog()
         log.noteMiss("GET", "https://example.test/a", since: .now)
         let page = TrafficPage(
-            PassingTraffic(log: log, port: 1), at: "/", titled: "",
+            ProxyLogSource(log: log, port: 1), at: "/", titled: "",
             PortalRequest(path: "/", fields: [("q", words)]), in: language)
-        #expect(page.passes.isEmpty != isFound)
+        #expect(page.requests.isEmpty != isFound)
     }
 }

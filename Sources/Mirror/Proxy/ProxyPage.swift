@@ -18,7 +18,7 @@ enum ProxyPage {
         }
         let language = PortalLanguage(accepting: request.fields.joinedValues("Accept-Language"))
         let traffic = TrafficPage(
-            PassingTraffic(log: options.log, port: port), at: "/",
+            ProxyLogSource(log: options.log, port: port), at: "/",
             titled: Sentence.proxyTitle.text(in: language), asked, in: language)
         switch asked.path {
         case "", "/", jsonPath:

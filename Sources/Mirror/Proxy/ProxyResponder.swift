@@ -22,9 +22,9 @@ package struct ProxySettings: Sendable {
     package var mayReachPrivate = false
     /// Connects to a host; nil if the policy allows no network requests.
     package var connect: Connect?
-    package let log: PassLog
+    package let log: ProxyLog
 
-    package init(security: TLSServer, certificate: String, log: PassLog) {
+    package init(security: TLSServer, certificate: String, log: ProxyLog) {
         self.security = security
         self.certificate = certificate
         self.log = log

@@ -448,7 +448,7 @@ struct StreamedUpload {
 
     /// - Parameter changed: called if the origin may have carried out the request.
     func takeover(
-        by connect: @escaping Connect, nearestZone: NetworkZone, _ log: PassLog,
+        by connect: @escaping Connect, nearestZone: NetworkZone, _ log: ProxyLog,
         since start: ContinuousClock.Instant, changed: @escaping @Sendable (WebURL) -> Void
     ) -> Takeover {
         let (url, method) = (url, method)
@@ -463,7 +463,7 @@ struct StreamedUpload {
     }
 }
 
-extension PassLog {
+extension ProxyLog {
     /// Records a request that was streamed to its origin.
     func notePassed(
         _ method: String, _ url: String, _ outcome: Relay.Outcome, since start: ContinuousClock.Instant

@@ -89,7 +89,7 @@ final class CacheProxy: Sendable {
         options.isShared = true
         let authority = try CertificateAuthority.openOrCreate(in: folder.path)
         let proxy = ProxySettings(
-            security: try TLSServer(authority), certificate: authority.certificate, log: PassLog())
+            security: try TLSServer(authority), certificate: authority.certificate, log: ProxyLog())
         let server = try MirrorServer(
             folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 1_000_000_000,
             options: options, proxy: (0, proxy))

@@ -5,7 +5,7 @@ import Testing
 @testable import Mirror
 @testable import Portal
 
-@Suite struct ExtensionBookTests {
+@Suite struct ExtensionPairingsTests {
     private static let origin = "chrome-extension://abcdefghijklmnopabcdefghijklmnop"
 
     @Test func `a code pairs once, in time, and after few attempts`() {
@@ -31,13 +31,13 @@ import Testing
 
     @Test func `pairings outlive the server, and only digests of tokens are stored`() throws {
         let shelf = try PortalShelf()
-        let book = ExtensionBook(shelf.folder)
+        let book = ExtensionPairings(shelf.folder)
         book.offerCode(now: 0)
         let code = try #require(book.currentCode(now: 0))
         let token = try #require(
             try book.pair(code, name: "Chromium\u{7}", origin: Self.origin, now: 1, date: 1_800_000_000))
         #expect(try book.pair(code, name: "", origin: Self.origin, now: 1, date: 0) == nil)
-        let next = ExtensionBook(shelf.folder)
+        let next = ExtensionPairings(shelf.folder)
         #expect(next.isPaired(token, origin: Self.origin))
         #expect(!next.isPaired(token, origin: Self.origin + "x") && !next.isPaired("", origin: Self.origin))
         #expect(next.paired.map(\.name) == ["Chromium"] && next.paired.map(\.number) == [1])
@@ -53,6 +53,6 @@ import Testing
         ("chrome-extension://a/b", false), ("xchrome-extension://a", false),
     ])
     func `extensions have origins of their own kind`(origin: String, isExtension: Bool) {
-        #expect(ExtensionBook.isExtension(origin) == isExtension)
+        #expect(ExtensionPairings.isExtension(origin) == isExtension)
     }
 }

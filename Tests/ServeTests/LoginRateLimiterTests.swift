@@ -6,26 +6,26 @@ import Testing
 @testable import Mirror
 @testable import Portal
 
-@Suite struct LoginPaceTests {
+@Suite struct LoginRateLimiterTests {
     /// Tries once; nil where it was let, else how many seconds have to pass.
     @discardableResult
     private func attempt(
-        _ pace: inout LoginPace, _ client: String?, isRight: Bool = false, now: Int64
+        _ pace: inout LoginRateLimiter, _ client: String?, isRight: Bool = false, now: Int64
     ) -> Int64? {
-        switch pace.arrive(from: client.flatMap { LoginClient($0) }, now: now) {
+        switch pace.register(from: client.flatMap { LoginClient($0) }, now: now) {
         case .tooFast(let seconds): return seconds
         case .waits(let number):
             guard pace.turn(of: number, now: now) == .now else {
-                pace.leave(number)
+                pace.cancel(number)
                 return 1
             }
-            pace.end(number, isRight: isRight, now: now)
+            pace.finish(number, isRight: isRight, now: now)
             return nil
         }
     }
 
     @Test func `passwords are tried ever more slowly`() {
-        var pace = LoginPace()
+        var pace = LoginRateLimiter()
         for _ in 0..<5 { #expect(attempt(&pace, "192.0.2.1", now: 100) == nil) }
         #expect(attempt(&pace, "192.0.2.1", now: 100) == 2)
         #expect(attempt(&pace, "192.0.2.1", now: 102) == nil)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func `who is wrong locks nobody else out`() {
-        var pace = LoginPace()
+        var pace = LoginRateLimiter()
         for _ in 0..<40 { attempt(&pace, "192.0.2.1", now: 0) }
         #expect(attempt(&pace, "192.0.2.1", isRight: true, now: 0) != nil)
         #expect(attempt(&pace, "192.0.2.2", isRight: true, now: 0) == nil)
@@ -69,22 +69,22 @@ import Testing
     }
 
     @Test func `one is tried at a time, and of each client one waits`() throws {
-        var pace = LoginPace()
+        var pace = LoginRateLimiter()
         let (first, second) = (LoginClient("192.0.2.1"), LoginClient("192.0.2.2"))
-        #expect(pace.arrive(from: first, now: 0) == .waits(number: 1))
+        #expect(pace.register(from: first, now: 0) == .waits(number: 1))
         #expect(pace.turn(of: 1, now: 0) == .now)
-        #expect(pace.arrive(from: first, now: 0) == .tooFast(seconds: 1))
-        #expect(pace.arrive(from: second, now: 0) == .waits(number: 2))
-        #expect(pace.arrive(from: second, now: 0) == .tooFast(seconds: 1))
+        #expect(pace.register(from: first, now: 0) == .tooFast(seconds: 1))
+        #expect(pace.register(from: second, now: 0) == .waits(number: 2))
+        #expect(pace.register(from: second, now: 0) == .tooFast(seconds: 1))
         #expect(pace.turn(of: 2, now: 0) == .later)
-        pace.end(1, isRight: false, now: 0)
+        pace.finish(1, isRight: false, now: 0)
         #expect(pace.turn(of: 2, now: 0) == .now)
     }
 
     @Test func `many machines together guess once a second, and this one and those that were right go first`()
         throws
     {
-        var pace = LoginPace()
+        var pace = LoginRateLimiter()
         attempt(&pace, "192.0.2.200", isRight: true, now: 0)
         // Each has its five.
         for machine in 1...10 {
@@ -94,14 +94,14 @@ import Testing
         #expect(attempt(&pace, "203.0.113.1", now: 1) == nil)
         #expect(attempt(&pace, "203.0.113.2", now: 1) == 1)
         // Whoever floods the line has others go before.
-        for machine in 0..<LoginPace.mostWaiting {
-            let arrival = pace.arrive(from: LoginClient("203.0.113.\(100 + machine)"), now: 1)
+        for machine in 0..<LoginRateLimiter.maxWaitingAttempts {
+            let arrival = pace.register(from: LoginClient("203.0.113.\(100 + machine)"), now: 1)
             guard case .waits = arrival else {
                 Issue.record("\(machine): \(arrival)")
                 continue
             }
         }
-        #expect(pace.arrive(from: LoginClient("203.0.113.99"), now: 1) == .tooFast(seconds: 2))
+        #expect(pace.register(from: LoginClient("203.0.113.99"), now: 1) == .tooFast(seconds: 2))
         #expect(attempt(&pace, "127.0.0.1", isRight: true, now: 1) == nil)
         #expect(attempt(&pace, "192.0.2.200", isRight: true, now: 1) == nil)
         // Quiet comes back.
@@ -109,28 +109,28 @@ import Testing
     }
 
     @Test func `whoever was displaced is told`() throws {
-        var pace = LoginPace()
-        guard case .waits(let busy) = pace.arrive(from: LoginClient("::1"), now: 0) else { return }
+        var pace = LoginRateLimiter()
+        guard case .waits(let busy) = pace.register(from: LoginClient("::1"), now: 0) else { return }
         #expect(pace.turn(of: busy, now: 0) == .now)
         var numbers: [Int] = []
-        for machine in 0..<LoginPace.mostWaiting {
-            if case .waits(let number) = pace.arrive(from: LoginClient("203.0.113.\(machine)"), now: 0) {
+        for machine in 0..<LoginRateLimiter.maxWaitingAttempts {
+            if case .waits(let number) = pace.register(from: LoginClient("203.0.113.\(machine)"), now: 0) {
                 numbers.append(number)
             }
         }
-        guard case .waits(let mine) = pace.arrive(from: LoginClient("127.0.0.1"), now: 0) else {
+        guard case .waits(let mine) = pace.register(from: LoginClient("127.0.0.1"), now: 0) else {
             Issue.record("this machine finds no place")
             return
         }
         let last = try #require(numbers.last)
         #expect(pace.turn(of: last, now: 0) == .never)
-        pace.end(busy, isRight: false, now: 0)
+        pace.finish(busy, isRight: false, now: 0)
         #expect(pace.turn(of: numbers[0], now: 0) == .later)
         #expect(pace.turn(of: mine, now: 0) == .now)
     }
 
     @Test func `only so many clients are remembered, and those that have to wait stay so`() {
-        var pace = LoginPace()
+        var pace = LoginRateLimiter()
         for _ in 0..<12 { attempt(&pace, "192.0.2.1", now: 0) }
         for number in 0..<3000 {
             attempt(&pace, "198.\(51 + number / 65_536).\(number / 256 % 256).\(number % 256)", now: 2)
@@ -138,8 +138,8 @@ import Testing
         for number in 0..<3000 {
             attempt(&pace, "10.1.\(number / 256).\(number % 256)", now: 3 + Int64(number))
         }
-        #expect(pace.recordCount <= LoginPace.mostRecords)
-        var locked = LoginPace()
+        #expect(pace.recordCount <= LoginRateLimiter.maxRecords)
+        var locked = LoginRateLimiter()
         for _ in 0..<200 {
             var now: Int64 = 0
             while attempt(&locked, "192.0.2.1", now: now) != nil { now += 1 }
@@ -147,7 +147,7 @@ import Testing
         for number in 0..<2000 {
             attempt(&locked, "10.1.\(number / 256).\(number % 256)", now: 1_000_000 + Int64(number))
         }
-        #expect(locked.recordCount <= LoginPace.mostRecords)
+        #expect(locked.recordCount <= LoginRateLimiter.maxRecords)
     }
 
     @Test func `a flood from elsewhere does not keep the right password out`() throws {
@@ -156,14 +156,14 @@ import Testing
         let flooder = try #require(LoginClient("192.0.2.1"))
         var waits = 0
         for _ in 0..<20 {
-            if case .tooFast = gate.enter("wrong", from: flooder, clock: { 0 }) { waits += 1 }
+            if case .tooFast = gate.logIn("wrong", from: flooder, clock: { 0 }) { waits += 1 }
         }
         #expect(waits == 15)
-        guard case .entered = gate.enter("correct horse", from: LoginClient("192.0.2.2"), clock: { 0 }) else {
+        guard case .success = gate.logIn("correct horse", from: LoginClient("192.0.2.2"), clock: { 0 }) else {
             Issue.record("locked out by another machine")
             return
         }
-        guard case .tooFast = gate.enter("correct horse", from: flooder, clock: { 0 }) else {
+        guard case .tooFast = gate.logIn("correct horse", from: flooder, clock: { 0 }) else {
             Issue.record("the flooder goes on")
             return
         }

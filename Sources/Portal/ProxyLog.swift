@@ -4,11 +4,11 @@ internal import System
 package import Web
 
 /// The log of requests through a proxy. Any thread may use it.
-package final class PassLog: Sendable {
+package final class ProxyLog: Sendable {
     package typealias Source = Reply.Source
 
     /// One request in the log.
-    package struct Pass: Sendable {
+    package struct LoggedRequest: Sendable {
         package let number: Int
         package let date: Int64
         package let method: String
@@ -23,7 +23,7 @@ package final class PassLog: Sendable {
     }
 
     /// The totals since the proxy was started.
-    package struct Counts: Sendable {
+    package struct Totals: Sendable {
         /// One count for each source, in their order.
         fileprivate var bySource = [Int](repeating: 0, count: Source.allCases.count)
         package fileprivate(set) var kept = 0
@@ -38,26 +38,30 @@ package final class PassLog: Sendable {
     }
 
     private struct State {
-        var recent: [Pass] = []
+        var recent: [LoggedRequest] = []
         var count = 0
-        var counts = Counts()
+        var counts = Totals()
         var missed: Set<String> = []
     }
 
     private let state = Mutex(State())
 
-    private static let mostRecent = 1000
-    private static let mostMissed = 10_000
+    /// The minimum number of recent requests that are remembered. Old ones are removed at twice this number, so that
+    /// removing them is cheap.
+    private static let minRecentRequests = 1000
+    /// The maximum number of missed URLs in the totals. Further ones are counted, but not listed.
+    private static let maxMissedURLs = 10_000
 
     package init() {}
 
-    package var counts: Counts { state.withLock(\.counts) }
+    package var counts: Totals { state.withLock(\.counts) }
 
     /// The newest requests first.
-    package func recent(after number: Int = 0) -> [Pass] {
+    package func recent(after number: Int = 0) -> [LoggedRequest] {
         state.withLock { $0.recent.reversed().filter { $0.number > number } }
     }
 
+    /// Records a request and its reply.
     package func note(_ method: String, _ url: String, _ reply: Reply, since start: ContinuousClock.Instant) {
         let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
         let source = reply.streamed == nil ? reply.source : .network
@@ -96,22 +100,24 @@ package final class PassLog: Sendable {
         let (date, duration) = (SystemClock.secondsSinceEpoch(), ContinuousClock.now - start)
         state.withLock { state in
             state.count += 1
-            if state.recent.count >= Self.mostRecent * 2 { state.recent.removeFirst(Self.mostRecent) }
+            if state.recent.count >= Self.minRecentRequests * 2 {
+                state.recent.removeFirst(Self.minRecentRequests)
+            }
             state.recent.append(
-                Pass(
+                LoggedRequest(
                     number: state.count, date: date, method: method, url: url, status: status, source: source,
                     byteCount: byteCount, duration: duration, isStored: isStored))
             state.counts.bySource[source.index] += 1
             state.counts.byteCount += byteCount
             if isStored { state.counts.kept += 1 }
-            guard source == .missed, state.missed.count < Self.mostMissed else { return }
+            guard source == .missed, state.missed.count < Self.maxMissedURLs else { return }
             let name = method == "GET" ? url : "\(method) \(url)"
             if state.missed.insert(name).inserted { state.counts.missed.append(name) }
         }
     }
 }
 
-extension PassLog.Source {
+extension ProxyLog.Source {
     /// The index among all sources.
     fileprivate var index: Int {
         switch self {
@@ -124,7 +130,7 @@ extension PassLog.Source {
     }
 }
 
-extension PassLog.Pass: JSONObject {
+extension ProxyLog.LoggedRequest: JSONObject {
     package var members: JSONMembers {
         [
             "number": number, "date": HTTPDate(secondsSinceEpoch: date).iso8601, "method": method, "url": url,

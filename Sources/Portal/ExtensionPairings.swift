@@ -7,7 +7,7 @@ internal import Web
 ///
 /// An extension exchanges a code, which the portal shows to its user for some minutes, for a token. A token is valid
 /// only together with the `Origin` of that extension, which no page can send. The store has only digests of tokens.
-package final class ExtensionBook: Sendable {
+package final class ExtensionPairings: Sendable {
     /// A paired extension.
     struct Paired: Equatable, Sendable {
         let number: Int
@@ -25,7 +25,9 @@ package final class ExtensionBook: Sendable {
     /// Held while the stored list is changed.
     private let changing = Mutex(())
 
+    /// The maximum number of paired extensions. Beyond it, the oldest pairing ends.
     private static let maxPaired = 32
+    /// The maximum length of a browser's name. Longer names are truncated.
     private static let maxNameBytes = 60
 
     package init(_ folder: StoreFolder) { self.folder = folder }

@@ -2,8 +2,8 @@ internal import Reports
 package import Store
 internal import Web
 
-/// An order that a user gives in the portal. It is parsed from a form and carried out by a `JobBoard.Worker`.
-package enum PortalOrder: Sendable, Equatable {
+/// A command that a user gives in the portal. It is parsed from a form and carried out by a `JobRunner.Worker`.
+package enum PortalCommand: Sendable, Equatable {
     case prefetch(address: String, PlanForm)
     /// Updates a site, or all sites if `site` is nil.
     case update(site: String?)
@@ -17,14 +17,14 @@ package enum PortalOrder: Sendable, Equatable {
     /// Previews a cleanup, and carries it out. The limit is a size such as `2G`; nil for no limit.
     case forecast(limit: String?)
     case collect(limit: String?)
-    case settle(site: String, PlanForm)
+    case changeSettings(site: String, PlanForm)
     /// Installs the systemd timer that runs due updates.
     case installTimer
     /// Exports a site to an archive. A nil snapshot exports the live one.
     case export(site: String, snapshot: SnapshotName?, form: String)
     /// Imports an uploaded file, given by its number and name. `site` is the site that gets the snapshot;
     /// `base` is the original URL of the files.
-    case takeIn(upload: String, name: String, site: String?, base: String?)
+    case importArchive(upload: String, name: String, site: String?, base: String?)
     /// Stores a page that a browser extension sent, in a file that is given by its number and name.
     case save(upload: String, name: String)
 
@@ -36,20 +36,21 @@ package enum PortalOrder: Sendable, Equatable {
 
     /// A queue of jobs. Different lanes run at the same time; each lane runs one job at a time.
     package enum Lane: Sendable, CaseIterable {
-        /// For orders that make network requests and may take hours.
+        /// For commands that make network requests and may take hours.
         case network
-        /// For short orders that use only the store.
-        case larder
-        /// For orders that read or write archives, which takes longer.
+        /// For short commands that use only the store.
+        case store
+        /// For commands that read or write archives, which takes longer.
         case archives
     }
 
     package var lane: Lane {
         switch self {
         case .prefetch, .update, .fetch: .network
-        case .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle, .installTimer:
-            .larder
-        case .export, .takeIn, .save: .archives
+        case .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .changeSettings,
+            .installTimer:
+            .store
+        case .export, .importArchive, .save: .archives
         }
     }
 
@@ -57,47 +58,48 @@ package enum PortalOrder: Sendable, Equatable {
     var delay: Duration {
         switch self {
         case .remove: .seconds(10)
-        case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .forecast, .collect, .settle,
-            .installTimer, .export, .takeIn, .save:
+        case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .forecast, .collect,
+            .changeSettings,
+            .installTimer, .export, .importArchive, .save:
             .zero
         }
     }
 
-    /// The site that the order keeps in use, which cancels a planned removal of the site; nil for other
-    /// orders.
+    /// The site that the command keeps in use, which cancels a planned removal of the site; nil for other
+    /// commands.
     var wantedSite: String? {
         switch self {
         case .prefetch(let address, _): WebURL(address)?.href ?? address
         case .update(let site): site
-        case .rollBack(let site, _), .settle(let site, _), .export(let site, _, _): site
-        case .takeIn(_, _, let site, _): site
+        case .rollBack(let site, _), .changeSettings(let site, _), .export(let site, _, _): site
+        case .importArchive(_, _, let site, _): site
         case .fetch, .check, .pin, .unpin, .drop, .remove, .forecast, .collect, .installTimer, .save: nil
         }
     }
 
-    /// The site and snapshot that must exist; nil if the order names none.
+    /// The site and snapshot that must exist; nil if the command names none.
     package var target: (site: String, snapshot: SnapshotName?)? {
         switch self {
         case .update(let site): site.map { ($0, nil) }
-        case .check(let site), .remove(let site), .settle(let site, _): (site, nil)
+        case .check(let site), .remove(let site), .changeSettings(let site, _): (site, nil)
         case .pin(let pin): pin.isSite ? (pin.name, nil) : nil
         case .drop(let snapshot, let site): (site, snapshot)
         case .rollBack(let site, let snapshot): (site, SnapshotName(snapshot))
         case .export(let site, let snapshot, _): (site, snapshot)
         // A pin outlives its site.
-        case .unpin, .prefetch, .fetch, .forecast, .collect, .installTimer, .takeIn, .save: nil
+        case .unpin, .prefetch, .fetch, .forecast, .collect, .installTimer, .importArchive, .save: nil
         }
     }
 
     /// Whether a button may repeat the job after an interruption. A removal must be ordered anew.
-    var mayBeginAgain: Bool { if case .remove = self { false } else { true } }
+    var canRestart: Bool { if case .remove = self { false } else { true } }
 
     /// Whether the job can be stopped and continued later.
     var isResumable: Bool {
         switch self {
         case .prefetch, .update: true
-        case .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle,
-            .installTimer, .export, .takeIn, .save:
+        case .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .changeSettings,
+            .installTimer, .export, .importArchive, .save:
             false
         }
     }
@@ -116,12 +118,12 @@ package enum PortalOrder: Sendable, Equatable {
         case .remove(let site): Phrase(.jobRemove, site)
         case .forecast: Phrase(.jobForecast)
         case .collect: Phrase(.jobCollect)
-        case .settle(let site, _): Phrase(.jobSettle, site)
+        case .changeSettings(let site, _): Phrase(.jobSettle, site)
         case .installTimer: Phrase(.jobTimer)
         case .export(let site, nil, let form): Phrase(.jobExport, site, form.uppercased())
         case .export(let site, let snapshot?, let form):
             Phrase(.jobExportSnapshot, site, form.uppercased(), "\(snapshot)")
-        case .takeIn(_, let name, _, _): Phrase(.jobImport, name)
+        case .importArchive(_, let name, _, _): Phrase(.jobImport, name)
         case .save: Phrase(.jobSave)
         }
     }
@@ -155,16 +157,16 @@ package struct PlanForm: Sendable, Equatable {
     package static let never = "off"
 
     /// - Throws: the first invalid field, to be shown.
-    package init(_ form: PortalRequest) throws(PortalMistake) {
-        func choice(_ name: String, _ names: [String]) throws(PortalMistake) -> String? {
+    package init(_ form: PortalRequest) throws(PortalFormError) {
+        func choice(_ name: String, _ names: [String]) throws(PortalFormError) -> String? {
             guard let given = form[name] else { return nil }
-            guard names.contains(given) else { throw PortalMistake(Phrase(.mistakeChoice, given)) }
+            guard names.contains(given) else { throw PortalFormError(Phrase(.mistakeChoice, given)) }
             return given
         }
-        func number(_ name: String, _ range: ClosedRange<Int>) throws(PortalMistake) -> Int? {
+        func number(_ name: String, _ range: ClosedRange<Int>) throws(PortalFormError) -> Int? {
             guard let given = form[name] else { return nil }
             guard let number = Int(given), range.contains(number) else {
-                throw PortalMistake(
+                throw PortalFormError(
                     Phrase(.mistakeNumber, given, "\(range.lowerBound)", "\(range.upperBound)"))
             }
             return number
@@ -177,12 +179,12 @@ package struct PlanForm: Sendable, Equatable {
         maxPages = try number("pages", 1...10_000_000)
         perHost = try number("perHost", 1...64)
         if let size = form["bytes"] {
-            guard ByteSize(size) != nil else { throw PortalMistake(Phrase(.mistakeSize, size)) }
+            guard ByteSize(size) != nil else { throw PortalFormError(Phrase(.mistakeSize, size)) }
             maxBytes = size
         }
         if let given = form["every"] {
             guard given == Self.never || UpdateSchedule(given) != nil else {
-                throw PortalMistake(Phrase(.mistakeChoice, given))
+                throw PortalFormError(Phrase(.mistakeChoice, given))
             }
             every = UpdateSchedule(given)?.text ?? given
         }
@@ -236,32 +238,32 @@ package struct PlanForm: Sendable, Equatable {
 }
 
 /// An invalid field of a form.
-package struct PortalMistake: Error, Equatable {
+package struct PortalFormError: Error, Equatable {
     let phrase: Phrase
 
     init(_ phrase: Phrase) { self.phrase = phrase }
 }
 
-extension PortalOrder {
-    /// Parses a form. Returns nil if no order has the name.
+extension PortalCommand {
+    /// Parses a form. Returns nil if no command has the name.
     ///
     /// - Parameter name: the path after `/-/do/`.
-    package init?(_ name: String, _ form: PortalRequest) throws(PortalMistake) {
-        func text(_ name: String) throws(PortalMistake) -> String {
-            guard let given = form[name] else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+    package init?(_ name: String, _ form: PortalRequest) throws(PortalFormError) {
+        func text(_ name: String) throws(PortalFormError) -> String {
+            guard let given = form[name] else { throw PortalFormError(Phrase(.mistakeEmpty)) }
             return given
         }
-        func snapshot() throws(PortalMistake) -> SnapshotName {
-            guard let name = form.snapshot("snapshot") else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+        func snapshot() throws(PortalFormError) -> SnapshotName {
+            guard let name = form.snapshot("snapshot") else { throw PortalFormError(Phrase(.mistakeEmpty)) }
             return name
         }
-        func pin() throws(PortalMistake) -> PortalPin {
+        func pin() throws(PortalFormError) -> PortalPin {
             if let site = form["site"] { return PortalPin(isSite: true, name: site) }
             return PortalPin(isSite: false, name: try Self.address(try text("url")))
         }
-        func size() throws(PortalMistake) -> String? {
+        func size() throws(PortalFormError) -> String? {
             guard let size = form["limit"] else { return nil }
-            guard ByteSize(size) != nil else { throw PortalMistake(Phrase(.mistakeSize, size)) }
+            guard ByteSize(size) != nil else { throw PortalFormError(Phrase(.mistakeSize, size)) }
             return size
         }
         switch name {
@@ -276,28 +278,30 @@ extension PortalOrder {
         case "remove": self = .remove(site: try text("site"))
         case "forecast": self = .forecast(limit: try size())
         case "collect": self = .collect(limit: try size())
-        case "settings": self = .settle(site: try text("site"), try PlanForm(form))
+        case "settings": self = .changeSettings(site: try text("site"), try PlanForm(form))
         case "timer": self = .installTimer
         case "export":
             let name = try text("form")
-            guard Self.exportForms.contains(name) else { throw PortalMistake(Phrase(.mistakeChoice, name)) }
+            guard Self.exportForms.contains(name) else { throw PortalFormError(Phrase(.mistakeChoice, name)) }
             self = .export(site: try text("site"), snapshot: form.snapshot("snapshot"), form: name)
         case "save":
             let (upload, name) = (try text("upload"), try text("name"))
-            guard PortalFiles.isNumber(upload), PortalFiles.plain(name) == name else {
-                throw PortalMistake(Phrase(.mistakeForm))
+            guard PortalFiles.isUploadID(upload), PortalFiles.safeName(name) == name else {
+                throw PortalFormError(Phrase(.mistakeForm))
             }
             self = .save(upload: upload, name: name)
         case "import":
             let (upload, name) = (try text("upload"), try text("name"))
-            guard PortalFiles.isNumber(upload), PortalFiles.plain(name) == name else {
-                throw PortalMistake(Phrase(.mistakeForm))
+            guard PortalFiles.isUploadID(upload), PortalFiles.safeName(name) == name else {
+                throw PortalFormError(Phrase(.mistakeForm))
             }
-            func given(_ name: String) throws(PortalMistake) -> String? {
+            func optionalAddress(_ name: String) throws(PortalFormError) -> String? {
                 guard let text = form[name] else { return nil }
                 return try Self.address(text)
             }
-            self = .takeIn(upload: upload, name: name, site: try given("site"), base: try given("base"))
+            self = .importArchive(
+                upload: upload, name: name, site: try optionalAddress("site"),
+                base: try optionalAddress("base"))
         default: return nil
         }
     }
@@ -305,13 +309,13 @@ extension PortalOrder {
     /// Names of `ArchiveFormat`, in the order of the form.
     package static let exportForms = ["zip", "wacz", "warc", "har", "zim", "html"]
 
-    private static func address(_ text: String) throws(PortalMistake) -> String {
+    private static func address(_ text: String) throws(PortalFormError) -> String {
         do throws(URLInputError) { return try WebURL.parseUserInput(text).href } catch {
             switch error.kind {
-            case .notAURL: throw PortalMistake(Phrase(.mistakeAddress, text))
-            case .singleWord(let whole): throw PortalMistake(Phrase(.mistakeWord, text, whole))
-            case .scheme: throw PortalMistake(Phrase(.mistakeScheme, text))
-            case .credentials(let host): throw PortalMistake(Phrase(.mistakeCredentials, host))
+            case .notAURL: throw PortalFormError(Phrase(.mistakeAddress, text))
+            case .singleWord(let whole): throw PortalFormError(Phrase(.mistakeWord, text, whole))
+            case .scheme: throw PortalFormError(Phrase(.mistakeScheme, text))
+            case .credentials(let host): throw PortalFormError(Phrase(.mistakeCredentials, host))
             }
         }
     }
@@ -334,7 +338,7 @@ extension PortalOrder {
         case .remove(let site): ("remove", [("site", site)])
         case .forecast(let size): ("forecast", limit(size))
         case .collect(let size): ("collect", limit(size))
-        case .settle(let site, let plan): ("settings", [("site", site)] + plan.fields)
+        case .changeSettings(let site, let plan): ("settings", [("site", site)] + plan.fields)
         case .installTimer: ("timer", [])
         case .export(let site, let snapshot, let form):
             (
@@ -342,7 +346,7 @@ extension PortalOrder {
                 [("site", site), ("form", form)] + (snapshot.map { [("snapshot", "\($0)")] } ?? [])
             )
         case .save(let upload, let name): ("save", [("upload", upload), ("name", name)])
-        case .takeIn(let upload, let name, let site, let base):
+        case .importArchive(let upload, let name, let site, let base):
             (
                 "import",
                 [("upload", upload), ("name", name)] + (site.map { [("site", $0)] } ?? [])

@@ -9,8 +9,8 @@ import Web
 @testable import Mirror
 @testable import Portal
 
-@Suite struct KeptJobsTests {
-    private static let orders: [PortalOrder] = {
+@Suite struct JobListCodingTests {
+    private static let commands: [PortalCommand] = {
         var plan = PlanForm()
         (plan.scope, plan.render, plan.depth, plan.maxPages, plan.maxBytes) = ("path", "never", 2, 9, "200M")
         var page = PlanForm()
@@ -26,21 +26,21 @@ import Web
             .unpin(.init(isSite: false, name: "https://a.test/x")),
             .drop(snapshot: 3, site: "https://a.test/"),
             .rollBack(site: "https://a.test/", snapshot: 2), .forecast(limit: nil), .collect(limit: "2G"),
-            .settle(site: "https://a.test/", settings), .installTimer,
+            .changeSettings(site: "https://a.test/", settings), .installTimer,
             .save(upload: String(repeating: "1c", count: 16), name: "page.mhtml"),
             .export(site: "https://a.test/", snapshot: nil, form: "wacz"),
             .export(site: "https://a.test/", snapshot: 7, form: "zip"),
-            .takeIn(upload: String(repeating: "0a", count: 16), name: "a b.har", site: nil, base: nil),
-            .takeIn(
+            .importArchive(upload: String(repeating: "0a", count: 16), name: "a b.har", site: nil, base: nil),
+            .importArchive(
                 upload: String(repeating: "9f", count: 16), name: "a.zip", site: "https://a.test/",
                 base: "https://a.test/docs/"),
         ]
     }()
 
-    @Test(arguments: orders)
-    func `every order is kept as the form that asks for it`(order: PortalOrder) throws {
-        let form = order.form
-        #expect(try PortalOrder(form.name, PortalRequest(path: "/", fields: form.fields)) == order)
+    @Test(arguments: commands)
+    func `every order is kept as the form that asks for it`(command: PortalCommand) throws {
+        let form = command.form
+        #expect(try PortalCommand(form.name, PortalRequest(path: "/", fields: form.fields)) == command)
     }
 
     @Test func `what had ended is there again, and what had not is cut off`() throws {
@@ -48,14 +48,15 @@ import Web
         for site in ["a", "b", "c"] { _ = queue.add(.update(site: site), by: .localUser, now: 0, date: 7) }
         _ = queue.add(.remove(site: "d"), by: .localUser, now: 0, date: 8)
         _ = queue.begin(.network, now: 0)
-        queue.end(1, .lacking, [Phrase(.endedPages, "1", "2", "3 MB", "4 s"), Phrase(.quoted, "\"so\"\n")])
+        queue.end(
+            1, .withProblems, [Phrase(.endedPages, "1", "2", "3 MB", "4 s"), Phrase(.quoted, "\"so\"\n")])
         _ = queue.begin(.network, now: 0)
-        let jobs = KeptJobs.jobs(Array(KeptJobs.text(queue.jobs).utf8))
+        let jobs = JobListCoding.decode(Array(JobListCoding.encode(queue.jobs).utf8))
         #expect(jobs.map(\.number) == [1, 2, 3, 4])
-        #expect(jobs.map(\.order) == queue.jobs.map(\.order))
+        #expect(jobs.map(\.command) == queue.jobs.map(\.command))
         #expect(
             jobs.map(\.state) == [
-                .ended(.lacking), .ended(.interrupted), .ended(.interrupted), .ended(.undone),
+                .ended(.withProblems), .ended(.interrupted), .ended(.interrupted), .ended(.cancelled),
             ])
         #expect(jobs[0].outcome == queue.jobs[0].outcome)
         #expect(jobs.map(\.asked) == [7, 7, 7, 8])
@@ -67,35 +68,35 @@ import Web
     func `a job keeps its principal`(principal: Principal) {
         var queue = JobQueue()
         _ = queue.add(.update(site: "a"), by: principal, now: 0, date: 7)
-        let text = KeptJobs.text(queue.jobs)
-        #expect(KeptJobs.jobs(Array(text.utf8)).map(\.principal) == [principal])
+        let text = JobListCoding.encode(queue.jobs)
+        #expect(JobListCoding.decode(Array(text.utf8)).map(\.principal) == [principal])
     }
 
     @Test(arguments: ["", #""by":"somebody","#, #""by":7,"#])
     func `a stored job without a known principal counts as one of a remote user`(member: String) {
         let text =
-            #"{"version":1,"jobs":[{"job":1,"order":"update",\#(member)"fields":[],"state":"done","asked":1,"outcome":[]}]}"#
-        #expect(KeptJobs.jobs(Array(text.utf8)).map(\.principal) == [.remoteUser])
+            #"{"version":1,"jobs":[{"job":1,"command":"update",\#(member)"fields":[],"state":"done","asked":1,"outcome":[]}]}"#
+        #expect(JobListCoding.decode(Array(text.utf8)).map(\.principal) == [.remoteUser])
     }
 
     @Test(arguments: [
         "", "{", "[]", "null", "{\"version\":2,\"jobs\":[]}", "{\"version\":1,\"jobs\":7}",
         "{\"version\":1,\"jobs\":[1,null,{}, {\"job\":1}]}",
-        #"{"version":1,"jobs":[{"job":-1,"order":"update","fields":[],"state":"done","asked":1,"outcome":[]}]}"#,
-        #"{"version":1,"jobs":[{"job":1,"order":"erase","fields":[],"state":"done","asked":1,"outcome":[]}]}"#,
-        #"{"version":1,"jobs":[{"job":1,"order":"fetch","fields":[["url","file:///etc/passwd"]],"state":"done","asked":1,"outcome":[]}]}"#,
+        #"{"version":1,"jobs":[{"job":-1,"command":"update","fields":[],"state":"done","asked":1,"outcome":[]}]}"#,
+        #"{"version":1,"jobs":[{"job":1,"command":"erase","fields":[],"state":"done","asked":1,"outcome":[]}]}"#,
+        #"{"version":1,"jobs":[{"job":1,"command":"fetch","fields":[["url","file:///etc/passwd"]],"state":"done","asked":1,"outcome":[]}]}"#,
         "\u{0}\u{0}\u{0}",
     ])
     func `a file that is damaged says nothing`(text: String) {
-        #expect(KeptJobs.jobs(Array(text.utf8)).isEmpty)
+        #expect(JobListCoding.decode(Array(text.utf8)).isEmpty)
     }
 
     @Test func `what is whole of a file counts, and numbers that come twice do not`() {
         let job =
-            #"{"job":1,"order":"update","fields":[],"state":"done","asked":1,"outcome":[["nonsense"],["quoted","x"],7]}"#
+            #"{"job":1,"command":"update","fields":[],"state":"done","asked":1,"outcome":[["nonsense"],["quoted","x"],7]}"#
         let text =
             "{\"version\":1,\"jobs\":[\(job),\(job),{\"job\":2},\(job.replacing("\"job\":1", with: "\"job\":5"))]}"
-        let jobs = KeptJobs.jobs(Array(text.utf8))
+        let jobs = JobListCoding.decode(Array(text.utf8))
         #expect(jobs.map(\.number) == [1, 5])
         #expect(jobs[0].outcome == [Phrase(.quoted, "x")])
     }
@@ -108,15 +109,15 @@ import Web
             }
             queue.end(added, .done, [])
         }
-        #expect(JobQueue(KeptJobs.jobs(Array(KeptJobs.text(queue.jobs).utf8))).jobs.count <= 41)
+        #expect(JobQueue(JobListCoding.decode(Array(JobListCoding.encode(queue.jobs).utf8))).jobs.count <= 41)
     }
 
     @Test func `a server's end is written down, and its next run lists and goes on`() throws {
         let kept = Mutex("")
-        func board(_ worker: @escaping JobBoard.Worker) -> JobBoard {
+        func board(_ worker: @escaping JobRunner.Worker) -> JobRunner {
             let text = kept.withLock { $0 }
-            return JobBoard(
-                memory: JobMemory(kept: text.isEmpty ? nil : Array(text.utf8)) { text in
+            return JobRunner(
+                jobList: JobListFile(saved: text.isEmpty ? nil : Array(text.utf8)) { text in
                     kept.withLock { $0 = text }
                 }, worker)
         }
@@ -126,20 +127,20 @@ import Web
             _ = isCancelled.wait { $0 ? true : nil }
             return (.stopped, [Phrase(.endedInterrupted)])
         }
-        let number = try #require(first.take(.update(site: "https://a.test/"), by: .localUser))
+        let number = try #require(first.add(.update(site: "https://a.test/"), by: .localUser))
         while first.jobs.first?.state != .running { sched_yield() }
         // As it stands in the file while it runs, for a server that is killed.
         while !kept.withLock({ $0.contains("\"running\"") }) { sched_yield() }
         first.close()
         #expect(kept.withLock { $0.contains("\"interrupted\"") })
 
-        let done = Mutex<[PortalOrder]>([])
-        let second = board { order, _ in
-            done.withLock { $0.append(order) }
+        let done = Mutex<[PortalCommand]>([])
+        let second = board { command, _ in
+            done.withLock { $0.append(command) }
             return (.done, [])
         }
         #expect(second.jobs.map(\.state) == [.ended(.interrupted)])
-        #expect(second.goOn(number, by: .localUser) == number + 1)
+        #expect(second.restart(number, by: .localUser) == number + 1)
         while second.jobs.last?.isOver != true { sched_yield() }
         #expect(done.withLock { $0 } == [.update(site: "https://a.test/")])
         second.close()
@@ -148,12 +149,14 @@ import Web
 
     @Test func `each change is written down, as who is killed writes nothing more`() throws {
         let kept = Mutex("")
-        let board = JobBoard(memory: JobMemory(kept: nil) { text in kept.withLock { $0 = text } }) { _, _ in
+        let board = JobRunner(jobList: JobListFile(saved: nil) { text in kept.withLock { $0 = text } }) {
+            _, _ in
             (.done, [])
         }
         for (site, count) in [("https://a.test/", 1), ("https://b.test/", 2), ("https://c.test/", 3)] {
-            _ = try #require(board.take(.update(site: site), by: .localUser))
-            while kept.withLock({ KeptJobs.jobs(Array($0.utf8)).count { $0.state == .ended(.done) } }) < count
+            _ = try #require(board.add(.update(site: site), by: .localUser))
+            while kept.withLock({ JobListCoding.decode(Array($0.utf8)).count { $0.state == .ended(.done) } })
+                < count
             { sched_yield() }
         }
         board.close()

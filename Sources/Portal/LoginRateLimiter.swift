@@ -62,16 +62,18 @@ package struct LoginClient: Hashable, Sendable {
 
 /// Limits the rate of login attempts. This is a pure value: the caller passes clients and monotonic seconds.
 ///
-/// Each client has five attempts, then waits longer after each, so that no client can lock out another. Over
-/// all clients, one attempt runs at a time, since each needs memory. After many failures, one attempt per
-/// second is allowed, so that a thousand machines guess hardly faster than one. This machine and clients that
-/// logged in before go first, then clients without failures.
-struct LoginPace {
+/// Each client has five attempts, then waits longer after each, so that no client can lock out another. Over all
+/// clients, one attempt runs at a time, since each needs 32 MiB of memory. After many failures, one attempt per second
+/// is allowed, so that a thousand machines guess hardly faster than one. Attempts have ranks: 0 for this machine and
+/// clients that logged in before, 1 for clients without failures, 2 for all others.
+///
+/// An attempt is registered, polls `turn` until it may run, and is finished. Cancelled attempts leave the queue.
+struct LoginRateLimiter {
     /// The client; nil for unknown clients, which count as one.
     typealias Client = LoginClient?
 
     /// The reply to a new attempt.
-    enum Arrival: Equatable {
+    enum Registration: Equatable {
         /// The attempt waits; poll `turn`.
         case waits(number: Int)
         /// The client must wait this many seconds.
@@ -92,7 +94,7 @@ struct LoginPace {
         /// The time when the client may try again.
         var next: Int64 = 0
         var last: Int64
-        var hasBeenRight = false
+        var hasLoggedIn = false
     }
 
     /// An attempt that waits or runs.
@@ -105,31 +107,38 @@ struct LoginPace {
 
     private var records: [Client: Record] = [:]
     private var waiting: [Attempt] = []
-    private var trying: Attempt?
+    private var running: Attempt?
     private var lastNumber = 0
-    private var lastTry: Int64 = .min
-    /// Recent failures of all clients; decreases by one every `crowdDecay` seconds.
-    private var crowd: (level: Int, since: Int64) = (0, 0)
+    private var lastStart: Int64 = .min
+    /// The recent failures of all clients when the last one happened. One is forgotten every `secondsPerForgottenFailure`.
+    private var recentFailures: (level: Int, since: Int64) = (0, 0)
 
-    static let free = 5
-    private static let longest: Int64 = 300
-    static let mostRecords = 1000
-    static let mostWaiting = 16
-    static let mostOfCrowd = 20
-    private static let crowdDecay: Int64 = 3
-    private static let crowdGap: Int64 = 1
-    /// The number of seconds without an attempt after which a client starts over.
-    private static let forgiveness: Int64 = 3600
+    /// The number of failures of a client before it has to wait.
+    static let freeAttempts = 5
+    /// The maximum time that a client has to wait. The time doubles with each failure until then.
+    private static let maxWaitSeconds: Int64 = 300
+    /// The maximum number of remembered clients. Beyond it, `keep` evicts one.
+    static let maxRecords = 1000
+    /// The maximum number of waiting attempts. Beyond it, an attempt of a lower rank is displaced or the new one refused.
+    static let maxWaitingAttempts = 16
+    /// The number of recent failures of all clients above which attempts are spaced.
+    static let maxRecentFailures = 20
+    private static let secondsPerForgottenFailure: Int64 = 3
+    /// The time between attempts while there are many failures. Clients of rank 0 need not wait.
+    private static let minSecondsBetweenAttempts: Int64 = 1
+    /// The number of seconds without an attempt after which a client's failures are forgotten.
+    private static let secondsUntilForgotten: Int64 = 3600
 
     /// The number of remembered clients.
     var recordCount: Int { records.count }
 
-    mutating func arrive(from client: Client, now: Int64) -> Arrival {
+    /// Adds an attempt to the queue, behind those of the same rank.
+    mutating func register(from client: Client, now: Int64) -> Registration {
         if let next = records[client]?.next, now < next { return .tooFast(seconds: next - now) }
-        guard trying?.client != client || trying == nil, !waiting.contains(where: { $0.client == client })
+        guard running?.client != client || running == nil, !waiting.contains(where: { $0.client == client })
         else { return .tooFast(seconds: 1) }
         let attempt = Attempt(number: lastNumber + 1, client: client, rank: rank(of: client, now))
-        if waiting.count >= Self.mostWaiting {
+        if waiting.count >= Self.maxWaitingAttempts {
             guard let last = waiting.last, last.rank > attempt.rank else { return .tooFast(seconds: 2) }
             waiting.removeLast()
         }
@@ -139,35 +148,38 @@ struct LoginPace {
         return .waits(number: attempt.number)
     }
 
-    /// Whether the attempt may run. After `now`, call `end`.
+    /// Whether the attempt may run. After `.now`, the caller must call `finish`.
     mutating func turn(of number: Int, now: Int64) -> Turn {
-        guard let place = waiting.firstIndex(where: { $0.number == number }) else { return .never }
-        guard place == 0, trying == nil else { return .later }
+        guard let position = waiting.firstIndex(where: { $0.number == number }) else { return .never }
+        guard position == 0, running == nil else { return .later }
         let attempt = waiting[0]
-        if attempt.rank > 0, crowdLevel(now) > Self.mostOfCrowd, now - Self.crowdGap < lastTry {
+        if attempt.rank > 0, recentFailureCount(now) > Self.maxRecentFailures,
+            now - Self.minSecondsBetweenAttempts < lastStart
+        {
             return .later
         }
         waiting.removeFirst()
-        (trying, lastTry) = (attempt, now)
+        (running, lastStart) = (attempt, now)
         return .now
     }
 
     /// Removes a waiting attempt.
-    mutating func leave(_ number: Int) { waiting.removeAll { $0.number == number } }
+    mutating func cancel(_ number: Int) { waiting.removeAll { $0.number == number } }
 
-    mutating func end(_ number: Int, isRight: Bool, now: Int64) {
-        guard let attempt = trying, attempt.number == number else { return }
-        trying = nil
+    /// Ends a running attempt, and records its result.
+    mutating func finish(_ number: Int, isRight: Bool, now: Int64) {
+        guard let attempt = running, attempt.number == number else { return }
+        running = nil
         var record = record(of: attempt.client, now)
         record.last = now
         if isRight {
-            (record.failures, record.next, record.hasBeenRight) = (0, 0, true)
+            (record.failures, record.next, record.hasLoggedIn) = (0, 0, true)
         } else {
             record.failures += 1
-            crowd = (crowdLevel(now) + 1, now)
-            if record.failures >= Self.free {
-                let wait: Int64 = 1 << min(20, Int64(record.failures - Self.free) + 1)
-                record.next = now + min(Self.longest, wait)
+            recentFailures = (recentFailureCount(now) + 1, now)
+            if record.failures >= Self.freeAttempts {
+                let wait: Int64 = 1 << min(20, Int64(record.failures - Self.freeAttempts) + 1)
+                record.next = now + min(Self.maxWaitSeconds, wait)
             }
         }
         keep(record, of: attempt.client, now)
@@ -175,27 +187,31 @@ struct LoginPace {
 
     private func record(of client: Client, _ now: Int64) -> Record {
         guard let known = records[client] else { return Record(last: now) }
-        guard now - known.last > Self.forgiveness, !known.hasBeenRight else { return known }
+        guard now - known.last > Self.secondsUntilForgotten, !known.hasLoggedIn else { return known }
         return Record(last: now)
     }
 
     private func rank(of client: Client, _ now: Int64) -> Int {
         let record = record(of: client, now)
-        if client?.isHere == true || record.hasBeenRight { return 0 }
+        if client?.isHere == true || record.hasLoggedIn { return 0 }
         return record.failures == 0 ? 1 : 2
     }
 
-    private func crowdLevel(_ now: Int64) -> Int {
-        max(0, crowd.level - Int(clamping: max(0, (now - crowd.since) / Self.crowdDecay)))
+    /// The recent failures of all clients, decreased by those that are forgotten.
+    private func recentFailureCount(_ now: Int64) -> Int {
+        max(
+            0,
+            recentFailures.level
+                - Int(clamping: max(0, (now - recentFailures.since) / Self.secondsPerForgottenFailure)))
     }
 
-    /// Stores a record. At the limit, evicts a client that may try again anyway and was not seen for longest;
+    /// Stores a record. At the limit, evicts a client that may try again anyway and was not seen for maxWaitSeconds;
     /// clients that logged in before are evicted last.
     private mutating func keep(_ record: Record, of client: Client, _ now: Int64) {
-        if records[client] == nil, records.count >= Self.mostRecords {
+        if records[client] == nil, records.count >= Self.maxRecords {
             let least = records.min { one, other in
                 let (a, b) = (one.value, other.value)
-                if a.hasBeenRight != b.hasBeenRight { return !a.hasBeenRight }
+                if a.hasLoggedIn != b.hasLoggedIn { return !a.hasLoggedIn }
                 return (max(now, a.next), a.last) < (max(now, b.next), b.last)
             }
             if let least { records[least.key] = nil }

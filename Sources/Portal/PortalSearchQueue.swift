@@ -3,22 +3,27 @@ package import Store
 internal import System
 
 /// Answers searches of the portal on its own threads, so that slow searches do not delay other requests.
-/// Thread-safe.
-package final class PortalSearches: Sendable {
+///
+/// While a user types, the search script sends a search for each change. Only the last one matters: a new search of the
+/// same sender replaces a waiting one, and stops a running one (`isWanted`). Replaced searches get a 409.
+///
+/// Any thread may use it. A monitor protects the state; completions are called without holding it.
+package final class PortalSearchQueue: Sendable {
     /// A search request.
-    package struct Question: Sendable {
+    package struct SearchRequest: Sendable {
         package let target: String
         package let visitor: PortalVisitor
         /// A random name of one page's search script: a later search with the same name replaces an earlier
         /// one.
-        var asker: String?
+        var sender: String?
 
         package init(_ target: String, _ visitor: PortalVisitor) {
             (self.target, self.visitor) = (target, visitor)
-            asker = PortalRequest(target: target)["asker"].map { String($0.prefix(Self.longestAsker)) }
+            sender = PortalRequest(target: target)["asker"].map { String($0.prefix(Self.maxSenderBytes)) }
         }
 
-        private static let longestAsker = 64
+        /// The maximum length of a sender's name. Longer names are truncated.
+        private static let maxSenderBytes = 64
 
         /// Whether the target is a search.
         package static func isSearch(_ target: String) -> Bool {
@@ -30,7 +35,7 @@ package final class PortalSearches: Sendable {
     }
 
     /// The portal and store reader of one thread.
-    package struct Desk {
+    package struct ThreadContext {
         package let portal: Portal
         package let reader: () throws(StoreError) -> StoreReader
 
@@ -40,14 +45,14 @@ package final class PortalSearches: Sendable {
     }
 
     /// A search that waits for a thread.
-    private struct Waiting: Sendable {
+    private struct QueuedSearch: Sendable {
         let number: Int
-        let question: Question
-        let give: @Sendable (Result<Answer, StoreError>) -> Void
+        let request: SearchRequest
+        let completion: @Sendable (Result<Answer, StoreError>) -> Void
     }
 
     private struct State {
-        var waiting: [Waiting] = []
+        var waiting: [QueuedSearch] = []
         /// The last search of each waiting search script, by its name.
         var latest: [String: Int] = [:]
         var lastNumber = 0
@@ -57,52 +62,57 @@ package final class PortalSearches: Sendable {
     }
 
     /// The maximum number of running searches, and of waiting ones.
-    private static let (mostThreads, mostWaiting) = (2, 64)
+    private static let (maxThreads, maxQueuedSearches) = (2, 64)
 
     private let state = Monitor(State())
-    private let makeDesk: @Sendable () throws(StoreError) -> Desk
+    private let makeContext: @Sendable () throws(StoreError) -> ThreadContext
     private let willSearch: (@Sendable (_ target: String) -> Void)?
 
     /// - Parameters:
-    ///   - makeDesk: called once on each thread.
+    ///   - makeContext: called once on each thread.
     ///   - willSearch: called before each search, on its thread.
     package init(
         willSearch: (@Sendable (_ target: String) -> Void)? = nil,
-        _ makeDesk: @escaping @Sendable () throws(StoreError) -> Desk
+        _ makeContext: @escaping @Sendable () throws(StoreError) -> ThreadContext
     ) {
-        (self.makeDesk, self.willSearch) = (makeDesk, willSearch)
+        (self.makeContext, self.willSearch) = (makeContext, willSearch)
     }
 
     /// The answer to a search that was replaced by a later one.
-    static var superseded: Answer {
+    static var supersededAnswer: Answer {
         .text(409, "A later search replaced this one.\n", fields: [("Cache-Control", "no-store")])
     }
 
     /// The answer if too many searches wait.
-    package static var crowded: Answer {
+    package static var tooManyAnswer: Answer {
         .text(
             503, "Too many searches are waiting; try again.\n",
             fields: [("Cache-Control", "no-store"), ("Retry-After", "1")])
     }
 
     /// Queues a search. Returns false if too many wait or no thread can be started.
-    package func take(_ question: Question, _ give: @escaping @Sendable (Result<Answer, StoreError>) -> Void)
+    package func add(
+        _ request: SearchRequest, _ completion: @escaping @Sendable (Result<Answer, StoreError>) -> Void
+    )
         -> Bool
     {
-        let (isTaken, left) = state.change { state -> (Bool, [Waiting]) in
+        let (isTaken, left) = state.change { state -> (Bool, [QueuedSearch]) in
             guard !state.isClosed else { return (false, []) }
-            var left: [Waiting] = []
-            if let asker = question.asker {
-                left = state.waiting.filter { $0.question.asker == asker }
-                state.waiting.removeAll { $0.question.asker == asker }
+            var left: [QueuedSearch] = []
+            if let sender = request.sender {
+                left = state.waiting.filter { $0.request.sender == sender }
+                state.waiting.removeAll { $0.request.sender == sender }
             }
-            guard state.waiting.count < Self.mostWaiting, hasThread(&state) else { return (false, left) }
+            guard state.waiting.count < Self.maxQueuedSearches, hasThread(&state) else {
+                return (false, left)
+            }
             state.lastNumber += 1
-            state.waiting.append(Waiting(number: state.lastNumber, question: question, give: give))
-            if let asker = question.asker { state.latest[asker] = state.lastNumber }
+            state.waiting.append(
+                QueuedSearch(number: state.lastNumber, request: request, completion: completion))
+            if let sender = request.sender { state.latest[sender] = state.lastNumber }
             return (true, left)
         }
-        for waiting in left { waiting.give(.success(Self.superseded)) }
+        for waiting in left { waiting.completion(.success(Self.supersededAnswer)) }
         return isTaken
     }
 
@@ -119,7 +129,7 @@ package final class PortalSearches: Sendable {
 
     /// Whether there is a thread; starts another one if all are busy.
     private func hasThread(_ state: inout State) -> Bool {
-        guard state.idleCount <= state.waiting.count, state.threads.count < Self.mostThreads else {
+        guard state.idleCount <= state.waiting.count, state.threads.count < Self.maxThreads else {
             return true
         }
         if let thread = try? NamedThread.start("larder-search", body: { [self] in work() }) {
@@ -129,21 +139,21 @@ package final class PortalSearches: Sendable {
     }
 
     private func work() {
-        var desk: Desk?
+        var context: ThreadContext?
         while let waiting = next() {
-            willSearch?(waiting.question.target)
-            waiting.give(answer(waiting, at: &desk))
+            willSearch?(waiting.request.target)
+            waiting.completion(answer(waiting, at: &context))
             state.change { state in
-                if let asker = waiting.question.asker, state.latest[asker] == waiting.number {
-                    state.latest[asker] = nil
+                if let sender = waiting.request.sender, state.latest[sender] == waiting.number {
+                    state.latest[sender] = nil
                 }
             }
         }
     }
 
-    private func next() -> Waiting? {
+    private func next() -> QueuedSearch? {
         state.change { $0.idleCount += 1 }
-        return state.wait { state -> Waiting?? in
+        return state.wait { state -> QueuedSearch?? in
             if state.isClosed { return .some(nil) }
             guard !state.waiting.isEmpty else { return nil }
             state.idleCount -= 1
@@ -151,26 +161,29 @@ package final class PortalSearches: Sendable {
         }
     }
 
-    private func answer(_ waiting: Waiting, at desk: inout Desk?) -> Result<Answer, StoreError> {
-        guard isWanted(waiting) else { return .success(Self.superseded) }
+    private func answer(_ waiting: QueuedSearch, at context: inout ThreadContext?) -> Result<
+        Answer, StoreError
+    > {
+        guard isWanted(waiting) else { return .success(Self.supersededAnswer) }
         do throws(StoreError) {
-            if desk == nil { desk = try makeDesk() }
-            guard let at = desk else { return .success(Self.superseded) }
-            at.portal.memory.isWanted = { [self] in isWanted(waiting) }
-            defer { at.portal.memory.isWanted = { true } }
-            let question = waiting.question
-            let answer = try at.portal.answer(question.target, for: question.visitor, reader: at.reader())
-            return .success(isWanted(waiting) ? answer : Self.superseded)
+            if context == nil { context = try makeContext() }
+            guard let current = context else { return .success(Self.supersededAnswer) }
+            current.portal.cache.isWanted = { [self] in isWanted(waiting) }
+            defer { current.portal.cache.isWanted = { true } }
+            let request = waiting.request
+            let answer = try current.portal.answer(
+                request.target, for: request.visitor, reader: current.reader())
+            return .success(isWanted(waiting) ? answer : Self.supersededAnswer)
         } catch {
             return .failure(error)
         }
     }
 
-    private func isWanted(_ waiting: Waiting) -> Bool {
+    private func isWanted(_ waiting: QueuedSearch) -> Bool {
         state.change { state in
             guard !state.isClosed else { return false }
-            guard let asker = waiting.question.asker else { return true }
-            return state.latest[asker] == waiting.number
+            guard let sender = waiting.request.sender else { return true }
+            return state.latest[sender] == waiting.number
         }
     }
 }

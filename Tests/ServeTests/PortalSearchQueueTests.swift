@@ -10,7 +10,7 @@ import Testing
 @testable import Portal
 
 /// Searches that take long: one is held up until the test lets it go.
-@Suite struct PortalSearchesTests {
+@Suite struct PortalSearchQueueTests {
     private let store: StockedStore
     /// Targets of searches that have begun, and whether they may go on.
     private let began = Monitor<[String]>([])
@@ -68,19 +68,19 @@ import Testing
 
     /// Without a server: every search that is made fails, and says so.
     private final class Answers: Sendable {
-        let searches: PortalSearches
+        let searches: PortalSearchQueue
         private let given = Monitor<[Int: String]>([:])
 
         init(_ willSearch: @escaping @Sendable (String) -> Void) {
-            searches = PortalSearches(willSearch: willSearch) { () throws(StoreError) in
+            searches = PortalSearchQueue(willSearch: willSearch) { () throws(StoreError) in
                 throw StoreError(.failed, doing: "open", path: "nowhere", detail: "there is none")
             }
         }
 
         func ask(_ number: Int, _ words: String, asker: String? = nil) -> Bool {
-            var question = PortalSearches.Question("/-/search?q=\(words)", PortalVisitor())
-            question.asker = asker
-            return searches.take(question) { [given] found in
+            var question = PortalSearchQueue.SearchRequest("/-/search?q=\(words)", PortalVisitor())
+            question.sender = asker
+            return searches.add(question) { [given] found in
                 let text =
                     switch found {
                     case .success(let answer): "\(answer.status)"

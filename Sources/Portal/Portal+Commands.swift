@@ -5,24 +5,25 @@ package import Store
 internal import System
 internal import Web
 
-/// The objects that carry out orders from the portal.
-package struct PortalPowers: Sendable {
+/// The objects that carry out commands from the portal.
+package struct PortalServices: Sendable {
     package let gate: PortalGuard
-    package let board: JobBoard
+    package let board: JobRunner
     package var bar = BarSwitch()
     /// The browser extensions that may save pages; nil if none may.
-    package var extensions: ExtensionBook?
+    package var extensions: ExtensionPairings?
     /// Whether something runs the scheduled updates: this server, another one, or a timer.
     package var isScheduled: @Sendable () -> Bool = { false }
     /// Whether the portal can install a timer that does.
     package var canInstallTimer = false
-    /// The formats of `PortalOrder.exportForms` that can be written on this machine.
-    package var exportForms = PortalOrder.exportForms
+    /// The formats of `PortalCommand.exportForms` that can be written on this machine.
+    package var exportForms = PortalCommand.exportForms
 
     package init(
-        gate: PortalGuard, board: JobBoard, bar: BarSwitch = BarSwitch(), extensions: ExtensionBook? = nil,
+        gate: PortalGuard, board: JobRunner, bar: BarSwitch = BarSwitch(),
+        extensions: ExtensionPairings? = nil,
         isScheduled: @escaping @Sendable () -> Bool = { false }, canInstallTimer: Bool = false,
-        exportForms: [String] = PortalOrder.exportForms
+        exportForms: [String] = PortalCommand.exportForms
     ) {
         (self.gate, self.board, self.bar, self.extensions) = (gate, board, bar, extensions)
         (self.isScheduled, self.canInstallTimer) = (isScheduled, canInstallTimer)
@@ -36,19 +37,20 @@ extension Portal {
     /// - Parameters:
     ///   - type: the Content-Type of the body.
     ///   - slot: reserves a slot for the later reply.
-    package func take(
+    package func handleCommand(
         _ target: String, type: String?, body: [UInt8], from visitor: PortalVisitor, reader: StoreReader,
         slot: () -> ReplySlot
     ) throws(StoreError) -> Answer? {
         guard let powers else { return refusal(403, Phrase(.refusedReadOnly), visitor) }
-        if Self.isOfExtension(target, origin: visitor.origin) {
-            return takeFromExtension(target, type: type, body: body, from: visitor, powers, slot: slot)
+        if Self.isExtensionRequest(target, origin: visitor.origin) {
+            return handleExtensionRequest(target, type: type, body: body, from: visitor, powers, slot: slot)
         }
-        if target == PortalLinks.deeds + "import", let type,
+        if target == PortalLinks.commands + "import", let type,
             let upload = Self.upload(type, powers, visitor)
         {
-            let isWanted = upload.take(body)
-            return uploaded(visitor, powers, isLast: false)(upload, isWanted || upload.outcome != nil)
+            let isWanted = upload.receive(body)
+            return makeUploadHandler(visitor, powers, isLast: false)(
+                upload, isWanted || upload.outcome != nil)
         }
         guard let type, type.lowercased().hasPrefix("application/x-www-form-urlencoded") else {
             return refusal(415, Phrase(.refusedOrigin), visitor)
@@ -59,11 +61,11 @@ extension Portal {
             return refusal(403, Phrase(reason), visitor)
         }
         if target == PortalLinks.logout {
-            powers.gate.leave(visitor.session)
+            powers.gate.logOut(visitor.session)
             return seeOther("/", cookie: "\(cookieName)=; Max-Age=0; \(cookieTraits)")
         }
-        guard target.hasPrefix(PortalLinks.deeds) else { return notFound(target, visitor) }
-        let name = String(target.dropFirst(PortalLinks.deeds.utf8.count))
+        guard target.hasPrefix(PortalLinks.commands) else { return notFound(target, visitor) }
+        let name = String(target.dropFirst(PortalLinks.commands.utf8.count))
         if name == "bar" {
             powers.bar.turn(on: form["on"] == "1")
             return seeOther(Self.place(form["back"]))
@@ -79,91 +81,92 @@ extension Portal {
             }
             return seeOther(PortalLinks.save)
         }
-        let order: PortalOrder?
-        do throws(PortalMistake) {
+        let command: PortalCommand?
+        do throws(PortalFormError) {
             let principal = powers.gate.principal(of: visitor)
             if let number = form.number("job"), hidesPrivate(from: visitor),
                 !jobs(for: visitor, powers).contains(where: { $0.number == Int(clamping: number) })
             {
-                throw PortalMistake(Phrase(.mistakeEmpty))
+                throw PortalFormError(Phrase(.mistakeEmpty))
             }
-            if let answer = try steer(name, form, powers.board, by: principal) { return answer }
-            order = try PortalOrder(name, form)
+            if let answer = try controlJob(name, form, powers.board, by: principal) { return answer }
+            command = try PortalCommand(name, form)
         } catch {
             return refusal(400, error.phrase, visitor, form: name == "prefetch" ? form : nil)
         }
-        guard let order else { return notFound(PortalLinks.deeds + name, visitor) }
+        guard let command else { return notFound(PortalLinks.commands + name, visitor) }
         // A user of another machine may not change what this user's systemd runs.
-        if order == .installTimer, powers.gate.principal(of: visitor) != .localUser || !powers.canInstallTimer
+        if command == .installTimer,
+            powers.gate.principal(of: visitor) != .localUser || !powers.canInstallTimer
         {
             return refusal(403, Phrase(.refusedTimer), visitor)
         }
-        if let mistake = try unknownTarget(of: order, reader) {
+        if let mistake = try unknownTarget(of: command, reader) {
             return refusal(404, mistake.phrase, visitor)
         }
-        return obey(order, back: Self.place(form["back"]), visitor, powers, slot)
+        return run(command, back: Self.place(form["back"]), visitor, powers, slot)
     }
 
-    /// Returns an error if the site or snapshot of an order does not exist; else nil.
+    /// Returns an error if the site or snapshot of a command does not exist; else nil.
     private func unknownTarget(
-        of order: PortalOrder, _ reader: StoreReader
-    ) throws(StoreError) -> PortalMistake? {
-        guard let target = order.target else { return nil }
+        of command: PortalCommand, _ reader: StoreReader
+    ) throws(StoreError) -> PortalFormError? {
+        guard let target = command.target else { return nil }
         let sites = try sites(reader)
         guard let site = sites.first(where: { $0.name == target.site }) else {
-            return PortalMistake(Phrase(.mistakeSite, target.site))
+            return PortalFormError(Phrase(.mistakeSite, target.site))
         }
         guard let name = target.snapshot, !site.snapshots.contains(where: { $0.name == name }) else {
             return nil
         }
-        return PortalMistake(Phrase(.mistakeSnapshot, target.site, "\(name)"))
+        return PortalFormError(Phrase(.mistakeSnapshot, target.site, "\(name)"))
     }
 
-    /// Carries out orders about existing jobs. Returns nil for other orders.
-    private func steer(
-        _ name: String, _ form: PortalRequest, _ board: JobBoard, by principal: Principal
-    ) throws(PortalMistake) -> Answer? {
+    /// Carries out commands about existing jobs. Returns nil for other commands.
+    private func controlJob(
+        _ name: String, _ form: PortalRequest, _ board: JobRunner, by principal: Principal
+    ) throws(PortalFormError) -> Answer? {
         let back = Self.place(form["back"])
         switch name {
         case "stop":
-            guard let number = form.number("job") else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+            guard let number = form.number("job") else { throw PortalFormError(Phrase(.mistakeEmpty)) }
             board.stop(Int(clamping: number))
             // The page of jobs shows the state without a notice.
             let isOfWork = back.hasPrefix(PortalLinks.jobs)
             return seeOther(isOfWork ? back : Self.place(back, noticing: Int(clamping: number)))
         case "goon":
             guard let number = form.number("job"),
-                board.goOn(Int(clamping: number), by: principal) != nil
+                board.restart(Int(clamping: number), by: principal) != nil
             else {
-                throw PortalMistake(Phrase(.mistakeEmpty))
+                throw PortalFormError(Phrase(.mistakeEmpty))
             }
             return seeOther(PortalLinks.jobs)
         case "forget":
-            guard let number = form.number("job") else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+            guard let number = form.number("job") else { throw PortalFormError(Phrase(.mistakeEmpty)) }
             board.forget(Int(clamping: number))
             return seeOther(PortalLinks.jobs)
         default: return nil
         }
     }
 
-    private func obey(
-        _ order: PortalOrder, back: String, _ visitor: PortalVisitor, _ powers: PortalPowers,
+    private func run(
+        _ command: PortalCommand, back: String, _ visitor: PortalVisitor, _ powers: PortalServices,
         _ slot: () -> ReplySlot
     ) -> Answer? {
         let principal = powers.gate.principal(of: visitor)
-        guard order.isQuick else {
-            guard let number = powers.board.take(order, by: principal) else {
+        guard command.isQuick else {
+            guard let number = powers.board.add(command, by: principal) else {
                 return refusal(503, Phrase(.mistakeMany), visitor)
             }
             // The site's page may be gone when the job has run.
-            if case .remove = order { return seeOther(Self.place("/", noticing: number)) }
+            if case .remove = command { return seeOther(Self.place("/", noticing: number)) }
             return seeOther(PortalLinks.jobs)
         }
-        // Quick orders: the reply waits for the outcome and shows it on the page that the order came from.
+        // Quick commands: the reply waits for the outcome and shows it on the page that the command came from.
         let slot = slot()
         let number = ReplyNumber()
         let fields = self.fields
-        let taken = powers.board.take(order, by: principal) {
+        let taken = powers.board.add(command, by: principal) {
             slot.send(Reply(answer: Self.seeOther(Self.place(back, noticing: number.value), fields)))
         }
         guard let taken else {
@@ -179,7 +182,7 @@ extension Portal {
     /// Returns the reader of an uploaded archive; nil if the body is not a form with files, or uploads are
     /// disabled.
     private static func upload(
-        _ type: String, _ powers: PortalPowers, _ visitor: PortalVisitor
+        _ type: String, _ powers: PortalServices, _ visitor: PortalVisitor
     ) -> PortalUpload? {
         guard let files = powers.board.files else { return nil }
         return PortalUpload(type: type, files) { token in
@@ -189,33 +192,35 @@ extension Portal {
 
     /// Takes over the connection of an upload that is too long for memory. Returns nil for other long
     /// requests.
-    package func pass(
+    package func handleLongUpload(
         _ long: LongUpload, to target: String, method: String, type: String?, isChunked: Bool,
         byteCount: Int64, from visitor: PortalVisitor
     ) -> Reply? {
-        if method == "POST", let powers, Self.isOfExtension(target, origin: visitor.origin) {
-            return passFromExtension(
+        if method == "POST", let powers, Self.isExtensionRequest(target, origin: visitor.origin) {
+            return handleLongUploadFromExtension(
                 long, to: target, type: type, isChunked: isChunked, byteCount: byteCount, from: visitor,
                 powers)
         }
-        guard method == "POST", target == PortalLinks.deeds + "import", let powers, let type,
+        guard method == "POST", target == PortalLinks.commands + "import", let powers, let type,
             let files = powers.board.files, MultipartReader(type: type) != nil
         else { return nil }
         // These checks need no token, which is in the body.
-        switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {
-        case .owner: break
-        case .reader(let reason): return Reply(answer: refusal(403, Phrase(reason), visitor))
-        case .stranger, .nobody: return Reply(answer: refusal(403, Phrase(.refusedLogin), visitor))
+        switch powers.gate.access(of: visitor, now: SystemClock.seconds()) {
+        case .full: break
+        case .readOnly(let reason): return Reply(answer: refusal(403, Phrase(reason), visitor))
+        case .loginRequired, .denied: return Reply(answer: refusal(403, Phrase(.refusedLogin), visitor))
         }
-        if let reason = visitor.foreignness { return Reply(answer: refusal(403, Phrase(reason), visitor)) }
+        if let reason = visitor.foreignOriginReason {
+            return Reply(answer: refusal(403, Phrase(reason), visitor))
+        }
         guard !isChunked else { return Reply(answer: refusal(411, Phrase(.mistakeForm), visitor)) }
-        guard files.uploadCount < PortalFiles.mostUploads else {
+        guard files.uploadCount < PortalFiles.maxUploads else {
             return Reply(answer: refusal(503, Phrase(.mistakeMany), visitor))
         }
         guard files.hasRoom(for: byteCount) else {
             return Reply(answer: refusal(507, Phrase(.mistakeRoom), visitor))
         }
-        let answer = uploaded(visitor, powers, isLast: true)
+        let answer = makeUploadHandler(visitor, powers, isLast: true)
         var reply = Reply(answer: refusal(500, Phrase(.mistakeForm), visitor))
         reply.takeover = UploadThread.takeover(long) {
             Self.upload(type, powers, visitor)
@@ -229,8 +234,8 @@ extension Portal {
     /// belongs to the server's thread.
     ///
     /// - Parameter isLast: whether the answer closes the connection.
-    private func uploaded(
-        _ visitor: PortalVisitor, _ powers: PortalPowers, isLast: Bool
+    private func makeUploadHandler(
+        _ visitor: PortalVisitor, _ powers: PortalServices, isLast: Bool
     ) -> @Sendable (PortalUpload, _ isWhole: Bool) -> Answer {
         let frame = context("/", visitor)
         let principal = powers.gate.principal(of: visitor)
@@ -246,9 +251,9 @@ extension Portal {
             }
             switch upload.end(isWhole: isWhole) {
             case .refused(let status, let reason): return refused(status, reason)
-            case .order(let order):
-                let number = powers.board.take(order, by: principal)
-                upload.letGo(isWanted: number != nil)
+            case .command(let command):
+                let number = powers.board.add(command, by: principal)
+                upload.releaseFile(isWanted: number != nil)
                 guard number != nil else { return refused(503, Phrase(.mistakeMany)) }
                 return Self.seeOther(PortalLinks.jobs, fields + own)
             }
@@ -258,17 +263,17 @@ extension Portal {
     // MARK: - The password
 
     private func logIn(
-        _ form: PortalRequest, _ visitor: PortalVisitor, _ powers: PortalPowers, _ slot: () -> ReplySlot
+        _ form: PortalRequest, _ visitor: PortalVisitor, _ powers: PortalServices, _ slot: () -> ReplySlot
     ) -> Answer? {
         // Without this check, a form on another site could log the user in: there is no token before the
         // login.
-        if let reason = visitor.foreignness { return refusal(403, Phrase(reason), visitor) }
+        if let reason = visitor.foreignOriginReason { return refusal(403, Phrase(reason), visitor) }
         guard let password = form["password"] else { return refusal(400, Phrase(.mistakeEmpty), visitor) }
         let later = slot()
         let (portal, name, traits) = (LoginReplies(self, visitor), cookieName, cookieTraits)
         let thread = try? NamedThread.start("larder-login") {
             later.send(
-                Reply(answer: portal.answer(powers.gate.enter(password, from: visitor.client), name, traits)))
+                Reply(answer: portal.answer(powers.gate.logIn(password, from: visitor.client), name, traits)))
         }
         if thread == nil { later.send(Reply(answer: refusal(503, Phrase(.mistakeMany), visitor))) }
         return nil
@@ -299,7 +304,7 @@ extension Portal {
 
         func answer(_ login: PortalGuard.Login, _ cookie: String, _ traits: String) -> Answer {
             switch login {
-            case .entered(let session):
+            case .success(let session):
                 Portal.seeOther(
                     "/", fields, cookie: "\(cookie)=\(session); \(traits)")
             case .wrong: wrong
@@ -312,13 +317,13 @@ extension Portal {
     // MARK: - Live
 
     /// Streams events as long as the client is connected. Returns nil if the stream has begun.
-    package func live(for visitor: PortalVisitor, slot: () -> ReplySlot) -> Answer? {
+    package func streamJobEvents(for visitor: PortalVisitor, slot: () -> ReplySlot) -> Answer? {
         guard let powers else { return notFound(PortalLinks.live, visitor) }
-        switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {
-        case .owner, .reader: break
-        case .stranger, .nobody: return refusal(403, Phrase(.refusedLogin), visitor)
+        switch powers.gate.access(of: visitor, now: SystemClock.seconds()) {
+        case .full, .readOnly: break
+        case .loginRequired, .denied: return refusal(403, Phrase(.refusedLogin), visitor)
         }
-        if visitor.foreignness != nil, visitor.site != "none" {
+        if visitor.foreignOriginReason != nil, visitor.site != "none" {
             return refusal(403, Phrase(.refusedOrigin), visitor)
         }
         let lines = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")] + fields
@@ -387,12 +392,13 @@ final class ReplyNumber: Sendable {
     func set(_ value: Int) { number.change { $0 = value } }
 }
 
-extension PortalOrder {
+extension PortalCommand {
     /// Whether the client waits for the outcome.
     fileprivate var isQuick: Bool {
         switch self {
-        case .pin, .unpin, .drop, .rollBack, .settle, .installTimer: true
-        case .prefetch, .update, .fetch, .check, .remove, .forecast, .collect, .export, .takeIn, .save: false
+        case .pin, .unpin, .drop, .rollBack, .changeSettings, .installTimer: true
+        case .prefetch, .update, .fetch, .check, .remove, .forecast, .collect, .export, .importArchive, .save:
+            false
         }
     }
 }

@@ -4,25 +4,33 @@ internal import Synchronization
 internal import System
 package import Web
 
-/// Carries out the orders of the portal in this process: one thread per lane, started with the first order.
-/// Reports progress to watching clients. Thread-safe.
-package final class JobBoard: Sendable {
-    /// Carries out an order on a thread of the board.
-    package typealias Worker = @Sendable (PortalOrder, JobRun) -> (end: JobEnd, outcome: [Phrase])
+/// Carries out the commands of the portal in this process, and reports progress to watching clients.
+///
+/// A command becomes a job of the `JobQueue`. Each lane has one thread, which waits for the lane's next job and passes
+/// it to the worker; the threads are started with the first command. Another thread saves the list of jobs after each
+/// change, and another one sends events to the clients of `/-/jobs/live`.
+///
+/// Any thread may use it. A monitor protects the state; the worker and all callbacks are called without holding it.
+package final class JobRunner: Sendable {
+    /// Carries out a command on a thread of the runner.
+    package typealias Worker = @Sendable (PortalCommand, JobRun) -> (end: JobEnd, outcome: [Phrase])
 
     private struct State {
         var queue = JobQueue()
         var runs: [Int: JobRun] = [:]
         /// Callbacks for the end of a job.
-        var waiters: [(number: Int, told: @Sendable () -> Void)] = []
+        var waiters: [(number: Int, onEnd: @Sendable () -> Void)] = []
         var watchers: [Watcher] = []
+        /// Watchers that have not received an event yet.
         var newWatchers: [Watcher] = []
         var threads: [NamedThread] = []
+        /// Whether the threads of the lanes were started.
         var hasBegun = false
+        /// Whether the thread that sends events was started.
         var isWatched = false
         var isClosed = false
-        /// The `turn` of the queue that was saved last.
-        var keptTurn = 0
+        /// The `revision` of the queue that was saved last.
+        var savedRevision = 0
     }
 
     /// A client that receives progress events.
@@ -34,22 +42,23 @@ package final class JobBoard: Sendable {
 
     private let state: Monitor<State>
     private let worker: Worker
-    private let memory: JobMemory?
+    private let jobList: JobListFile?
     /// The files of imports and exports; nil if another server owns the folder.
     package let files: PortalFiles?
 
-    static let mostWatchers = 500
+    /// The maximum number of watching clients. Beyond it, further ones get no events.
+    static let maxWatchers = 500
 
-    /// - Parameter memory: saves the list of jobs across server runs; nil to forget it.
-    package init(memory: JobMemory? = nil, files: PortalFiles? = nil, _ worker: @escaping Worker) {
+    /// - Parameter jobList: saves the list of jobs across server runs; nil to forget it.
+    package init(jobList: JobListFile? = nil, files: PortalFiles? = nil, _ worker: @escaping Worker) {
         self.worker = worker
         self.files = files
-        self.memory = memory
+        self.jobList = jobList
         var state = State()
-        state.queue = JobQueue(memory?.kept.map(KeptJobs.jobs) ?? [])
-        state.keptTurn = state.queue.turn
+        state.queue = JobQueue(jobList?.saved.map(JobListCoding.decode) ?? [])
+        state.savedRevision = state.queue.revision
         self.state = Monitor(state)
-        sweep()
+        removeUnused()
     }
 
     package var jobs: [PortalJob] { state.change { $0.queue.jobs } }
@@ -63,69 +72,72 @@ package final class JobBoard: Sendable {
     /// Milliseconds of the monotonic clock.
     package static var now: Int64 { SystemClock.milliseconds() }
 
-    // MARK: - Orders
+    // MARK: - Commands
 
     /// Adds a job and returns its number; nil if too many jobs wait or the server is closing.
     ///
     /// - Parameters:
-    ///   - principal: the principal that gives the order.
-    ///   - told: called once, after the job has ended.
-    package func take(
-        _ order: PortalOrder, by principal: Principal, told: (@Sendable () -> Void)? = nil
+    ///   - principal: the principal that gives the command.
+    ///   - onEnd: called once, after the job has ended.
+    package func add(
+        _ command: PortalCommand, by principal: Principal, onEnd: (@Sendable () -> Void)? = nil
     ) -> Int? {
         let number = state.change { state -> Int? in
-            guard !state.isClosed, begin(&state) else { return nil }
+            guard !state.isClosed, startThreads(&state) else { return nil }
             let number = state.queue.add(
-                order, by: principal, now: Self.now, date: SystemClock.secondsSinceEpoch())
-            if let number, let told { state.waiters.append((number, told)) }
+                command, by: principal, now: Self.now, date: SystemClock.secondsSinceEpoch())
+            if let number, let onEnd { state.waiters.append((number, onEnd)) }
             return number
         }
         return number
     }
 
+    /// Cancels a waiting job, or asks a running one to stop.
     package func stop(_ number: Int) {
         let run = state.change { state in state.queue.stop(number) ? state.runs[number] : nil }
         run?.cancel()
-        tell()
+        notifyWaiters()
     }
 
     /// Repeats a job that was stopped or failed.
     ///
     /// - Parameter principal: the principal that repeats it. The job gets at most the rights of its first
     ///   principal, because a user may press the button without knowing what the job does.
-    func goOn(_ number: Int, by principal: Principal) -> Int? {
+    func restart(_ number: Int, by principal: Principal) -> Int? {
         guard let job = state.change({ $0.queue[number] }), job.isOver else { return nil }
-        let isNearer = principal.nearestZone > job.principal.nearestZone
-        return take(job.order, by: isNearer ? job.principal : principal)
+        let hasMoreRights = principal.nearestZone > job.principal.nearestZone
+        return add(job.command, by: hasMoreRights ? job.principal : principal)
     }
 
     /// Removes a finished job from the list, with the file that it made.
     package func forget(_ number: Int) {
         state.change { $0.queue.forget(number) }
-        sweep()
+        removeUnused()
     }
 
-    private func sweep() { files?.sweep({ jobs }, now: SystemClock.secondsSinceEpoch()) }
+    /// Removes the files of jobs that are no longer in the list.
+    private func removeUnused() { files?.removeUnused({ jobs }, now: SystemClock.secondsSinceEpoch()) }
 
     /// Calls the waiters whose jobs are over.
-    private func tell() {
-        sweep()
-        let told = state.change { state in
+    private func notifyWaiters() {
+        removeUnused()
+        let onEnd = state.change { state in
             let (queue, waiters) = (state.queue, state.waiters)
             state.waiters = waiters.filter { queue[$0.number]?.isOver == false }
-            return waiters.filter { queue[$0.number]?.isOver != false }.map(\.told)
+            return waiters.filter { queue[$0.number]?.isOver != false }.map(\.onEnd)
         }
-        for call in told { call() }
+        for call in onEnd { call() }
     }
 
-    private func begin(_ state: inout State) -> Bool {
+    /// Starts the threads of the lanes, if they are not running. Returns false if that fails.
+    private func startThreads(_ state: inout State) -> Bool {
         guard !state.hasBegun else { return true }
         do throws(SystemError) {
             state.threads.append(try NamedThread.start("larder-jobs") { [self] in work(.network) })
-            state.threads.append(try NamedThread.start("larder-deeds") { [self] in work(.larder) })
+            state.threads.append(try NamedThread.start("larder-deeds") { [self] in work(.store) })
             state.threads.append(try NamedThread.start("larder-archives") { [self] in work(.archives) })
-            if memory != nil {
-                state.threads.append(try NamedThread.start("larder-kept") { [self] in keepOn() })
+            if jobList != nil {
+                state.threads.append(try NamedThread.start("larder-kept") { [self] in saveChanges() })
             }
         } catch {
             return false
@@ -134,19 +146,20 @@ package final class JobBoard: Sendable {
         return true
     }
 
-    private func work(_ lane: PortalOrder.Lane) {
+    /// The body of a lane's thread.
+    private func work(_ lane: PortalCommand.Lane) {
         while let (job, run) = next(lane) {
-            let (end, outcome) = worker(job.order, run)
+            let (end, outcome) = worker(job.command, run)
             state.change { state in
                 state.queue.end(job.number, end, outcome, isCut: state.isClosed)
                 state.runs[job.number] = nil
             }
-            tell()
+            notifyWaiters()
         }
     }
 
     /// Waits for the next job of the lane; nil when the board closes.
-    private func next(_ lane: PortalOrder.Lane) -> (PortalJob, JobRun)? {
+    private func next(_ lane: PortalCommand.Lane) -> (PortalJob, JobRun)? {
         enum Turn {
             case end, again
             case job(PortalJob, JobRun)
@@ -159,7 +172,7 @@ package final class JobBoard: Sendable {
                     return state.queue.nextTime(lane) == time ? nil : .again
                 }
                 let run = JobRun(job.number, by: job.principal, files: files) { [self] figures in
-                    self.state.change { $0.queue.note(figures, of: job.number) }
+                    self.state.change { $0.queue.update(figures, of: job.number) }
                 }
                 state.runs[job.number] = run
                 return .job(job, run)
@@ -184,16 +197,16 @@ package final class JobBoard: Sendable {
     }
 
     /// Saves the list of jobs whenever it changes, until the board closes.
-    private func keepOn() {
+    private func saveChanges() {
         while case .to(let queue) = state.wait({ state -> Change? in
-            state.isClosed ? .end : Self.change(&state)
-        }) { memory?.keep(KeptJobs.text(queue.jobs)) }
+            state.isClosed ? .end : Self.unsavedChange(&state)
+        }) { jobList?.save(JobListCoding.encode(queue.jobs)) }
     }
 
     /// Returns the queue if it changed since it was saved.
-    private static func change(_ state: inout State) -> Change? {
-        guard state.queue.turn != state.keptTurn else { return nil }
-        state.keptTurn = state.queue.turn
+    private static func unsavedChange(_ state: inout State) -> Change? {
+        guard state.queue.revision != state.savedRevision else { return nil }
+        state.savedRevision = state.queue.revision
         return .to(state.queue)
     }
 
@@ -204,11 +217,12 @@ package final class JobBoard: Sendable {
     /// - Parameter hidesPrivate: whether to leave out private responses.
     package func watch(_ stream: ReplyStream, hidesPrivate: Bool = false) -> Bool {
         let isTaken = state.change { state -> Bool in
-            guard !state.isClosed, state.watchers.count + state.newWatchers.count < Self.mostWatchers else {
+            guard !state.isClosed, state.watchers.count + state.newWatchers.count < Self.maxWatchers else {
                 return false
             }
             if !state.isWatched {
-                guard let thread = try? NamedThread.start("larder-live", body: { [self] in report() }) else {
+                guard let thread = try? NamedThread.start("larder-live", body: { [self] in sendEvents() })
+                else {
                     return false
                 }
                 state.threads.append(thread)
@@ -227,7 +241,7 @@ package final class JobBoard: Sendable {
 
     /// Sends events to the watchers; waits while there are none. Encodes each state at most twice: with and
     /// without private responses.
-    private func report() {
+    private func sendEvents() {
         var version = 0
         var (text, publicText): ([UInt8], [UInt8]) = ([], [])
         while true {
@@ -279,6 +293,7 @@ package final class JobBoard: Sendable {
         }
     }
 
+    /// Sends bytes to a watcher. A client that is too slow misses events; each event contains the whole state.
     private static func send(_ bytes: [UInt8], to stream: ReplyStream) {
         guard stream.hasRoom else { return }
         bytes.withUnsafeBytes { stream.take($0) }
@@ -302,14 +317,14 @@ package final class JobBoard: Sendable {
         }
         for run in runs { run.cancel() }
         for thread in threads { thread.join() }
-        if case .to(let queue)? = state.change({ Self.change(&$0) }) {
-            memory?.keep(KeptJobs.text(queue.jobs))
+        if case .to(let queue)? = state.change({ Self.unsavedChange(&$0) }) {
+            jobList?.save(JobListCoding.encode(queue.jobs))
         }
-        let told = state.change { state in
+        let onEnd = state.change { state in
             defer { state.waiters = [] }
-            return state.waiters.map(\.told)
+            return state.waiters.map(\.onEnd)
         }
-        for call in told { call() }
+        for call in onEnd { call() }
     }
 }
 
@@ -326,7 +341,7 @@ package final class JobRun: Sendable {
 
     /// The number of the job.
     package let number: Int
-    /// The principal that gave the order.
+    /// The principal that gave the command.
     package let principal: Principal
     package let files: PortalFiles?
 

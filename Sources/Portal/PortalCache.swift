@@ -2,8 +2,8 @@ internal import Reports
 internal import Search
 internal import Store
 
-/// Caches the counts of the portal until the store changes. Use it on the thread of its reader.
-package final class PortalMemory {
+/// Caches what the portal's pages count, until the store changes. It belongs to the thread of its reader.
+package final class PortalCache {
     private weak var reader: StoreReader?
     private var version: Int64 = 0
     private var sites: [Site]?
@@ -22,7 +22,7 @@ package final class PortalMemory {
     init(walk: SiteNeeds.Walk? = nil) { self.walk = walk }
 
     /// Drops the cache if the reader or the store has changed. Call it before each answer.
-    func look(at reader: StoreReader) throws(StoreError) {
+    func update(from reader: StoreReader) throws(StoreError) {
         let version = try reader.dataVersion()
         guard reader !== self.reader || version != self.version else { return }
         if reader !== self.reader { searcher = nil }
@@ -37,9 +37,9 @@ package final class PortalMemory {
 
     func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {
         if let sites { return sites }
-        let found = try reader.sites()
-        sites = found
-        return found
+        let read = try reader.sites()
+        sites = read
+        return read
     }
 
     func searcher(_ reader: StoreReader) -> Searcher {
@@ -58,9 +58,9 @@ package final class PortalMemory {
 
     func types(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> [TypeTally] {
         if let known = types[snapshot] { return known }
-        let found = try reader.types(ofSnapshot: snapshot, limit: PortalLimits.counted)
-        types[snapshot] = found
-        return found
+        let read = try reader.types(ofSnapshot: snapshot, limit: PortalLimits.counted)
+        types[snapshot] = read
+        return read
     }
 
     /// The missing URLs of a site; nil if the walk would exceed `limit` URLs.
@@ -72,7 +72,9 @@ package final class PortalMemory {
         return found
     }
 
-    /// - Parameter limit: the maximum number of URLs to walk.
+    /// The report on a site, with cached counts.
+    ///
+    /// - Parameter limit: the maximum number of URLs to walk to find missing ones. Beyond it, they are left out.
     func report(
         on site: Site, limit: Int = PortalLimits.neededURLs, _ reader: StoreReader
     ) throws(StoreError) -> SiteReport {

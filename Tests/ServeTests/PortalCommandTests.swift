@@ -11,41 +11,44 @@ import Web
 @testable import Origins
 @testable import Portal
 
-@Suite struct PortalOrderTests {
+@Suite struct PortalCommandTests {
     private static let number = String(repeating: "0f", count: 16)
 
-    private func order(_ name: String, _ form: String) throws -> PortalOrder? {
-        try PortalOrder(name, PortalRequest(path: "/", form: Array(form.utf8)))
+    private func command(_ name: String, _ form: String) throws -> PortalCommand? {
+        try PortalCommand(name, PortalRequest(path: "/", form: Array(form.utf8)))
     }
 
     @Test func `a form becomes an order`() throws {
         var plan = PlanForm()
         (plan.depth, plan.maxPages, plan.scope, plan.maxBytes) = (2, 50, "path", "200M")
         #expect(
-            try order("prefetch", "url=example.com/a&depth=2&pages=50&scope=path&bytes=200M")
+            try command("prefetch", "url=example.com/a&depth=2&pages=50&scope=path&bytes=200M")
                 == .prefetch(address: "https://example.com/a", plan))
         var page = PlanForm()
         page.isOnlyPage = true
         #expect(
-            try order("prefetch", "url=example.com/a&what=page")
+            try command("prefetch", "url=example.com/a&what=page")
                 == .prefetch(address: "https://example.com/a", page))
         #expect(
-            try order("prefetch", "url=a.test&what=site") == .prefetch(address: "https://a.test/", PlanForm())
+            try command("prefetch", "url=a.test&what=site")
+                == .prefetch(address: "https://a.test/", PlanForm())
         )
-        #expect(try order("update", "") == .update(site: nil))
-        #expect(try order("update", "site=https%3A%2F%2Fa.test%2F") == .update(site: "https://a.test/"))
-        #expect(try order("pin", "site=a") == .pin(.init(isSite: true, name: "a")))
+        #expect(try command("update", "") == .update(site: nil))
+        #expect(try command("update", "site=https%3A%2F%2Fa.test%2F") == .update(site: "https://a.test/"))
+        #expect(try command("pin", "site=a") == .pin(.init(isSite: true, name: "a")))
         #expect(
-            try order("unpin", "url=https://a.test/") == .unpin(.init(isSite: false, name: "https://a.test/"))
+            try command("unpin", "url=https://a.test/")
+                == .unpin(.init(isSite: false, name: "https://a.test/"))
         )
-        #expect(try order("drop", "site=a&snapshot=3") == .drop(snapshot: 3, site: "a"))
-        #expect(try order("rollback", "site=a&snapshot=3") == .rollBack(site: "a", snapshot: 3))
-        #expect(try order("collect", "limit=2G") == .collect(limit: "2G"))
-        #expect(try order("nothing", "site=a") == nil)
+        #expect(try command("drop", "site=a&snapshot=3") == .drop(snapshot: 3, site: "a"))
+        #expect(try command("rollback", "site=a&snapshot=3") == .rollBack(site: "a", snapshot: 3))
+        #expect(try command("collect", "limit=2G") == .collect(limit: "2G"))
+        #expect(try command("nothing", "site=a") == nil)
         var settings = PlanForm()
         settings.exclude = ["*.pdf", "/private/**"]
         #expect(
-            try order("settings", "site=a&exclude=*.pdf%0D%0A/private/**") == .settle(site: "a", settings))
+            try command("settings", "site=a&exclude=*.pdf%0D%0A/private/**")
+                == .changeSettings(site: "a", settings))
     }
 
     @Test(arguments: [
@@ -65,7 +68,7 @@ import Web
         ("import", "upload=\(number)&name=a.zip&base=file:///etc/"),
     ])
     func `what cannot be used is told`(name: String, form: String) {
-        #expect(throws: PortalMistake.self) { try order(name, form) }
+        #expect(throws: PortalFormError.self) { try command(name, form) }
     }
 
     @Test(arguments: [
@@ -79,7 +82,7 @@ import Web
         address: String, words: String, help: String
     ) throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
-        let board = JobBoard { _, _ in (.done, []) }
+        let board = JobRunner { _, _ in (.done, []) }
         defer { board.close() }
         let answer = try sent("prefetch", "url=\(address)&depth=3&scope=path", shelf, board)
         #expect(answer.status == 400)
@@ -106,7 +109,7 @@ import Web
     ])
     func `an order for what is not there is refused`(name: String, form: String, words: String) throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
-        let board = JobBoard { _, _ in (.done, []) }
+        let board = JobRunner { _, _ in (.done, []) }
         defer { board.close() }
         let answer = try sent(name, form, shelf, board)
         #expect(answer.status == 404)
@@ -117,7 +120,7 @@ import Web
     @Test func `a job repeated by another principal may do no more than both`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
         let principals = Monitor<[Principal]>([])
-        let board = JobBoard { _, run in
+        let board = JobRunner { _, run in
             principals.change { $0.append(run.principal) }
             return (.done, [])
         }
@@ -139,7 +142,7 @@ import Web
 
     @Test func `only the user of this machine installs a timer, where one can be installed`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
-        let board = JobBoard { _, _ in (.done, []) }
+        let board = JobRunner { _, _ in (.done, []) }
         defer { board.close() }
         var forwarded = PortalVisitor()
         forwarded.isForwarded = true
@@ -151,15 +154,16 @@ import Web
         #expect(board.jobs.isEmpty)
         // The answer comes when the order is carried out.
         #expect(try sent("timer", "", shelf, board, canInstallTimer: true) == nil)
-        #expect(board.jobs.map(\.order) == [.installTimer])
+        #expect(board.jobs.map(\.command) == [.installTimer])
     }
 
     @Test func `the form that the bookmarklet opens has the URL, and does nothing by itself`() throws {
         let shelf = try PortalShelf()
-        let board = JobBoard { _, _ in (.done, []) }
+        let board = JobRunner { _, _ in (.done, []) }
         defer { board.close() }
         let portal = Portal(
-            layout: OriginLayout(port: 8080), powers: PortalPowers(gate: PortalGuard(.init()), board: board),
+            layout: OriginLayout(port: 8080),
+            powers: PortalServices(gate: PortalGuard(.init()), board: board),
             now: { PortalShelf.now })
         func page(_ target: String) throws -> String {
             String(decoding: try portal.answer(target, reader: shelf.reader()).bytes, as: UTF8.self)
@@ -181,11 +185,11 @@ import Web
 
     @Test func `pages say that nothing runs the scheduled updates, and offer a timer`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
-        let board = JobBoard { _, _ in (.done, []) }
+        let board = JobRunner { _, _ in (.done, []) }
         defer { board.close() }
         func page(_ target: String, isScheduled: Bool = false, canInstallTimer: Bool = true) throws -> String
         {
-            let powers = PortalPowers(
+            let powers = PortalServices(
                 gate: PortalGuard(.init()), board: board, isScheduled: { isScheduled },
                 canInstallTimer: canInstallTimer)
             let portal = Portal(
@@ -207,14 +211,14 @@ import Web
 
     /// The response to a request of the portal's owner; nil if it is sent later.
     private func sent(
-        _ name: String, _ form: String, _ shelf: PortalShelf, _ board: JobBoard,
+        _ name: String, _ form: String, _ shelf: PortalShelf, _ board: JobRunner,
         by visitor: PortalVisitor = PortalVisitor()
     ) throws -> Answer {
         try #require(try sent(name, form, shelf, board, by: visitor, canInstallTimer: false))
     }
 
     private func sent(
-        _ name: String, _ form: String, _ shelf: PortalShelf, _ board: JobBoard,
+        _ name: String, _ form: String, _ shelf: PortalShelf, _ board: JobRunner,
         by visitor: PortalVisitor = PortalVisitor(), canInstallTimer: Bool
     ) throws -> Answer? {
         var visitor = visitor
@@ -223,20 +227,20 @@ import Web
         if visitor.isForwarded {
             let hash = try #require(PasswordHash("correct horse"))
             gate = PortalGuard(.init(isExposed: true, password: { hash }))
-            guard case .entered(let session) = gate.enter("correct horse") else {
+            guard case .success(let session) = gate.logIn("correct horse") else {
                 throw TestError("the password was not taken")
             }
             visitor.session = session
         }
         let portal = Portal(
             layout: OriginLayout(port: 8080),
-            powers: PortalPowers(gate: gate, board: board, canInstallTimer: canInstallTimer),
+            powers: PortalServices(gate: gate, board: board, canInstallTimer: canInstallTimer),
             now: { PortalShelf.now })
-        guard case .owner(let token) = gate.standing(of: visitor, now: SystemClock.seconds()) else {
+        guard case .full(let token) = gate.access(of: visitor, now: SystemClock.seconds()) else {
             throw TestError("no token")
         }
         let later = DeferredReply(try ReplyMailbox(), token: 1, DisconnectFlag())
-        let answer = try portal.take(
+        let answer = try portal.handleCommand(
             "/-/do/\(name)", type: "application/x-www-form-urlencoded",
             body: Array("token=\(token)&\(form)".utf8), from: visitor, reader: shelf.reader(),
             slot: later.makeSlot)
@@ -282,11 +286,11 @@ import Web
 
     @Test func `orders are in the pages of who may give them, and their token in nothing else`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
-        let board = JobBoard { _, _ in (.done, []) }
+        let board = JobRunner { _, _ in (.done, []) }
         defer { board.close() }
         func page(_ gate: PortalGuard, _ target: String, accept: String? = nil) throws -> String {
             let portal = Portal(
-                layout: OriginLayout(port: 8080), powers: PortalPowers(gate: gate, board: board),
+                layout: OriginLayout(port: 8080), powers: PortalServices(gate: gate, board: board),
                 now: { PortalShelf.now })
             var visitor = PortalVisitor()
             visitor.accept = accept
@@ -309,7 +313,7 @@ import Web
 
     @Test func `what is done is told to who waits, and a page without scripts loads itself anew`() throws {
         let gate = Monitor(false)
-        let board = JobBoard { order, run in
+        let board = JobRunner { command, run in
             run.report(JobFigures())
             _ = gate.wait { $0 ? true : nil }
             return (.done, [Phrase(.quoted, "well")])
@@ -317,7 +321,7 @@ import Web
         defer { board.close() }
         let told = Monitor(false)
         let number = try #require(
-            board.take(.update(site: nil), by: .localUser) { told.change { $0 = true } })
+            board.add(.update(site: nil), by: .localUser) { told.change { $0 = true } })
         #expect(JobsPage(board.jobs, now: 0).refreshWithoutScript == 3)
         gate.change { $0 = true }
         _ = told.wait { $0 ? true : nil }
