@@ -63,7 +63,7 @@ package enum ConnectDecision {
     case relay(Takeover)
 }
 
-/// The received part of a request body that is too long to be buffered. Whoever takes over the connection
+/// The received part of a request body that is too long to be buffered. The takeover of the connection
 /// receives the rest of it.
 package struct LongUpload: Sendable {
     /// Finds the end of the body in the bytes that follow `beginning`.

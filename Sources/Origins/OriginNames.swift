@@ -291,7 +291,7 @@ package final class OriginNames: Sendable {
     private static let digestLength = 26
 
     /// Returns the label that stands for a text, and remembers the text. It has 130 bits of the SHA-256 hash in
-    /// Base32, so that nobody can construct a collision.
+    /// Base32, so that a collision cannot be constructed.
     private func digestLabel(for text: String) -> String {
         let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
         var (bits, count) = (UInt32(0), 0)

@@ -137,7 +137,7 @@ package final class PortalGuard: Sendable {
         return false
     }
 
-    /// The maximum time that a login waits for its turn. Then the client is told to try again later.
+    /// The maximum time that a login waits for its turn. Then the client must try again later.
     private static let maxLoginWait = Duration.seconds(20)
 
     /// Whether some visitor may give commands.

@@ -116,7 +116,7 @@ package struct JobFigures: Sendable, Equatable {
 /// a job.
 package struct JobQueue {
     private(set) var jobs: [PortalJob] = []
-    /// A counter that increases with every change. It tells watching clients what is new.
+    /// A counter that increases with every change. Watching clients receive an event when it changes.
     private(set) var version = 1
     /// A counter that increases with every change except those of figures, which are not saved.
     private(set) var revision = 1

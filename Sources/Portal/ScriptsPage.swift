@@ -18,7 +18,7 @@ package struct ScriptsPage: PortalPage {
     var heading: Sentence? { .scripts }
     let section = PortalSection.scripts
 
-    init(from place: SearchPlace?, _ reader: StoreReader, _ verdicts: Verdicts?) throws(StoreError) {
+    init(from place: SearchPosition?, _ reader: StoreReader, _ verdicts: Verdicts?) throws(StoreError) {
         let start: BodyCursor =
             switch place {
             case .titles(let place): place

@@ -71,9 +71,9 @@ struct SearchPage: PortalPage {
         }
     }
 
-    private static func find(
-        _ words: String, _ site: Int64?, from place: SearchPlace, _ reader: StoreReader
-    ) throws(StoreError) -> ([VisibleEntry], SearchPlace?) {
+    private static func searchTitlesAndURLs(
+        _ words: String, _ site: Int64?, from place: SearchPosition, _ reader: StoreReader
+    ) throws(StoreError) -> ([VisibleEntry], SearchPosition?) {
         var entries: [VisibleEntry] = []
         let start: String
         switch place {

@@ -15,7 +15,7 @@ struct SitePage: PortalPage {
 
     var title: String { site.title }
 
-    init(_ site: Site, _ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
+    init(_ site: Site, _ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
         hasPictures = try reader.hasScreenshots(of: site)
         isPinned = try reader.pins().contains(Pin(.site, site.name))
         self.site = try cache.report(on: site, reader)

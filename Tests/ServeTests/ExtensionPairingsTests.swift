@@ -8,7 +8,7 @@ import Testing
 @Suite struct ExtensionPairingsTests {
     private static let origin = "chrome-extension://abcdefghijklmnopabcdefghijklmnop"
 
-    @Test func `a code pairs once, in time, and after few attempts`() {
+    @Test func `a pairing code works once, within its lifetime and its number of attempts`() {
         var code = PairingCode()
         func redeem(_ given: String, now: Int64) -> Bool { code.redeem(given, now: now) }
         #expect(!redeem("ABCD-EFGH", now: 0))
@@ -29,7 +29,7 @@ import Testing
         #expect(PairingCode.secret().utf8.count == 64 && PairingCode.secret() != PairingCode.secret())
     }
 
-    @Test func `pairings outlive the server, and only digests of tokens are stored`() throws {
+    @Test func `pairings survive a restart, and only digests of tokens are stored`() throws {
         let shelf = try PortalShelf()
         let book = ExtensionPairings(shelf.folder)
         book.offerCode(now: 0)

@@ -38,12 +38,14 @@ import Web
     }()
 
     @Test(arguments: commands)
-    func `every order is kept as the form that asks for it`(command: PortalCommand) throws {
+    func `every command is saved as its form and parsed back`(command: PortalCommand) throws {
         let form = command.form
         #expect(try PortalCommand(form.name, PortalRequest(path: "/", fields: form.fields)) == command)
     }
 
-    @Test func `what had ended is there again, and what had not is cut off`() throws {
+    @Test func `after a restart ended jobs are listed, and unfinished ones are interrupted or cancelled`()
+        throws
+    {
         var queue = JobQueue()
         for site in ["a", "b", "c"] { _ = queue.add(.update(site: site), by: .localUser, now: 0, date: 7) }
         _ = queue.add(.remove(site: "d"), by: .localUser, now: 0, date: 8)
@@ -87,11 +89,11 @@ import Web
         #"{"version":1,"jobs":[{"job":1,"command":"fetch","fields":[["url","file:///etc/passwd"]],"state":"done","asked":1,"outcome":[]}]}"#,
         "\u{0}\u{0}\u{0}",
     ])
-    func `a file that is damaged says nothing`(text: String) {
+    func `a damaged job list is empty`(text: String) {
         #expect(JobListCoding.decode(Array(text.utf8)).isEmpty)
     }
 
-    @Test func `what is whole of a file counts, and numbers that come twice do not`() {
+    @Test func `valid entries of a job list are read, and repeated numbers skipped`() {
         let job =
             #"{"job":1,"command":"update","fields":[],"state":"done","asked":1,"outcome":[["nonsense"],["quoted","x"],7]}"#
         let text =
@@ -101,7 +103,7 @@ import Web
         #expect(jobs[0].outcome == [Phrase(.quoted, "x")])
     }
 
-    @Test func `only so many are kept`() {
+    @Test func `the number of saved jobs is limited`() {
         var queue = JobQueue()
         for number in 0..<500 {
             guard let added = queue.add(.update(site: "\(number)"), by: .localUser, now: 0, date: 0) else {
@@ -112,7 +114,9 @@ import Web
         #expect(JobQueue(JobListCoding.decode(Array(JobListCoding.encode(queue.jobs).utf8))).jobs.count <= 41)
     }
 
-    @Test func `a server's end is written down, and its next run lists and goes on`() throws {
+    @Test func `jobs that a server's stop interrupted are listed by the next run and can be restarted`()
+        throws
+    {
         let kept = Mutex("")
         func board(_ worker: @escaping JobRunner.Worker) -> JobRunner {
             let text = kept.withLock { $0 }
@@ -147,7 +151,7 @@ import Web
         #expect(board { _, _ in (.done, []) }.jobs.map(\.state) == [.ended(.interrupted), .ended(.done)])
     }
 
-    @Test func `each change is written down, as who is killed writes nothing more`() throws {
+    @Test func `each change is saved at once, so that a killed server loses nothing`() throws {
         let kept = Mutex("")
         let board = JobRunner(jobList: JobListFile(saved: nil) { text in kept.withLock { $0 = text } }) {
             _, _ in
@@ -162,7 +166,7 @@ import Web
         board.close()
     }
 
-    @Test func `of two servers one keeps the list`() throws {
+    @Test func `only one of two servers saves the job list`() throws {
         let scratch = try TemporaryFolder()
         let folder = StoreFolder(scratch.path)
         var first = folder.lockPortal()

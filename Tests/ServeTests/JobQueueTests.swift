@@ -5,7 +5,7 @@ import Web
 @testable import Portal
 
 @Suite struct JobQueueTests {
-    @Test func `an order is joined to a waiting one only if that one may do as much`() {
+    @Test func `a command joins a waiting job only if that job has at least the same rights`() {
         var queue = JobQueue()
         #expect(queue.add(update("a"), by: .remoteUser, now: 0, date: 0) == 1)
         #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 2)
@@ -41,7 +41,7 @@ import Web
 
     private func update(_ site: String) -> PortalCommand { .update(site: site) }
 
-    @Test func `of each lane one job runs at a time, in their order`() throws {
+    @Test func `each lane runs one job at a time, in order`() throws {
         var queue = JobQueue()
         #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 1)
         #expect(queue.add(update("b"), by: .localUser, now: 0, date: 0) == 2)
@@ -53,7 +53,7 @@ import Web
         #expect(queue.begin(.network, now: 0)?.number == 2)
     }
 
-    @Test func `the same order is taken once as long as it waits or runs`() {
+    @Test func `a command that already waits or runs is not added again`() {
         var queue = JobQueue()
         #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 1)
         #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 1)
@@ -63,7 +63,7 @@ import Web
         #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 2)
     }
 
-    @Test func `a removal waits for a while, in which it can be undone, and holds up nothing`() {
+    @Test func `a removal starts after a delay, can be cancelled until then, and blocks no other job`() {
         var queue = JobQueue()
         let removal = queue.add(.remove(site: "a"), by: .localUser, now: 0, date: 0)
         _ = queue.add(.check(site: "b"), by: .localUser, now: 0, date: 0)
@@ -79,7 +79,7 @@ import Web
         #expect(queue.begin(.store, now: 30_000)?.command == .remove(site: "a"))
     }
 
-    @Test func `who wants something of a site that is to go keeps it`() {
+    @Test func `a command for a site cancels the planned removal of the site`() {
         var queue = JobQueue()
         let site = "https://a.test/"
         let commands: [PortalCommand] = [
@@ -96,7 +96,7 @@ import Web
         #expect(queue[5]?.isPlanned == true)
     }
 
-    @Test func `what runs is told to stop, and has stopped when it says so`() {
+    @Test func `a running job is stopping until its worker returns`() {
         var queue = JobQueue()
         _ = queue.add(update("a"), by: .localUser, now: 0, date: 0)
         _ = queue.begin(.network, now: 0)
@@ -107,7 +107,7 @@ import Web
         #expect(queue[1]?.state == .ended(.stopped))
     }
 
-    @Test func `every change has a version, and nothing else does`() {
+    @Test func `each change increases the version, and nothing else does`() {
         var queue = JobQueue()
         let first = queue.version
         _ = queue.add(update("a"), by: .localUser, now: 0, date: 0)
@@ -123,7 +123,7 @@ import Web
         #expect(before != after && queue.version == after)
     }
 
-    @Test func `only so many wait, and only so many that are over are remembered`() {
+    @Test func `the numbers of unfinished and of ended jobs are limited`() {
         var queue = JobQueue()
         for number in 0..<JobQueue.maxUnfinishedJobs {
             _ = queue.add(update("\(number)"), by: .localUser, now: 0, date: 0)

@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `passwords are tried ever more slowly`() {
+    @Test func `a client waits longer after each failure beyond the free attempts`() {
         var pace = LoginRateLimiter()
         for _ in 0..<5 { #expect(attempt(&pace, "192.0.2.1", now: 100) == nil) }
         #expect(attempt(&pace, "192.0.2.1", now: 100) == 2)
@@ -41,7 +41,7 @@ import Testing
         for _ in 0..<4 { #expect(attempt(&pace, "192.0.2.1", now: 30_000) == nil) }
     }
 
-    @Test func `who is wrong locks nobody else out`() {
+    @Test func `failures of one client do not delay another`() {
         var pace = LoginRateLimiter()
         for _ in 0..<40 { attempt(&pace, "192.0.2.1", now: 0) }
         #expect(attempt(&pace, "192.0.2.1", isRight: true, now: 0) != nil)
@@ -68,7 +68,7 @@ import Testing
         #expect(try #require(LoginClient(address)).isHere == isHere)
     }
 
-    @Test func `one is tried at a time, and of each client one waits`() throws {
+    @Test func `one attempt runs at a time, and each client may have one waiting`() throws {
         var pace = LoginRateLimiter()
         let (first, second) = (LoginClient("192.0.2.1"), LoginClient("192.0.2.2"))
         #expect(pace.register(from: first, now: 0) == .waits(number: 1))
@@ -81,7 +81,7 @@ import Testing
         #expect(pace.turn(of: 2, now: 0) == .now)
     }
 
-    @Test func `many machines together guess once a second, and this one and those that were right go first`()
+    @Test func `after many failures attempts run once a second, local and known clients first`()
         throws
     {
         var pace = LoginRateLimiter()
@@ -108,7 +108,7 @@ import Testing
         #expect(attempt(&pace, "127.0.0.1", now: 1000) == nil)
     }
 
-    @Test func `whoever was displaced is told`() throws {
+    @Test func `a displaced attempt is told that it will never run`() throws {
         var pace = LoginRateLimiter()
         guard case .waits(let busy) = pace.register(from: LoginClient("::1"), now: 0) else { return }
         #expect(pace.turn(of: busy, now: 0) == .now)
@@ -129,7 +129,7 @@ import Testing
         #expect(pace.turn(of: mine, now: 0) == .now)
     }
 
-    @Test func `only so many clients are remembered, and those that have to wait stay so`() {
+    @Test func `the number of remembered clients is limited, and waiting clients are kept`() {
         var pace = LoginRateLimiter()
         for _ in 0..<12 { attempt(&pace, "192.0.2.1", now: 0) }
         for number in 0..<3000 {
@@ -150,7 +150,7 @@ import Testing
         #expect(locked.recordCount <= LoginRateLimiter.maxRecords)
     }
 
-    @Test func `a flood from elsewhere does not keep the right password out`() throws {
+    @Test func `a flood of attempts by others does not prevent a login with the right password`() throws {
         let hash = try #require(PasswordHash("correct horse"))
         let gate = PortalGuard(.init(isExposed: true, password: { hash }))
         let flooder = try #require(LoginClient("192.0.2.1"))

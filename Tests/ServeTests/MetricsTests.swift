@@ -78,7 +78,7 @@ import Web
         }
     }
 
-    @Test func `labels and help are escaped, and numbers are as they are`() throws {
+    @Test func `labels and help of metrics are escaped, and numbers written exactly`() throws {
         var text = MetricsText()
         text.add("a_total", .counter, "back\\slash\nline", [([("site", "a\"b\\c\nd")], 3)])
         text.add("b", .gauge, "half", 0.5)
@@ -87,7 +87,7 @@ import Web
         #expect(read.samples == ["larder_a_total{site=a\"b\\c\nd}": 3, "larder_b": 0.5])
     }
 
-    @Test func `what was answered, missed and is held is counted`() throws {
+    @Test func `metrics count answers, misses and stored responses`() throws {
         let store = try StockedStore([
             .init(href: "https://example.test/", text: "home"),
             .init(href: "https://example.test/gone", text: nil, status: 410),
@@ -120,7 +120,7 @@ import Web
         #expect(samples["larder_snapshot_finished_seconds{\(snapshot)}"] == 2)
     }
 
-    @Test func `they are for those who may read the portal`() throws {
+    @Test func `metrics need the same access as the portal's pages`() throws {
         let store = try StockedStore([.init(href: "https://example.test/", text: "home")])
         let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 0)
         defer { server.stop() }

@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 7, 8, 1000])
-    func `a form is taken apart however it comes`(size: Int) throws {
+    func `a form is parsed the same in pieces of any size`(size: Int) throws {
         let content = "PK\r\n------ja\r\n--\r\n------jam\u{0}no\r\r\n"
         let bytes = Self.form(
             [
@@ -67,14 +67,14 @@ import Testing
         "------jam\r\n" + String(repeating: "x", count: 9000),
         String(repeating: "------jam\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n", count: 40),
     ])
-    func `what is no form is told`(text: String) throws {
+    func `an invalid form is reported`(text: String) throws {
         for size in [1, 100_000] {
             let (_, reader) = try Self.events(Array(text.utf8), in: size)
             #expect(reader.isBroken && !reader.isDone)
         }
     }
 
-    @Test func `one that is cut off is not done, wherever`() throws {
+    @Test func `a truncated form is never complete`() throws {
         let bytes = Self.form([("name=token", "abc"), ("name=file; filename=a.har", "xyz")])
         for end in bytes.indices {
             let (_, reader) = try Self.events(Array(bytes[..<end]), in: 5)
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `a field that is too long is cut`() throws {
+    @Test func `a long field is truncated`() throws {
         let (events, _) = try Self.events(
             Self.form([("name=a", String(repeating: "x", count: 100_000))]), in: 1000)
         #expect(
@@ -95,7 +95,7 @@ import Testing
         "multipart/form-data; boundary=" + String(repeating: "x", count: 71),
         "multipart/form-data; boundary=a\u{1}b",
     ])
-    func `another body is no form`(type: String) {
+    func `another content type is not parsed as a form`(type: String) {
         #expect(MultipartReader(type: type) == nil)
     }
 }

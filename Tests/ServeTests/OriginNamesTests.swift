@@ -37,7 +37,9 @@ import Web
         ("https://a-.com", "a---com"),
         ("https://example.com.", "example-com-"),
     ])
-    func `a site is one label, and the name leads back`(origin: String, name: String) throws {
+    func `an origin is encoded with one label per registrable domain, and decoded again`(
+        origin: String, name: String
+    ) throws {
         let url = try #require(WebURL(origin + "/a?b"))
         #expect(names.name(of: url) == name + ".localhost")
         guard case .origins(let origins)? = names.decode(name + ".localhost") else {
@@ -54,7 +56,7 @@ import Web
         ("https://bücher.com", "past-7--xn----bcher--kva-com"),
         ("https://\(String(repeating: "a", count: 50)).co.uk", nil),
     ])
-    func `in a snapshot every origin has a name of its own, and leads back`(origin: String, name: String?)
+    func `every origin has another name in each snapshot, and is decoded again`(origin: String, name: String?)
         throws
     {
         let url = try #require(WebURL(origin + "/"))
@@ -76,7 +78,7 @@ import Web
     @Test(arguments: [
         "past-7-.localhost", "past-07-a-com.localhost", "past--a-com.localhost", "past-7.localhost",
     ])
-    func `what only looks like a snapshot's name is none`(name: String) {
+    func `a name that only resembles a snapshot's name is not decoded`(name: String) {
         #expect(OriginNames.snapshot(in: name) == nil)
     }
 
@@ -88,7 +90,8 @@ import Web
         "https://\(String(repeating: "a", count: 61)).co.uk",
         "https://\(Array(repeating: String(repeating: "b", count: 50), count: 5).joined(separator: ".")).co.uk",
     ])
-    func `what cannot be read back has a digest, which is known once it was named`(origin: String) throws {
+    func `an ambiguous or long label is a digest, decodable once the origin was named`(origin: String) throws
+    {
         let url = try #require(WebURL(origin + "/"))
         let name = try #require(names.name(of: url))
         #expect(name.utf8.contains("hash-".utf8))
@@ -115,7 +118,7 @@ import Web
         ("bbc.co-uk.localhost", "https://bbc.co.uk"),
         ("xn--bcher-kva.com.localhost", "https://xn--bcher-kva.com"),
     ])
-    func `a name of an earlier larder, or of somebody's making, stands for the one that is right`(
+    func `an old or hand-typed name is an alias of the current name`(
         name: String, origin: String
     ) {
         #expect(names.decode(name) == .alias(of: origin))
@@ -124,7 +127,7 @@ import Web
     @Test(arguments: [
         "localhost", "example.com", ".localhost", "", "localhost.example.com", "xlocalhost", "a b.localhost",
     ])
-    func `what is not below localhost is none of ours`(name: String) {
+    func `a name outside localhost is not decoded`(name: String) {
         #expect(names.decode(name) == nil)
     }
 
@@ -133,7 +136,10 @@ import Web
         #expect(names.name(of: try #require(WebURL("ftp://a/"))) == nil)
     }
 
-    @Test func `hosts are of one site as browsers say, and without a list each is a site`() {
+    @Test
+    func
+        `hosts with one registrable domain are one site, and without the suffix list each host is its own site`()
+    {
         #expect(names.isSameSite("www.bbc.co.uk", "static.bbc.co.uk"))
         #expect(!names.isSameSite("bbc.co.uk", "evil.co.uk"))
         #expect(!names.isSameSite("a.github.io", "b.github.io"))

@@ -67,7 +67,7 @@ import Web
         #expect(try client.response().status == 303)
     }
 
-    @Test func `it is off until somebody asks for it, and then in windows alone`() throws {
+    @Test func `the page bar is off by default, and appears only in windows`() throws {
         defer { server.stop() }
         let before = try get("/", Self.window, from: server)
         #expect(before.text.contains("Newer") && !before.text.contains("larder-bar"))
@@ -99,7 +99,7 @@ import Web
         }
     }
 
-    @Test func `what the page has is as it was but for the bar in front of its scripts`() throws {
+    @Test func `the bar is inserted before the scripts, and the rest of the page is unchanged`() throws {
         defer { server.stop() }
         let before = try get("/", Self.window, from: server).text
         try turn(true, server)
@@ -110,7 +110,7 @@ import Web
     }
 
     @Test(arguments: ["/plain", "/large"])
-    func `a page without scripts has it behind everything`(target: String) throws {
+    func `a page without scripts gets the bar at its end`(target: String) throws {
         defer { server.stop() }
         let before = try get(target, Self.window, from: server).text
         try turn(true, server)
@@ -121,7 +121,7 @@ import Web
         #expect(try get(target, Self.window, from: server).text == before)
     }
 
-    @Test func `the frame says from when a page is, and gives no order to anybody`() throws {
+    @Test func `the bar's frame shows the date of the page, and contains no commands`() throws {
         let server = try Self.server(store, hasBar: true)
         defer { server.stop() }
         let frame = try get("/-/bar/frame?url=https://example.test/", from: server, host: "localhost")
@@ -145,7 +145,9 @@ import Web
     }
 
     @Test(arguments: [("empty", false), ("script", false), ("image", false), ("iframe", true)])
-    func `a page may show it in a frame, and read nothing of it`(use: String, isGiven: Bool) throws {
+    func `the bar is served to frames only, and other origins cannot read it`(use: String, isGiven: Bool)
+        throws
+    {
         let server = try Self.server(store, hasBar: true)
         defer { server.stop() }
         let fields = [

@@ -18,7 +18,7 @@ import Web
         try PortalCommand(name, PortalRequest(path: "/", form: Array(form.utf8)))
     }
 
-    @Test func `a form becomes an order`() throws {
+    @Test func `a form is parsed as a command`() throws {
         var plan = PlanForm()
         (plan.depth, plan.maxPages, plan.scope, plan.maxBytes) = (2, 50, "path", "200M")
         #expect(
@@ -67,7 +67,7 @@ import Web
         ("import", "upload=\(number)&name=.hidden"), ("import", "upload=\(number)&name=a.zip&site=nope"),
         ("import", "upload=\(number)&name=a.zip&base=file:///etc/"),
     ])
-    func `what cannot be used is told`(name: String, form: String) {
+    func `an invalid field is reported`(name: String, form: String) {
         #expect(throws: PortalFormError.self) { try command(name, form) }
     }
 
@@ -78,7 +78,7 @@ import Web
         ("http://u:p@a.test/", "The URL for a.test contains a user name or password", "Remove them"),
         ("https://", "“https://” is not a URL", "https://example.com/"),
     ])
-    func `an address that is none is told on the form, where it can be mended`(
+    func `an invalid address is shown in the form for correction`(
         address: String, words: String, help: String
     ) throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
@@ -107,7 +107,9 @@ import Web
         ("drop", "site=https://example.test/&snapshot=9", "has no snapshot 9"),
         ("rollback", "site=https://example.test/&snapshot=7", "has no snapshot 7"),
     ])
-    func `an order for what is not there is refused`(name: String, form: String, words: String) throws {
+    func `a command for a missing site or snapshot is refused`(name: String, form: String, words: String)
+        throws
+    {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
         let board = JobRunner { _, _ in (.done, []) }
         defer { board.close() }
@@ -117,7 +119,7 @@ import Web
         #expect(board.jobs.isEmpty)
     }
 
-    @Test func `a job repeated by another principal may do no more than both`() throws {
+    @Test func `a job restarted by another principal has the rights that both have`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
         let principals = Monitor<[Principal]>([])
         let board = JobRunner { _, run in
@@ -254,11 +256,13 @@ import Web
             ("//evil.test/", nil, "/"), ("https://evil.test/", 4, "/?did=4"), ("/\\evil.test", nil, "/"),
             ("/a\r\nSet-Cookie: b", nil, "/"), ("", nil, "/"), (nil, 4, "/?did=4"),
         ] as [(String?, Int?, String)])
-    func `the way back stays on the portal`(place: String?, number: Int?, expected: String) {
+    func `a return path outside the portal is replaced by the home page`(
+        place: String?, number: Int?, expected: String
+    ) {
         #expect(Portal.place(place, noticing: number) == expected)
     }
 
-    @Test func `the boxes of a map have the areas of the numbers, inside the whole, one beside the other`() {
+    @Test func `the boxes of a treemap have proportional areas, lie inside the map and do not overlap`() {
         let whole = Treemap.Box(x: 10, y: 20, width: 300, height: 200)
         for numbers in [[6.0, 6, 4, 3, 2, 2, 1], [1], [5, 0, -1, .nan], [1000, 1, 1, 1], []] {
             let boxes = Treemap.boxes(numbers, in: whole)
@@ -284,7 +288,7 @@ import Web
             Treemap.boxes([1, 1], in: .init(x: 0, y: 0, width: 0, height: 9)).allSatisfy { $0.width == 0 })
     }
 
-    @Test func `orders are in the pages of who may give them, and their token in nothing else`() throws {
+    @Test func `only pages for visitors with full access contain commands and the token`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
         let board = JobRunner { _, _ in (.done, []) }
         defer { board.close() }
@@ -311,7 +315,7 @@ import Web
         }
     }
 
-    @Test func `what is done is told to who waits, and a page without scripts loads itself anew`() throws {
+    @Test func `watching clients receive progress events, and pages without scripts reload`() throws {
         let gate = Monitor(false)
         let board = JobRunner { command, run in
             run.report(JobFigures())

@@ -31,8 +31,7 @@ import Web
         return draft.number
     }
 
-    @Test func `what was handed in stays until it is taken in, and what was made until it is too old`() throws
-    {
+    @Test func `uploads are stored until they are imported, and exports until they expire`() throws {
         let waits = try handIn("a.har")
         let isDone = try handIn("b.har")
         let isNobodys = try handIn("c.har")
@@ -76,11 +75,11 @@ import Web
                 String(repeating: "x", count: 112) + ".warc.gz"
             ),
         ] as [(String, String?)])
-    func `a name is that of a file here`(given: String, name: String?) {
+    func `the name of an uploaded file is made safe`(given: String, name: String?) {
         #expect(PortalFiles.safeName(given) == name)
     }
 
-    @Test func `what is asked for by a number that is none is not there`() throws {
+    @Test func `an invalid upload number finds no file`() throws {
         let number = try handIn("a.har")
         #expect(files.upload(number, named: "../a.har") == nil)
         #expect(files.upload("../upload-\(number)", named: "a.har") == nil)

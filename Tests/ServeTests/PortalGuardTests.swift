@@ -28,7 +28,7 @@ import Web
         if case .full(let token) = gate.access(of: visitor, now: now) { token } else { nil }
     }
 
-    @Test func `on loopback whoever has the token of the pages may change something`() throws {
+    @Test func `on loopback a visitor with the token may give commands`() throws {
         let gate = PortalGuard(.init())
         let token = try #require(given(gate, visitor()))
         #expect(token.utf8.count == 64)
@@ -49,7 +49,7 @@ import Web
             ("http://127.0.0.1:8080", nil, false), (nil, "cross-site", false), (nil, "none", false),
             ("http://localhost:8080", "cross-site", false),
         ] as [(String?, String?, Bool)])
-    func `an order comes from the portal's own pages`(
+    func `a command from another origin is refused`(
         origin: String?, site: String?, isTaken: Bool
     ) throws {
         let gate = PortalGuard(.init())
@@ -66,7 +66,7 @@ import Web
             (true, nil, nil, .remoteUser), (true, "127.0.0.1", "X-Forwarded-For", .remoteUser),
             (false, nil, "Via", .remoteUser), (false, nil, "Forwarded", .remoteUser),
         ] as [(Bool, String?, String?, Principal)])
-    func `only a client on this machine is the user of this machine, and no reverse proxy is`(
+    func `only a direct client on this machine counts as the local user`(
         isExposed: Bool, client: String?, field: String?, expected: Principal
     ) {
         var fields = HTTPFields()
@@ -76,13 +76,13 @@ import Web
         #expect(PortalGuard(.init(isExposed: isExposed)).principal(of: visitor) == expected)
     }
 
-    @Test func `a server that only shows gives out no token`() {
+    @Test func `a read-only server gives no token`() {
         let gate = PortalGuard(.init(isReadOnly: true))
         #expect(gate.access(of: visitor(), now: 0) == .readOnly(.refusedReadOnly))
         #expect(gate.refusal(of: visitor(), token: "x", now: 0) == .refusedReadOnly)
     }
 
-    @Test func `beyond loopback nothing is shown or changed before the password`() throws {
+    @Test func `an exposed server shows and changes nothing before the login`() throws {
         let open = PortalGuard(.init(isExposed: true))
         #expect(open.access(of: visitor(), now: 0) == .denied)
         #expect(open.refusal(of: visitor(), token: nil, now: 0) == .refusedPassword)
@@ -106,7 +106,7 @@ import Web
         #expect(gate.access(of: known, now: 0) == .loginRequired)
     }
 
-    @Test func `another password ends the sessions of the one before`() throws {
+    @Test func `changing the password ends all sessions`() throws {
         let password = Mutex(try #require(Self.hash))
         let gate = PortalGuard(.init(isExposed: true, password: { password.withLock { $0 } }))
         guard case .success(let session) = gate.logIn("correct horse", clock: { 0 }) else {
@@ -121,7 +121,7 @@ import Web
         #expect(gate.access(of: visitor(session: session), now: 0) == .loginRequired)
     }
 
-    @Test func `a visitor is read off the request`() {
+    @Test func `a visitor is parsed from the request fields`() {
         var fields = HTTPFields()
         fields.append("Cookie", "a=b; larder-9000=no; larder-8080=secret; c")
         fields.append("Accept-Language", "de, zh-TW;q=0.8, en;q=0.5")
@@ -146,7 +146,7 @@ import Web
         ("box.local:8080", .refused), ("evil.test:8080", .refused), ("localhost:9090", .refused),
         ("example-test.localhost:8080", .refused),
     ])
-    func `other machines are shown the portal, and by no name that somebody else could have`(
+    func `other machines reach the portal only under the server's own addresses`(
         authority: String, place: RequestTarget
     ) {
         let layout = OriginLayout(port: 8080, isExposed: true)
@@ -154,7 +154,7 @@ import Web
         #expect(names.resolve(authority: authority, target: "/") == place)
     }
 
-    @Test func `who says the password gets a session, and leaves it again`() throws {
+    @Test func `a login starts a session, and a logout ends it`() throws {
         let hash = try #require(Self.hash)
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
         let board = JobRunner { _, _ in (.done, []) }

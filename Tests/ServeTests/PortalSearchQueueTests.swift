@@ -47,7 +47,7 @@ import Testing
         try #require(began.wait(atMost: .hangGuard) { $0.count >= count ? true : nil } == true)
     }
 
-    @Test func `while a search takes its time, pages come to others and then it is answered`() throws {
+    @Test func `a slow search does not delay pages for other clients, and is answered at the end`() throws {
         let server = try server()
         defer { server.stop() }
         let searching = try ask("/-/search?q=plum&format=json", server)
@@ -102,7 +102,8 @@ import Testing
         }
     }
 
-    @Test func `of one who types the last question is answered, and those before it are let go`() throws {
+    @Test func `of the searches of one sender only the last is answered, and earlier ones get a 409`() throws
+    {
         let answers = answers()
         #expect(answers.ask(0, "p", asker: "1") && answers.ask(1, "x"))
         try waitForSearches(2)
@@ -117,7 +118,7 @@ import Testing
         #expect(!answers.ask(6, "late"))
     }
 
-    @Test func `where too many wait, the next is not taken`() throws {
+    @Test func `a search is refused if too many are waiting`() throws {
         let answers = answers()
         for number in 0..<2 { #expect(answers.ask(number, "x")) }
         try waitForSearches(2)
@@ -130,7 +131,7 @@ import Testing
         answers.searches.close()
     }
 
-    @Test func `a page of another site has nothing searched`() throws {
+    @Test func `a search requested by a foreign page is refused`() throws {
         let server = try server()
         defer { server.stop() }
         mayGoOn.change { $0 = true }
@@ -144,7 +145,7 @@ import Testing
         #expect(began.change { $0 }.isEmpty)
     }
 
-    @Test func `a server that stops waits for no search`() throws {
+    @Test func `a stopping server does not wait for searches`() throws {
         let server = try server()
         let client = try ask("/-/search?q=plum", server)
         try waitForSearches(1)

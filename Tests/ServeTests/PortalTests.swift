@@ -34,7 +34,7 @@ import Web
     ]
 
     @Test(arguments: pages)
-    func `every page is there for people and for programs`(target: String) throws {
+    func `every page is available as HTML and as JSON`(target: String) throws {
         let page = try shelf.get(target)
         #expect(page.status == 200)
         #expect(page.fields("Content-Type") == ["text/html; charset=utf-8"])
@@ -105,7 +105,7 @@ import Web
         #expect(try titles("/-/sites/1/titles?") == ["apple jam", "Recipes"])
     }
 
-    @Test func `the room says what each site takes`() throws {
+    @Test func `the storage page shows the size of each site`() throws {
         let room = try shelf.get("/-/room?format=json").json()
         #expect(room["bytes"]?.int ?? 0 > 0)
         let site = try #require(room["sites"]?.array?.first)
@@ -124,7 +124,7 @@ import Web
         #expect(try shelf.get("/").body.contains(PortalManifest.path))
     }
 
-    @Test func `the style sheet may be kept for ever, under a name that changes with it`() throws {
+    @Test func `the style sheet is cacheable forever under a name that changes with its content`() throws {
         let style = try shelf.get(PortalStyle.path)
         #expect(style.fields("Cache-Control") == ["public, max-age=31536000, immutable"])
         #expect(style.body.contains("prefers-color-scheme: dark"))
@@ -137,20 +137,20 @@ import Web
         "/-/sites/1/pages/x",
         "/-/page", "/-/page?url=javascript:alert(1)", "/-/page?url=not", "/favicon.ico", "/?", "*",
     ])
-    func `what is no page is said to be none`(target: String) throws {
+    func `an unknown path gets a 404 page`(target: String) throws {
         let page = try shelf.get(target)
         #expect(page.status == (target == "/?" ? 200 : 404))
         #expect(!page.body.contains("href=\"javascript:"))
     }
 
     @Test(arguments: ["/", "/-/"])
-    func `an original address leads to its copy`(home: String) throws {
+    func `an original URL after the portal's address redirects to its copy`(home: String) throws {
         let answer = try shelf.get("\(home)https://example.test/jam/pear?a=1&b=2")
         #expect(answer.status == 302)
         #expect(answer.fields("Location") == ["http://example-test.localhost:8080/jam/pear?a=1&b=2"])
     }
 
-    @Test func `a store without a site tells how to fill it`() throws {
+    @Test func `the home page of an empty store explains how to add a site`() throws {
         let empty = try PortalShelf()
         #expect(try empty.get("/").body.contains("larder prefetch https://example.com/"))
         #expect(try empty.get("/-/search?q=a").body.contains("No results."))
@@ -194,7 +194,7 @@ import Web
         #expect(!page.contains("Recipes"))
     }
 
-    @Test func `what is missing is listed with who asks for it`() throws {
+    @Test func `missing URLs are listed with the pages that link to them`() throws {
         let notes = try ActivityDatabase(shelf.folder)
         try notes.recordMisses([
             Miss(
@@ -325,7 +325,7 @@ import Web
         #expect(!after.contains("request the URL once") && after.contains("The miss is recorded"))
     }
 
-    @Test func `what came since it was missed is missing no more`() throws {
+    @Test func `a recorded miss is not listed once the URL is stored`() throws {
         try ActivityDatabase(shelf.folder).recordMisses([
             Miss(href: "https://example.test/jam/plum", isPage: true, first: 1, last: 1),
             Miss(href: "https://example.test/jam/fig", isPage: true, first: 1, last: 1),
@@ -376,7 +376,7 @@ extension String {
         "/-/sites/1/search?q='%22%3E&after=a.%22%3E%3Cscript%3E",
         "/-/sites/1/changes?from=%22%3E%3Cscript%3E",
     ])
-    func `nothing of it becomes markup`(target: String) throws {
+    func `hostile input is escaped on every page`(target: String) throws {
         let url = try #require(WebURL(Self.href))
         let shelf = try PortalShelf([
             .init(
@@ -438,7 +438,7 @@ extension String {
         ("/-/search", true), ("https://example.test/", true), ("http://a.test/", true),
         ("file:///etc/passwd", false),
     ])
-    func `only what leads to a page becomes a link`(address: String, isLink: Bool) {
+    func `only http URLs and paths of this server become links`(address: String, isLink: Bool) {
         var html = HTMLWriter()
         html.link(address, text: "x")
         #expect(
@@ -479,7 +479,7 @@ extension String {
 
 /// What the portal counts once, as long as the store stays as it is.
 @Suite struct PortalCacheTests {
-    @Test func `a site that is too large to be looked over is not looked over each time`() throws {
+    @Test func `a site that is too large to walk is not walked again for each page`() throws {
         let shelf = try PortalShelf([.init(href: PortalShelf.site)])
         let limits = Mutex<[Int]>([])
         let memory = PortalCache { _, _, limit throws(StoreError) in

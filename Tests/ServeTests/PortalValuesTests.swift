@@ -14,13 +14,13 @@ import Testing
         ("/?q=%FF", "/", "\u{FFFD}"), ("/?q=a=b", "/", "a=b"), ("/?%71=x", "/", "x"), ("/?x&&q=1", "/", "1"),
         ("", "", nil),
     ])
-    func `a form's fields are read`(target: String, path: String, words: String?) {
+    func `the path and fields of a target are parsed`(target: String, path: String, words: String?) {
         let request = PortalRequest(target: target)
         #expect(request.path == path)
         #expect(request["q"] == words)
     }
 
-    @Test func `fields have an end, and so have their number`() {
+    @Test func `long fields are truncated, and surplus fields ignored`() {
         let long = PortalRequest(target: "/?q=" + String(repeating: "%41", count: 100_000))
         #expect(long["q"]?.count == PortalRequest.maxFieldBytes)
         let many = PortalRequest(target: "/?" + String(repeating: "a=1&", count: 1000) + "q=1")
@@ -30,7 +30,7 @@ import Testing
     @Test(arguments: [
         "plain", "a b", "a&b=c", "50%", "ä☕", "'\"<>", "https://e.test/?a=b&c#d", "+", "\u{0}",
     ])
-    func `what a link carries is what the request says`(words: String) {
+    func `a field of a generated link is parsed back unchanged`(words: String) {
         let links = PortalLinks()
         #expect(PortalRequest(target: links.search(words, in: nil))["q"] == words)
         #expect(PortalRequest(target: links.details(words))["url"] == words)
@@ -45,17 +45,19 @@ import Testing
         ("https://a.test//c", "https://a.test/", "https://a.test//"),
         ("odd", "", nil), ("", "longer", nil),
     ])
-    func `a folder is a prefix and one more part`(href: String, prefix: String, folder: String?) {
+    func `the folder of a URL below a prefix ends after one more path component`(
+        href: String, prefix: String, folder: String?
+    ) {
         #expect(FolderWalk.folder(of: href, below: prefix) == folder)
     }
 
     @Test(arguments: ["t.1.2", "a.https://a.test/?x", "a.", "t.0.0"])
-    func `a search's place is read as it was written`(text: String) {
+    func `a search position is parsed back from its text`(text: String) {
         #expect(SearchPosition(text: text)?.text == text)
     }
 
     @Test(arguments: ["", "t", "t.", "t.1", "t.1.2.3", "t.-1.2", "t.9223372036854775807.1", "x.1.2", "t.a.b"])
-    func `what is no place is none`(text: String) {
+    func `an invalid search position is rejected`(text: String) {
         #expect(SearchPosition(text: text) == nil)
     }
 }
@@ -72,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 7, 50, 1000])
-    func `a search that is gone on with finds everything once`(limit: Int) throws {
+    func `a search continued page by page finds every entry once`(limit: Int) throws {
         let reader = try Self.shelf(100).reader()
         var found: [String] = []
         var place: BodyCursor? = .start
@@ -96,7 +98,7 @@ import Testing
         #expect(addresses == addresses.sorted())
     }
 
-    @Test func `a percent sign, a low line and a backslash are only themselves`() throws {
+    @Test func `percent signs, underscores and backslashes in a search are literal`() throws {
         let shelf = try PortalShelf([
             .init(href: "https://example.test/a", title: "100% a_b c\\d", text: "1"),
             .init(href: "https://example.test/b", title: "100x aab cd", text: "2"),
@@ -107,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `only what readers get is found`() throws {
+    @Test func `a search finds only the responses that readers get`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/a", title: "Old jam", text: "1")])
         try shelf.snapshot([.init(href: "https://example.test/a", title: "New jam", text: "2")])
         try shelf.snapshot(
@@ -118,7 +120,7 @@ import Testing
     }
 
     @Test(arguments: [1, 3, 100])
-    func `a folder's list that is gone on with has everything once`(limit: Int) throws {
+    func `a folder listed page by page contains every entry once`(limit: Int) throws {
         let reader = try Self.shelf(700).reader()
         var folders: [String] = []
         var entries = 0
@@ -213,7 +215,7 @@ import Testing
         #expect((100...200).contains(some.byteCount))
     }
 
-    @Test func `what was counted is counted anew when the store has changed`() throws {
+    @Test func `cached counts are dropped when the store changes`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "A")])
         let portal = Portal(layout: OriginLayout(port: 8080), now: { PortalShelf.now })
         let reader = try shelf.reader()

@@ -67,7 +67,7 @@ import Web
         #expect(own.contains("noted_misses") && !open.contains("noted_misses"))
     }
 
-    @Test func `other machines see no noted miss of a private page or address`() throws {
+    @Test func `other machines see no recorded miss of a private page or URL`() throws {
         let site = "https://example.test/"
         try ActivityDatabase(store.folder).recordMisses([
             Miss(href: site + "shown.css", referrer: site + "open", isPage: false, first: 1, last: 1),
@@ -115,7 +115,7 @@ import Web
     }
 
     /// Otherwise an archive would stand in for a site whose responses are all private.
-    @Test func `a site of which only private responses came from its origin is no imported site`() throws {
+    @Test func `a site whose only responses from its origin are private does not count as imported`() throws {
         let store = try StockedStore([
             .init(href: "https://example.test/", text: "mine", flags: .isPrivate),
             .init(href: "https://example.test/b", text: "b", flags: .isImported),

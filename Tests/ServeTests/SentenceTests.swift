@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct SentenceTests {
     @Test(arguments: Sentence.allCases)
-    func `every sentence is there in each language, with the same places`(sentence: Sentence) {
+    func `every sentence exists in each language with the same placeholders`(sentence: Sentence) {
         #expect(!sentence.english.isEmpty && !sentence.chinese.isEmpty)
         func places(_ text: String) -> Set<UInt8> {
             let bytes = Array(text.utf8)
@@ -15,7 +15,7 @@ import Testing
         #expect(places(sentence.english) == places(sentence.chinese))
     }
 
-    @Test func `what stands in the places is never read as a place`() {
+    @Test func `placeholders in inserted values are not replaced`() {
         let phrase = Phrase(.mistakeNumber, "%2%", "1", "64")
         #expect(phrase.text(in: .english) == "“%2%” is not valid. Enter a whole number from 1 to 64.")
         #expect(phrase.text(in: .chinese) == "“%2%”无效，请输入 1 到 64 之间的整数。")
