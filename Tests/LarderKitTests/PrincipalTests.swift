@@ -97,7 +97,7 @@ import Web
         // Cookies of a login with a browser, too.
         let cookie = "public.test\tFALSE\t/\tFALSE\t4102444800\tsession\tmine"
         try larder.folder.storeLogin(of: "public.test", [cookie])
-        for order in [
+        for command in [
             PortalCommand.prefetch(address: address, PlanForm()), .update(site: address),
             .fetch(url: address + "two"),
         ] {
