@@ -11,7 +11,7 @@ struct Arguments: Sendable {
     /// The values in effect and their sources, by the name of the option.
     private let values: [String: Settings.Value]
     /// The options on the command line, in the order given.
-    private let given: [(option: Option, text: String?)]
+    private let commandLineOptions: [(option: Option, text: String?)]
     let settings: Settings
 
     func has(_ option: Option) -> Bool { values[option.name]?.texts != nil }
@@ -23,10 +23,12 @@ struct Arguments: Sendable {
     func texts(_ option: Option) -> [String] { values[option.name]?.texts ?? [] }
 
     /// The source of the value of the option.
-    func source(of option: Option) -> Settings.Source { values[option.name]?.source ?? .standard }
+    func source(of option: Option) -> Settings.Source { values[option.name]?.source ?? .defaultValue }
 
     /// The value on the command line; nil for a flag, and for an option that is set elsewhere or not at all.
-    func given(_ option: Option) -> String? { given.last { $0.option.name == option.name }?.text }
+    func commandLineValue(of option: Option) -> String? {
+        commandLineOptions.last { $0.option.name == option.name }?.text
+    }
 
     /// The value as a case of an enumeration; nil if the option is not given.
     func choice<Choice: RawRepresentable<String> & CaseIterable>(
@@ -36,14 +38,14 @@ struct Arguments: Sendable {
         if let choice = Choice(rawValue: text) { return choice }
         let names = Choice.allCases.map(\.rawValue)
         let close = Spelling.closest(to: text, among: names).map { "; did you mean \($0)?" } ?? ""
-        throw wrong(option, "must be one of \(names.joined(separator: ", ")), not \"\(text)\"\(close)")
+        throw invalidValue(option, "must be one of \(names.joined(separator: ", ")), not \"\(text)\"\(close)")
     }
 
     /// The value as an integer in the range; the default of the option if it is not given.
     func number(_ option: Option, in range: ClosedRange<Int>) throws(UsageError) -> Int {
-        let text = text(option) ?? options.first { $0.name == option.name }?.standard ?? ""
+        let text = text(option) ?? options.first { $0.name == option.name }?.defaultValue ?? ""
         guard let number = Int(text), range.contains(number) else {
-            throw wrong(
+            throw invalidValue(
                 option, "must be a number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\"")
         }
         return number
@@ -58,31 +60,35 @@ struct Arguments: Sendable {
     ///
     /// - Parameter mistake: a verb phrase such as `must be a number`, since it follows the name of the
     ///   option.
-    func wrong(_ option: Option, _ mistake: String) -> UsageError {
+    func invalidValue(_ option: Option, _ mistake: String) -> UsageError {
         switch source(of: option) {
-        case .commandLine, .standard: UsageError("\(option.name) \(mistake)")
+        case .commandLine, .defaultValue: UsageError("\(option.name) \(mistake)")
         case .variable(let name): UsageError("$\(name) \(mistake)")
         case .file(let path, let line): UsageError("\(path):\(line): \"\(option.key)\" \(mistake)")
         }
     }
 
     /// The command line of this command, quoted for a shell.
-    var again: String { again(with: [:]) }
+    var commandLine: String { commandLine(changing: [:]) }
 
     /// The command line of this command with some options changed.
-    func again(with changes: [String: String]) -> String { again(as: command, with: changes) }
+    func commandLine(changing changes: [String: String]) -> String {
+        commandLine(of: command, changing: changes)
+    }
 
     /// The command line of another command with the same operands, and with the given options that it also
     /// has. Values that may be secret are replaced by the placeholder of the option.
-    func again(as command: String, with changes: [String: String] = [:]) -> String {
-        let known = CommandEntry.named(command)?.options.map(\.name) ?? []
-        let kept = given.filter { known.contains($0.option.name) && changes[$0.option.name] == nil }
-        let options = kept.flatMap { option, text -> [String] in
+    func commandLine(of command: String, changing changes: [String: String] = [:]) -> String {
+        let known = CommandEntry.command(named: command)?.options.map(\.name) ?? []
+        let sharedOptions = commandLineOptions.filter {
+            known.contains($0.option.name) && changes[$0.option.name] == nil
+        }
+        let options = sharedOptions.flatMap { option, text -> [String] in
             guard let text else { return [option.name] }
-            return [option.name] + (option.shown([text]) ?? [option.value ?? ""])
+            return [option.name] + (option.printableValues([text]) ?? [option.placeholder ?? ""])
         }
         let changed = changes.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
-        return CommandLine.shown([command] + operands + options + changed)
+        return CommandLine.shellCommand([command] + operands + options + changed)
     }
 
     /// Options may be anywhere on the command line. `--` ends them, and so does the first operand of a
@@ -93,61 +99,61 @@ struct Arguments: Sendable {
     ) throws(UsageError) {
         var operands: [String] = []
         var values: [String: Settings.Value] = [:]
-        var given: [(option: Option, text: String?)] = []
+        var commandLineOptions: [(option: Option, text: String?)] = []
         var words = words.makeIterator()
         var optionsEnded = false
         while let word = words.next() {
             guard !optionsEnded, word.utf8.first == UInt8(ascii: "-"), word != "-" else {
                 operands.append(word)
-                if entry.stopsAtOperand { optionsEnded = true }
+                if entry.runsOtherProgram { optionsEnded = true }
                 continue
             }
             guard word != "--" else {
                 optionsEnded = true
                 continue
             }
-            let (name, attached) = Self.parts(of: word)
+            let (name, attached) = Self.splitOption(word)
             let known = entry.options + [.help, .briefHelp]
-            if entry.readsWords, !word.hasPrefix("--"),
+            if entry.acceptsDashedOperands, !word.hasPrefix("--"),
                 !known.contains(where: { $0.short == name || $0.name == name })
             {
                 operands.append(word)
                 continue
             }
-            let option = try Self.option(name, of: entry)
-            guard let kind = option.value else {
+            let option = try Self.findOption(name, of: entry)
+            guard let kind = option.placeholder else {
                 guard attached == nil || attached == "false" else {
                     throw UsageError("\(name) takes no value; write only \(name)")
                 }
                 values[option.name] = Settings.Value(
                     texts: attached == nil ? [""] : nil, source: .commandLine)
-                given.append((option, attached))
+                commandLineOptions.append((option, attached))
                 continue
             }
             guard let value = attached ?? words.next(), !value.isEmpty else {
                 throw UsageError("\(name) needs a value: \(name) \(kind)")
             }
             let earlier = values[option.name]?.texts ?? []
-            guard option.repeats || earlier.isEmpty else {
+            guard option.isRepeatable || earlier.isEmpty else {
                 throw UsageError("\(name) is given twice; use it once")
             }
             values[option.name] = Settings.Value(texts: earlier + [value], source: .commandLine)
-            given.append((option, value))
+            commandLineOptions.append((option, value))
         }
         for option in entry.options where values[option.name] == nil {
             values[option.name] = settings.value(of: option, for: entry.name)
         }
         self.operands = operands
         self.values = values
-        self.given = given
+        self.commandLineOptions = commandLineOptions
         self.settings = settings
         command = entry.name
         options = entry.options
         guard !has(.help), !has(.briefHelp) else { return }
-        try check(operands, entry)
+        try checkCount(of: operands, for: entry)
     }
 
-    private func check(_ operands: [String], _ entry: CommandEntry) throws(UsageError) {
+    private func checkCount(of operands: [String], for entry: CommandEntry) throws(UsageError) {
         if operands.count < entry.operandCount.lowerBound {
             throw UsageError(
                 "larder \(entry.name) needs \(entry.operands), for example: \(entry.examples.first ?? "larder help")"
@@ -161,7 +167,7 @@ struct Arguments: Sendable {
         }
     }
 
-    private static func option(_ name: String, of entry: CommandEntry) throws(UsageError) -> Option {
+    private static func findOption(_ name: String, of entry: CommandEntry) throws(UsageError) -> Option {
         let known = entry.options + [.help, .briefHelp]
         if let option = known.first(where: {
             $0.name == name || $0.short == name || $0.aliases.contains(name)
@@ -180,7 +186,7 @@ struct Arguments: Sendable {
                 + (close.map { "; did you mean \($0)?" } ?? "; see: larder \(entry.name) --help"))
     }
 
-    private static func parts(of word: String) -> (name: String, value: String?) {
+    private static func splitOption(_ word: String) -> (name: String, value: String?) {
         guard let equals = word.utf8.firstIndex(of: UInt8(ascii: "=")) else { return (word, nil) }
         return (String(word[..<equals]), String(word[word.utf8.index(after: equals)...]))
     }
@@ -202,7 +208,7 @@ extension Arguments {
         var options = PrefetchOptions()
         options.plan = try sitePlan()
         if has(.onlyPage) {
-            for option in [Option.depth, .sitemap] where given(option) != nil {
+            for option in [Option.depth, .sitemap] where commandLineValue(of: option) != nil {
                 throw UsageError(
                     "\(option.name) follows links, and \(Option.onlyPage.name) follows none; leave out one")
             }
@@ -222,20 +228,22 @@ extension Arguments {
 
     /// The settings for rendering pages; nil if no option for rendering is given.
     private func renderSettings() throws(UsageError) -> RenderSettings? {
-        let said: [Option] = [
+        let renderOptions: [Option] = [
             .render, .renderScroll, .renderTime, .act, .consent, .freeze, .renderDeep, .renderDark,
             .renderScript,
             .renderPictures, .viewport, .steady,
         ]
-        guard said.contains(where: has) else { return nil }
+        guard renderOptions.contains(where: has) else { return nil }
         var settings = RenderSettings()
         settings.mode = try choice(.render) ?? .auto
         // An option from a configuration file may be meant for runs without --render never.
-        let manner = said.filter { ![.render, .steady].contains($0) && has($0) }
+        let renderDetails = renderOptions.filter { ![.render, .steady].contains($0) && has($0) }
         if settings.mode == .never,
-            let option = manner.first(where: { source(of: $0) == .commandLine || given(.render) == nil })
+            let option = renderDetails.first(where: {
+                source(of: $0) == .commandLine || commandLineValue(of: .render) == nil
+            })
         {
-            throw wrong(option, "must not be used with --render never; leave out one of them")
+            throw invalidValue(option, "must not be used with --render never; leave out one of them")
         }
         settings.scroll = try numberIfGiven(.renderScroll, in: 0...10_000) ?? settings.scroll
         settings.limit = try time(.renderTime) ?? settings.limit
@@ -264,7 +272,7 @@ extension Arguments {
             let text = String(decoding: try WholeFile.read(path, atMost: 1 << 20), as: UTF8.self)
             return RenderSettings.Script(pages: isWhole ? nil : String(parts[0]), text: text)
         } catch {
-            throw wrong(.renderScript, "must name a readable script: \(error)")
+            throw invalidValue(.renderScript, "must name a readable script: \(error)")
         }
     }
 
@@ -298,7 +306,8 @@ extension Arguments {
         rules.weekly = try numberIfGiven(.keepWeekly, in: 1...1_000_000)
         if let text = text(.keepWithin) {
             guard let seconds = KeepRules.seconds(of: text) else {
-                throw wrong(.keepWithin, "must be a number with h, d, w or y, such as 30d, not \"\(text)\"")
+                throw invalidValue(
+                    .keepWithin, "must be a number with h, d, w or y, such as 30d, not \"\(text)\"")
             }
             rules.seconds = seconds
         }
@@ -351,7 +360,9 @@ extension Arguments {
 
     private func byteCount(_ option: Option) throws(UsageError) -> Int? {
         guard let size = try size(option) else { return nil }
-        guard size.byteCount > 0 else { throw wrong(option, "must be larger than 0, such as 500M or 2G") }
+        guard size.byteCount > 0 else {
+            throw invalidValue(option, "must be larger than 0, such as 500M or 2G")
+        }
         return Int(size.byteCount)
     }
 
@@ -363,7 +374,7 @@ extension Arguments {
         guard let number = Int(unit == nil ? text : String(text.dropLast())),
             (1...31_536_000).contains(number)
         else {
-            throw wrong(option, "must be a time such as 90s, 10m or 2h, not \"\(text)\"")
+            throw invalidValue(option, "must be a time such as 90s, 10m or 2h, not \"\(text)\"")
         }
         return .seconds(number * (unit ?? 1))
     }

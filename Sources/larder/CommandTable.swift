@@ -18,9 +18,9 @@ struct CommandEntry: Sendable {
     /// The options that the short help (`-h`) shows; the first ten if none are named.
     var mainOptions: [Option] = []
     /// Whether a word such as `-word` is an operand unless it is one of the options.
-    var readsWords = false
+    var acceptsDashedOperands = false
     /// Whether everything after the first operand belongs to another program's command line.
-    var stopsAtOperand = false
+    var runsOtherProgram = false
     /// Notes below the options, one paragraph each.
     var notes: [String] = []
     let run: @Sendable (Arguments, Terminal) async -> ExitStatus
@@ -160,7 +160,7 @@ struct CommandEntry: Sendable {
                 "larder search ordered dictionary", "larder search std::collections::HashMap insert",
                 "larder search '\"exit status\"' title:subprocess -windows --site docs.python.org",
             ],
-            options: Option.search, aliases: ["find"], synonyms: ["grep"], readsWords: true,
+            options: Option.search, aliases: ["find"], synonyms: ["grep"], acceptsDashedOperands: true,
             notes: [
                 """
                 A page must contain all words, in any case and with or without accents. If no page does, pages with some of the
@@ -294,7 +294,8 @@ struct CommandEntry: Sendable {
             ],
             options: [
                 .offline, .stored, .live, .folder, .base, .format, .release, .evidence, .quick,
-                .requireLevel, .renderOffline, .renderPages, .browser.in(.general), .report, .failOn, .strong,
+                .requireLevel, .renderOffline, .renderPages, .browser.inGroup(.general), .report, .failOn,
+                .strong,
                 .target, .store, .json,
                 .quiet,
                 .progress,
@@ -347,7 +348,7 @@ struct CommandEntry: Sendable {
             ],
             options: Option.preload,
             mainOptions: [
-                .base, .format, .assets, .strict, .strong, .proveHeld, .header, .store, .quiet, .json,
+                .base, .format, .assets, .strict, .strong, .rehashStored, .header, .store, .quiet, .json,
             ],
             notes: [
                 """
@@ -395,9 +396,9 @@ struct CommandEntry: Sendable {
             options: Option.export, synonyms: ["save"],
             mainOptions: [
                 .archiveFormat, .selfServing, .replaceFile, .snapshot, .includeExported, .excludeExported,
-                .privateToo,
+                .withPrivate,
                 .split,
-                .readBack,
+                .verifyCopy,
                 .store, .json,
             ],
             notes: [
@@ -416,7 +417,7 @@ struct CommandEntry: Sendable {
                 "larder import crawl-00000.warc.gz crawl-00001.warc.gz", "larder import mirror/",
                 "larder import build/ --url https://example.com/docs/",
             ],
-            options: Option.importing,
+            options: Option.archiveImport,
             notes: [
                 """
                 Responses keep their dates and are scanned for links. Of several responses for a URL, the newest is stored.
@@ -443,7 +444,7 @@ struct CommandEntry: Sendable {
                 "larder record npm ci", "larder record --into build pip install -r requirements.txt",
                 "larder record curl -sS https://example.com/",
             ],
-            options: Option.record, stopsAtOperand: true,
+            options: Option.record, runsOtherProgram: true,
             notes: [
                 """
                 The command runs with a proxy of its own, set through its environment: http_proxy, https_proxy, all_proxy, and
@@ -458,7 +459,7 @@ struct CommandEntry: Sendable {
             examples: [
                 "larder replay npm ci", "larder replay git clone https://example.com/project.git",
             ],
-            options: Option.replay, stopsAtOperand: true,
+            options: Option.replay, runsOtherProgram: true,
             notes: [
                 """
                 No request reaches the network. A request that is not stored gets a 504 and is listed when the command has
@@ -473,7 +474,7 @@ struct CommandEntry: Sendable {
                 "larder proxy --into ci --policy prefer-cache",
                 "larder proxy --listen 192.0.2.1 --proxy-user build:secret",
             ],
-            options: Option.proxying,
+            options: Option.proxyCommand,
             notes: [
                 """
                 Set http_proxy and https_proxy to use it. For https, programs must trust the store's authority: see larder ca.
@@ -524,7 +525,7 @@ struct CommandEntry: Sendable {
             ],
             options: [
                 .store, .keepLast, .keepDaily, .keepWeekly, .keepWithin, .maxSize, .allowIncomplete,
-                .compress.in(.general), .dryRun, .details, .json, .quiet, .progress,
+                .compress.inGroup(.general), .dryRun, .details, .json, .quiet, .progress,
             ],
             aliases: ["prune"], synonyms: ["clean", "cleanup"],
             notes: [
@@ -589,7 +590,7 @@ struct CommandEntry: Sendable {
                 "larder store status --store postgres://ann@db.example.com/larder",
                 "larder store migrate --store postgres://ann@db.example.com/larder",
             ],
-            options: [.store, .readBack, .compress.in(.general), .json, .quiet, .progress],
+            options: [.store, .verifyCopy, .compress.inGroup(.general), .json, .quiet, .progress],
             synonyms: ["backup"],
             notes: [
                 """
@@ -693,12 +694,12 @@ struct CommandEntry: Sendable {
             name: "demo", operands: "", operandCount: 0...0,
             summary: "Try everything on a small built-in site, offline",
             examples: ["larder demo", "larder demo --once", "larder demo --site-only --port 8090"],
-            options: [.port.otherwise("0"), .once, .siteOnly, .quiet], run: DemoCommand.run),
+            options: [.port.withDefault("0"), .once, .siteOnly, .quiet], run: DemoCommand.run),
         CommandEntry(
             name: "drop", operands: "SITE SNAPSHOT...", operandCount: 2...1000,
             summary: "Remove snapshots of a site (now: larder remove SITE@N)",
             examples: ["larder drop https://example.com/ 3", "larder drop https://example.com/ 3 4 5"],
-            options: [.store, .json, .quiet], run: DropCommand.run),
+            options: [.store, .json, .quiet], run: RemoveCommand.drop),
         CommandEntry(
             name: "help", operands: "[COMMAND|TOPIC]", operandCount: 0...1,
             summary: "Show help for a command or topic",
@@ -754,12 +755,12 @@ struct CommandEntry: Sendable {
     ]
 
     /// The command with this name or alias.
-    static func named(_ name: String) -> CommandEntry? {
+    static func command(named name: String) -> CommandEntry? {
         all.first { $0.name == name } ?? all.first { $0.aliases.contains(name) }
     }
 
     /// The message about an unknown command; it suggests a similar one.
-    static func unknown(_ name: String) -> String {
+    static func unknownCommandMessage(_ name: String) -> String {
         let known = all.flatMap { [$0.name] + $0.aliases + $0.synonyms }
         let close = Spelling.closest(to: name, among: known)
         let entry = close.flatMap { close in
@@ -782,7 +783,7 @@ extension CommandEntry {
         case care = "Maintenance"
         case more = "Plan, log in, share the work"
 
-        var members: [CommandEntry] { names.compactMap(CommandEntry.named) }
+        var members: [CommandEntry] { names.compactMap(CommandEntry.command(named:)) }
 
         private var names: [String] {
             switch self {
@@ -799,7 +800,7 @@ extension CommandEntry {
     }
 
     /// Commands that `larder help` only names, in one line.
-    static let others = [
+    static let ungroupedNames = [
         "ca", "completions", "config", "demo", "help", "index", "logout", "manual", "password", "pins",
         "sites",
     ]

@@ -18,7 +18,7 @@ struct ConfigFile: Sendable, Equatable {
     }
 
     /// An option that the file sets, with its line number.
-    struct Entry: Sendable, Equatable {
+    struct OptionEntry: Sendable, Equatable {
         /// The command of the section; nil for an entry for all commands.
         let section: String?
         let key: String
@@ -29,32 +29,32 @@ struct ConfigFile: Sendable, Equatable {
     }
 
     let path: String
-    let entries: [Entry]
+    let entries: [OptionEntry]
 
     /// The key of the schema's URL, which is for editors.
     static let schemaKey = "$schema"
 
-    private static let mostBytes = 1 << 20
+    private static let maxBytes = 1 << 20
 
     /// The result of looking for a configuration file.
-    enum Finding: Sendable, Equatable {
+    enum ReadResult: Sendable, Equatable {
         case read(ConfigFile)
         case absent
         /// The file belongs to another user, who could change what Larder does with it. It is not read.
-        case foreign
+        case ownedByOtherUser
     }
 
     /// Reads the file at a path, unless it belongs to another user.
     ///
     /// - Throws: `UsageError` for a file that cannot be read or parsed.
-    static func look(at path: String) throws(UsageError) -> Finding {
+    static func read(at path: String) throws(UsageError) -> ReadResult {
         let bytes: [UInt8]
         do throws(SystemError) {
             let file = try File(path, O_RDONLY)
             var status = stat()
             guard fstat(file.descriptor, &status) == 0 else { throw SystemError(errno, doing: "read", path) }
-            guard status.st_uid == geteuid() || status.st_uid == 0 else { return .foreign }
-            bytes = try file.read(atMost: mostBytes + 1)
+            guard status.st_uid == geteuid() || status.st_uid == 0 else { return .ownedByOtherUser }
+            bytes = try file.read(atMost: maxBytes + 1)
         } catch {
             if error.code == ENOENT || error.code == ENOTDIR { return .absent }
             throw UsageError(
@@ -69,7 +69,7 @@ struct ConfigFile: Sendable, Equatable {
     init(_ bytes: [UInt8], path: String) throws(UsageError) {
         self.path = path
         let advice = "write it like {\"per-host\": 8, \"serve\": {\"port\": 9000}}"
-        guard bytes.count <= Self.mostBytes else {
+        guard bytes.count <= Self.maxBytes else {
             throw UsageError("\(path) is larger than the limit for configuration files (1 MiB); \(advice)")
         }
         let json: JSONValue
@@ -82,21 +82,21 @@ struct ConfigFile: Sendable, Equatable {
         guard let members = json.members else {
             throw UsageError("\(path):1: expected an object with options; \(advice)")
         }
-        var entries: [Entry] = []
+        var entries: [OptionEntry] = []
         for member in members where member.key != Self.schemaKey || member.value.string == nil {
             let line = TextPosition(of: member.keyOffset, in: bytes.span).line
             if let own = member.value.members {
                 for inner in own {
                     let innerLine = TextPosition(of: inner.keyOffset, in: bytes.span).line
                     entries.append(
-                        Entry(
+                        OptionEntry(
                             section: member.key, key: inner.key,
                             value: try Self.value(inner, "\(path):\(innerLine)"), line: innerLine,
                             sectionLine: line))
                 }
             } else {
                 entries.append(
-                    Entry(
+                    OptionEntry(
                         section: nil, key: member.key, value: try Self.value(member, "\(path):\(line)"),
                         line: line,
                         sectionLine: line))

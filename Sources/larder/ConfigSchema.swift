@@ -40,7 +40,7 @@ enum ConfigSchema {
                 ["type": "string", "description": "The URL of this schema, for editors"] as JSONMembers
             )
         ]
-        let sections = CommandEntry.all.filter { $0.options.contains { $0.place == .anywhere } }
+        let sections = CommandEntry.all.filter { $0.options.contains { !$0.isCommandLineOnly } }
         own += options(Option.all.filter { !Settings.isAmbiguous($0) })
         for command in sections {
             own.append(
@@ -67,7 +67,7 @@ enum ConfigSchema {
     }
 
     private static func options(_ options: [Option]) -> [(String, JSONMembers)] {
-        options.filter { $0.place == .anywhere }.flatMap { option in
+        options.filter { !$0.isCommandLineOnly }.flatMap { option in
             option.keys.map { key in
                 (key, schema(of: option, isEarlierName: key != option.key))
             }
@@ -75,14 +75,14 @@ enum ConfigSchema {
     }
 
     private static func schema(of option: Option, isEarlierName: Bool) -> JSONMembers {
-        let standard = option.value == nil ? nil : option.standard
+        let standard = option.isFlag ? nil : option.defaultValue
         var members: JSONMembers = [
             "description": option.help + (standard.map { " (default: \($0))" } ?? "")
         ]
-        if option.value == nil {
+        if option.isFlag {
             members = members + ["type": "boolean"]
         } else {
-            members = members + ["$ref": option.repeats ? "#/$defs/values" : "#/$defs/value"]
+            members = members + ["$ref": option.isRepeatable ? "#/$defs/values" : "#/$defs/value"]
         }
         return isEarlierName ? members + ["deprecated": true] : members
     }

@@ -7,7 +7,7 @@ struct HelpTopic: Sendable {
 
     static let all = [rules, policies, rendering, archives, postgres]
 
-    static func named(_ name: String) -> HelpTopic? { all.first { $0.name == name } }
+    static func topic(named name: String) -> HelpTopic? { all.first { $0.name == name } }
 
     private static let rules = HelpTopic(
         name: "rules", summary: "Override what servers say about URLs",

@@ -5,23 +5,23 @@ internal import LarderKit
 @main
 struct Main {
     static func main() async {
-        ProcessLimits.holdStandardStreams()
+        ProcessLimits.reopenClosedStandardStreams()
         ProcessLimits.raiseOpenFiles()
-        if let reason = ProcessLimits.lacksMemory() {
+        if let reason = ProcessLimits.memoryLimitError() {
             Terminal(isQuiet: false).fail(reason)
             _exit(ExitStatus.unable.rawValue)
         }
-        ProcessLimits.endWithoutMemory()
+        ProcessLimits.exitWhenMemoryRunsOut()
         Larder.returnFreedMemoryToSystem()
-        Signals.shared.catchAll()
+        Signals.shared.installHandlers()
         let status = await run(Array(CommandLine.arguments.dropFirst()))
         // `_exit`, because `exit` runs destructors of libraries while threads may still use them.
         fflush(nil)
-        _exit(ending(status).rawValue)
+        _exit(exitStatus(afterWriting: status).rawValue)
     }
 
     /// The exit status of the process: an error if the report could not be written, as in curl and git.
-    private static func ending(_ status: ExitStatus) -> ExitStatus {
+    private static func exitStatus(afterWriting status: ExitStatus) -> ExitStatus {
         switch status {
         case .interrupted: status
         case .done, .incomplete, .usage, .unable: Output.standard.hasFailed ? .unable : status
@@ -43,8 +43,8 @@ struct Main {
             terminal.say("larder \(Larder.version)")
             return .done
         }
-        guard let entry = CommandEntry.named(name) else {
-            terminal.fail(CommandEntry.unknown(name))
+        guard let entry = CommandEntry.command(named: name) else {
+            terminal.fail(CommandEntry.unknownCommandMessage(name))
             return .usage
         }
         do throws(UsageError) {
@@ -81,7 +81,7 @@ enum ExitStatus: Int32 {
 enum ProcessLimits {
     /// Replaces closed standard streams by `/dev/null`, so that no database or socket gets their numbers and
     /// receives their output. They are opened in the wrong direction, so that using them still fails.
-    static func holdStandardStreams() {
+    static func reopenClosedStandardStreams() {
         for file in STDIN_FILENO...STDERR_FILENO where fcntl(file, F_GETFD) < 0 {
             // `open` returns the lowest free number, which is this one.
             _ = open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY)
@@ -90,7 +90,7 @@ enum ProcessLimits {
 
     /// The error if too little memory is allowed to start; nil if there is enough. With too little memory,
     /// libraries wait for a thread for ever, or crash.
-    static func lacksMemory() -> String? {
+    static func memoryLimitError() -> String? {
         guard let allowed = addressSpace, allowed < minAddressSpace else { return nil }
         return
             "the memory limit of \(allowed >> 20) MiB is too low, larder needs at least \(minAddressSpace >> 20) MiB; "
@@ -98,7 +98,7 @@ enum ProcessLimits {
     }
 
     /// Ends the process with a message when limited memory is used up. Does nothing if memory is not limited.
-    static func endWithoutMemory() {
+    static func exitWhenMemoryRunsOut() {
         guard addressSpace != nil else { return }
         for number in [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT] {
             var action = sigaction()

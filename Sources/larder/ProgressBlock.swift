@@ -9,28 +9,27 @@ enum ProgressBlock: Equatable {
     case work(String, WorkProgress)
 
     /// The minimum width in columns for labels.
-    private static let leastForLabels = 60
+    private static let minColumnsForLabels = 60
     /// The width of the labels in columns.
-    private static let label = 12
-    private static let mostHosts = 3
+    private static let labelColumns = 12
+    private static let maxHosts = 3
 
     /// The lines that fit the terminal.
     ///
     /// - Parameters:
-    ///   - waited: the age of the figures.
+    ///   - age: the age of the figures.
     ///   - notice: a message below the figures, such as that the work is stopping.
-    func lines(width: Int, height: Int, waited: Duration, isColored: Bool, notice: String? = nil) -> [String]
-    {
+    func lines(width: Int, height: Int, age: Duration, isColored: Bool, notice: String? = nil) -> [String] {
         // Some terminals wrap when the last column is written.
         let room = max(1, width - 1)
         var lines =
             switch self {
-            case .prefetch(let progress): Self.lines(of: progress, room: room, height: height, waited: waited)
+            case .prefetch(let progress): Self.lines(of: progress, room: room, height: height, age: age)
             case .work(let title, let progress): [Self.line(of: progress, title)]
             }
         if let notice {
             var line = BlockLine("", [notice])
-            line.fragments[0].tone = .warning
+            line.fragments[0].style = .warning
             lines.append(line)
         }
         return lines.prefix(max(1, height - 1)).map { $0.text(width: room, isColored: isColored) }
@@ -55,43 +54,43 @@ enum ProgressBlock: Equatable {
     }
 
     private static func lines(
-        of progress: PrefetchProgress, room: Int, height: Int, waited: Duration
+        of progress: PrefetchProgress, room: Int, height: Int, age: Duration
     ) -> [BlockLine] {
-        let hasLabels = room >= leastForLabels
+        let hasLabels = room >= minColumnsForLabels
         func line(_ label: String, short: String, _ texts: [String?]) -> BlockLine {
-            BlockLine(hasLabels ? "  " + label.padded(Self.label) : short, texts)
+            BlockLine(hasLabels ? "  " + label.padded(Self.labelColumns) : short, texts)
         }
-        var lines = [heading(progress, room, waited)]
-        lines.append(line("pages", short: "pages ", count(progress.pages)))
-        lines.append(line(hasLabels ? "assets" : "", short: "assets ", count(progress.assets)))
-        lines.append(line("received", short: "", received(progress)))
+        var lines = [heading(progress, room, age)]
+        lines.append(line("pages", short: "pages ", countTexts(progress.pages)))
+        lines.append(line(hasLabels ? "assets" : "", short: "assets ", countTexts(progress.assets)))
+        lines.append(line("received", short: "", byteTexts(progress)))
         if progress.failed > 0 {
             var failed = line("failed", short: "failed ", ["\(Wording.number(progress.failed)) so far"])
-            failed.fragments[0].tone = .warning
+            failed.fragments[0].style = .warning
             lines.append(failed)
         }
-        lines += hosts(progress, hasLabels, room)
-        lines.append(line("waiting for", short: "waiting: ", waits(progress)))
-        lines.append(line("time left", short: "left: ", [left(progress)]))
+        lines += hostLines(progress, hasLabels, room)
+        lines.append(line("waiting for", short: "waiting: ", waitTexts(progress)))
+        lines.append(line("time left", short: "left: ", [timeLeft(progress)]))
         // On a terminal with few lines, the heading, the counts and the time left are the most useful.
         return height > lines.count ? lines : Array(lines.prefix(4)) + lines.suffix(1)
     }
 
-    private static func heading(_ progress: PrefetchProgress, _ room: Int, _ waited: Duration) -> BlockLine {
-        let time = Wording.clock(progress.elapsed + waited)
-        let name = Fitting.plain(progress.site)
-        let title = room >= leastForLabels ? "Prefetching \(name)" : name
+    private static func heading(_ progress: PrefetchProgress, _ room: Int, _ age: Duration) -> BlockLine {
+        let time = Wording.clock(progress.elapsed + age)
+        let name = Fitting.replaceNonASCII(progress.site)
+        let title = room >= minColumnsForLabels ? "Prefetching \(name)" : name
         let space = max(1, room - time.utf8.count - 1)
-        var line = BlockLine("", [Fitting.cut(title, to: space).padded(space), time], separator: " ")
-        line.fragments[0].tone = .strong
+        var line = BlockLine("", [Fitting.shorten(title, to: space).padded(space), time], separator: " ")
+        line.fragments[0].style = .strong
         return line
     }
 
-    private static func count(_ count: PrefetchProgress.Count) -> [String] {
+    private static func countTexts(_ count: PrefetchProgress.Count) -> [String] {
         ["\(Wording.number(count.done)) done", "\(Wording.number(count.queued)) queued"]
     }
 
-    private static func received(_ progress: PrefetchProgress) -> [String?] {
+    private static func byteTexts(_ progress: PrefetchProgress) -> [String?] {
         [
             Wording.bytes(progress.byteCount)
                 + (progress.phase == .fetching ? " at \(Wording.bytes(progress.bytesPerSecond))/s" : ""),
@@ -100,12 +99,14 @@ enum ProgressBlock: Equatable {
         ]
     }
 
-    private static func hosts(_ progress: PrefetchProgress, _ hasLabels: Bool, _ room: Int) -> [BlockLine] {
-        let shown = progress.hosts.prefix(hasLabels ? mostHosts : 1)
+    private static func hostLines(_ progress: PrefetchProgress, _ hasLabels: Bool, _ room: Int) -> [BlockLine]
+    {
+        let shown = progress.hosts.prefix(hasLabels ? maxHosts : 1)
         let width = shown.map(\.name.utf8.count).max().map { min($0, room / 3) } ?? 0
         var lines: [BlockLine] = []
         for (place, host) in shown.enumerated() {
-            let name = Fitting.cut(Fitting.plain(host.name), to: hasLabels ? width : max(8, room - 18))
+            let name = Fitting.shorten(
+                Fitting.replaceNonASCII(host.name), to: hasLabels ? width : max(8, room - 18))
             let state =
                 host.pause.map { "paused for \(Wording.clock($0))" }
                 // After the limit was lowered, more requests than allowed may still be running.
@@ -116,17 +117,17 @@ enum ProgressBlock: Equatable {
                 "\(Wording.number(host.queued)) queued",
             ]
             let label = place == 0 ? "hosts" : ""
-            lines.append(BlockLine(hasLabels ? "  " + label.padded(Self.label) : "", texts))
+            lines.append(BlockLine(hasLabels ? "  " + label.padded(Self.labelColumns) : "", texts))
         }
         let more = progress.hostCount - shown.count
         if more > 0, !lines.isEmpty {
             lines[lines.count - 1].fragments.append(
-                BlockLine.Fragment(text: "and \(Wording.count(more, "more host"))", tone: .quiet))
+                BlockLine.Fragment(text: "and \(Wording.count(more, "more host"))", style: .quiet))
         }
         return lines
     }
 
-    private static func waits(_ progress: PrefetchProgress) -> [String?] {
+    private static func waitTexts(_ progress: PrefetchProgress) -> [String?] {
         let waiting = progress.waiting
         let texts = [
             progress.phase == .storing ? "the store" : nil,
@@ -140,7 +141,7 @@ enum ProgressBlock: Equatable {
         return texts.allSatisfy { $0 == nil } ? ["nothing"] : texts
     }
 
-    private static func left(_ progress: PrefetchProgress) -> String {
+    private static func timeLeft(_ progress: PrefetchProgress) -> String {
         if progress.phase != .fetching { return "almost done" }
         guard let remaining = progress.remaining else { return "unknown (more may be found)" }
         return "about \(Wording.roughTime(remaining))"
@@ -150,14 +151,14 @@ enum ProgressBlock: Equatable {
 /// One line of a block: a label, followed by as many fragments as fit.
 struct BlockLine: Equatable {
     /// The style of a fragment.
-    enum Tone: Equatable {
+    enum FragmentStyle: Equatable {
         case plain, strong, quiet, warning
     }
 
     /// A piece of text that is shown whole or left out.
     struct Fragment: Equatable {
         let text: String
-        var tone = Tone.plain
+        var style = FragmentStyle.plain
     }
 
     var label = ""
@@ -174,17 +175,17 @@ struct BlockLine: Equatable {
     /// shortened in the middle.
     func text(width: Int, isColored: Bool) -> String {
         var room = max(0, width)
-        let head = Fitting.cut(label, to: room)
+        let head = Fitting.shorten(label, to: room)
         room -= head.unicodeScalars.count
-        var line = Self.colored(head, .quiet, isColored)
+        var line = Self.addStyle(head, .quiet, isColored)
         for (place, fragment) in fragments.enumerated() {
             let space = place == 0 ? "" : separator
             let needed = space.unicodeScalars.count + fragment.text.unicodeScalars.count
             if needed <= room {
-                line += space + Self.colored(fragment.text, fragment.tone, isColored)
+                line += space + Self.addStyle(fragment.text, fragment.style, isColored)
                 room -= needed
             } else if place == 0 {
-                line += Self.colored(Fitting.cut(fragment.text, to: room), fragment.tone, isColored)
+                line += Self.addStyle(Fitting.shorten(fragment.text, to: room), fragment.style, isColored)
                 break
             } else {
                 break
@@ -193,9 +194,9 @@ struct BlockLine: Equatable {
         return line
     }
 
-    private static func colored(_ text: String, _ tone: Tone, _ isColored: Bool) -> String {
+    private static func addStyle(_ text: String, _ style: FragmentStyle, _ isColored: Bool) -> String {
         guard isColored, !text.isEmpty else { return text }
-        return switch tone {
+        return switch style {
         case .plain: text
         case .strong: "\u{1b}[1m\(text)\u{1b}[0m"
         case .quiet: "\u{1b}[2m\(text)\u{1b}[0m"
@@ -207,7 +208,7 @@ struct BlockLine: Equatable {
 /// Fits text into a number of columns, and removes characters that would control the terminal.
 enum Fitting {
     /// Shortens text in the middle, because the ends of a URL are the most informative parts.
-    static func cut(_ text: String, to width: Int) -> String {
+    static func shorten(_ text: String, to width: Int) -> String {
         let scalars = Array(text.unicodeScalars)
         guard scalars.count > width else { return text }
         guard width > 2 else { return String(repeating: ".", count: max(0, width)) }
@@ -217,7 +218,7 @@ enum Fitting {
     }
 
     /// Replaces everything but printable ASCII by question marks.
-    static func plain(_ text: String) -> String {
+    static func replaceNonASCII(_ text: String) -> String {
         String(decoding: text.utf8.map { (0x20..<0x7f).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
     }
 
@@ -235,7 +236,8 @@ enum FetchLine {
         let size = Wording.bytes(url.byteCount).padded(9, left: true)
         let time = Wording.time(url.elapsed).padded(8, left: true)
         let failure = url.failure.map { ": \($0)" } ?? ""
-        return "\(status) \(size) \(time)  \(url.kind.rawValue.padded(9)) \(Fitting.plain(url.url + failure))"
+        return
+            "\(status) \(size) \(time)  \(url.kind.rawValue.padded(9)) \(Fitting.replaceNonASCII(url.url + failure))"
     }
 }
 

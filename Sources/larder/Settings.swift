@@ -10,14 +10,14 @@ struct Settings: Sendable {
         case commandLine
         case variable(String)
         case file(String, line: Int)
-        case standard
+        case defaultValue
 
         var text: String {
             switch self {
             case .commandLine: "the command line"
             case .variable(let name): "$\(name)"
             case .file(let path, let line): "\(path):\(line)"
-            case .standard: "default"
+            case .defaultValue: "default"
             }
         }
     }
@@ -34,7 +34,7 @@ struct Settings: Sendable {
 
     /// The section of the command has precedence over entries for all commands in the same file.
     func value(of option: Option, for command: String) -> Value? {
-        guard option.place == .anywhere else { return nil }
+        guard !option.isCommandLineOnly else { return nil }
         if let variable = option.variable, let text = environment[variable], !text.isEmpty {
             return Value(texts: [text], source: .variable(variable))
         }
@@ -76,16 +76,19 @@ struct Settings: Sendable {
         }
     }
 
-    private static func isKnown(_ entry: ConfigFile.Entry) -> Bool {
-        if let section = entry.section { return near(section, CommandEntry.all.map(\.name)) != Self.unknown }
-        return near(entry.key, Option.all.map(\.key)) != Self.unknown
+    private static func isKnown(_ entry: ConfigFile.OptionEntry) -> Bool {
+        if let section = entry.section {
+            return suggestion(for: section, CommandEntry.all.map(\.name)) != Self.noSuggestion
+        }
+        return suggestion(for: entry.key, Option.all.map(\.key)) != Self.noSuggestion
     }
 
-    private static func mistake(in entry: ConfigFile.Entry) -> String? {
+    private static func mistake(in entry: ConfigFile.OptionEntry) -> String? {
         var known = Option.all
         if let section = entry.section {
-            guard let command = CommandEntry.named(section) else {
-                return "there is no command \"\(section)\"" + near(section, CommandEntry.all.map(\.name))
+            guard let command = CommandEntry.command(named: section) else {
+                return "there is no command \"\(section)\""
+                    + suggestion(for: section, CommandEntry.all.map(\.name))
             }
             known = command.options
         }
@@ -95,9 +98,9 @@ struct Settings: Sendable {
                 known.first { $0.name == name }?.key
             }
             return "\(owner) option \"\(entry.key)\""
-                + (synonym.map { "; did you mean \"\($0)\"?" } ?? near(entry.key, known.map(\.key)))
+                + (synonym.map { "; did you mean \"\($0)\"?" } ?? suggestion(for: entry.key, known.map(\.key)))
         }
-        guard option.place == .anywhere else {
+        guard !option.isCommandLineOnly else {
             return "\"\(entry.key)\" applies to a single run; use it on the command line, as \(option.name)"
         }
         if entry.section == nil, isAmbiguous(option) {
@@ -113,14 +116,15 @@ struct Settings: Sendable {
     private static func mistake(in value: ConfigFile.Value, of option: Option) -> String? {
         switch value {
         case .flag:
-            option.value == nil
-                ? nil : "\"\(option.key)\" must have a value (\(option.value ?? "")), not true or false"
+            option.isFlag
+                ? nil : "\"\(option.key)\" must have a value (\(option.placeholder ?? "")), not true or false"
         case .text:
-            option.value == nil ? "\"\(option.key)\" must be true or false" : nil
-        case .texts where option.value == nil:
+            option.isFlag ? "\"\(option.key)\" must be true or false" : nil
+        case .texts where option.isFlag:
             "\"\(option.key)\" must be true or false"
         case .texts:
-            option.repeats ? nil : "\"\(option.key)\" must have one value (\(option.value ?? "")), not a list"
+            option.isRepeatable
+                ? nil : "\"\(option.key)\" must have one value (\(option.placeholder ?? "")), not a list"
         }
     }
 
@@ -129,11 +133,11 @@ struct Settings: Sendable {
         CommandEntry.all.flatMap(\.options).contains { $0.name == option.name && $0.help != option.help }
     }
 
-    private static func near(_ word: String, _ candidates: [String]) -> String {
-        Spelling.closest(to: word, among: candidates).map { "; did you mean \"\($0)\"?" } ?? unknown
+    private static func suggestion(for word: String, _ candidates: [String]) -> String {
+        Spelling.closest(to: word, among: candidates).map { "; did you mean \"\($0)\"?" } ?? noSuggestion
     }
 
-    private static let unknown = "; see: larder help"
+    private static let noSuggestion = "; see: larder help"
 }
 
 extension Settings {
@@ -170,13 +174,13 @@ extension Settings {
         var settings = Settings(environment: environment())
         var files: [ConfigReport.File] = []
         for path in paths(environment: settings.environment) {
-            switch try ConfigFile.look(at: path) {
+            switch try ConfigFile.read(at: path) {
             case .read(let file):
                 settings.files.append(file)
                 files.append(ConfigReport.File(path: path, state: "read"))
             case .absent:
                 files.append(ConfigReport.File(path: path, state: ConfigReport.File.absent))
-            case .foreign:
+            case .ownedByOtherUser:
                 files.append(ConfigReport.File(path: path, state: "ignored: owned by another user"))
             }
         }
@@ -196,9 +200,9 @@ extension Settings {
     /// The file in the current folder under its earlier name; nil if it does not exist or is something else,
     /// such as a manifest.
     private static func earlierFile() -> ConfigFile? {
-        guard case .read(let file)? = try? ConfigFile.look(at: earlierName) else { return nil }
+        guard case .read(let file)? = try? ConfigFile.read(at: earlierName) else { return nil }
         let isConfiguration = file.entries.contains { entry in
-            entry.section.map { CommandEntry.named($0) != nil }
+            entry.section.map { CommandEntry.command(named: $0) != nil }
                 ?? Option.all.contains { $0.keys.contains(entry.key) }
         }
         return isConfiguration ? file : nil

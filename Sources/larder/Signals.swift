@@ -10,7 +10,7 @@ final class Signals: Sendable {
 
     private let state = Mutex<(count: Int, handler: (@Sendable () -> Void)?)>((0, nil))
     private let hangUp = Mutex<HangUp?>(nil)
-    private let passing = Mutex<Passing?>(nil)
+    private let forwarding = Mutex<Forwarding?>(nil)
 
     /// The handler for SIGHUP.
     private struct HangUp: Sendable {
@@ -19,7 +19,7 @@ final class Signals: Sendable {
     }
 
     /// The command that signals are passed on to.
-    private struct Passing {
+    private struct Forwarding {
         var child: pid_t?
         /// The first signal that arrived before the child was started.
         var first: Int32?
@@ -27,21 +27,21 @@ final class Signals: Sendable {
 
     /// The flag of a signal that was sent to this process alone, not by the terminal to its whole process
     /// group.
-    private static let isForUsAlone: UInt8 = 0x80
+    private static let isForThisProcessOnly: UInt8 = 0x80
 
     /// The end of the pipe that the signal handler writes to; set once, before the handler is installed.
-    nonisolated(unsafe) private static var pipeStart: Int32 = -1
+    nonisolated(unsafe) private static var pipeInput: Int32 = -1
 
     /// Installs the handlers. Blocking the signals and waiting for them would not work, because the runtime
     /// has threads before `main` begins.
-    func catchAll() {
+    func installHandlers() {
         guard let pipe = try? Pipe() else { return }
-        Self.pipeStart = pipe.writing
+        Self.pipeInput = pipe.writing
         guard (try? NamedThread.start("larder-signals") { Self.wait(pipe.reading) }) != nil else { return }
         signal(SIGPIPE, SIG_IGN)
-        for number in [SIGINT, SIGTERM] { Self.catch(number) }
+        for number in [SIGINT, SIGTERM] { Self.installHandler(for: number) }
         // Ignored, for example, by `nohup`.
-        if !Self.isIgnored(SIGHUP) { Self.catch(SIGHUP) }
+        if !Self.isIgnored(SIGHUP) { Self.installHandler(for: SIGHUP) }
     }
 
     private static func isIgnored(_ number: Int32) -> Bool {
@@ -51,55 +51,55 @@ final class Signals: Sendable {
             == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
-    private static func `catch`(_ number: Int32) {
+    private static func installHandler(for number: Int32) {
         var action = sigaction()
         action.sa_flags = SA_SIGINFO | SA_RESTART
         action.__sigaction_handler.sa_sigaction = { number, info, _ in
             // Only async-signal-safe calls: one `write`.
-            let isKernels = info?.pointee.si_code == 0x80  // SI_KERNEL
-            var byte = UInt8(truncatingIfNeeded: number) | (isKernels ? 0 : Signals.isForUsAlone)
-            _ = write(Signals.pipeStart, &byte, 1)
+            let isFromKernel = info?.pointee.si_code == 0x80  // SI_KERNEL
+            var byte = UInt8(truncatingIfNeeded: number) | (isFromKernel ? 0 : Signals.isForThisProcessOnly)
+            _ = write(Signals.pipeInput, &byte, 1)
         }
         sigaction(number, &action, nil)
     }
 
     /// Passes all further signals on to the command that is about to be started, instead of stopping
     /// `larder`.
-    func beginPassing() {
-        passing.withLock { $0 = Passing() }
+    func beginForwarding() {
+        forwarding.withLock { $0 = Forwarding() }
     }
 
     /// The first signal that arrived before the command was started; it must not be started then.
-    var firstPassed: Int32? { passing.withLock { $0?.first } }
+    var firstForwarded: Int32? { forwarding.withLock { $0?.first } }
 
     /// Sets the process that receives the signals; nil after it has ended.
-    func pass(to child: pid_t?) {
-        passing.withLock { passing in
-            passing?.child = child
-            if let child, let number = passing?.first { kill(child, number) }
+    func forward(to child: pid_t?) {
+        forwarding.withLock { forwarding in
+            forwarding?.child = child
+            if let child, let number = forwarding?.first { kill(child, number) }
         }
     }
 
     /// Passes a signal on. Returns false if no other command runs.
-    private func passOn(_ number: Int32, isForUsAlone: Bool) -> Bool {
-        passing.withLock { passing in
-            guard let child = passing?.child else {
-                passing?.first = number
-                return passing != nil
+    private func forward(_ number: Int32, isForThisProcessOnly: Bool) -> Bool {
+        forwarding.withLock { forwarding in
+            guard let child = forwarding?.child else {
+                forwarding?.first = number
+                return forwarding != nil
             }
             // A terminal sends its signals to the whole process group, which includes the child.
-            if isForUsAlone { kill(child, number) }
+            if isForThisProcessOnly { kill(child, number) }
             return true
         }
     }
 
     /// Calls `handler` at the first signal, or immediately if it has arrived already.
     func onFirst(_ handler: @escaping @Sendable () -> Void) {
-        let hasCome = state.withLock { state in
+        let hasArrived = state.withLock { state in
             state.handler = handler
             return state.count > 0
         }
-        if hasCome { handler() }
+        if hasArrived { handler() }
     }
 
     /// Calls `handler` at each further SIGHUP, instead of ending the process.
@@ -109,7 +109,7 @@ final class Signals: Sendable {
     func onHangUp(endsWithTerminal: Bool, _ handler: @escaping @Sendable () -> Void) {
         let hadTerminal = Self.hasTerminal && !Self.isIgnored(SIGHUP)
         hangUp.withLock { $0 = HangUp(endsWithTerminal: endsWithTerminal && hadTerminal, handler: handler) }
-        Self.catch(SIGHUP)
+        Self.installHandler(for: SIGHUP)
     }
 
     /// Whether the process has a controlling terminal that is still open.
@@ -121,7 +121,7 @@ final class Signals: Sendable {
     }
 
     /// Handles SIGHUP. Returns false if it should stop the command.
-    private func hungUp() -> Bool {
+    private func handleHangUp() -> Bool {
         guard let hangUp = hangUp.withLock({ $0 }), !hangUp.endsWithTerminal || Self.hasTerminal else {
             return false
         }
@@ -129,7 +129,7 @@ final class Signals: Sendable {
         return true
     }
 
-    private func arrived() {
+    private func didReceiveStop() {
         let (count, handler) = state.withLock { state in
             state.count += 1
             return (state.count, state.handler)
@@ -143,16 +143,16 @@ final class Signals: Sendable {
     }
 
     /// Reads the bytes of the signal handler on an ordinary thread, where every call is allowed.
-    private static func wait(_ pipeEnd: Int32) {
+    private static func wait(_ pipeOutput: Int32) {
         var byte: UInt8 = 0
         while true {
-            let count = read(pipeEnd, &byte, 1)
+            let count = read(pipeOutput, &byte, 1)
             switch count {
             case 1:
-                let number = Int32(byte & ~isForUsAlone)
-                if shared.passOn(number, isForUsAlone: byte & isForUsAlone != 0) { continue }
-                if number == SIGHUP, shared.hungUp() { continue }
-                shared.arrived()
+                let number = Int32(byte & ~isForThisProcessOnly)
+                if shared.forward(number, isForThisProcessOnly: byte & isForThisProcessOnly != 0) { continue }
+                if number == SIGHUP, shared.handleHangUp() { continue }
+                shared.didReceiveStop()
             case 0: return
             case _: if errno != EINTR { return }
             }
@@ -164,7 +164,7 @@ extension Signals {
     /// Runs `body` as a task that the first signal cancels.
     ///
     /// - Parameter onStop: called after that.
-    func cancelling<Value: Sendable>(
+    func runCancellable<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value, onStop: @escaping @Sendable () -> Void = {}
     ) async throws -> Value {
         // The body must not begin before the handler is set: a signal before that ends the process at once.
@@ -182,7 +182,7 @@ extension Signals {
     }
 
     /// An interruption that the first signal requests.
-    func first() -> Interruption {
+    func interruption() -> Interruption {
         let interruption = Interruption()
         onFirst { interruption.request() }
         return interruption

@@ -7,27 +7,27 @@ internal import System
 struct Terminal: Sendable {
     let isQuiet: Bool
     private let reports: Output
-    private let remarks: Output
+    private let errors: Output
 
-    init(isQuiet: Bool, reports: Output = .standard, remarks: Output = .errors) {
+    init(isQuiet: Bool, reports: Output = .standard, errors: Output = .errors) {
         self.isQuiet = isQuiet
         self.reports = reports
-        self.remarks = remarks
+        self.errors = errors
     }
 
     /// Whether standard error is a terminal and `--quiet` is not given.
-    var isWatched: Bool { !isQuiet && isatty(STDERR_FILENO) == 1 }
+    var isInteractive: Bool { !isQuiet && isatty(STDERR_FILENO) == 1 }
 
     /// Writes a report or a line of it, unless `--quiet` is given.
     func say(_ text: String) {
         guard !isQuiet, !reports.hasFailed else { return }
-        _ = isTaken(reports.write(text.printable + "\n"))
+        _ = didWrite(reports.write(text.printable + "\n"))
     }
 
     /// Writes text that may contain escape sequences for colours. It must not contain text from outside.
     func sayStyled(_ text: String) {
         guard !isQuiet, !reports.hasFailed else { return }
-        _ = isTaken(reports.write(text + "\n"))
+        _ = didWrite(reports.write(text + "\n"))
     }
 
     /// Writes a report: JSON unchanged and even with `--quiet`, any other text wrapped to the width of the
@@ -40,16 +40,16 @@ struct Terminal: Sendable {
     /// Writes a report in JSON, even with `--quiet`.
     func reportJSON(_ text: String) {
         guard !reports.hasFailed else { return }
-        _ = isTaken(reports.write(text.printable + "\n"))
+        _ = didWrite(reports.write(text.printable + "\n"))
     }
 
     /// Writes a part of a long or binary report. Returns false if the output has failed, so that more is
     /// useless.
-    func put(_ piece: Span<UInt8>) -> Bool {
-        !reports.hasFailed && isTaken(reports.write(piece))
+    func writePart(_ piece: Span<UInt8>) -> Bool {
+        !reports.hasFailed && didWrite(reports.write(piece))
     }
 
-    private func isTaken(_ code: Int32?) -> Bool {
+    private func didWrite(_ code: Int32?) -> Bool {
         guard let code else { return true }
         // EPIPE: the reader stopped on purpose, as `head` does.
         if code != EPIPE { fail("cannot write to standard output: \(SystemError.text(of: code))") }
@@ -58,7 +58,7 @@ struct Terminal: Sendable {
 
     /// Writes an error or a warning to standard error, even with `--quiet`.
     func fail(_ message: String) {
-        _ = remarks.write("larder: \(message.printable)\n")
+        _ = errors.write("larder: \(message.printable)\n")
     }
 
     /// Writes a line about the work of `larder` to standard error, because another program uses standard
@@ -69,8 +69,8 @@ struct Terminal: Sendable {
 
     /// Writes a line that is not part of the report, if standard error is a terminal.
     func note(_ line: String) {
-        guard isWatched else { return }
-        _ = remarks.write(line.printable + "\n")
+        guard isInteractive else { return }
+        _ = errors.write(line.printable + "\n")
     }
 }
 
@@ -105,15 +105,15 @@ final class Output: Sendable {
     /// Writes all of the text, and waits for slow readers. Returns the `errno` of a failure, else nil.
     func write(_ text: String) -> Int32? {
         var text = text
-        return text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
+        return text.withUTF8 { writeAll(UnsafeRawBufferPointer($0)) }
     }
 
     /// Writes all of the bytes, and waits for slow readers. Returns the `errno` of a failure, else nil.
     func write(_ bytes: Span<UInt8>) -> Int32? {
-        bytes.withUnsafeBytes { write($0) }
+        bytes.withUnsafeBytes { writeAll($0) }
     }
 
-    private func write(_ bytes: UnsafeRawBufferPointer) -> Int32? {
+    private func writeAll(_ bytes: UnsafeRawBufferPointer) -> Int32? {
         let code = File.write(bytes, to: file)
         guard code != 0 else { return nil }
         failed.store(true, ordering: .relaxed)
@@ -178,7 +178,7 @@ enum Program {
 
 extension CommandLine {
     /// A command line of `larder`, quoted for a shell, with the name under which it was called.
-    static func shown(_ words: [String], program: String = program) -> String {
+    static func shellCommand(_ words: [String], program: String = program) -> String {
         ([program] + words).map(quoted).joined(separator: " ")
     }
 

@@ -27,7 +27,7 @@ import Testing
     }
 
     private static func expectUnderstood(_ words: [String]) throws {
-        let entry = try #require(CommandEntry.named(words.first ?? ""), "\(words)")
+        let entry = try #require(CommandEntry.command(named: words.first ?? ""), "\(words)")
         _ = try Arguments(Array(words.dropFirst()), for: entry)
     }
 

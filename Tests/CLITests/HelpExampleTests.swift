@@ -33,7 +33,7 @@ import Testing
     func `an example is understood`(line: String) throws {
         let words = Self.words(of: line)
         #expect(words.first == "larder")
-        let entry = try #require(CommandEntry.named(words.dropFirst().first ?? ""), "\(line)")
+        let entry = try #require(CommandEntry.command(named: words.dropFirst().first ?? ""), "\(line)")
         let arguments = try Arguments(words.dropFirst(2), for: entry)
         if entry.options.contains(where: { $0.name == Option.perHost.name }) {
             _ = try arguments.prefetchOptions()

@@ -17,15 +17,15 @@ import Testing
     func `every option of a command is in its help, manual page and completions, with its default`(
         name: String
     ) throws {
-        let entry = try #require(CommandEntry.named(name))
+        let entry = try #require(CommandEntry.command(named: name))
         let help = HelpText(width: 80, isColored: false).text(of: entry)
         let manual = ManualPage.text(of: entry)
         for option in entry.options {
             #expect(help.contains("  \(option.title)"), "\(option.name)")
             #expect(manual.contains(option.name.replacing("-", with: "\\-")))
-            guard option.value != nil else { continue }
+            guard !option.isFlag else { continue }
             #expect(
-                option.standard != nil || Self.without.contains(option.name),
+                option.defaultValue != nil || Self.without.contains(option.name),
                 "\(option.name) has no default")
         }
         #expect(help.contains("\nExamples\n  \(entry.examples[0])"))
@@ -42,7 +42,9 @@ import Testing
     @Test func `every command is in one group of the help, or among the others`() {
         let grouped = CommandEntry.Group.allCases.flatMap(\.members).map(\.name)
         // An earlier name of larder remove SITE@N.
-        #expect((grouped + CommandEntry.others + ["drop"]).sorted() == CommandEntry.all.map(\.name).sorted())
+        #expect(
+            (grouped + CommandEntry.ungroupedNames + ["drop"]).sorted()
+                == CommandEntry.all.map(\.name).sorted())
         let overview = HelpText(width: 80, isColored: false).overview
         for group in CommandEntry.Group.allCases {
             #expect(overview.contains("\n\(group.rawValue)\n  \(group.members[0].name)"))
@@ -60,12 +62,12 @@ import Testing
         ("verify", "check"),
     ])
     func `an alias is its command`(alias: String, name: String) {
-        #expect(CommandEntry.named(alias)?.name == name)
+        #expect(CommandEntry.command(named: alias)?.name == name)
     }
 
     @Test(arguments: CommandEntry.all.map(\.name))
     func `the short help has at most 20 lines of 80 columns`(name: String) throws {
-        let entry = try #require(CommandEntry.named(name))
+        let entry = try #require(CommandEntry.command(named: name))
         let lines = HelpText(width: 80, isColored: false).briefText(of: entry).split(
             separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count <= 20)
@@ -134,7 +136,7 @@ import Testing
     @Test(arguments: ["-q", "-v", "-h"])
     func `short names of options work`(name: String) throws {
         let arguments = try Arguments(
-            ["https://a.test/", name], for: try #require(CommandEntry.named("prefetch")))
+            ["https://a.test/", name], for: try #require(CommandEntry.command(named: "prefetch")))
         #expect(
             [Option.quiet, .verbose, .briefHelp].contains {
                 ($0.short ?? $0.name) == name && arguments.has($0)

@@ -126,9 +126,9 @@ struct ServerStoreTests {
 
     @Test func `a command that is proposed has the address without its password`() throws {
         let secret = "postgres://ann:secret@db.test/larder?schema=x"
-        let entry = try #require(CommandEntry.named("update"))
+        let entry = try #require(CommandEntry.command(named: "update"))
         let arguments = try Arguments(["--store", secret], for: entry)
-        #expect(arguments.again == "larder update --store 'postgres://ann@db.test/larder?schema=x'")
+        #expect(arguments.commandLine == "larder update --store 'postgres://ann@db.test/larder?schema=x'")
         let schedule = try larder(["schedule", "--print-timer"], secret)
         #expect(schedule.status == 0 && schedule.output.contains("ann@db.test"), "\(schedule)")
         #expect(!schedule.output.contains("secret"))

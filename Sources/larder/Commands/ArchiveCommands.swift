@@ -27,7 +27,7 @@ enum ExportCommand {
                 }
                 options.format = .program
             }
-            options.includesPrivate = arguments.has(.privateToo)
+            options.includesPrivate = arguments.has(.withPrivate)
             options.replacesFile = arguments.has(.replaceFile)
             options.maxFileSize = try arguments.size(.split)
             if let split = options.maxFileSize, split.byteCount < 1_000_000 {
@@ -35,27 +35,27 @@ enum ExportCommand {
                     "--split must be at least 1M; each file repeats the records that all of them need")
             }
             // An option in a configuration file applies only to the formats that have it.
-            func isMeant(_ option: Option, _ forms: ArchiveFormat...) -> Bool {
+            func applies(_ option: Option, _ forms: ArchiveFormat...) -> Bool {
                 let form = options.format ?? ArchiveFormat(path: arguments.operands[1])
                 return form.map(forms.contains) ?? true || arguments.source(of: option) == .commandLine
             }
-            let isChosen = { (option: Option) in
-                isMeant(option, .warc, .wacz, .har, .folder, .zip, .tar, .zim, .program, .html, .mhtml)
+            let appliesPatterns = { (option: Option) in
+                applies(option, .warc, .wacz, .har, .folder, .zip, .tar, .zim, .program, .html, .mhtml)
             }
-            options.include = isChosen(.include) ? arguments.texts(.include) : []
-            options.exclude = isChosen(.exclude) ? arguments.texts(.exclude) : []
-            options.language = isMeant(.language, .zim) ? arguments.text(.language) : nil
-            options.includesScripts = !(isMeant(.noScripts, .html) && arguments.has(.noScripts))
+            options.include = appliesPatterns(.include) ? arguments.texts(.include) : []
+            options.exclude = appliesPatterns(.exclude) ? arguments.texts(.exclude) : []
+            options.language = applies(.language, .zim) ? arguments.text(.language) : nil
+            options.includesScripts = !(applies(.noScripts, .html) && arguments.has(.noScripts))
             options.maxAssetSize = try arguments.size(.maxBody)
             options.browser = arguments.text(.browser)
-            options.viewport = isMeant(.oneViewport, .pdf, .png) ? arguments.text(.oneViewport) : nil
-            options.prefersDark = isMeant(.dark, .pdf, .png) && arguments.has(.dark)
-            options.isVerified = arguments.has(.readBack)
+            options.viewport = applies(.oneViewport, .pdf, .png) ? arguments.text(.oneViewport) : nil
+            options.prefersDark = applies(.dark, .pdf, .png) && arguments.has(.dark)
+            options.isVerified = arguments.has(.verifyCopy)
             options.isSigned = arguments.has(.sign)
-            let watch = try Watch(arguments, terminal)
-            options.progress = watch.progress("Exporting")
+            let display = try ProgressDisplay(arguments, terminal)
+            options.progress = display.progress("Exporting")
             let (wanted, site, path) = (options, parts.site, arguments.operands[1])
-            let report = try await watch.during(again: arguments.again) {
+            let report = try await display.run(orContinueWith: arguments.commandLine) {
                 try await larder.export(site, to: path, options: wanted)
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, at: path))
@@ -63,7 +63,7 @@ enum ExportCommand {
         }
     }
 
-    private static let mostShown = 5
+    private static let maxListedItems = 5
 
     private static func text(of report: ExportReport, at path: String) -> String {
         let snapshot = report.snapshot.map { ", snapshot \($0)" } ?? ""
@@ -72,7 +72,7 @@ enum ExportCommand {
                 + "(\(Wording.count(report.pages, "page"))), \(Wording.bytes(report.byteCount))"
         ]
         if report.otherPages > 0 {
-            let all = CommandLine.shown(["export", report.site, "FOLDER/"])
+            let all = CommandLine.shellCommand(["export", report.site, "FOLDER/"])
             lines.append(
                 "  This is one page, without the other \(Wording.count(report.otherPages, "page")) of the site; "
                     + "to save all of them: \(all)")
@@ -85,12 +85,12 @@ enum ExportCommand {
         if report.leftOutPrivate > 0 {
             lines.append(
                 "  \(Wording.count(report.leftOutPrivate, "response")) left out that were fetched with a login or cookies; "
-                    + "include them with: \(Option.privateToo.name)")
+                    + "include them with: \(Option.withPrivate.name)")
         }
         if report.leftOutCookies > 0 {
             lines.append(
                 "  \(Wording.count(report.leftOutCookies, "header")) left out that set cookies; "
-                    + "include them with: \(Option.privateToo.name)")
+                    + "include them with: \(Option.withPrivate.name)")
         }
         if report.leftOutByPattern > 0 {
             lines.append("  \(Wording.count(report.leftOutByPattern, "response")) left out by a pattern")
@@ -110,19 +110,20 @@ enum ExportCommand {
                 "  \(Wording.count(report.pagesWithScripts, "page")) written with scripts that do not work offline; "
                     + "larder serve, folders and ZIM files show frozen copies instead")
         }
-        for url in report.damaged.prefix(mostShown) { lines.append("  damaged and left out: \(url)") }
-        let more = report.damaged.count - mostShown
+        for url in report.damaged.prefix(maxListedItems) { lines.append("  damaged and left out: \(url)") }
+        let more = report.damaged.count - maxListedItems
         if more > 0 { lines.append("  and \(Wording.number(more)) more damaged (list: --json)") }
         if let signer = report.signer { lines.append("Signed with the key \(signer)") }
-        for part in report.tooLarge.prefix(mostShown) {
+        for part in report.tooLarge.prefix(maxListedItems) {
             lines.append(
                 "  left out, \(Wording.bytes(part.byteCount)) (limit: \(Option.maxBody.name)): \(part.url)"
             )
         }
-        for miss in report.missing.prefix(mostShown) {
+        for miss in report.missing.prefix(maxListedItems) {
             lines.append("  not stored: \(miss.url) (needed by \(miss.neededBy))")
         }
-        let others = max(0, report.missing.count - mostShown) + max(0, report.tooLarge.count - mostShown)
+        let others =
+            max(0, report.missing.count - maxListedItems) + max(0, report.tooLarge.count - maxListedItems)
         if others > 0 {
             lines.append("  and \(Wording.number(others)) more left out or not stored (list: --json)")
         }
@@ -168,22 +169,22 @@ enum ImportCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let larder = try arguments.larder
-            let watch = try Watch(arguments, terminal)
-            let progress = watch.progress("Importing")
+            let display = try ProgressDisplay(arguments, terminal)
+            let progress = display.progress("Importing")
             let (paths, site, base) = (
                 arguments.operands, arguments.text(.intoSite), arguments.text(.folderAddress)
             )
             let growth = try arguments.size(.growth)
-            let report = try await watch.during(again: arguments.again) {
+            let report = try await display.run(orContinueWith: arguments.commandLine) {
                 try await larder.importArchives(
                     paths, into: site, at: base, sizeAllowance: growth, progress: progress)
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             if report.isPublished, !arguments.has(.noIndex) {
                 let site = report.site
-                let watch = try Watch(arguments, terminal)
-                let progress = watch.progress("Indexing pages")
-                let found = try await watch.during(again: arguments.command("index")) {
+                let display = try ProgressDisplay(arguments, terminal)
+                let progress = display.progress("Indexing pages")
+                let found = try await display.run(orContinueWith: arguments.command("index")) {
                     try await larder.index(site, progress: progress)
                 }
                 terminal.note(IndexCommand.text(of: found))
@@ -192,7 +193,7 @@ enum ImportCommand {
         }
     }
 
-    private static let mostShown = 5
+    private static let maxListedFaults = 5
 
     private static func text(of report: ImportReport, _ arguments: Arguments) -> String {
         var lines = [
@@ -207,17 +208,17 @@ enum ImportCommand {
         for (status, count) in report.skippedByStatus.sorted(by: { $0.key < $1.key }) {
             lines.append("  \(Wording.count(count, "response")) with status \(status) not stored")
         }
-        lines += told(report.refused, report.refusedCount, "refused")
+        lines += faultLines(report.refused, report.refusedCount, "refused")
         if report.exceedsExpansionLimit {
             lines.append(
                 "  Archives that expand this much are usually made to fill disks; to allow it: \(Option.growth.name) SIZE"
             )
         }
-        lines += told(report.doubtful, report.doubtfulCount, "imported, but doubtful")
-        lines += told(report.leftOut, report.leftOutCount, "left out")
+        lines += faultLines(report.doubtful, report.doubtfulCount, "imported, but doubtful")
+        lines += faultLines(report.leftOut, report.leftOutCount, "left out")
         if let site = report.leftOut.lazy.compactMap(\.site).first {
             lines.append(
-                "  To import it as a snapshot of that site: \(arguments.again(with: [Option.site.name: site]))"
+                "  To import it as a snapshot of that site: \(arguments.commandLine(changing: [Option.intoSite.name: site]))"
             )
         }
         for signer in report.signers { lines.append("Valid signature by the key \(signer)") }
@@ -228,11 +229,11 @@ enum ImportCommand {
         return lines.joined(separator: "\n")
     }
 
-    private static func told(_ faults: [ImportReport.Fault], _ count: Int, _ word: String) -> [String] {
-        var lines = faults.prefix(mostShown).map { fault in
+    private static func faultLines(_ faults: [ImportReport.Fault], _ count: Int, _ word: String) -> [String] {
+        var lines = faults.prefix(maxListedFaults).map { fault in
             "  \(word): \(fault.url.map { "\($0): " } ?? "")\(fault.reason) (\(fault.place))"
         }
-        let more = count - mostShown
+        let more = count - maxListedFaults
         if more > 0 { lines.append("  and \(Wording.number(more)) more \(word) (list: --json)") }
         return lines
     }

@@ -19,10 +19,10 @@ enum CheckCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let outputs = try CheckOutputs(arguments)
-            let watch = try Watch(arguments, terminal)
+            let display = try ProgressDisplay(arguments, terminal)
             switch try await target(arguments) {
             case .manifest(let name):
-                return try outputs.write(try await bundles(of: name, arguments, watch), terminal)
+                return try outputs.write(try await bundles(of: name, arguments, display), terminal)
             case .sites(let names):
                 guard names.count == 1 || outputs.arePrintedText else {
                     throw UsageError(
@@ -30,7 +30,7 @@ enum CheckCommand {
                 }
                 var status = ExitStatus.done
                 for name in names {
-                    let ended = try outputs.write(try await offline(name, arguments, watch), terminal)
+                    let ended = try outputs.write(try await offline(name, arguments, display), terminal)
                     if ended != .done { status = ended }
                 }
                 return status
@@ -58,8 +58,10 @@ enum CheckCommand {
         }
         guard let name = arguments.operands.first ?? arguments.text(.target) else {
             if let given {
-                let value = arguments.given(given).map { given.shown([$0])?.first ?? given.value ?? "" }
-                let example = CommandLine.shown(
+                let value = arguments.commandLineValue(of: given).map {
+                    given.printableValues([$0])?.first ?? given.placeholder ?? ""
+                }
+                let example = CommandLine.shellCommand(
                     ["check", "site.json", given.name] + (value.map { [$0] } ?? []), program: "larder")
                 throw UsageError("\(given.name) needs a manifest, for example: \(example)")
             }
@@ -91,7 +93,7 @@ enum CheckCommand {
     }
 
     private static func offline(
-        _ site: String, _ arguments: Arguments, _ watch: Watch
+        _ site: String, _ arguments: Arguments, _ display: ProgressDisplay
     ) async throws -> CheckReport {
         var options = OfflineCheckOptions()
         options.isQuick = arguments.has(.quick)
@@ -110,16 +112,16 @@ enum CheckCommand {
             browserCheck.pages = pages == 0 ? nil : pages
             options.browserCheck = browserCheck
         }
-        options.progress = watch.progress("Verifying stored pages")
+        options.progress = display.progress("Verifying stored pages")
         let larder = try arguments.larder
         let wanted = options
-        return try await watch.during(again: arguments.again) {
+        return try await display.run(orContinueWith: arguments.commandLine) {
             try await larder.checkOffline(site, options: wanted)
         }
     }
 
     private static func bundles(
-        of manifest: String, _ arguments: Arguments, _ watch: Watch
+        of manifest: String, _ arguments: Arguments, _ display: ProgressDisplay
     ) async throws -> CheckReport {
         guard !arguments.has(.quick) || arguments.has(.stored) else {
             throw UsageError("--quick applies to stored bodies; use it with --stored or with a stored site")
@@ -139,12 +141,12 @@ enum CheckCommand {
         if arguments.has(.stored) { places.append(.stored) }
         if arguments.has(.live) { places.append(.live) }
         options.places = places
-        options.progress = watch.progress("Checking bundles")
+        options.progress = display.progress("Checking bundles")
         // Only stored bundles need a store.
         let larder = arguments.has(.stored) ? try arguments.larder : Larder(at: "")
         let wanted = options
         do {
-            return try await watch.during(again: arguments.again) {
+            return try await display.run(orContinueWith: arguments.commandLine) {
                 try await larder.check(manifest, options: wanted)
             }
         } catch let error as LarderError where error.remedy == .base && !arguments.has(.folder) {
@@ -258,7 +260,7 @@ enum ManifestCommand {
             let source = arguments.operands[0]
             let types = try arguments.typeFilter
             let larder = try arguments.larder
-            let report = try await Signals.shared.cancelling {
+            let report = try await Signals.shared.runCancellable {
                 try await larder.manifest(
                     of: source, types: types, isLive: arguments.has(.fetched),
                     output: arguments.text(.output) ?? "/dev/stdout")

@@ -40,13 +40,13 @@ extension Arguments {
     }
 
     /// Whether the user has named a port, on the command line, in a variable or in a file.
-    var namesPort: Bool { source(of: .port) != .standard }
+    var namesPort: Bool { source(of: .port) != .defaultValue }
 
     /// The value as a size; nil if the option is not given.
     func size(_ option: Option) throws(UsageError) -> ByteSize? {
         guard let text = text(option) else { return nil }
         guard let size = ByteSize(text) else {
-            throw wrong(option, "must be a size such as 500M, 2G, 1.5GiB or 0, not \"\(text)\"")
+            throw invalidValue(option, "must be a size such as 500M, 2G, 1.5GiB or 0, not \"\(text)\"")
         }
         return size
     }
@@ -66,8 +66,9 @@ extension Arguments {
 
     /// The command line of another command on the same store, quoted for a shell.
     func command(_ name: String, _ operands: [String] = []) -> String {
-        CommandLine.shown(
-            [name] + operands + (given(.store).map { ["--store", Larder(at: $0).shownPath] } ?? []))
+        CommandLine.shellCommand(
+            [name] + operands
+                + (commandLineValue(of: .store).map { ["--store", Larder(at: $0).shownPath] } ?? []))
     }
 }
 
@@ -80,7 +81,7 @@ extension Terminal {
             fail(error.message)
             return .usage
         } catch let error as LarderError {
-            let status = failed(error)
+            let status = reportError(error)
             // If there is no memory for another thread, the Swift runtime would wait for one for ever.
             if ProcessLimits.isMemoryLimited { _exit(status.rawValue) }
             return status
@@ -91,8 +92,8 @@ extension Terminal {
     }
 
     /// Prints an error of the library, and returns the exit status for it.
-    func failed(_ error: LarderError, _ beginning: String = "") -> ExitStatus {
-        fail(beginning + error.description + (error.remedy.map { " with \($0.options)" } ?? ""))
+    func reportError(_ error: LarderError, _ prefix: String = "") -> ExitStatus {
+        fail(prefix + error.description + (error.remedy.map { " with \($0.options)" } ?? ""))
         switch error.kind {
         case .input: return .usage
         case .machine: return .unable
@@ -108,7 +109,7 @@ extension Remedy {
         case .store: Option.store.name
         case .newStore:
             "\(Option.store.name), or leave out \(Option.readOnly.name), to fill the store through the portal"
-        case .repair: CommandLine.shown(["fsck", Option.repair.name])
+        case .repair: CommandLine.shellCommand(["fsck", Option.repair.name])
         case .base: "\(Option.base.name) URL"
         case .format(let form): "\(Option.format.name) \(form)"
         case .root: "\(Option.atRoot.name) SITE"
@@ -127,7 +128,7 @@ extension Remedy {
         case .includeViews: Option.includeViews.name
         case .patience: Option.patience.name
         case .browser: "\(Option.browser.name) PATH"
-        case .includePrivate: Option.privateToo.name
+        case .includePrivate: Option.withPrivate.name
         case .replaceFile: Option.replaceFile.name
         case .folderAddress: "\(Option.folderAddress.name) URL"
         case .siteName(let name):

@@ -25,8 +25,8 @@ enum Completions {
             "        return",
             "    fi", "    case $previous in",
         ]
-        let files = named { $0 == "FILE" }
-        let folders = named { $0 == "DIR" }
+        let files = optionNames { $0 == "FILE" }
+        let folders = optionNames { $0 == "DIR" }
         lines.append("        \(files.joined(separator: "|")))")
         lines.append("            mapfile -t COMPREPLY < <(compgen -f -- \"$current\"); return ;;")
         lines.append("        \(folders.joined(separator: "|")))")
@@ -44,10 +44,10 @@ enum Completions {
     }
 
     /// The names of the options with a wanted kind of value.
-    private static func named(_ isWanted: (String) -> Bool) -> [String] {
+    private static func optionNames(where isWanted: (String) -> Bool) -> [String] {
         var names: [String] = []
         for option in CommandEntry.all.flatMap(\.options) {
-            if let value = option.value, isWanted(value), !names.contains(option.name) {
+            if let value = option.placeholder, isWanted(value), !names.contains(option.name) {
                 names.append(option.name)
             }
         }
@@ -69,8 +69,8 @@ enum Completions {
             lines.append("        \(entry.name))")
             lines.append("            _arguments \\")
             for option in options(of: entry) {
-                let repeats = option.repeats ? "\\*" : ""
-                let value = option.value.map { ":\(quoted($0)):\(zshAction(for: $0))" } ?? ""
+                let repeats = option.isRepeatable ? "\\*" : ""
+                let value = option.placeholder.map { ":\(quoted($0)):\(zshAction(for: $0))" } ?? ""
                 for name in [option.name, option.short].compactMap(\.self) {
                     lines.append("                \(repeats)'\(name)[\(quoted(option.help))]\(value)' \\")
                 }
@@ -102,7 +102,7 @@ enum Completions {
                 "complete -c larder -n __fish_use_subcommand -a \(entry.name) -d '\(fishQuoted(entry.summary))'"
             )
             for option in options(of: entry) {
-                let value = option.value.map { ["FILE", "DIR"].contains($0) ? " -r -F" : " -x" } ?? ""
+                let value = option.placeholder.map { ["FILE", "DIR"].contains($0) ? " -r -F" : " -x" } ?? ""
                 lines.append(
                     "complete -c larder -n '__fish_seen_subcommand_from \(entry.name)' "
                         + "\(option.short.map { "-s \($0.dropFirst()) " } ?? "")-l \(option.key)\(value) -d '\(fishQuoted(option.help))'"

@@ -22,7 +22,9 @@ enum ConfigCommand {
 
     private static func entries(_ name: String?) throws(UsageError) -> [CommandEntry] {
         guard let name else { return CommandEntry.all }
-        guard let entry = CommandEntry.named(name) else { throw UsageError(CommandEntry.unknown(name)) }
+        guard let entry = CommandEntry.command(named: name) else {
+            throw UsageError(CommandEntry.unknownCommandMessage(name))
+        }
         return [entry]
     }
 
@@ -34,16 +36,16 @@ enum ConfigCommand {
     ) -> [ConfigReport.Setting] {
         entry.options.compactMap { option in
             if let value = settings.value(of: option, for: entry.name) {
-                let texts = option.value == nil ? [value.texts == nil ? "false" : "true"] : value.texts
+                let texts = option.isFlag ? [value.texts == nil ? "false" : "true"] : value.texts
                 return ConfigReport.Setting(
-                    command: entry.name, option: option.name, values: texts.flatMap(option.shown),
+                    command: entry.name, option: option.name, values: texts.flatMap(option.printableValues),
                     source: value.source.text)
             }
             guard isWhole else { return nil }
-            let standard = option.value == nil ? "false" : option.standard
+            let standard = option.isFlag ? "false" : option.defaultValue
             return ConfigReport.Setting(
                 command: entry.name, option: option.name, values: standard.map { [$0] },
-                source: Settings.Source.standard.text)
+                source: Settings.Source.defaultValue.text)
         }
     }
 
@@ -52,15 +54,15 @@ enum ConfigCommand {
         if report.settings.isEmpty {
             lines.append("Nothing is set; to see the defaults: larder help COMMAND")
         }
-        var told: [String] = []
+        var shownTexts: [String] = []
         for setting in report.settings {
             let value =
                 setting.values?.joined(separator: ", ") ?? (setting.source == "default" ? "-" : "(not shown)")
             let text = "\(setting.option.padded(18)) \(value)  (\(setting.source))"
             // An option that is set for all commands is shown once.
             let owners = report.settings.filter { $0.option == setting.option && $0.source == setting.source }
-            guard !told.contains(text) else { continue }
-            told.append(text)
+            guard !shownTexts.contains(text) else { continue }
+            shownTexts.append(text)
             let names = owners.compactMap(\.command)
             lines.append("  " + text + (names.count > 1 ? "" : names.map { " for \($0)" }.joined()))
         }

@@ -9,10 +9,10 @@ enum DemoCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let port = try arguments.number(.port, in: 0...65535)
-            return try await Signals.shared.cancelling {
+            return try await Signals.shared.runCancellable {
                 do {
-                    if arguments.has(.siteOnly) { return try await showSite(UInt16(port), terminal) }
-                    return try await show(UInt16(port), arguments, terminal)
+                    if arguments.has(.siteOnly) { return try await serveSiteOnly(UInt16(port), terminal) }
+                    return try await runDemo(UInt16(port), arguments, terminal)
                 } catch  where Task.isCancelled {
                     return .interrupted
                 }
@@ -21,26 +21,26 @@ enum DemoCommand {
     }
 
     /// Serves the demo site until Ctrl-C, for trying other commands on it.
-    private static func showSite(_ port: UInt16, _ terminal: Terminal) async throws -> ExitStatus {
+    private static func serveSiteOnly(_ port: UInt16, _ terminal: Terminal) async throws -> ExitStatus {
         let site = try InMemorySite(port: port) { path in
             DemoSite.file(at: path, of: .first).map { (type: $0.type, body: $0.body) }
         }
         defer { site.stop() }
-        let stop = Signals.shared.first()
+        let stop = Signals.shared.interruption()
         terminal.say("The demo site is at \(site.origin)/ (Ctrl-C stops)")
         await stop.waitForRequest()
         return .done
     }
 
     /// Runs the demo in a temporary folder, and removes it at the end, also after an error.
-    private static func show(_ port: UInt16, _ arguments: Arguments, _ terminal: Terminal) async throws
+    private static func runDemo(_ port: UInt16, _ arguments: Arguments, _ terminal: Terminal) async throws
         -> ExitStatus
     {
         let folder = try Folder.makeTemporary(named: "larder-demo")
         defer { Folder.remove(folder) }
         let larder = Larder(at: folder + "/larder")
 
-        let (origin, report) = try await stock(larder, terminal)
+        let (origin, report) = try await fillStore(larder, terminal)
         guard !report.isInterrupted else { return .interrupted }
         terminal.say(
             "6. Prefetched the site: \(Wording.count(report.pages, "page")), "
@@ -63,7 +63,7 @@ enum DemoCommand {
         let page = try await service.load(origin + "/")
         terminal.say("9. Served the page from the store: \(address) (\(Wording.bytes(page.count)))")
         if !arguments.has(.once) {
-            let stop = Signals.shared.first()
+            let stop = Signals.shared.interruption()
             terminal.say("   Portal: \(service.address) (Ctrl-C stops)")
             await stop.waitForRequest()
         }
@@ -71,7 +71,7 @@ enum DemoCommand {
     }
 
     /// Preloads and prefetches the site, which runs only for that time.
-    private static func stock(
+    private static func fillStore(
         _ larder: Larder, _ terminal: Terminal
     ) async throws -> (origin: String, report: PrefetchReport) {
         let release = Mutex(DemoSite.Release.first)

@@ -33,7 +33,7 @@ enum EnclosedSiteCommand {
             let opening = Task { try await EmbeddedSite.open(in: program, named: name) }
             Signals.shared.onFirst { opening.cancel() }
             let site = try await opening.value
-            let stop = Signals.shared.first()
+            let stop = Signals.shared.interruption()
             var options = ServeOptions()
             options.isReadOnly = true
             options.notice = { terminal.fail($0) }

@@ -8,12 +8,12 @@ enum HelpCommand {
             return .done
         }
         let help = HelpText.ofReports
-        if let topic = HelpTopic.named(name) {
+        if let topic = HelpTopic.topic(named: name) {
             terminal.sayStyled(help.text(of: topic))
-        } else if let entry = CommandEntry.named(name) {
+        } else if let entry = CommandEntry.command(named: name) {
             terminal.sayStyled(help.text(of: entry))
         } else {
-            terminal.fail(CommandEntry.unknown(name))
+            terminal.fail(CommandEntry.unknownCommandMessage(name))
             return .usage
         }
         return .done
@@ -54,17 +54,17 @@ struct HelpText {
         }
         let topics = rows(HelpTopic.all.map { ("help \($0.name)", $0.summary) })
         return """
-            \(wrapped("larder \(Larder.version): \(Self.promise)"))
+            \(wrap("larder \(Larder.version): \(Self.promise)"))
 
             \(groups.joined(separator: "\n\n"))
 
             \(heading("Topics"))
             \(topics.joined(separator: "\n"))
 
-            \(wrapped("Other commands: \(CommandEntry.others.joined(separator: ", "))."))
-            \(wrapped("larder COMMAND -h shows a short help, larder COMMAND --help everything."))
+            \(wrap("Other commands: \(CommandEntry.ungroupedNames.joined(separator: ", "))."))
+            \(wrap("larder COMMAND -h shows a short help, larder COMMAND --help everything."))
 
-            \(wrapped(Self.exitStatus))
+            \(wrap(Self.exitStatus))
             """
     }
 
@@ -72,9 +72,9 @@ struct HelpText {
     var briefOverview: String {
         let members =
             CommandEntry.Group.start.members
-            + ["search", "snapshots", "check"].compactMap(CommandEntry.named)
+            + ["search", "snapshots", "check"].compactMap(CommandEntry.command(named:))
         return """
-            \(wrapped(Self.promise + "."))
+            \(wrap(Self.promise + "."))
 
             \(heading("Examples"))
               larder prefetch https://example.com/
@@ -84,38 +84,38 @@ struct HelpText {
             \(heading("Commands"))
             \(rows(members.map { ($0.name, $0.summary) }).joined(separator: "\n"))
 
-            \(wrapped("All commands: larder help"))
+            \(wrap("All commands: larder help"))
             """
     }
 
     /// `larder COMMAND --help`
     func text(of entry: CommandEntry) -> String {
-        var lines = [wrapped(entry.summary + "."), "", heading("Usage"), "  \(Self.usage(of: entry))"]
+        var lines = [wrap(entry.summary + "."), "", heading("Usage"), "  \(Self.usage(of: entry))"]
         if !entry.aliases.isEmpty {
-            lines += ["", wrapped("Also: \(entry.aliases.map { "larder \($0)" }.joined(separator: ", "))")]
+            lines += ["", wrap("Also: \(entry.aliases.map { "larder \($0)" }.joined(separator: ", "))")]
         }
         lines += ["", heading("Examples")] + entry.examples.map { "  \($0)" }
         for group in Option.Group.allCases {
             let members = entry.options.filter { $0.group == group }
             if !members.isEmpty { lines += ["", heading(group.rawValue)] + optionRows(members) }
         }
-        for note in entry.notes { lines += ["", wrapped(note)] }
+        for note in entry.notes { lines += ["", wrap(note)] }
         return lines.joined(separator: "\n")
     }
 
     /// `larder COMMAND -h`
     func briefText(of entry: CommandEntry) -> String {
         let options = entry.mainOptions.isEmpty ? Array(entry.options.prefix(10)) : entry.mainOptions
-        var lines = [wrapped(entry.summary + "."), "", "  \(Self.usage(of: entry))", ""]
+        var lines = [wrap(entry.summary + "."), "", "  \(Self.usage(of: entry))", ""]
         lines += entry.examples.prefix(3).map { "  \($0)" }
         if !options.isEmpty { lines += [""] + options.map { briefRow(of: $0) } }
-        lines.append(wrapped("All options and notes: larder \(entry.name) --help"))
+        lines.append(wrap("All options and notes: larder \(entry.name) --help"))
         return lines.joined(separator: "\n")
     }
 
     /// `larder help TOPIC`
     func text(of topic: HelpTopic) -> String {
-        var lines = [wrapped("\(topic.summary)."), ""]
+        var lines = [wrap("\(topic.summary)."), ""]
         var rows: [(name: String, text: String)] = []
         func endRows() {
             if !rows.isEmpty { lines += self.rows(rows) }
@@ -128,7 +128,7 @@ struct HelpText {
             }
             endRows()
             switch block {
-            case .heading(let text): lines.append(heading(wrapped(text)))
+            case .heading(let text): lines.append(heading(wrap(text)))
             case .paragraph(let text, let indent):
                 lines.append(
                     String(repeating: " ", count: indent) + Wrapping.lines(text, indent: indent, width: width)
@@ -143,14 +143,14 @@ struct HelpText {
 
     private static func usage(of entry: CommandEntry) -> String {
         let options = entry.options.isEmpty ? nil : "[OPTIONS]"
-        let words = entry.stopsAtOperand ? [options, entry.operands] : [entry.operands, options]
+        let words = entry.runsOtherProgram ? [options, entry.operands] : [entry.operands, options]
         return (["larder", entry.name] + words.compactMap(\.self)).filter { !$0.isEmpty }.joined(
             separator: " ")
     }
 
     private func heading(_ text: String) -> String { isColored ? "\u{1B}[1m\(text)\u{1B}[0m" : text }
 
-    private func wrapped(_ text: String) -> String { Wrapping.lines(text, width: width) }
+    private func wrap(_ text: String) -> String { Wrapping.lines(text, width: width) }
 
     /// Two columns: names, and texts that are wrapped beside them, or below them on a narrow screen.
     private func rows(_ rows: [(name: String, text: String)], column: Int? = nil) -> [String] {
@@ -173,8 +173,8 @@ struct HelpText {
     }
 
     private static func description(of option: Option) -> String {
-        let repeats = option.repeats ? " (repeatable)" : ""
-        return option.help + repeats + (option.standard.map { " [default: \($0)]" } ?? "")
+        let repeats = option.isRepeatable ? " (repeatable)" : ""
+        return option.help + repeats + (option.defaultValue.map { " [default: \($0)]" } ?? "")
     }
 
     /// An option with its short text, on one line if the screen has 80 columns.
@@ -214,7 +214,7 @@ private enum TopicBlock {
                 blocks.append(.row(name: String(words), text: ""))
             } else if indent == 0, next.hasPrefix("  ") || isHeading(words) {
                 blocks.append(isHeading(words) ? .heading(line) : .paragraph(line, indent: 0))
-            } else if let last = blocks.last?.continued(by: String(words), indent: indent) {
+            } else if let last = blocks.last?.appendLine(String(words), indent: indent) {
                 blocks[blocks.count - 1] = last
             } else {
                 blocks.append(.paragraph(String(words), indent: indent))
@@ -231,7 +231,7 @@ private enum TopicBlock {
         ["larder ", "--rule ", "createdb ", "LARDER_STORE="].contains { words.hasPrefix($0) }
     }
 
-    private func continued(by words: String, indent: Int) -> TopicBlock? {
+    private func appendLine(_ words: String, indent: Int) -> TopicBlock? {
         switch self {
         case .paragraph(let text, indent): .paragraph(text + " " + words, indent: indent)
         case .row(let name, "") where indent > 2: .row(name: name, text: words)
@@ -248,8 +248,8 @@ enum PagesCommand {
             terminal.say(ManualPage.overview)
             return .done
         }
-        guard let entry = CommandEntry.named(name) else {
-            terminal.fail(CommandEntry.unknown(name))
+        guard let entry = CommandEntry.command(named: name) else {
+            terminal.fail(CommandEntry.unknownCommandMessage(name))
             return .usage
         }
         terminal.say(ManualPage.text(of: entry))

@@ -41,7 +41,7 @@ final class ListWriter: Sendable {
     /// Whether URLs that do not exist on the live site are counted only.
     private let hidesMissing: Bool
 
-    private static let pieceSize = 32 * 1024
+    private static let minWriteBytes = 32 * 1024
 
     init(_ terminal: Terminal, isJSON: Bool, hidesMissing: Bool = false) {
         self.hidesMissing = hidesMissing
@@ -60,12 +60,12 @@ final class ListWriter: Sendable {
             if isJSON {
                 state.bytes += "\(state.count == 0 ? "" : ",")\n  \(url.json.printable)".utf8
             } else {
-                state.bytes += "\(Self.text(of: url).printable)\n".utf8
+                state.bytes += "\(Self.line(for: url).printable)\n".utf8
             }
             state.count += 1
-            return state.bytes.count < Self.pieceSize ? [] : Self.take(&state.bytes)
+            return state.bytes.count < Self.minWriteBytes ? [] : Self.take(&state.bytes)
         }
-        return piece.isEmpty || terminal.put(piece.span)
+        return piece.isEmpty || terminal.writePart(piece.span)
     }
 
     /// Prints the rest. Returns the number of URLs that were hidden.
@@ -75,7 +75,7 @@ final class ListWriter: Sendable {
             if isJSON { state.bytes += state.count == 0 ? "]\n".utf8 : "\n]\n".utf8 }
             return Self.take(&state.bytes)
         }
-        _ = terminal.put(rest.span)
+        _ = terminal.writePart(rest.span)
         return state.withLock { $0.hiddenCount }
     }
 
@@ -84,7 +84,7 @@ final class ListWriter: Sendable {
         return bytes
     }
 
-    private static func text(of url: ListedURL) -> String {
+    private static func line(for url: ListedURL) -> String {
         let type = (url.type ?? "-").padded(22)
         let size = url.byteCount.map { Wording.bytes($0) } ?? "-"
         return "\(url.status) \(type) \(size.padded(8, left: true)) \(url.url)"
@@ -117,73 +117,5 @@ enum MissesCommand {
             let times = miss.count == 1 ? "once" : "\(Wording.number(miss.count)) times"
             return "\(method)\(miss.url): \(miss.isPage ? "a page" : "an asset"), \(times)\(asked)"
         }.joined(separator: "\n")
-    }
-}
-
-/// `larder sites`
-enum SitesCommand {
-    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
-        await terminal.attempt {
-            let report = try await arguments.larder.snapshots()
-            if arguments.has(.json) {
-                terminal.say(report.json)
-            } else {
-                // Only names, for use in shell scripts.
-                for site in report.sites { terminal.say(site.name) }
-            }
-            return .done
-        }
-    }
-}
-
-/// `larder status`
-enum StatusCommand {
-    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
-        await terminal.attempt {
-            let report = try await arguments.larder.status()
-            terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
-            return .done
-        }
-    }
-
-    private static func count(_ number: Int?) -> String { number.map(Wording.number) ?? "-" }
-
-    private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
-        let disk =
-            report.diskByteCount.map { " (\(Wording.bytes($0)) on disk, with the search index)" } ?? ""
-        let head =
-            "\(report.path): \(Wording.count(report.sites.count, "site")), \(Wording.bytes(report.byteCount))\(disk)"
-        guard !report.sites.isEmpty else {
-            return "\(head)\nTo download a site: \(arguments.command("prefetch", ["URL"]))"
-        }
-        var table = TextTable([
-            ("Site", .left), ("Snapshot", .right), ("Age", .left), ("Pages", .right), ("Size", .right),
-            ("Failed", .right), ("Broken", .right), ("Not fetched", .right),
-            ("Next update", .left),
-        ])
-        for site in report.sites {
-            let live = site.snapshots.first { $0.isLive && !$0.name.isOverlay }
-            table.add([
-                site.name, site.live.map { "\($0)" } ?? "-",
-                live.map { LocalTime.age(of: $0.confirmed ?? $0.finished ?? $0.started) } ?? "-",
-                site.figures.map { Wording.number($0.pages) } ?? "-",
-                site.figures.map { Wording.bytes($0.byteCount) } ?? "-",
-                count(site.figures?.missing?.failed), count(site.figures?.missing?.broken),
-                count(site.figures?.missing?.notFetched),
-                site.next.map { $0 == 0 ? "now" : LocalTime.wait(until: $0) } ?? "-",
-            ])
-        }
-        let unfinished = report.sites.filter { $0.live == nil }.map { site in
-            "\(site.name) has no complete snapshot; to continue: \(arguments.command("prefetch", site.start))"
-        }
-        let cutShort = report.sites.filter { $0.figures?.missing?.isCutShort == true }.map { site in
-            "a limit ended the last run of \(site.name) before it was complete; to continue: "
-                + arguments.command("prefetch", site.start)
-        }
-        // Only a missing runner is worth a line: the table says when the next update is.
-        let idle =
-            report.runner == nil && report.sites.contains { $0.schedule != nil }
-            ? [ScheduleCommand.runner(nil, arguments)] : []
-        return ([head] + table.lines.map { "  " + $0 } + unfinished + cutShort + idle).joined(separator: "\n")
     }
 }

@@ -19,7 +19,7 @@ enum LoginCommand {
                 terminal.remark(
                     "log in in the browser window, then close it or press Ctrl-C here")
             }
-            let report = try await Signals.shared.cancelling { [options] in
+            let report = try await Signals.shared.runCancellable { [options] in
                 try await larder.login(address, options: options)
             }
             terminal.report(

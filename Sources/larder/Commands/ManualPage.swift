@@ -39,7 +39,7 @@ enum ManualPage {
             if members.isEmpty { continue }
             lines.append(".SH \(group.rawValue.uppercased())")
             for option in members {
-                let value = option.value.map { " \\fI\(escaped($0))\\fR" } ?? ""
+                let value = option.placeholder.map { " \\fI\(escaped($0))\\fR" } ?? ""
                 lines += [
                     ".TP",
                     (option.short.map { "\\fB\(escaped($0))\\fR, " } ?? "")
@@ -55,8 +55,8 @@ enum ManualPage {
     }
 
     private static func help(of option: Option) -> String {
-        option.help + (option.repeats ? " (repeatable)" : "")
-            + (option.standard.map { " [default: \($0)]" } ?? "")
+        option.help + (option.isRepeatable ? " (repeatable)" : "")
+            + (option.defaultValue.map { " [default: \($0)]" } ?? "")
     }
 
     static let environment = [

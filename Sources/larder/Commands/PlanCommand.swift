@@ -3,7 +3,7 @@ internal import Reports
 
 /// `larder plan URL...`
 enum PlanCommand {
-    private static let mostShown = 20
+    private static let maxListedPatterns = 20
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -11,11 +11,11 @@ enum PlanCommand {
             let maxRequests = try arguments.number(.sample, in: 1...10_000)
             // A plan stores nothing, so it needs no store.
             let larder = Larder(at: "/")
-            let watch = try Watch(arguments, terminal)
-            let report = try await watch.during(again: arguments.again) {
+            let display = try ProgressDisplay(arguments, terminal)
+            let report = try await display.run(orContinueWith: arguments.commandLine) {
                 try await larder.plan(
                     arguments.operands, options: options, maxRequests: maxRequests,
-                    progress: watch.progress("Fetching a sample"))
+                    progress: display.progress("Fetching a sample"))
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             guard !report.isInterrupted else { return .interrupted }
@@ -37,18 +37,18 @@ enum PlanCommand {
         )
         for reason in report.reasons { lines.append("  \(reason)") }
         if let larger = report.largerSample {
-            let again = arguments.again(with: ["--sample": "\(larger)"])
+            let again = arguments.commandLine(changing: ["--sample": "\(larger)"])
             lines.append("  for a narrower range: \(again)")
         }
-        let shown = report.groups.prefix(mostShown)
+        let shown = report.groups.prefix(maxListedPatterns)
         let width = shown.map { count($0.pages).utf8.count }.max() ?? 0
         for group in shown {
             lines.append(
                 "  \(count(group.pages).padded(width, left: true)) \(pages(group.pages)), \(bytes(group.byteCount)): \(group.pattern)"
             )
         }
-        if report.groups.count > mostShown {
-            lines.append("  and \(report.groups.count - mostShown) more patterns (list: --json)")
+        if report.groups.count > maxListedPatterns {
+            lines.append("  and \(report.groups.count - maxListedPatterns) more patterns (list: --json)")
         }
         for trap in report.traps { lines.append("  looks like \(trap)") }
         if report.refusedByRobots > 0 {
@@ -61,7 +61,7 @@ enum PlanCommand {
                 "  no upper limit found; limit the prefetch with --depth, --max-pages, --exclude or --scope path"
             )
         }
-        lines.append("To prefetch it: \(arguments.again(as: "prefetch"))")
+        lines.append("To prefetch it: \(arguments.commandLine(of: "prefetch"))")
         return lines.joined(separator: "\n")
     }
 
@@ -94,7 +94,7 @@ enum PlanCommand {
 
 /// `larder explain URL`
 enum ExplainCommand {
-    private static let mostShown = 10
+    private static let maxListedLinks = 10
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -124,10 +124,10 @@ enum ExplainCommand {
         if !report.linkedFrom.isEmpty {
             lines.append(
                 "  linked from \(Wording.count(report.linkedFrom.count, "URL"))")
-            lines += report.linkedFrom.prefix(mostShown).map { "    \($0)" }
-            if report.linkedFrom.count > mostShown {
+            lines += report.linkedFrom.prefix(maxListedLinks).map { "    \($0)" }
+            if report.linkedFrom.count > maxListedLinks {
                 lines.append(
-                    "    and \(Wording.number(report.linkedFrom.count - mostShown)) more (list: --json)"
+                    "    and \(Wording.number(report.linkedFrom.count - maxListedLinks)) more (list: --json)"
                 )
             }
         }

@@ -5,10 +5,10 @@ internal import Reports
 enum PreloadCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let watch = try Watch(arguments, terminal)
-            let options = try options(arguments, watch)
+            let display = try ProgressDisplay(arguments, terminal)
+            let options = try options(arguments, display)
             let larder = try arguments.larder
-            let reports = try await watch.during(again: arguments.again) {
+            let reports = try await display.run(orContinueWith: arguments.commandLine) {
                 var reports: [PreloadReport] = []
                 for manifest in arguments.operands {
                     reports.append(try await larder.preload(manifest, options: options))
@@ -27,16 +27,18 @@ enum PreloadCommand {
         }
     }
 
-    private static func options(_ arguments: Arguments, _ watch: Watch) throws(UsageError) -> PreloadOptions {
+    private static func options(_ arguments: Arguments, _ display: ProgressDisplay) throws(UsageError)
+        -> PreloadOptions
+    {
         var prefetch = PrefetchOptions()
-        watch.watch(&prefetch)
+        display.attach(to: &prefetch)
         var options = PreloadOptions()
         guard arguments.texts(.base).count <= 1 else {
             throw UsageError("larder preload accepts only one --base; run it once for each")
         }
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
-        options.rehashesStoredBundles = arguments.has(.proveHeld)
+        options.rehashesStoredBundles = arguments.has(.rehashStored)
         options.requiresStrongDigests = arguments.has(.strong)
         options.includesAssets = try arguments.choice(.assets) ?? Assets.all == .all
         options.connectionsPerHost = try arguments.numberIfGiven(.perHost, in: 1...256)
@@ -85,13 +87,13 @@ enum PreloadCommand {
         return "required bundles are gone"
     }
 
-    private static let mostShown = 5
+    private static let maxListedProblems = 5
 
     static func text(of report: PreloadReport, _ arguments: Arguments) -> String {
         var lines = [summary(of: report)]
         switch report.outcome {
         case .changed: lines.append("To serve them: \(arguments.command("serve"))")
-        case .interrupted: lines.append("Interrupted; to continue: \(arguments.again)")
+        case .interrupted: lines.append("Interrupted; to continue: \(arguments.commandLine)")
         case .current, .refused, .unreachable: break
         }
         return lines.joined(separator: "\n")
@@ -130,9 +132,11 @@ enum PreloadCommand {
     private static func list(_ problems: [PreloadReport.Problem], _ word: String) -> [String] {
         guard !problems.isEmpty else { return [] }
         var lines = ["  \(Wording.number(problems.count)) \(word):"]
-        for problem in problems.prefix(mostShown) { lines.append("    \(problem.url): \(problem.reason)") }
-        if problems.count > mostShown {
-            lines.append("    and \(Wording.number(problems.count - mostShown)) more (list: --json)")
+        for problem in problems.prefix(maxListedProblems) {
+            lines.append("    \(problem.url): \(problem.reason)")
+        }
+        if problems.count > maxListedProblems {
+            lines.append("    and \(Wording.number(problems.count - maxListedProblems)) more (list: --json)")
         }
         return lines
     }

@@ -16,7 +16,7 @@ enum ProxyCommand {
             let service = try arguments.larder.proxy(
                 proxyOptions(arguments, port: UInt16(port)), serving: options,
                 memoryLimit: Int(clamping: memory))
-            let stop = Signals.shared.first()
+            let stop = Signals.shared.interruption()
             Signals.shared.onHangUp(endsWithTerminal: true) { service.reload() }
             terminal.say("The proxy is at http://localhost:\(service.proxyPort ?? 0) (Ctrl-C stops)")
             await stop.waitForRequest()
@@ -34,10 +34,11 @@ enum ProxyCommand {
         options.port = port
         options.site = arguments.text(.into)
         options.login = arguments.text(.proxyUser)
-        options.passthroughHosts = arguments.texts(.untouched)
+        options.passthroughHosts = arguments.texts(.passthrough)
         for text in arguments.texts(.connectPort) {
             guard let port = Int(text), (0...65_535).contains(port) else {
-                throw arguments.wrong(.connectPort, "must be a number from 0 to 65535, not \"\(text)\"")
+                throw arguments.invalidValue(
+                    .connectPort, "must be a number from 0 to 65535, not \"\(text)\"")
             }
             options.connectPorts.append(port)
         }
@@ -72,19 +73,20 @@ enum ProxyCommand {
 /// `larder record -- COMMAND...` and `larder replay -- COMMAND...`
 enum RecordCommand {
     static func record(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
-        await run(arguments, terminal, hint: replayHint(arguments)) { options, proxy in
+        await runThroughProxy(arguments, terminal, hint: replayHint(arguments)) { options, proxy in
             proxy.storesEverything = true
         }
     }
 
     /// The command is not repeated here, because it may contain a password, and this line may be in a log.
     private static func replayHint(_ arguments: Arguments) -> String {
-        let store = arguments.given(.store).map { ["--store", Larder(at: $0).shownPath] } ?? []
-        return "To replay it offline: \(CommandLine.shown(["replay"] + store + ["COMMAND"]))"
+        let store =
+            arguments.commandLineValue(of: .store).map { ["--store", Larder(at: $0).shownPath] } ?? []
+        return "To replay it offline: \(CommandLine.shellCommand(["replay"] + store + ["COMMAND"]))"
     }
 
     static func replay(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
-        await run(arguments, terminal) { options, proxy in
+        await runThroughProxy(arguments, terminal) { options, proxy in
             options.policy = .offline
             // Recorded responses to POST are found only with this.
             proxy.storesEverything = true
@@ -92,7 +94,7 @@ enum RecordCommand {
     }
 
     /// - Parameter hint: printed at the end, if anything was stored.
-    private static func run(
+    private static func runThroughProxy(
         _ arguments: Arguments, _ terminal: Terminal, hint: String? = nil,
         _ change: @escaping @Sendable (inout ServeOptions, inout ProxyOptions) -> Void
     ) async -> ExitStatus {
@@ -106,14 +108,14 @@ enum RecordCommand {
             change(&options, &proxy)
             let isOffline = options.policy == .offline
             let larder = try arguments.larder
-            Signals.shared.beginPassing()
+            Signals.shared.beginForwarding()
             let service = try larder.proxy(proxy, serving: options)
             let folder: TrustFolder
             do { folder = try TrustFolder(larder.authority()) } catch {
                 service.stop()
                 throw error
             }
-            let status = Self.run(
+            let status = Self.runProgram(
                 arguments.operands, folder.environment(ofProxyAt: service.proxyPort ?? 0), terminal)
             service.stop()
             folder.remove()
@@ -127,15 +129,15 @@ enum RecordCommand {
         }
     }
 
-    private static let mostNamed = 20
+    private static let maxListedURLs = 20
 
     private static func report(_ traffic: ProxyTraffic, isOffline: Bool, _ terminal: Terminal) {
         terminal.remark(ProxyCommand.summary(of: traffic, isOffline: isOffline))
         if let losses = ProxyCommand.losses(of: traffic) { terminal.remark(losses) }
-        for url in traffic.missedURLs.prefix(mostNamed) {
+        for url in traffic.missedURLs.prefix(maxListedURLs) {
             terminal.remark(isOffline ? "missed \(url)" : "could not be loaded: \(url)")
         }
-        let more = traffic.missedURLs.count - mostNamed
+        let more = traffic.missedURLs.count - maxListedURLs
         if more > 0 {
             let state = isOffline ? "missed" : "that could not be loaded"
             terminal.remark("and \(more) more \(state); list them with: larder misses")
@@ -144,7 +146,7 @@ enum RecordCommand {
 
     /// Runs the command. Returns its exit status as shells do: 128 plus the number of the signal that ended
     /// it; 127 or 126 if it could not be started.
-    private static func run(
+    private static func runProgram(
         _ words: [String], _ environment: [String: String], _ terminal: Terminal
     ) -> Int32 {
         let arguments = words.map { strdup($0) } + [nil]
@@ -162,18 +164,18 @@ enum RecordCommand {
         posix_spawnattr_setsigdefault(&attributes, &standard)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
         var child: pid_t = 0
-        if let number = Signals.shared.firstPassed { return 128 + number }
+        if let number = Signals.shared.firstForwarded { return 128 + number }
         let code = posix_spawnp(&child, words[0], nil, &attributes, arguments, settings)
         guard code == 0 else {
             terminal.fail(
                 "cannot run \(words[0]): \(SystemError.text(of: code)); check the name of the command")
             return code == ENOENT ? 127 : 126
         }
-        Signals.shared.pass(to: child)
+        Signals.shared.forward(to: child)
         var end = siginfo_t()
         // With WNOWAIT the process keeps its number, until no more signals are passed on to it.
         while waitid(P_PID, id_t(child), &end, WEXITED | WNOWAIT) < 0, errno == EINTR {}
-        Signals.shared.pass(to: nil)
+        Signals.shared.forward(to: nil)
         var status: Int32 = 0
         while waitpid(child, &status, 0) < 0, errno == EINTR {}
         let signal = status & 0x7F

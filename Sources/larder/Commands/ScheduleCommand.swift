@@ -6,7 +6,7 @@ internal import Reports
 enum ScheduleCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let (sites, wanted) = split(arguments.operands)
+            let (sites, wanted) = splitInterval(arguments.operands)
             guard let wanted else {
                 // The name of a site contains a dot or a scheme; anything else is probably a wrong interval.
                 if let last = sites.last, last != "localhost",
@@ -18,7 +18,7 @@ enum ScheduleCommand {
                     )
                 }
                 if arguments.has(.install) { return try await install(sites, arguments, terminal) }
-                if arguments.has(.printTimer) || arguments.given(.hour) != nil {
+                if arguments.has(.printTimer) || arguments.commandLineValue(of: .hour) != nil {
                     return try await printTimer(sites, arguments, terminal)
                 }
                 return try await list(sites, arguments, terminal)
@@ -26,7 +26,7 @@ enum ScheduleCommand {
             guard !sites.isEmpty else {
                 throw UsageError("no site is named; name one with: larder schedule SITE \(wanted)")
             }
-            if arguments.given(.hour) != nil {
+            if arguments.commandLineValue(of: .hour) != nil {
                 throw UsageError(
                     "\(Option.hour.name) sets the time of the printed timer; leave it out, since the interval of a site counts "
                         + "from its last update")
@@ -38,13 +38,13 @@ enum ScheduleCommand {
                 terminal.say(line(of: known))
             }
             if arguments.has(.install) { return try await install([], arguments, terminal) }
-            if schedule != nil { terminal.note(runner(larder.scheduleRunner, arguments)) }
+            if schedule != nil { terminal.note(runnerText(larder.scheduleRunner, arguments)) }
             return .done
         }
     }
 
     /// The sites, and the interval: the last word, or the last word after `every`; nil if there is none.
-    private static func split(_ operands: [String]) -> (sites: [String], wanted: String?) {
+    private static func splitInterval(_ operands: [String]) -> (sites: [String], wanted: String?) {
         guard let last = operands.last, last == off || UpdateSchedule(last) != nil else {
             return (operands, nil)
         }
@@ -92,12 +92,12 @@ enum ScheduleCommand {
             ])
         }
         terminal.say(table.lines.joined(separator: "\n"))
-        if !scheduled.isEmpty { terminal.say(runner(report.runner, arguments)) }
+        if !scheduled.isEmpty { terminal.say(runnerText(report.runner, arguments)) }
         return .done
     }
 
     /// Says what runs the updates that are due, or how to run them.
-    static func runner(_ runner: ScheduleRunner?, _ arguments: Arguments) -> String {
+    static func runnerText(_ runner: ScheduleRunner?, _ arguments: Arguments) -> String {
         guard let runner else {
             return
                 "Nothing runs the scheduled updates: start a server with \(arguments.command("open")), or install a systemd timer with "
@@ -113,8 +113,8 @@ enum ScheduleCommand {
     static func dueCommand(_ arguments: Arguments) -> String { updateCommand([Option.due.name], arguments) }
 
     private static func updateCommand(_ words: [String], _ arguments: Arguments) -> String {
-        CommandLine.shown(
-            ["update"] + words + (arguments.namedStore.map { ["--store", whole($0)] } ?? []),
+        CommandLine.shellCommand(
+            ["update"] + words + (arguments.namedStore.map { ["--store", absolutePath($0)] } ?? []),
             program: CommandLine.ownPath)
     }
 
@@ -126,7 +126,7 @@ enum ScheduleCommand {
         let hour = try arguments.number(.hour, in: 0...23)
         // The timer may be for a store that does not exist yet or cannot be reached now.
         let known = (try? await larder.schedules(sites))?.sites.filter { $0.schedule != nil } ?? []
-        if !known.isEmpty, arguments.given(.hour) != nil {
+        if !known.isEmpty, arguments.commandLineValue(of: .hour) != nil {
             terminal.fail(
                 "\(Option.hour.name) is ignored: the timer runs every 15 minutes, because a site has a schedule"
             )
@@ -153,7 +153,7 @@ enum ScheduleCommand {
     private static func install(
         _ sites: [String], _ arguments: Arguments, _ terminal: Terminal
     ) async throws -> ExitStatus {
-        guard sites.isEmpty, arguments.given(.hour) == nil else {
+        guard sites.isEmpty, arguments.commandLineValue(of: .hour) == nil else {
             throw UsageError(
                 "\(Option.install.name) installs a timer for all sites that have a schedule; for another one, see: "
                     + "larder schedule SITE \(Option.printTimer.name)")
@@ -185,7 +185,7 @@ enum ScheduleCommand {
     }
 
     /// The absolute path of a store, because a job starts in another folder.
-    private static func whole(_ path: String) -> String {
+    private static func absolutePath(_ path: String) -> String {
         // The password is omitted; it belongs in a PGPASSFILE.
         if path.hasPrefix("postgres") { return Larder(at: path).shownPath }
         guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }

@@ -18,7 +18,7 @@ enum SearchCommand {
             options.limit = try arguments.number(.limit, in: 1...1000)
             var report = try await larder.search(question, options: options)
             let isUnindexed = report.texts == nil || report.unread > 0
-            if isUnindexed, await reads(report.unread, larder, terminal) {
+            if isUnindexed, await indexUnreadPages(report.unread, larder, terminal) {
                 report = try await larder.search(question, options: options)
             }
             if arguments.has(.json) {
@@ -41,12 +41,13 @@ enum SearchCommand {
 
     /// Indexes, for a limited time, pages that a prefetch did not index. Returns whether the index has
     /// changed.
-    private static func reads(_ unread: Int, _ larder: Larder, _ terminal: Terminal) async -> Bool {
-        if unread > noticed {
+    private static func indexUnreadPages(_ unread: Int, _ larder: Larder, _ terminal: Terminal) async -> Bool
+    {
+        if unread > minAnnouncedPages {
             terminal.fail("indexing \(Wording.count(unread, "page")) first; this is done only once")
         }
         do throws(LarderError) {
-            let report = try await larder.index(within: patience)
+            let report = try await larder.index(within: maxIndexingTime)
             return report.texts + report.others > 0
         } catch {
             // If the index cannot be written, the pages indexed before can still be searched.
@@ -54,9 +55,9 @@ enum SearchCommand {
         }
     }
 
-    private static let patience = Duration.seconds(20)
+    private static let maxIndexingTime = Duration.seconds(20)
     /// The number of pages above which indexing takes long enough to be announced.
-    private static let noticed = 1000
+    private static let minAnnouncedPages = 1000
 
     /// The question of the operands. An operand with several words was quoted in the shell, and is a phrase.
     static func question(_ operands: [String]) -> String {
@@ -68,19 +69,20 @@ enum SearchCommand {
     }
 
     /// A hit on three lines: title, URL, and an excerpt of the text.
-    private static func text(of hit: SearchReport.Hit, isColored: Bool) -> [Toned] {
+    private static func text(of hit: SearchReport.Hit, isColored: Bool) -> [StyledText] {
         let heading = hit.heading.isEmpty || hit.heading == hit.title ? "" : " · \(hit.heading)"
         let title = hit.title.isEmpty ? hit.url : hit.title + heading
         func line(_ text: String) -> String { text.replacing("\n", with: " ") }
         var pieces = [
-            Toned(line(title) + "\n", isColored ? .strong : .plain), Toned("  \(hit.address)\n", .plain),
+            StyledText(line(title) + "\n", isColored ? .strong : .plain),
+            StyledText("  \(hit.address)\n", .plain),
         ]
         guard !hit.snippet.parts.isEmpty else { return pieces }
-        pieces.append(Toned("  ", .plain))
+        pieces.append(StyledText("  ", .plain))
         for part in hit.snippet.parts {
-            pieces.append(Toned(line(part.text), part.isMarked && isColored ? .marked : .plain))
+            pieces.append(StyledText(line(part.text), part.isMarked && isColored ? .marked : .plain))
         }
-        pieces.append(Toned("\n", .plain))
+        pieces.append(StyledText("\n", .plain))
         return pieces
     }
 
@@ -116,10 +118,10 @@ enum IndexCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let larder = try arguments.larder
-            let watch = try Watch(arguments, terminal)
-            let progress = watch.progress("Indexing pages")
+            let display = try ProgressDisplay(arguments, terminal)
+            let progress = display.progress("Indexing pages")
             let site = arguments.operands.first
-            let report = try await watch.during(again: arguments.again) {
+            let report = try await display.run(orContinueWith: arguments.commandLine) {
                 try await larder.index(site, progress: progress)
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report))
@@ -139,23 +141,23 @@ enum IndexCommand {
 }
 
 /// A piece of text with its style on a terminal.
-struct Toned: Equatable {
+struct StyledText: Equatable {
     /// The style of a piece of text.
-    enum Tone {
+    enum TextStyle {
         case plain, strong, marked
     }
 
     let text: String
-    let tone: Tone
+    let style: TextStyle
 
-    init(_ text: String, _ tone: Tone) {
+    init(_ text: String, _ style: TextStyle) {
         self.text = text
-        self.tone = tone
+        self.style = style
     }
 
     /// The text with the escape sequences of its style. Control characters in the text itself are escaped.
-    var written: String {
-        switch tone {
+    var escaped: String {
+        switch style {
         case .plain: text.printable
         case .strong: "\u{1B}[1m\(text.printable)\u{1B}[0m"
         case .marked: "\u{1B}[1;33m\(text.printable)\u{1B}[0m"
@@ -165,8 +167,8 @@ struct Toned: Equatable {
 
 extension Terminal {
     /// Writes styled text, unless `--quiet` is given.
-    func show(_ pieces: [Toned]) {
+    func show(_ pieces: [StyledText]) {
         guard !isQuiet else { return }
-        _ = put(Array(pieces.map(\.written).joined().utf8).span)
+        _ = writePart(Array(pieces.map(\.escaped).joined().utf8).span)
     }
 }

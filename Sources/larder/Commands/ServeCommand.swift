@@ -23,7 +23,7 @@ enum ServeCommand {
                 arguments.has(.scheduled) || !arguments.has(.noSchedule) && !options.isReadOnly
             options.updateCommand = ScheduleCommand.dueCommand(arguments)
             if let running = larder.servers().first(where: { $0.port == wanted || !arguments.namesPort }) {
-                terminal.fail(already(running, arguments))
+                terminal.fail(alreadyRunningText(running, arguments))
                 if arguments.has(.openBrowser), let address = running.address {
                     OpenCommand.show(address, terminal)
                 }
@@ -32,18 +32,18 @@ enum ServeCommand {
             let port = try freePort(wanted, options.address, arguments)
             let service = try larder.serve(
                 port: port, memoryLimit: Int(clamping: memory), options: options)
-            let stop = Signals.shared.first()
+            let stop = Signals.shared.interruption()
             Signals.shared.onHangUp(endsWithTerminal: true) { service.reload() }
             terminal.say("The server is at \(service.address) (Ctrl-C stops)")
             if port != wanted {
                 terminal.say(
-                    "It uses port \(port), because port \(wanted) \(use(of: wanted)); name another with \(Option.port.name)"
+                    "It uses port \(port), because port \(wanted) \(portUse(wanted)); name another with \(Option.port.name)"
                 )
             }
             if let port = service.proxyPort {
                 terminal.say("The proxy is at http://localhost:\(port)")
             }
-            if service.isExposed { terminal.say(exposure(of: service)) }
+            if service.isExposed { terminal.say(exposureText(service)) }
             if arguments.has(.scheduled), !service.isScheduled {
                 terminal.fail(
                     "the store cannot be written to, so this server updates no sites; check its permissions")
@@ -61,7 +61,7 @@ enum ServeCommand {
                         + arguments.command("prefetch", [root]))
             }
             if arguments.has(.openBrowser) { OpenCommand.show(service.address, terminal) }
-            let preloading = try preloading(arguments, larder, terminal)
+            let preloading = try startPreloading(arguments, larder, terminal)
             await stop.waitForRequest()
             preloading?.cancel()
             await preloading?.value
@@ -71,7 +71,7 @@ enum ServeCommand {
     }
 
     /// The message that a server of the store already runs.
-    private static func already(_ running: RunningServer, _ arguments: Arguments) -> String {
+    private static func alreadyRunningText(_ running: RunningServer, _ arguments: Arguments) -> String {
         let other =
             arguments.namesPort ? "" : "; to run another one, name its port with \(Option.port.name)"
         return
@@ -89,12 +89,12 @@ enum ServeCommand {
         guard arguments.namesPort else { return free }
         throw LarderError(
             .machine,
-            "port \(wanted) \(use(of: wanted)); the next free port is \(free): "
-                + arguments.again(with: [Option.port.name: "\(free)"]))
+            "port \(wanted) \(portUse(wanted)); the next free port is \(free): "
+                + arguments.commandLine(changing: [Option.port.name: "\(free)"]))
     }
 
     /// Says what uses a port, as a predicate.
-    private static func use(of port: UInt16) -> String {
+    private static func portUse(_ port: UInt16) -> String {
         let store = RunningServer.all().first { $0.port == port }?.store
         return store.map { "serves another store (\($0))" } ?? "is in use by another program"
     }
@@ -144,7 +144,7 @@ enum ServeCommand {
         return network
     }
 
-    private static func exposure(of service: MirrorService) -> String {
+    private static func exposureText(_ service: MirrorService) -> String {
         let places = service.reachableAddresses.map { "\(service.scheme)://\($0):\(service.port)/" }.joined(
             separator: " and ")
         guard service.servesOnlyPortal else {
@@ -158,7 +158,7 @@ enum ServeCommand {
 
     /// Preloads the manifests of `--preload` now, at every SIGHUP, and at the interval of `--every`. The
     /// server serves new bundles as soon as they are published.
-    private static func preloading(
+    private static func startPreloading(
         _ arguments: Arguments, _ larder: Larder, _ terminal: Terminal
     ) throws(UsageError) -> Task<Void, Never>? {
         let manifests = arguments.texts(.preloaded)
@@ -175,14 +175,14 @@ enum ServeCommand {
         options.includesAssets = try arguments.choice(.assets) ?? PreloadCommand.Assets.all == .all
         options.network = try network(arguments)
         let wanted = options
-        let (asked, ask) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        ask.yield()
-        Signals.shared.onHangUp(endsWithTerminal: false) { ask.yield() }
+        let (requests, preloadNow) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        preloadNow.yield()
+        Signals.shared.onHangUp(endsWithTerminal: false) { preloadNow.yield() }
         return Task {
             let clock = Task {
-                while let interval, (try? await Task.sleep(for: interval)) != nil { ask.yield() }
+                while let interval, (try? await Task.sleep(for: interval)) != nil { preloadNow.yield() }
             }
-            for await _ in asked {
+            for await _ in requests {
                 for manifest in manifests where !Task.isCancelled {
                     await preload(manifest, wanted, larder, terminal)
                 }
@@ -269,7 +269,7 @@ enum OpenCommand {
             + (arguments.has(.noSchedule) ? [Option.noSchedule.name] : [])
         let mark = "larder: "
         guard let line = Program.startDetached(words) else {
-            return "the server does not start; to see why: \(CommandLine.shown(["serve"]))"
+            return "the server does not start; to see why: \(CommandLine.shellCommand(["serve"]))"
         }
         return line.hasPrefix(mark) ? String(line.dropFirst(mark.count)) : nil
     }
@@ -294,7 +294,7 @@ enum OpenCommand {
             if let store = other {
                 terminal.fail(
                     "port \(port) serves another store; stop that server with: "
-                        + CommandLine.shown(["open", "--stop", "--port", "\(port)", "--store", store]))
+                        + CommandLine.shellCommand(["open", "--stop", "--port", "\(port)", "--store", store]))
                 return .unable
             }
         }
@@ -308,9 +308,10 @@ enum OpenCommand {
     }
 
     static func stopCommand(_ arguments: Arguments) -> String {
-        CommandLine.shown(
-            ["open", "--stop"] + (arguments.given(.port).map { ["--port", $0] } ?? [])
-                + (arguments.given(.store).map { ["--store", Larder(at: $0).shownPath] } ?? []))
+        CommandLine.shellCommand(
+            ["open", "--stop"] + (arguments.commandLineValue(of: .port).map { ["--port", $0] } ?? [])
+                + (arguments.commandLineValue(of: .store).map { ["--store", Larder(at: $0).shownPath] } ?? [])
+        )
     }
 
     /// Opens a URL in `$BROWSER`, else in the browser of the desktop.

@@ -6,14 +6,14 @@ enum ShowCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let report = try await arguments.larder.describe(arguments.operands[0])
-            terminal.say(arguments.has(.json) ? report.json : HoldingText.text(of: report, arguments))
+            terminal.say(arguments.has(.json) ? report.json : URLReportText.text(of: report, arguments))
             return report.isStored ? .done : .incomplete
         }
     }
 }
 
 /// The report of `larder show` for people.
-enum HoldingText {
+enum URLReportText {
     static func text(of report: URLReport, _ arguments: Arguments) -> String {
         var lines: [String] = []
         if let absence = report.absence {
@@ -22,11 +22,11 @@ enum HoldingText {
             lines.append(report.url)
         }
         let listsLinks = arguments.has(.links)
-        // The text and the screenshot that the page had when it was rendered are told with the page.
+        // The text and the screenshot that the page had when it was rendered are shown with the page.
         let isOfRendering = { (row: URLReport.Response) in ["shown", "pictured"].contains(row.request) }
         let rows = report.responses.filter { !isOfRendering($0) }
         for (place, row) in rows.enumerated() {
-            lines += text(
+            lines += responseLines(
                 of: row, isLive: report.isLive(row), seen: rows[..<place],
                 servedAt: row.isServed ? report.servedAt : nil, listsLinks)
             let rendered = report.responses.filter {
@@ -48,7 +48,7 @@ enum HoldingText {
         return lines.joined(separator: "\n")
     }
 
-    private static func text(
+    private static func responseLines(
         of row: URLReport.Response, isLive: Bool, seen: ArraySlice<URLReport.Response>, servedAt: String?,
         _ listsLinks: Bool
     ) -> [String] {
@@ -59,22 +59,22 @@ enum HoldingText {
                 + (isLive ? ", live" : row.isServed ? ", unfinished, but served" : ""),
             "  \(row.status), \(body), \(role), fetched \(row.fetchDate)",
         ]
-        func say(_ name: String, _ value: String?) {
+        func addRow(_ name: String, _ value: String?) {
             if let value { lines.append("  \(name.padded(14))\(value)") }
         }
-        say("served at", servedAt)
-        say("confirmed", row.confirmed.map { "in snapshot \($0)" })
-        if row.provenance != .fetched { say("provenance", row.provenanceDescription) }
-        say("requested by", row.referrer)
-        say("request", row.request)
-        say("variant for", row.variant?.replacing("\n", with: "; "))
-        for state in row.states { say("state", state) }
+        addRow("served at", servedAt)
+        addRow("confirmed", row.confirmed.map { "in snapshot \($0)" })
+        if row.provenance != .fetched { addRow("provenance", row.provenanceDescription) }
+        addRow("requested by", row.referrer)
+        addRow("request", row.request)
+        addRow("variant for", row.variant?.replacing("\n", with: "; "))
+        for state in row.states { addRow("state", state) }
         // The details of a body that several snapshots share are shown once.
         if let twin = row.body.flatMap({ body in seen.first { $0.body == body && $0.links == row.links } }) {
-            say("body", "the same as in snapshot \(twin.snapshot)")
+            addRow("body", "the same as in snapshot \(twin.snapshot)")
         } else {
-            if let body = row.body { describe(body, say) }
-            if let links = row.links { lines += text(of: links, listsLinks) }
+            if let body = row.body { addRows(of: body, addRow) }
+            if let links = row.links { lines += linkLines(of: links, listsLinks) }
         }
         for (place, header) in row.headers.enumerated() {
             lines.append("  \((place == 0 ? "headers" : "").padded(14))\(header.name): \(header.value)")
@@ -82,16 +82,16 @@ enum HoldingText {
         return lines
     }
 
-    private static func describe(_ body: URLReport.Body, _ say: (String, String?) -> Void) {
-        say("title", body.title)
-        say("parsed as", body.formDescription)
-        say("SHA-256", body.sha256)
-        say("MD5", body.md5)
-        say("damaged", body.fault)
-        say("stored in", body.place)
+    private static func addRows(of body: URLReport.Body, _ addRow: (String, String?) -> Void) {
+        addRow("title", body.title)
+        addRow("parsed as", body.formDescription)
+        addRow("SHA-256", body.sha256)
+        addRow("MD5", body.md5)
+        addRow("damaged", body.fault)
+        addRow("stored in", body.place)
     }
 
-    private static func text(of links: URLReport.Links, _ listsLinks: Bool) -> [String] {
+    private static func linkLines(of links: URLReport.Links, _ listsLinks: Bool) -> [String] {
         guard !links.isEmpty else { return [] }
         var counts = [
             Wording.count(links.pages.count, "page"), Wording.count(links.assets.count, "asset"),
@@ -138,15 +138,15 @@ enum CatCommand {
             let snapshot = try arguments.snapshotOption
             let report = try await arguments.larder.read(
                 arguments.operands[0], snapshot: snapshot?.name, of: snapshot?.site
-            ) { terminal.put($0) }
-            guard let refusal = refusal(report, snapshot?.name, arguments) else { return .done }
-            terminal.fail(refusal)
+            ) { terminal.writePart($0) }
+            guard let failure = failureText(report, snapshot?.name, arguments) else { return .done }
+            terminal.fail(failure)
             return .incomplete
         }
     }
 
     /// The error if the body could not be printed; nil if it was printed.
-    private static func refusal(_ report: BodyReport, _ snapshot: SnapshotName?, _ arguments: Arguments)
+    private static func failureText(_ report: BodyReport, _ snapshot: SnapshotName?, _ arguments: Arguments)
         -> String?
     {
         let url = report.url

@@ -10,24 +10,24 @@ enum StoreCommand {
             case ("copy", 3): return try await copy(from: words[1], to: words[2], arguments, terminal)
             case ("copy", _):
                 throw UsageError(
-                    "store copy needs two stores, FROM and TO; see: \(CommandLine.shown(["help", "store"]))"
+                    "store copy needs two stores, FROM and TO; see: \(CommandLine.shellCommand(["help", "store"]))"
                 )
             case ("status", 1):
                 let report = try await arguments.larder.storeStatus()
-                terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
+                terminal.report(arguments.has(.json) ? report.json : statusText(of: report, arguments))
                 return report.needsMigration || report.isCopying ? .incomplete : .done
             case ("migrate", 1):
                 let report = try await arguments.larder.migrateStore()
-                terminal.report(arguments.has(.json) ? report.json : text(of: report))
+                terminal.report(arguments.has(.json) ? report.json : migrationText(of: report))
                 return .done
             case ("status", _), ("migrate", _):
                 throw UsageError(
                     "store \(words[0]) accepts no argument; name the store with --store; see: "
-                        + CommandLine.shown(["help", "store"]))
+                        + CommandLine.shellCommand(["help", "store"]))
             default:
                 throw UsageError(
                     "unknown command \"store \(words[0])\"; use copy, status or migrate; see: "
-                        + CommandLine.shown(["help", "store"]))
+                        + CommandLine.shellCommand(["help", "store"]))
             }
         }
     }
@@ -37,24 +37,24 @@ enum StoreCommand {
     private static func copy(
         from: String, to: String, _ arguments: Arguments, _ terminal: Terminal
     ) async throws -> ExitStatus {
-        let watch = try Watch(arguments, terminal)
-        let shown = [from, to].map { Larder(at: $0).shownPath }
-        let isVerified = arguments.has(.readBack)
-        let said = [Option.readBack, .compress].filter { arguments.has($0) }.map(\.name)
-        let again = CommandLine.shown(["store", "copy"] + shown + said)
+        let display = try ProgressDisplay(arguments, terminal)
+        let shownPaths = [from, to].map { Larder(at: $0).shownPath }
+        let isVerified = arguments.has(.verifyCopy)
+        let givenOptions = [Option.verifyCopy, .compress].filter { arguments.has($0) }.map(\.name)
+        let again = CommandLine.shellCommand(["store", "copy"] + shownPaths + givenOptions)
         var larder = Larder(at: from)
         larder.compresses = arguments.has(.compress)
-        let report = try await watch.during(again: again, isStoppable: false) { [larder] in
+        let report = try await display.run(orContinueWith: again, isStoppable: false) { [larder] in
             try await larder.copyStore(
-                to: to, verify: isVerified, progress: watch.progress("Copying the store"))
+                to: to, verify: isVerified, progress: display.progress("Copying the store"))
         }
-        terminal.report(arguments.has(.json) ? report.json : text(of: report, shown))
+        terminal.report(arguments.has(.json) ? report.json : copyText(of: report, shownPaths))
         return report.isWhole ? .done : .incomplete
     }
 
-    private static let mostShown = 5
+    private static let maxListedBodies = 5
 
-    private static func text(of report: CopyReport, _ places: [String]) -> String {
+    private static func copyText(of report: CopyReport, _ paths: [String]) -> String {
         let copied = Wording.count(report.copiedBodies, "body", plural: "bodies")
         var lines = [
             (report.isContinued ? "continued an earlier copy: " : "")
@@ -69,33 +69,33 @@ enum StoreCommand {
             lines.append(
                 "verified: \(Wording.count(verified, "body", plural: "bodies")) read back and equal")
         }
-        for damage in report.damaged.prefix(mostShown) {
+        for damage in report.damaged.prefix(maxListedBodies) {
             lines.append("damaged \(damage.sha256): \(damage.fault)")
             lines += damage.addresses.prefix(2).map { "  \($0)" }
         }
-        for damage in report.unlike.prefix(mostShown) {
+        for damage in report.unlike.prefix(maxListedBodies) {
             lines.append("damaged in the copy \(damage.sha256): \(damage.fault)")
         }
         if !report.damaged.isEmpty {
             lines.append(
                 "\(Wording.count(report.damaged.count, "body", plural: "bodies")) damaged and left out, with "
                     + "\(Wording.count(report.leftOutResponses, "response")); to fetch them: "
-                    + CommandLine.shown(["update", Option.store.name, places[1]]))
+                    + CommandLine.shellCommand(["update", Option.store.name, paths[1]]))
         }
         if !report.unlike.isEmpty {
             lines.append(
                 "the copy is damaged; see: "
-                    + CommandLine.shown(["fsck", Option.store.name, places[1]]))
+                    + CommandLine.shellCommand(["fsck", Option.store.name, paths[1]]))
         }
         lines.append(
             "Not copied: logins, the proxy's authority, the portal's password and the search index; to index the copy: "
-                + CommandLine.shown(["index", Option.store.name, places[1]]))
+                + CommandLine.shellCommand(["index", Option.store.name, paths[1]]))
         return lines.joined(separator: "\n")
     }
 
     // MARK: Status
 
-    private static func text(of report: StoreReport, _ arguments: Arguments) -> String {
+    private static func statusText(of report: StoreReport, _ arguments: Arguments) -> String {
         var lines: [String] = [report.path]
         if let server = report.serverVersion {
             lines.append(
@@ -116,12 +116,12 @@ enum StoreCommand {
         lines.append("\(Wording.bytes(report.byteCount)):")
         let width = report.parts.map(\.name.utf8.count).max() ?? 0
         lines += report.parts.map { "  \($0.name.padded(width + 2))\(Wording.bytes($0.byteCount))" }
-        lines += report.writers.map { "being written to" + text(of: $0) }
+        lines += report.writers.map { "being written to" + writerText(of: $0) }
         if report.writers.isEmpty { lines.append("not being written to") }
         return lines.joined(separator: "\n")
     }
 
-    private static func text(of writer: StoreReport.Writer) -> String {
+    private static func writerText(of writer: StoreReport.Writer) -> String {
         var words = ""
         if let session = writer.session { words += " by session \(session)" }
         if let address = writer.address { words += " from \(address)" }
@@ -130,7 +130,7 @@ enum StoreCommand {
         return words + (writer.sites.isEmpty ? "" : ": " + writer.sites.joined(separator: ", "))
     }
 
-    private static func text(of report: MigrationReport) -> String {
+    private static func migrationText(of report: MigrationReport) -> String {
         report.steps.isEmpty
             ? "\(report.path) is up to date"
             : "\(report.path) is up to date now: \(report.steps.joined(separator: ", "))"

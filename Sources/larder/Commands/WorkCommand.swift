@@ -5,12 +5,12 @@ internal import Reports
 enum WorkCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let watch = try Watch(arguments, terminal)
+            let display = try ProgressDisplay(arguments, terminal)
             var options = try arguments.prefetchOptions()
-            watch.watch(&options)
+            display.attach(to: &options)
             let larder = try arguments.larder
             let (wanted, stays) = (options, arguments.has(.stay))
-            let reports = try await watch.during(again: arguments.again) {
+            let reports = try await display.run(orContinueWith: arguments.commandLine) {
                 try await larder.runWorker(arguments.operands, options: wanted, waitsForMore: stays)
             }
             if arguments.has(.json) {
@@ -37,7 +37,8 @@ enum WorkCommand {
                 "\(report.site): worker \(work.worker) sent \(Wording.count(report.requests, "request")), "
                     + "\(Wording.bytes(report.wireByteCount)) downloaded in \(Wording.time(report.elapsed))")
             if report.isInterrupted {
-                lines.append("Interrupted; other workers continue. To join them again: \(arguments.again)")
+                lines.append(
+                    "Interrupted; other workers continue. To join them again: \(arguments.commandLine)")
             } else {
                 lines.append(
                     report.isPublished

@@ -8,7 +8,9 @@ import Testing
         try ConfigFile(Array(text.utf8), path: path)
     }
 
-    private func entry(_ name: String) throws -> CommandEntry { try #require(CommandEntry.named(name)) }
+    private func entry(_ name: String) throws -> CommandEntry {
+        try #require(CommandEntry.command(named: name))
+    }
 
     @Test(arguments: [
         ("prefetch --per-host 1", "1", "the command line"),
@@ -47,10 +49,10 @@ import Testing
         let entry = try #require(CommandEntry.all.first { $0.options.contains { $0.name == name } })
         let option = try #require(entry.options.first { $0.name == name })
         let operands = Array(repeating: "x", count: entry.operandCount.lowerBound)
-        let words = option.value == nil ? [earlier] : [earlier, "1"]
+        let words = option.isFlag ? [earlier] : [earlier, "1"]
         #expect(try Arguments(operands + words, for: entry).has(option))
         var settings = Settings()
-        let value = option.value == nil ? "true" : "\"1\""
+        let value = option.isFlag ? "true" : "\"1\""
         settings.files = [try file("{\"\(entry.name)\": {\"\(earlier.dropFirst(2))\": \(value)}}")]
         try settings.check()
         #expect(try Arguments(operands, for: entry, settings: settings).has(option))

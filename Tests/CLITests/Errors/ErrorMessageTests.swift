@@ -15,7 +15,7 @@ import Testing
         // The rest of these is said where they are made: their usual advice is below.
         if ["StoreError", "ServerError", "SystemError"].contains(message.maker) { return }
         // The requirement follows the name of the option.
-        if message.maker == "wrong" { return #expect(message.text.hasPrefix("must ")) }
+        if message.maker == "invalidValue" { return #expect(message.text.hasPrefix("must ")) }
         #expect(Self.turns.contains { message.text.contains($0) }, "\(message.file)")
     }
 

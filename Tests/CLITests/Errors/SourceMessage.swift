@@ -13,7 +13,7 @@ struct SourceMessage: CustomTestStringConvertible, Sendable {
     private static let makers = [
         "UsageError", "LarderError", "NetworkOptionError", "URLInputError", "ServerError", "StoreError",
         "SystemError",
-        "terminal.fail", "wrong",
+        "terminal.fail", "invalidValue",
     ]
 
     /// Every one of the product.

@@ -35,15 +35,15 @@ import Testing
     }
 
     private func lines(
-        _ progress: PrefetchProgress, width: Int, height: Int = 24, waited: Duration = .zero,
+        _ progress: PrefetchProgress, width: Int, height: Int = 24, age: Duration = .zero,
         notice: String? = nil
     ) -> [String] {
         ProgressBlock.prefetch(progress).lines(
-            width: width, height: height, waited: waited, isColored: false, notice: notice)
+            width: width, height: height, age: age, isColored: false, notice: notice)
     }
 
     @Test func `at 80 columns everything has its label`() {
-        let shown = lines(Self.progress(failed: 2, remaining: .seconds(170)), width: 80, waited: .seconds(2))
+        let shown = lines(Self.progress(failed: 2, remaining: .seconds(170)), width: 80, age: .seconds(2))
         #expect(
             shown == [
                 "Prefetching https://example.com/docs/                                 1 min 6 s",
@@ -138,14 +138,14 @@ import Testing
     ])
     func `other work has one line`(work: WorkProgress, line: String) {
         let shown = ProgressBlock.work("Comparing", work).lines(
-            width: 80, height: 24, waited: .zero, isColored: false)
+            width: 80, height: 24, age: .zero, isColored: false)
         #expect(shown == [line])
     }
 
     @Test func `colours are only where they are wanted`() {
         let block = ProgressBlock.prefetch(Self.progress(failed: 1))
-        let plain = block.lines(width: 80, height: 24, waited: .zero, isColored: false)
-        let colored = block.lines(width: 80, height: 24, waited: .zero, isColored: true)
+        let plain = block.lines(width: 80, height: 24, age: .zero, isColored: false)
+        let colored = block.lines(width: 80, height: 24, age: .zero, isColored: true)
         #expect(colored.contains { $0.contains("\u{1b}[") })
         let stripped = colored.map { line in
             ["0", "1", "2", "33"].reduce(line) { $0.replacing("\u{1b}[\($1)m", with: "") }

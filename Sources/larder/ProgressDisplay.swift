@@ -5,16 +5,16 @@ internal import System
 
 /// The progress display: a block of lines on a terminal, or a line of JSON every second. It has its own
 /// thread, so that a slow terminal does not slow down the work.
-final class Watch: Sendable {
+final class ProgressDisplay: Sendable {
     /// The form of the progress display, as in `--progress`.
     enum Mode: String, CaseIterable {
         case block, json, none
     }
 
     /// The latest figures, and what is still to be written.
-    private struct State {
+    private struct DisplayState {
         var block: ProgressBlock?
-        var came = ContinuousClock.now
+        var receivedAt = ContinuousClock.now
         /// Text that is still to be written above the block.
         var text = ""
         var notice: String?
@@ -22,7 +22,7 @@ final class Watch: Sendable {
         var screen: Screen
         var lastEvent: ContinuousClock.Instant?
         /// Whether there are figures that have not been written as JSON yet.
-        var isOwed = false
+        var hasUnwrittenFigures = false
         var hasEnded = false
     }
 
@@ -30,16 +30,16 @@ final class Watch: Sendable {
     private let isVerbose: Bool
     private let isQuiet: Bool
     private let output: Output
-    private let state: Mutex<State>
-    private let thread: Ticker?
+    private let state: Mutex<DisplayState>
+    private let ticker: Ticker?
     /// Locked during each write, so that lines of different threads do not mix.
     private let writing = Mutex(())
 
     private static let interval: Duration = .milliseconds(100)
     private static let eventInterval: Duration = .seconds(1)
-    /// The size of waiting text in bytes beyond which the thread that adds more writes it, and waits for
+    /// The size of waiting text in bytes beyond which the ticker that adds more writes it, and waits for
     /// that.
-    private static let mostText = 64 * 1024
+    private static let maxWaitingTextBytes = 64 * 1024
 
     init(_ arguments: Arguments, _ terminal: Terminal) throws(UsageError) {
         let screen = Screen.ofErrors()
@@ -48,22 +48,22 @@ final class Watch: Sendable {
         isVerbose = arguments.has(.verbose) && !terminal.isQuiet
         isQuiet = terminal.isQuiet
         output = .errors
-        state = Mutex(State(screen: screen))
-        thread = mode == .none && !isVerbose ? nil : Ticker(every: Self.interval)
+        state = Mutex(DisplayState(screen: screen))
+        ticker = mode == .none && !isVerbose ? nil : Ticker(every: Self.interval)
     }
 
-    var isNeeded: Bool { mode != .none }
+    var isShown: Bool { mode != .none }
 
     /// Sets the callbacks that a prefetch reports its progress to.
-    func watch(_ options: inout PrefetchOptions) {
-        if isNeeded { options.progress = { self.show(.prefetch($0)) } }
-        if isVerbose { options.fetched = { self.tell($0) } }
-        if !isQuiet { options.notice = { self.say($0) } }
+    func attach(to options: inout PrefetchOptions) {
+        if isShown { options.progress = { self.show(.prefetch($0)) } }
+        if isVerbose { options.fetched = { self.addRequestLine($0) } }
+        if !isQuiet { options.notice = { self.writeNotice($0) } }
     }
 
     /// The callback for the progress of other work; nil if no progress is shown.
     func progress(_ title: String) -> (@Sendable (WorkProgress) -> Void)? {
-        guard isNeeded else { return nil }
+        guard isShown else { return nil }
         return { progress in self.show(.work(title, progress)) }
     }
 
@@ -71,38 +71,39 @@ final class Watch: Sendable {
     /// first signal cancels the work.
     ///
     /// - Parameters:
-    ///   - again: the command line that continues or repeats the work.
+    ///   - command: the command line that continues or repeats the work.
     ///   - isStoppable: whether the work can end early by itself; if not, the first signal ends the process.
-    func during<Value: Sendable>(
-        again: String, isStoppable: Bool = true, _ body: @escaping @Sendable () async throws -> Value
+    func run<Value: Sendable>(
+        orContinueWith command: String, isStoppable: Bool = true,
+        _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        thread?.start { self.refresh() }
+        ticker?.start { self.refresh() }
         defer { end() }
-        return try await Signals.shared.cancelling(body) {
-            if isStoppable { self.stopping(again) } else { self.stopNow(again) }
+        return try await Signals.shared.runCancellable(body) {
+            if isStoppable { self.didRequestStop(command) } else { self.exitNow(command) }
         }
     }
 
     private func show(_ block: ProgressBlock) {
         state.withLock { state in
             state.block = block
-            state.came = .now
-            state.isOwed = mode == .json
+            state.receivedAt = .now
+            state.hasUnwrittenFigures = mode == .json
         }
     }
 
-    private func tell(_ url: PrefetchedURL) {
+    private func addRequestLine(_ url: PrefetchedURL) {
         let isFull = state.withLock { state in
             state.text += (mode == .json ? url.json : FetchLine.text(of: url)) + "\n"
-            return state.text.utf8.count > Self.mostText
+            return state.text.utf8.count > Self.maxWaitingTextBytes
         }
         if isFull { refresh() }
     }
 
     /// Writes a notice, such as a reason why the work is waiting.
-    private func say(_ notice: String) {
+    private func writeNotice(_ notice: String) {
         let text = "larder: \(Larder.printable(notice))\n"
-        guard thread != nil else {
+        guard ticker != nil else {
             writing.withLock { _ in _ = output.write(text) }
             return
         }
@@ -110,34 +111,34 @@ final class Watch: Sendable {
         refresh()
     }
 
-    private func stopping(_ again: String) {
+    private func didRequestStop(_ command: String) {
         state.withLock { state in
             if mode == .json {
                 state.text += "{\"event\":\"stopping\"}\n"
             } else if mode == .block {
-                state.notice = "Stopping; press Ctrl-C again to stop at once. To continue later: \(again)"
+                state.notice = "Stopping; press Ctrl-C again to stop at once. To continue later: \(command)"
             }
         }
         refresh()
     }
 
     /// Ends the process. Work that cannot end early loses nothing by that.
-    private func stopNow(_ again: String) {
-        if thread != nil { refresh(isLast: true) }
-        _ = output.write("larder: stopped; to start again: \(again)\n")
+    private func exitNow(_ command: String) {
+        if ticker != nil { refresh(isLast: true) }
+        _ = output.write("larder: stopped; to start again: \(command)\n")
         _exit(ExitStatus.interrupted.rawValue)
     }
 
     private func refresh(isLast: Bool = false) {
         // `state` must not stay locked during the write: a slow terminal would slow down the work.
         writing.withLock { _ in
-            let text = state.withLock { pieces(of: &$0, isLast: isLast) }
+            let text = state.withLock { takeOutput(from: &$0, isLast: isLast) }
             if !text.isEmpty { _ = output.write(text) }
         }
     }
 
     /// The text to write now.
-    private func pieces(of state: inout State, isLast: Bool) -> String {
+    private func takeOutput(from state: inout DisplayState, isLast: Bool) -> String {
         guard !state.hasEnded else { return "" }
         state.hasEnded = isLast
         let text = state.text
@@ -146,19 +147,19 @@ final class Watch: Sendable {
         case .none:
             return text
         case .json:
-            return text + event(&state, isLast: isLast)
+            return text + takeEvent(from: &state, isLast: isLast)
         case .block:
             state.screen.measure()
-            let lines = isLast ? [] : lines(state)
+            let lines = isLast ? [] : blockLines(state)
             return state.canvas.draw(lines, above: text, width: state.screen.width)
         }
     }
 
-    private func event(_ state: inout State, isLast: Bool) -> String {
+    private func takeEvent(from state: inout DisplayState, isLast: Bool) -> String {
         let now = ContinuousClock.now
         let isDue = state.lastEvent.map { now - $0 >= Self.eventInterval } ?? true
-        guard state.isOwed, isDue || isLast, let block = state.block else { return "" }
-        state.isOwed = false
+        guard state.hasUnwrittenFigures, isDue || isLast, let block = state.block else { return "" }
+        state.hasUnwrittenFigures = false
         state.lastEvent = now
         switch block {
         case .prefetch(let progress): return progress.json + "\n"
@@ -166,20 +167,20 @@ final class Watch: Sendable {
         }
     }
 
-    private func lines(_ state: borrowing State) -> [String] {
+    private func blockLines(_ state: borrowing DisplayState) -> [String] {
         guard let block = state.block else { return [] }
         return block.lines(
-            width: state.screen.width, height: state.screen.height, waited: .now - state.came,
+            width: state.screen.width, height: state.screen.height, age: .now - state.receivedAt,
             isColored: state.screen.isColored, notice: state.notice)
     }
 
     private func end() {
-        thread?.stop()
-        if thread != nil { refresh(isLast: true) }
+        ticker?.stop()
+        if ticker != nil { refresh(isLast: true) }
     }
 }
 
-/// A thread that calls a function at an interval until it is stopped.
+/// A ticker that calls a function at an interval until it is stopped.
 final class Ticker: Sendable {
     private let milliseconds: Int32
     /// Set by `start`, taken by `stop`.
@@ -189,7 +190,7 @@ final class Ticker: Sendable {
         milliseconds = Int32(interval / .milliseconds(1))
     }
 
-    /// Starts the thread. Does nothing if no thread can be created.
+    /// Starts the ticker. Does nothing if no ticker can be created.
     func start(_ body: @escaping @Sendable () -> Void) {
         guard let stop = try? StopSignal() else { return }
         let milliseconds = milliseconds

@@ -1,0 +1,160 @@
+internal import LarderKit
+internal import Reports
+
+/// `larder gc`
+enum GCCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let limit = try arguments.size(.maxSize)
+            let keep = try arguments.keepRules()
+            let allowsIncomplete = arguments.has(.allowIncomplete)
+            let larder = try arguments.larder
+            if arguments.has(.dryRun) {
+                let forecast = try await larder.forecastCollection(
+                    limit: limit, keep: keep, sites: arguments.operands, allowsIncomplete: allowsIncomplete)
+                terminal.report(arguments.has(.json) ? forecast.json : forecastText(of: forecast, arguments))
+                return forecast.report.isWithinLimit ? .done : .incomplete
+            }
+            let display = try ProgressDisplay(arguments, terminal)
+            let before = try await larder.snapshots()
+            let report = try await display.run(orContinueWith: arguments.commandLine, isStoppable: false) {
+                try await larder.collectGarbage(
+                    limit: limit, keep: keep, sites: arguments.operands, allowsIncomplete: allowsIncomplete,
+                    progress: display.progress("Removing unused data"))
+            }
+            let removed =
+                report.droppedSnapshots == 0
+                ? [] : removedSnapshots(from: before, without: try await larder.snapshots())
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, removed, arguments))
+            return report.isWithinLimit && report.shrinkFailure == nil ? .done : .incomplete
+        }
+    }
+
+    private static let maxListedEvictions = 20
+
+    /// The snapshots that one report has and the later one lacks, a line for each site.
+    private static func removedSnapshots(from report: SnapshotsReport, without later: SnapshotsReport)
+        -> [String]
+    {
+        report.sites.compactMap { site in
+            let left = Set(later.sites.first { $0.name == site.name }?.snapshots.map(\.name) ?? [])
+            let names = site.snapshots.map(\.name).filter { !left.contains($0) }
+            return names.isEmpty ? nil : snapshotNames(names, of: site.name)
+        }
+    }
+
+    /// "snapshots 1, 2 of docs.example.com"
+    private static func snapshotNames(_ snapshots: [SnapshotName], of site: String) -> String {
+        let word = snapshots.count == 1 ? "snapshot" : "snapshots"
+        return "\(word) \(snapshots.map(\.description).joined(separator: ", ")) of \(site)"
+    }
+
+    private static func forecastText(of forecast: CollectionForecast, _ arguments: Arguments) -> String {
+        let report = forecast.report
+        var lines = summary(of: report, isDone: false)
+        var snapshots: [(site: String, names: [SnapshotName])] = []
+        for snapshot in forecast.snapshots {
+            if snapshots.last?.site == snapshot.site {
+                snapshots[snapshots.count - 1].names.append(snapshot.name)
+            } else {
+                snapshots.append((snapshot.site, [snapshot.name]))
+            }
+        }
+        lines += snapshots.map { "  \(snapshotNames($0.names, of: $0.site))" }
+        if snapshots.isEmpty, forecast.urls.isEmpty {
+            lines.append("no live page and no earlier snapshot would be removed")
+        } else if arguments.has(.details) {
+            lines += forecast.urls.map { "  \($0)" }
+        } else if !forecast.urls.isEmpty {
+            lines.append("to list the URLs, add -v")
+        }
+        if let obstacle = report.obstacle, !report.isWithinLimit {
+            lines.append(
+                "The store would still be over the limit: \(obstacleText(of: obstacle, report, arguments))")
+        }
+        var options = arguments.operands + (report.limit.map { ["--max-size", "\($0.byteCount)"] } ?? [])
+        for option in Option.keepOptions {
+            if let value = arguments.text(option) { options += [option.name, value] }
+        }
+        if arguments.has(.allowIncomplete) { options.append("--allow-incomplete") }
+        lines.append("This was a dry run; to remove the data: \(arguments.command("gc", options))")
+        return lines.joined(separator: "\n")
+    }
+
+    /// The freed space, and what was removed for it.
+    ///
+    /// - Parameter isDone: false for a dry run.
+    private static func summary(of report: CollectionReport, isDone: Bool) -> [String] {
+        let removed = [
+            report.droppedSnapshots > 0 ? Wording.count(report.droppedSnapshots, "snapshot") : nil,
+            report.removedOverlayURLs > 0
+                ? "\(Wording.count(report.removedOverlayURLs, "URL")) of overlays" : nil,
+            report.evictedURLs > 0 ? "\(Wording.count(report.evictedURLs, "URL")) of live snapshots" : nil,
+            report.removedBodies > 0 ? Wording.count(report.removedBodies, "body", plural: "bodies") : nil,
+        ].compactMap { $0 }
+        let (before, after) = (Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter))
+        guard !removed.isEmpty || report.byteCountAfter < report.byteCountBefore && before != after else {
+            return ["nothing to remove; the store takes \(before)"]
+        }
+        if isDone, !removed.isEmpty, report.byteCountAfter >= report.byteCountBefore {
+            return [
+                "removed \(removed.joined(separator: ", ")); their space will be used for new data, and the store takes \(after)"
+            ]
+        }
+        let freed = Wording.bytes(max(0, report.byteCountBefore - report.byteCountAfter))
+        let space = removed.isEmpty ? "\(freed) of unused space" : freed
+        let lines = [
+            isDone
+                ? "freed \(space); the store takes \(after) now"
+                : "would free about \(space); the store takes \(before) now, and about \(after) then"
+        ]
+        guard !removed.isEmpty else { return lines }
+        return lines + ["  \(isDone ? "removed" : "would remove"): \(removed.joined(separator: ", "))"]
+    }
+
+    /// - Parameter snapshots: the removed snapshots, a line for each site.
+    private static func text(
+        of report: CollectionReport, _ snapshots: [String], _ arguments: Arguments
+    ) -> String {
+        var lines = summary(of: report, isDone: true) + snapshots.map { "  \($0)" }
+        if report.evictedURLs > 0 {
+            lines.append(
+                "These URLs are not stored any more; to fetch them again: \(arguments.command("update"))")
+            let listed = report.evicted.prefix(arguments.has(.details) ? .max : maxListedEvictions)
+            lines += listed.map { "  \($0)" }
+            if report.evictedURLs > listed.count {
+                let more = Wording.number(report.evictedURLs - listed.count)
+                lines.append("  and \(more) more (list: --json)")
+            }
+        }
+        if let obstacle = report.obstacle, !report.isWithinLimit {
+            let limit = Wording.bytes(report.limit?.byteCount ?? 0)
+            lines.append("Still \(Wording.bytes(report.excess)) over the limit of \(limit):")
+            lines.append("  " + obstacleText(of: obstacle, report, arguments))
+        } else if let failure = report.shrinkFailure {
+            lines.append("The database file could not be shrunk: \(failure)")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func obstacleText(
+        of obstacle: CollectionReport.Obstacle, _ report: CollectionReport, _ arguments: Arguments
+    ) -> String {
+        switch obstacle {
+        case .pins:
+            let urls = Wording.count(report.pinnedURLs, "URL")
+            return "pins keep \(urls), \(Wording.bytes(report.pinnedByteCount)); to see them: "
+                + arguments.command("pins")
+        case .empty:
+            return "nothing is stored any more; the empty database takes this space"
+        case .live:
+            return "everything left is live; to remove the least recently served pages: "
+                + arguments.command(
+                    "gc", ["--max-size", "\(report.limit?.byteCount ?? 0)", "--allow-incomplete"])
+        case .disk:
+            return "the database file could not be shrunk: \(report.shrinkFailure ?? "")"
+        case .again:
+            return "not all space could be freed; run this again when no other program reads the store"
+        }
+    }
+}

@@ -1,0 +1,364 @@
+internal import LarderKit
+internal import Reports
+
+/// The summary of a prefetch for people.
+enum PrefetchSummary {
+    private static let maxListedItems = 5
+    /// Advice for sites that send bot challenges. Larder does not solve them.
+    static let challengeAdvice =
+        "open the site in a browser and pass its cookies (larder login URL, or --cookies FILE), or try later, with --per-host 1"
+
+    private static let loginAdvice = "larder login URL, or --cookies FILE"
+
+    /// - Parameter changes: the differences from the snapshot before; nil to leave them out.
+    static func text(
+        of report: PrefetchReport, changes: DifferenceReport? = nil, _ arguments: Arguments
+    ) -> String {
+        var lines = [
+            "\(report.site): \(Wording.count(report.pages, "page")), "
+                + "\(Wording.count(report.assets, "asset")), "
+                + "\(Wording.bytes(report.wireByteCount)) downloaded in \(Wording.time(report.elapsed))"
+        ]
+        if let reason = report.reasonForOnePage {
+            lines.insert(
+                "\(report.site): only one page was stored, and none of those that it links to: \(reason)",
+                at: 0)
+        }
+        if report.isContinued { lines.append("  continued the previous run") }
+        if report.isUnchanged {
+            lines[lines.count - 1] =
+                "\(report.site): nothing has changed (\(Wording.count(report.pages + report.assets, "URL")) checked, "
+                + "\(Wording.bytes(report.wireByteCount)) downloaded in \(Wording.time(report.elapsed))); "
+                + "snapshot \(report.snapshot) stays live"
+        } else if let changes {
+            let counts = [
+                (changes.added.count, "added"), (changes.changed.count, "changed"),
+                (changes.moved.count, "moved"),
+                (changes.gone.count, "gone"),
+            ].filter { $0.0 > 0 }.map { "\(Wording.number($0.0)) \($0.1)" }
+            lines.append(
+                "  since snapshot \(changes.from): "
+                    + (counts.isEmpty
+                        ? "no URL changed"
+                        : "\(counts.joined(separator: ", ")) (list: \(arguments.command("diff", [report.site])))")
+            )
+        }
+        if !report.isUnchanged, report.confirmed > 0 {
+            lines.append(
+                "  \(Wording.number(report.confirmed)) unchanged, \(Wording.bytes(report.savedByteCount)) not "
+                    + "downloaded again")
+        }
+        if report.isInsecure { lines.append("  INSECURE: certificates were not verified") }
+        if !report.plan.obeysRobots { lines.append("  ROBOTS IGNORED: robots.txt was not obeyed") }
+        if let page = report.passwordPage, !report.isUnchanged {
+            lines.append("  \(page) has a login form; to store what is behind it: \(Self.loginAdvice)")
+        }
+        if let cookies = report.cookieCounts {
+            let expired = cookies.expired > 0 ? ", and \(Wording.number(cookies.expired)) have expired" : ""
+            let files =
+                report.plan.cookieFiles.isEmpty
+                ? "the cookie file" : report.plan.cookieFiles.joined(separator: ", ")
+            lines.append(
+                "  \(Wording.number(cookies.valid)) of the \(Wording.count(cookies.total, "cookie")) in \(files) are for this site\(expired)"
+            )
+        }
+        lines += hostLines(report)
+        if !report.isUnchanged {
+            lines += renderingLines(report.rendering)
+            lines += report.rehearsal?.lines.map { "  \($0)" } ?? []
+        }
+        if arguments.has(.renderPictures), report.rendering.rendered == 0 {
+            lines.append(
+                "  no screenshot was taken, because no page was rendered (all pages: --render always)")
+        }
+        if let check = report.check {
+            lines += check.text(as: .text, isBrief: true).split(separator: "\n").map { "  \($0)" }
+        }
+        let noted = report.missing.filter(\.isNoted)
+        let kept = report.missing.filter { $0.isKeptFromBefore && !$0.isNoted }
+        let missing = report.missing.filter { !$0.isKeptFromBefore && !$0.isNoted }
+        lines += missingList(missing.filter { $0.isAsset && !$0.isBroken }, "asset", "failed")
+        lines += missingList(missing.filter { !$0.isAsset && !$0.isBroken }, "page", "failed")
+        lines += missingList(kept, "URL", "failed, stored response kept")
+        for stored in report.keptStored {
+            lines.append(
+                "  \(Wording.count(stored.count, "stored copy", plural: "stored copies")) kept: \(stored.text)"
+            )
+        }
+        for challenged in report.challengedHosts {
+            let challenges =
+                challenged.service.isEmpty ? "a bot challenge" : "a bot challenge (\(challenged.service))"
+            lines.append(
+                "  \(challenged.host) sends \(challenges) instead of \(Wording.count(challenged.count, "URL")), and is not asked any more;"
+            )
+            lines.append("    \(challengeAdvice)")
+        }
+        for deferral in report.deferrals {
+            lines.append(
+                "  \(deferral.host) requires a pause of \(Wording.number(Int(deferral.seconds))) s (Retry-After); "
+                    + "run the same command after that")
+        }
+        let broken = missing.filter(\.isBroken)
+        if report.isUnchanged, !broken.isEmpty {
+            lines.append(
+                "  \(Wording.count(broken.count, "URL")) broken on the live site, as before (list: --json)")
+        } else {
+            lines += missingList(broken, "URL", "broken on the live site")
+        }
+        if let first = report.unread.first {
+            lines.append(
+                "  \(Wording.count(report.unread.count, "file")) over 64 MB stored, but not scanned for links, the first:"
+            )
+            lines.append("    \(first)")
+        }
+        if let first = report.overlong.first {
+            let documents = Wording.count(report.overlong.count, "document")
+            lines.append("  only the first 100,000 links followed of \(documents), the first:")
+            lines.append("    \(first)")
+        }
+        let needed = report.skipped.count { $0.isAsset && $0.isOverLimit }
+        if needed > 0, let limit = report.limit {
+            let hint = Remedy.hint(report.remedy)
+            lines.append("  \(Wording.count(needed, "asset")) of stored pages not fetched: \(limit)\(hint)")
+        }
+        for session in report.lostSessions {
+            lines.append(
+                "  no further requests to \(session.origin): the session ended, and a login page came instead:"
+            )
+            lines.append("    \(session.login)")
+        }
+        lines += missingList(noted, "URL", "missed by the server and still not fetched")
+        if !noted.isEmpty {
+            lines.append(
+                "    the next run tries them again; to list or clear them: \(arguments.command("misses"))"
+            )
+        }
+        for trap in report.traps.prefix(maxListedItems) { lines.append("  stopped at \(trap)") }
+        if report.traps.count > maxListedItems {
+            lines.append(
+                "  and \(Wording.count(report.traps.count - maxListedItems, "more trap")) (list: --json)")
+        }
+        if !report.isUnchanged { lines += skippedLines(report) }
+        if report.isInterrupted {
+            lines.append("Interrupted; to continue: \(arguments.commandLine)")
+        } else if report.isPublished {
+            if let limit = report.limit {
+                let state = report.isCutShort ? "Not complete" : "Limited as requested"
+                lines.append("\(state): \(limit)\(Remedy.hint(report.remedy)); to continue:")
+                let changes = report.maxPages.map { [Option.maxPages.name: "\($0 * 2)"] } ?? [:]
+                lines.append("  \(arguments.commandLine(changing: changes))")
+            }
+            if missing.contains(where: { !$0.isBroken }) || !kept.isEmpty {
+                lines.append("To repeat failed requests: \(arguments.command("update", [report.site]))")
+            }
+            lines += indexingLines(report, arguments)
+            if !report.isUnchanged {
+                lines.append("To read it: \(arguments.command("open", [report.site]))")
+            }
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// The state of the search index, unless it is complete.
+    private static func indexingLines(_ report: PrefetchReport, _ arguments: Arguments) -> [String] {
+        guard let indexing = report.indexing else { return [] }
+        let index = arguments.command("index")
+        if let failure = indexing.failure {
+            return ["  the search index was not updated: \(failure); to try again: \(index)"]
+        }
+        guard indexing.left > 0 else { return [] }
+        let left = Wording.count(indexing.left, "page")
+        return ["\(left) not indexed yet; the next search does that, or now: \(index)"]
+    }
+
+    /// The results of rendering; empty if no page had to be rendered.
+    private static func renderingLines(_ report: RenderReport) -> [String] {
+        var lines: [String] = []
+        if let failure = report.failure {
+            let why = report.mode == .always ? "" : ", although some scripts could not be analysed"
+            lines.append("  pages were not rendered\(why): \(failure)")
+        }
+        guard report.rendered > 0, report.failure == nil || report.browser != nil else { return lines }
+        let found = report.patterns.reduce((0, 0)) { ($0.0 + $1.foundAssets, $0.1 + $1.foundPages) }
+        var results = [(found.0, "more asset"), (found.1, "more page")].filter { $0.0 > 0 }.map {
+            Wording.count($0.0, $0.1)
+        }
+        if report.recorded > 0 { results.append("\(Wording.count(report.recorded, "response")) to POST") }
+        lines.append(
+            "  \(Wording.count(report.rendered, "page")) rendered\(report.browser.map { " by \($0)" } ?? ""): "
+                + (results.isEmpty ? "nothing more found" : "\(results.joined(separator: ", ")) found"))
+        let notable = report.patterns.filter { $0.foundAssets + $0.foundPages + $0.unfinished > 0 }
+        for pattern in notable.count > 1 ? notable.prefix(maxListedItems) : [] {
+            lines.append(
+                "    \(pattern.pattern): \(Wording.number(pattern.rendered)) of \(Wording.count(pattern.pages, "page")) rendered, "
+                    + "\(Wording.number(pattern.foundAssets + pattern.foundPages)) found"
+                    + (pattern.unfinished > 0
+                        ? ", \(Wording.number(pattern.unfinished)) not finished" : ""))
+        }
+        let lookedAt = Set(report.lookedAtPatterns)
+        let left = report.patterns.count { $0.rendered == 0 && !lookedAt.contains($0.pattern) }
+        if left > 0 {
+            lines.append(
+                "    \(Wording.count(left, "kind")) of pages not rendered, since others brought so little; to render all: --render always"
+            )
+        }
+        for page in report.unfinished.prefix(maxListedItems) {
+            lines.append("    \(page.url): \(page.ending.words)\(page.detail.map { " (\($0))" } ?? "")")
+        }
+        if report.unfinished.contains(where: { $0.ending == .outOfTime }) {
+            lines.append(
+                "    more time per page or fewer pages at once may help: --render-time, --render-tabs")
+        }
+        for (notice, count) in report.notices.sorted(by: { $0.key < $1.key }) {
+            lines.append("    \(noticeText(of: notice, count))")
+        }
+        return lines
+    }
+
+    /// A sentence about what pages did besides loading.
+    private static func noticeText(of notice: String, _ count: Int) -> String {
+        switch notice {
+        case "web-socket": "\(Wording.count(count, "WebSocket")) opened, whose messages are not stored"
+        case "consent": "\(Wording.count(count, "cookie banner")) answered (--consent)"
+        case "not-sent":
+            "\(Wording.count(count, "request")) not sent, because a page may send 5,000 requests of at most 4 MiB"
+        case "not-sent-by-control":
+            "\(Wording.count(count, "request")) by buttons not sent, because they might change something on the server"
+        case "view-not-shown":
+            "\(Wording.count(count, "view")) not shown, because of --max-pages or --render-time"
+        case "dialog": "\(Wording.count(count, "dialog")) closed"
+        case "window": "\(Wording.count(count, "window")) of pages not opened"
+        case "download": "\(Wording.count(count, "download")) of pages not started"
+        case "permission": "\(Wording.count(count, "request")) for a permission denied"
+        case "crash": "\(Wording.count(count, "crash", plural: "crashes")) of pages"
+        case "too-many-requests": "\(Wording.count(count, "page")) stopped, because of too many requests"
+        case "script-error": "\(Wording.count(count, "error")) in scripts"
+        default: "\(notice): \(Wording.number(count))"
+        }
+    }
+
+    /// A few missing URLs one by one, many grouped by host and reason, the largest group first.
+    private static func missingList(_ missing: [CrawlReport.Missing], _ noun: String, _ state: String)
+        -> [String]
+    {
+        guard !missing.isEmpty else { return [] }
+        let heading = "  \(Wording.count(missing.count, noun)) \(state):"
+        if missing.count <= maxListedItems { return [heading] + missing.flatMap { missingLines(of: $0) } }
+        let groups = MissingGroup.groups(of: missing)
+        var lines = [heading]
+        for group in groups.prefix(maxListedItems) {
+            let first = group.count == 1 ? "" : "such as "
+            let hint = Remedy.hint(group.first.remedy)
+            lines.append("    \(Wording.number(group.count)) at \(group.host): \(group.reason)\(hint)")
+            lines.append("      \(first)\(group.first.url)")
+            if !group.first.chain.isEmpty {
+                lines.append("      found through \(chainText(group.first.chain))")
+            }
+        }
+        let rest = groups.dropFirst(maxListedItems).reduce(0) { $0 + $1.count }
+        if rest > 0 { lines.append("    \(Wording.number(rest)) more on other hosts or for other reasons") }
+        lines.append("    (list: --json)")
+        return lines
+    }
+
+    private static func missingLines(of item: CrawlReport.Missing) -> [String] {
+        let line = "    \(item.url): \(item.reason)\(Remedy.hint(item.remedy))"
+        return item.chain.isEmpty ? [line] : [line, "      found through \(chainText(item.chain))"]
+    }
+
+    /// The pages from the start URL to the one that links to a URL; only the start and the end of a long
+    /// path.
+    private static func chainText(_ chain: [String]) -> String {
+        guard chain.count > maxChainURLs else { return chain.joined(separator: " > ") }
+        return ([chain[0], "..."] + chain.suffix(maxChainURLs - 1)).joined(separator: " > ")
+    }
+
+    private static let maxChainURLs = 4
+
+    /// The figures of each host; empty for a single host without failures, since the first line contains its
+    /// figures.
+    private static func hostLines(_ report: PrefetchReport) -> [String] {
+        let failures = report.hosts.reduce(0) { $0 + $1.failures }
+        guard report.hosts.count > 1 || failures > 0 else { return [] }
+        var lines = ["  \(Wording.count(report.hosts.count, "host")):"]
+        for host in report.hosts.sorted(by: { $0.byteCount > $1.byteCount }).prefix(maxListedItems) {
+            let failed = host.failures > 0 ? ", \(Wording.number(host.failures)) failed" : ""
+            lines.append(
+                "    \(host.name): \(Wording.count(host.requests, "request"))\(failed), "
+                    + Wording.bytes(host.byteCount))
+        }
+        if report.hosts.count > maxListedItems {
+            lines.append(
+                "    and \(Wording.number(report.hosts.count - maxListedItems)) more (list: --json)")
+        }
+        return lines
+    }
+
+    /// The URLs that were not requested, by reason, the most frequent first.
+    private static func skippedLines(_ report: PrefetchReport) -> [String] {
+        guard !report.skipped.isEmpty else { return [] }
+        var counts: [String: Int] = [:]
+        for skipped in report.skipped {
+            counts[skipped.reason + Remedy.hint(skipped.remedy), default: 0] += 1
+        }
+        let reasons = counts.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
+        let count = Wording.count(report.skipped.count, "URL")
+        if reasons.count == 1 { return ["  \(count) not fetched: \(reasons[0].key) (list: --json)"] }
+        var lines = ["  \(count) not fetched (list: --json):"]
+        for (reason, count) in reasons.prefix(maxListedItems) {
+            lines.append("    \(Wording.number(count)): \(reason)")
+        }
+        let rest = reasons.dropFirst(maxListedItems).reduce(0) { $0 + $1.value }
+        if rest > 0 { lines.append("    \(Wording.number(rest)): other reasons") }
+        return lines
+    }
+}
+
+/// URLs of one host that are missing for the same reason.
+struct MissingGroup: Equatable {
+    let host: String
+    let reason: String
+    let first: CrawlReport.Missing
+    var count: Int
+
+    /// The groups, the largest first.
+    static func groups(of missing: [CrawlReport.Missing]) -> [MissingGroup] {
+        var groups: [MissingGroup] = []
+        var indices: [String: Int] = [:]
+        for item in missing {
+            let host = host(of: item.url)
+            if let index = indices[host + "\n" + item.reason] {
+                groups[index].count += 1
+            } else {
+                indices[host + "\n" + item.reason] = groups.count
+                groups.append(MissingGroup(host: host, reason: item.reason, first: item, count: 1))
+            }
+        }
+        return groups.enumerated().sorted { left, right in
+            left.element.count != right.element.count
+                ? left.element.count > right.element.count : left.offset < right.offset
+        }.map(\.element)
+    }
+
+    /// The part of a URL between the scheme and the path.
+    private static func host(of url: String) -> String {
+        let bytes = Array(url.utf8)
+        let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
+        return String(
+            decoding: bytes[start...].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") },
+            as: UTF8.self)
+    }
+}
+
+extension RenderEnding {
+    fileprivate var words: String {
+        switch self {
+        case .complete: "finished"
+        case .outOfTime: "not finished in time"
+        case .hung: "its scripts never paused"
+        case .crashed: "crashed"
+        case .download: "is a download"
+        case .failed: "could not be rendered"
+        }
+    }
+}

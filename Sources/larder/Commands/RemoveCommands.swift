@@ -1,0 +1,96 @@
+internal import Glibc
+internal import LarderKit
+internal import Reports
+internal import Web
+
+/// `larder remove SITE|SITE@N|URL|PATTERN...`
+enum RemoveCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let larder = try arguments.larder
+            if !arguments.has(.yes), isatty(STDIN_FILENO) == 1 {
+                guard try await isConfirmed(arguments.operands, in: larder) else {
+                    terminal.fail(
+                        "nothing was removed; to remove it without a question, add \(Option.yes.name)")
+                    return .incomplete
+                }
+            }
+            for removal in try await larder.remove(arguments.operands) { terminal.say(text(of: removal)) }
+            terminal.say(
+                "To undo this, before anything else is removed: \(arguments.command("undo")); to free the disk space, which "
+                    + "makes it final: \(arguments.command("gc"))")
+            return .done
+        }
+    }
+
+    /// Asks on the terminal whether to remove all this. Sites are listed with their sizes.
+    private static func isConfirmed(_ operands: [String], in larder: Larder) async throws(LarderError) -> Bool
+    {
+        let sites = try await larder.status().sites
+        let lines = operands.map { operand in
+            guard let site = sites.first(where: { [operand, operand + "/"].contains($0.name) }) else {
+                return "  \(operand)"
+            }
+            let figures =
+                site.figures.map { ", \(Wording.count($0.pages, "page")), \(Wording.bytes($0.byteCount))" }
+                ?? ""
+            return "  \(site.name): \(Wording.count(site.snapshots.count, "snapshot"))\(figures)"
+        }
+        _ = Output.errors.write(
+            "This will be removed:\n\(lines.joined(separator: "\n").printable)\nRemove it? [y/N] ")
+        let answer = readLine()?.lowercased() ?? ""
+        return answer == "y" || answer == "yes"
+    }
+
+    private static func text(of removal: Larder.Removal) -> String {
+        switch removal {
+        case .site(let name): "Removed \(name)"
+        case .snapshot(let name, let site): "Removed snapshot \(name) of \(site)"
+        case .urls(1, let name): "Removed \(name) from all snapshots"
+        case .urls(let count, _): "Removed \(Wording.count(count, "URL")) from all snapshots"
+        }
+    }
+
+    // MARK: - larder drop, the earlier form of larder remove SITE@N
+
+    static func drop(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let snapshots = try arguments.operands.indices.dropFirst().compactMap {
+                try arguments.snapshot($0)
+            }
+            let report = try await arguments.larder.removeSnapshots(snapshots, of: arguments.operands[0])
+            terminal.report(
+                arguments.has(.json) ? report.json : dropText(of: report, snapshots.count, arguments))
+            return .done
+        }
+    }
+
+    private static func dropText(of report: SnapshotsReport, _ count: Int, _ arguments: Arguments) -> String {
+        """
+        \(Wording.count(count, "snapshot")) dropped; to have the room back: \(arguments.command("gc"))
+        \(SnapshotsCommand.text(of: report))
+        """
+    }
+}
+
+/// `larder undo`
+enum UndoCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            guard let restored = try await arguments.larder.undoRemoval() else {
+                terminal.fail(
+                    "nothing to undo: only the last removal can be undone, and only until the next larder gc"
+                )
+                return .incomplete
+            }
+            if arguments.has(.json) {
+                let report: JSONMembers = ["restored": restored.names, "responses": restored.responses]
+                terminal.report(report.text())
+            } else {
+                for name in restored.names { terminal.say("Restored \(name)") }
+                terminal.say("\(Wording.count(restored.responses, "response")) stored again")
+            }
+            return .done
+        }
+    }
+}

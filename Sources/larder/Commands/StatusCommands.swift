@@ -1,0 +1,70 @@
+internal import LarderKit
+internal import Reports
+
+/// `larder sites`
+enum SitesCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let report = try await arguments.larder.snapshots()
+            if arguments.has(.json) {
+                terminal.say(report.json)
+            } else {
+                // Only names, for use in shell scripts.
+                for site in report.sites { terminal.say(site.name) }
+            }
+            return .done
+        }
+    }
+}
+
+/// `larder status`
+enum StatusCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let report = try await arguments.larder.status()
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
+            return .done
+        }
+    }
+
+    private static func count(_ number: Int?) -> String { number.map(Wording.number) ?? "-" }
+
+    private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
+        let disk =
+            report.diskByteCount.map { " (\(Wording.bytes($0)) on disk, with the search index)" } ?? ""
+        let head =
+            "\(report.path): \(Wording.count(report.sites.count, "site")), \(Wording.bytes(report.byteCount))\(disk)"
+        guard !report.sites.isEmpty else {
+            return "\(head)\nTo download a site: \(arguments.command("prefetch", ["URL"]))"
+        }
+        var table = TextTable([
+            ("Site", .left), ("Snapshot", .right), ("Age", .left), ("Pages", .right), ("Size", .right),
+            ("Failed", .right), ("Broken", .right), ("Not fetched", .right),
+            ("Next update", .left),
+        ])
+        for site in report.sites {
+            let live = site.snapshots.first { $0.isLive && !$0.name.isOverlay }
+            table.add([
+                site.name, site.live.map { "\($0)" } ?? "-",
+                live.map { LocalTime.age(of: $0.confirmed ?? $0.finished ?? $0.started) } ?? "-",
+                site.figures.map { Wording.number($0.pages) } ?? "-",
+                site.figures.map { Wording.bytes($0.byteCount) } ?? "-",
+                count(site.figures?.missing?.failed), count(site.figures?.missing?.broken),
+                count(site.figures?.missing?.notFetched),
+                site.next.map { $0 == 0 ? "now" : LocalTime.wait(until: $0) } ?? "-",
+            ])
+        }
+        let unfinished = report.sites.filter { $0.live == nil }.map { site in
+            "\(site.name) has no complete snapshot; to continue: \(arguments.command("prefetch", site.start))"
+        }
+        let cutShort = report.sites.filter { $0.figures?.missing?.isCutShort == true }.map { site in
+            "a limit ended the last run of \(site.name) before it was complete; to continue: "
+                + arguments.command("prefetch", site.start)
+        }
+        // Only a missing runner is worth a line: the table says when the next update is.
+        let idle =
+            report.runner == nil && report.sites.contains { $0.schedule != nil }
+            ? [ScheduleCommand.runnerText(nil, arguments)] : []
+        return ([head] + table.lines.map { "  " + $0 } + unfinished + cutShort + idle).joined(separator: "\n")
+    }
+}
