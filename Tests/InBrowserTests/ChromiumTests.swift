@@ -36,7 +36,7 @@ struct ChromiumTests {
         return origin
     }
 
-    @Test func `A page is loaded with its style, picture and module`() throws {
+    @Test func `a page is loaded with its style sheet, image and module`() throws {
         let origin = try Self.site()
         let browser = try Chromium()
         let visit = try browser.open(origin.url("/"))
@@ -55,7 +55,7 @@ struct ChromiumTests {
         #expect(try visit.evaluate("document.images[0].naturalWidth")?.int == 1)
     }
 
-    @Test func `The same page gives the same picture, another one another`() throws {
+    @Test func `screenshots of the same page are equal, and those of different pages differ`() throws {
         let origin = try Self.site()
         origin.on("/other", .page("<!DOCTYPE html><h1>Other</h1>"))
         let browser = try Chromium(viewport: .init(width: 640, height: 480))
@@ -69,7 +69,7 @@ struct ChromiumTests {
         #expect(first != other)
     }
 
-    @Test func `What is missing, broken, refused or elsewhere is a failure`() throws {
+    @Test func `missing, truncated, refused and unresolvable requests are recorded as failures`() throws {
         let origin = try TestOrigin()
         let gone = try TestOrigin()
         gone.stop()
@@ -99,7 +99,7 @@ struct ChromiumTests {
         #expect(visit.scriptErrors.contains { $0.contains("thrown") })
     }
 
-    @Test func `Frames of other origins and workers are on the record, by names below localhost`() throws {
+    @Test func `requests of cross-origin frames and workers are recorded for names below localhost`() throws {
         let origin = try TestOrigin()
         let base = "http://a.localhost:\(origin.port)"
         let other = "http://b.localhost:\(origin.port)"
@@ -122,7 +122,7 @@ struct ChromiumTests {
         #expect(visit.escapes.isEmpty)
     }
 
-    @Test func `A click leads on, in the same record`() throws {
+    @Test func `requests after a click are recorded in the same visit`() throws {
         let origin = try TestOrigin()
         origin.on("/", .page("<!DOCTYPE html><a href=next>next</a>"))
         origin.on("/next", .page("<!DOCTYPE html>here"))
@@ -135,7 +135,7 @@ struct ChromiumTests {
         #expect(visit.requests(ofType: "Document").map(\.url) == ["/", "/next"].map(origin.url))
     }
 
-    @Test func `An answer that does not come is pending at the end`() throws {
+    @Test func `a request without a response is pending at the end of the visit`() throws {
         let origin = try TestOrigin()
         origin.on("/", .page("<!DOCTYPE html><img src=/held>"))
         origin.hold("/held")

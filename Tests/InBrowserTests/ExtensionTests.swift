@@ -43,7 +43,9 @@ struct ExtensionTests {
         while (try? visit.evaluate(condition, within: .seconds(2)))?.bool != true {}
     }
 
-    @Test func `a page behind a login is saved as it is shown, found, and opened offline`() async throws {
+    @Test func `a page behind a login that the extension saves can be searched and opened offline`()
+        async throws
+    {
         var options = ServeOptions()
         options.createsStore = true
         let service = try larder.serve(port: 0, options: options)
@@ -110,7 +112,7 @@ struct ExtensionTests {
         #expect(refused?.int == 401)
     }
 
-    @Test func `the bookmark opens the portal's form with the URL of the page`() async throws {
+    @Test func `the bookmarklet opens the portal's form with the URL of the page`() async throws {
         var options = ServeOptions()
         options.createsStore = true
         let service = try larder.serve(port: 0, options: options)

@@ -102,7 +102,7 @@ struct FolderScriptTests {
         expect(visit, "document.title", is: "Docs")
     }
 
-    @Test func `a site that loads from its root shows all of it as files`() async throws {
+    @Test func `a site with root-relative URLs works as exported files`() async throws {
         let folder = try TemporaryFolder()
         let (larder, start) = try await Self.prefetch(into: folder)
         let report = try await larder.export(start, to: folder.file("out/"))
@@ -156,7 +156,7 @@ struct FolderScriptTests {
         ("/s.css", "#app { color: rgb(9, 99, 9) }", "text/css"),
     ]
 
-    @Test func `a site of modules shows all of it as files`() async throws {
+    @Test func `a site with JavaScript modules works as exported files`() async throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
         let home = """
@@ -200,7 +200,7 @@ struct FolderScriptTests {
     }
 
     /// Their addresses stand nowhere: a script puts them together of what it reads in the page.
-    @Test func `what only the browser found shows as files`() async throws {
+    @Test func `assets that only the browser found load from exported files`() async throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
         let page = """
@@ -233,7 +233,7 @@ struct FolderScriptTests {
         ExternalProgram.find("zimwriterfs") != nil && ExternalProgram.find("kiwix-serve") != nil
 
     @Test(.enabled(if: hasKiwix, "zim-tools and kiwix-tools are not installed"))
-    func `a site that loads from its root shows all of it out of a ZIM`() async throws {
+    func `a site with root-relative URLs works from an exported ZIM file`() async throws {
         let folder = try TemporaryFolder()
         let (larder, start) = try await Self.prefetch(into: folder)
         _ = try await larder.export(start, to: folder.file("out.zim"))

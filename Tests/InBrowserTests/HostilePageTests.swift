@@ -46,8 +46,8 @@ struct HostilePageTests {
         origin.requests.count { $0.target.hasPrefix(beginning) }
     }
 
-    @Test("A control that loops, and timers that poll, end with the time of the page")
-    func endless() throws {
+    @Test("Endless loops and timers end when the time of the page is over")
+    func endlessScripts() throws {
         origin.on("/", .page("<title>t</title><a href=/loop>l</a> <a href=/poll>p</a>"))
         origin.on("/loop", Self.button("for (;;) {}"))
         origin.on("/poll", Self.page("let n = 0; setInterval(() => fetch('/value?' + n++), 20)"))
@@ -58,8 +58,8 @@ struct HostilePageTests {
         #expect(ending.output.contains("3 pages rendered"))
     }
 
-    @Test("A page opens a few sockets at most")
-    func sockets() throws {
+    @Test("A page that opens 1000 sockets gets at most eight")
+    func socketLimit() throws {
         origin.on(
             "/",
             Self.page(
@@ -70,8 +70,8 @@ struct HostilePageTests {
         #expect(count("/socket") <= 8)
     }
 
-    @Test("Controls do not post, submit, or leave the site, and are not asked again")
-    func changes() throws {
+    @Test("Controls send no POST, submit no form, and confirm no dialog")
+    func controlsChangeNothing() throws {
         let links = (1...6).map { "<a href=/\($0)>\($0)</a>" }.joined()
         origin.on("/", .page("<title>t</title>\(links)"))
         origin.on("/1", Self.button("fetch('/change', { method: 'POST', body: '1' })"))

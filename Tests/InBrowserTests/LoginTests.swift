@@ -43,7 +43,8 @@ struct LoginTests {
         return try await larder.login(origin.url("/login"), options: options)
     }
 
-    @Test func `what a browser was given goes along from then on, and nobody else may read it`() async throws
+    @Test func `cookies of a login are sent with later requests, and only their owner can read the file`()
+        async throws
     {
         let report = try await signIn()
         #expect(report.site == "127.0.0.1")
@@ -68,7 +69,7 @@ struct LoginTests {
         #expect(origin.requests.last(where: { $0.target == "/" })?["Cookie"] == nil)
     }
 
-    @Test func `who signed in once is signed in the next time`() async throws {
+    @Test func `the browser of a second login sends the persistent cookies of the first`() async throws {
         _ = try await signIn()
         _ = try await signIn()
         let sent = origin.requests.filter { $0.target == "/login" }.map { $0["Cookie"] ?? "" }
@@ -76,7 +77,7 @@ struct LoginTests {
         #expect(sent.last?.contains("kept=long") == true)
     }
 
-    @Test func `where no cookie is set, nothing is kept, and that is said`() async throws {
+    @Test func `a login that sets no cookie is an error, and nothing is stored`() async throws {
         origin.on("/login", .page("<p>nothing"))
         await #expect(throws: LarderError.self) {
             try await signIn(for: [4])

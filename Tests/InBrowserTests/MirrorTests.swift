@@ -16,11 +16,13 @@ struct MirrorTests {
             + "/Sources/larder/Demo/Site"
     }
 
-    @Test func `the demonstration's pages look and work as they did, with their origin gone`() async throws {
+    @Test func `pages of the demo site look and work the same after the origin is gone`() async throws {
         try await Look.compare(Self.pages, ofSiteIn: Self.demoSite)
     }
 
-    @Test func `a page of two origins is served from both, and reaches neither`() async throws {
+    @Test func `a page with assets of two origins is served from the store without a request to either`()
+        async throws
+    {
         let cdn = try TestOrigin()
         let origin = try TestOrigin()
         origin.on(
@@ -58,7 +60,7 @@ struct MirrorTests {
     }
 
     @Test
-    func `an earlier snapshot keeps its links, and shares neither cookies nor storage with the one of now`()
+    func `links of an earlier snapshot stay in it, and it shares no cookies or storage with the live one`()
         async throws
     {
         let origin = try TestOrigin()
@@ -92,7 +94,7 @@ struct MirrorTests {
         #expect(try visit.evaluate("document.cookie + localStorage.getItem('a')")?.string == "null")
     }
 
-    @Test func `a font, a module and data of another origin work as they did where that origin allowed it`()
+    @Test func `a cross-origin font, module and data file load if their origin allowed it by CORS`()
         async throws
     {
         let cdn = try TestOrigin()
@@ -137,7 +139,7 @@ struct MirrorTests {
         "new Worker('/worker.js')", "new SharedWorker('/worker.js')",
         "navigator.serviceWorker.register('/worker.js')",
     ])
-    func `a worker reaches the network no more than its page does`(start: String) async throws {
+    func `a worker of a mirrored page cannot reach the network`(start: String) async throws {
         let outside = try TestOrigin()
         let origin = try TestOrigin()
         origin.on(

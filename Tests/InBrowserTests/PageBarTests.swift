@@ -54,7 +54,7 @@ struct PageBarTests {
         """
 
     @Test(arguments: [(390, true), (1280, false)])
-    func `it is shown whatever the page does, changes nothing of it, and leads to the portal`(
+    func `the bar is visible above the page, and changes nothing that the page can see`(
         width: Int, isDark: Bool
     ) throws {
         var options = ServeOptions()
@@ -90,7 +90,7 @@ struct PageBarTests {
         #expect(leaks?.bool == false)
     }
 
-    @Test func `a page without scripts has it too, and its document is as it was`() throws {
+    @Test func `a page without scripts has the bar too, and its document is unchanged`() throws {
         var options = ServeOptions()
         options.hasBar = true
         let service = try larder.serve(port: 0, options: options)
@@ -103,7 +103,8 @@ struct PageBarTests {
     }
 
     @Test(arguments: [(390, true), (390, false), (1280, true), (1280, false)])
-    func `it can be read and used by whoever does not see it`(width: Int, isDark: Bool) throws {
+    func `the bar is accessible, and its link to the earlier snapshot works`(width: Int, isDark: Bool) throws
+    {
         var options = ServeOptions()
         options.hasBar = true
         let service = try larder.serve(port: 0, options: options)

@@ -132,7 +132,9 @@ struct PageFileTests {
         }
     }
 
-    @Test func `a page in one file shows what the mirror shows, and asks nobody`() async throws {
+    @Test func `a page exported as one HTML file looks as in the mirror, and makes no network requests`()
+        async throws
+    {
         let site = try await Furnished()
         var options = ExportOptions()
         options.isVerified = true
@@ -153,7 +155,8 @@ struct PageFileTests {
                 == "In a frame & \"well\" \u{2603} ran")
     }
 
-    @Test func `a page as a message of parts shows what the mirror shows, and asks nobody`() async throws {
+    @Test func `a page exported as MHTML looks as in the mirror, and makes no network requests`() async throws
+    {
         let site = try await Furnished(hasScripts: false)
         var options = ExportOptions()
         options.isVerified = true
@@ -163,7 +166,7 @@ struct PageFileTests {
         _ = try await site.compare(site.folder.file("page.mhtml"))
     }
 
-    @Test func `a page becomes a picture of all of it, and a PDF, with nobody else there`() async throws {
+    @Test func `a page is exported as a full-length PNG and as a PDF without its origin`() async throws {
         let origin = try TestOrigin()
         origin.on(
             "/",
@@ -201,7 +204,9 @@ struct PageFileTests {
         #expect(Set(folder.names(in: "")) == ["store", "light.png", "dark.png", "page.pdf"])
     }
 
-    @Test func `a picture is of the snapshot that is wanted, and tells what is not in it`() async throws {
+    @Test func `a screenshot shows the requested snapshot, and reports missing images and truncation`()
+        async throws
+    {
         let origin = try TestOrigin()
         let tall = "<p>end<img src=/none.png><div style='height: 20000px'></div>"
         origin.on("/", .page("<!doctype html><h1>first</h1>\(tall)"))
@@ -229,7 +234,7 @@ struct PageFileTests {
         #expect(isSame && isOther)
     }
 
-    @Test func `a page that leads on to what is not held is told, and no picture of something else made`()
+    @Test func `exporting a page that redirects to a URL that is not stored is an error, and writes no file`()
         async throws
     {
         let origin = try TestOrigin()
@@ -252,7 +257,7 @@ struct PageFileTests {
         #expect(folder.names(in: "") == ["store"])
     }
 
-    @Test func `what Chromium saved is taken in, and shown as it was`() async throws {
+    @Test func `an MHTML file that Chromium saved is imported, and looks the same`() async throws {
         let site = try await Furnished(hasScripts: false)
         let service = try site.larder.serve(port: 0)
         let browser = try Chromium()
@@ -290,7 +295,9 @@ struct PageFileTests {
             "<html xmlns='http://www.w3.org/1999/xhtml'><head><title>t</title></head><body><p>Икс</p></body></html>"
         ),
     ])
-    func `a page whose encoding its server says is read in every form`(type: String, page: String)
+    func `the text of a page with a charset in its Content-Type is the same in each export format`(
+        type: String, page: String
+    )
         async throws
     {
         let label = try #require(type.split(separator: "=").last)

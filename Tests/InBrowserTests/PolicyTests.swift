@@ -6,7 +6,8 @@ import Web
 /// A larder between a browser and a site that is there, and then is not.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct PolicyTests {
-    @Test(arguments: [true, false]) func `a site that was only looked at is there when its server is gone`(
+    @Test(arguments: [true, false])
+    func `a site that was only browsed through the mirror is served after its server is gone`(
         isAtRoot: Bool
     ) async throws {
         let origin = try TestOrigin()

@@ -73,7 +73,9 @@ struct PortalTests {
         }
     }
 
-    @Test func `every page fits, can be read by everybody, and asks for nothing but its style`() throws {
+    @Test func `every page of the portal fits the screen, is accessible, and loads only its own assets`()
+        throws
+    {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let browser = try Chromium(viewport: .init(width: 360, height: 800), prefersDark: true)
@@ -94,7 +96,7 @@ struct PortalTests {
         #expect(origin.requests.isEmpty)
     }
 
-    @Test func `a search is a form that leads to a page, and the page to its copy`() throws {
+    @Test func `a search finds a page, whose details link to its mirrored copy`() throws {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let visit = try Chromium().open(service.address)

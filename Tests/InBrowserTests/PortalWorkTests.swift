@@ -69,7 +69,8 @@ struct PortalWorkTests {
         try waitUntil(visit, "document.body.innerText.includes('\(words)')")
     }
 
-    @Test func `a site is stocked from its address, with its progress live, and shown when it is there`()
+    @Test
+    func `a prefetch started in the portal shows live progress, and the site is served when it is done`()
         async throws
     {
         origin.on("/slow/", .page("<!DOCTYPE html><title>Slow</title><a href=/slow/a>a</a>"))
@@ -107,7 +108,7 @@ struct PortalWorkTests {
         #expect(try visit.text().contains("a"))
     }
 
-    @Test func `what runs is stopped and goes on`() async throws {
+    @Test func `a running prefetch is stopped, and continues when it is retried`() async throws {
         let gate = Monitor(false)
         defer { gate.change { $0 = true } }
         origin.on("/long/0", .page("<!DOCTYPE html><title>0</title><a href=/long/1>n</a>"))
@@ -138,7 +139,9 @@ struct PortalWorkTests {
         #expect(report.sites.first?.live != nil)
     }
 
-    @Test func `a snapshot is made live, another dropped, a site pinned, its settings kept`() async throws {
+    @Test func `the portal makes a snapshot live, removes another, pins a site and saves its settings`()
+        async throws
+    {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let visit = try Chromium().open(service.address + "-/sites/1")
@@ -174,7 +177,7 @@ struct PortalWorkTests {
         #expect(origin.requests.isEmpty)
     }
 
-    @Test func `the bar stays on when the server starts anew`() throws {
+    @Test func `the setting of the bar is kept when the server is restarted`() throws {
         for (isOn, words) in [(true, "Show bar"), (false, "Hide bar")] {
             let service = try larder.serve(port: 0)
             let visit = try Chromium().open(service.address + "-/bar")
@@ -188,7 +191,7 @@ struct PortalWorkTests {
         }
     }
 
-    @Test func `a removed site can be had back for some seconds`() async throws {
+    @Test func `the removal of a site can be cancelled before it starts`() async throws {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let visit = try Chromium().open(service.address + "-/sites/1")
@@ -222,7 +225,9 @@ struct PortalWorkTests {
         """
 
     @Test(arguments: [0, 3_000_000])
-    func `an archive is handed in, small or large, and its page shown`(byteCount: Int) async throws {
+    func `an uploaded archive is imported and its page is served, and a file of another type fails`(
+        byteCount: Int
+    ) async throws {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let visit = try Chromium().open(service.address + "-/import")
@@ -248,7 +253,7 @@ struct PortalWorkTests {
         (Folder.names(in: larder.path + "/portal") ?? []).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test func `a site is exported, its file taken away, and deleted`() async throws {
+    @Test func `an export is downloaded and then deleted`() async throws {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let visit = try Chromium().open(service.address + "-/sites/1/export")
@@ -278,7 +283,7 @@ struct PortalWorkTests {
         #expect(origin.requests.isEmpty)
     }
 
-    @Test func `a missing address is fetched, a site checked, and a collection foreseen`() async throws {
+    @Test func `the portal fetches a missing URL, checks a site and previews a cleanup`() async throws {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let visit = try Chromium().open(service.address + "-/page?url=\(origin.url("/alone"))")
@@ -296,7 +301,7 @@ struct PortalWorkTests {
         try waitUntil(visit, says: "after cleanup")
     }
 
-    @Test func `a page of the mirror neither reads a token nor has anything done`() async throws {
+    @Test func `a mirrored page can neither read the portal nor send it commands`() async throws {
         origin.on("/evil", .page("<!DOCTYPE html><title>Evil</title><body>evil"))
         var options = PrefetchOptions()
         options.browser = ""
@@ -385,7 +390,7 @@ struct PortalWorkTests {
         #expect(try await larder.snapshots() == before)
     }
 
-    @Test func `it speaks Chinese to who wants that, and fits`() throws {
+    @Test func `pages in Chinese are shown to browsers that prefer it, and fit the screen`() throws {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let browser = try Chromium()
@@ -411,7 +416,8 @@ struct PortalWorkTests {
         }
     }
 
-    @Test func `everything is done without scripts too, on whatever screen`() async throws {
+    @Test func `every command of the portal works without scripts, on narrow and wide screens`() async throws
+    {
         origin.on("/plain/", .page("<!DOCTYPE html><title>Plain</title><p>plain"))
         let service = try larder.serve(port: 0)
         defer { service.stop() }

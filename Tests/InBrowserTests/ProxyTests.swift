@@ -42,7 +42,8 @@ import Testing
         try use(Chromium(proxy: (port, try larder.authority().keyDigest)), service)
     }
 
-    @Test func `a site that was seen by the proxy looks the same when its servers are gone`() throws {
+    @Test func `a site that was browsed through the proxy looks the same after its servers are gone`() throws
+    {
         let square =
             "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='40'><rect width='40' height='40' fill='COLOR'/></svg>"
         origin.on("/style.css", .file("body{background:#def} p{color:#123}", type: "text/css"))
@@ -112,7 +113,7 @@ import Testing
     }
 
     @Test(.enabled(if: TLSFront.isAvailable && hasFont, "nginx, openssl and fonts-dejavu-core are needed"))
-    func `over HTTP 2 come fonts too, and sockets are refused when nobody is there`() throws {
+    func `fonts loaded over HTTP 2 are served offline, and a web socket is a miss`() throws {
         let modern = try TLSFront()
         func url(_ path: String, scheme: String = "https") -> String {
             "\(scheme)://www.jam.test:\(modern.modern)\(path)"

@@ -43,7 +43,7 @@ struct PywbTests {
         #expect(ending.status == 0, "\(words): \(ending)")
     }
 
-    @Test func `pywb shows the pages of a WACZ as their origin did`() async throws {
+    @Test func `pywb shows the pages of an exported WACZ as their origin did`() async throws {
         let origin = try TestOrigin()
         Self.fill(origin)
         let home = try TemporaryFolder()

@@ -18,7 +18,7 @@ enum RealSite {
     .enabled(if: Chromium.isInstalled, "chromium is not installed"),
     .enabled(if: RealSite.folder != nil, "LARDER_REAL_SITE names no folder"))
 struct RealSiteTests {
-    @Test func `its pages look as they did, with their origin gone`() async throws {
+    @Test func `pages of a real site look the same after the origin is gone`() async throws {
         try await Look.compare(RealSite.pages, ofSiteIn: try #require(RealSite.folder))
     }
 }

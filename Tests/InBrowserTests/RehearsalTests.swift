@@ -47,8 +47,8 @@ struct RehearsalTests {
     /// Distinguishes the mirror from the site: the names of mirrored hosts end in `localhost`.
     private static let isMirror = "location.hostname.endsWith('localhost')"
 
-    @Test("A site whose pages show offline what they showed online is proved")
-    func proved() throws {
+    @Test("A site whose pages show the same offline as online passes --require rehearsed")
+    func equalPages() throws {
         origin.on("/", page(loading: "['', 'words.json'].join('/')"))
         let prefetch = try larder(["prefetch", origin.url("/")])
         #expect(prefetch.output.contains("same offline as online: 1 page with scripts"))
@@ -81,8 +81,8 @@ struct RehearsalTests {
         </script>
         """)
 
-    @Test("Of a page that is blank offline, a copy without scripts is shown")
-    func frozen() throws {
+    @Test("A page that is blank offline is served as a frozen copy without scripts")
+    func frozenCopy() throws {
         origin.on("/", Self.livePage)
         let prefetch = try larder(["prefetch", origin.url("/")])
         #expect(
@@ -137,7 +137,7 @@ struct RehearsalTests {
     }
 
     @Test("A page that is blank offline fails the check, although everything that it links to is stored")
-    func blank() throws {
+    func blankPage() throws {
         origin.on("/", Self.livePage)
         let prefetch = try larder(["prefetch", origin.url("/"), "--freeze", "never"])
         #expect(prefetch.output.contains("differs offline: \(origin.url("/")): a browser shows other text"))
@@ -152,7 +152,7 @@ struct RehearsalTests {
         #expect(read.output.contains("no page was opened, because of --require read"))
     }
 
-    @Test("Without a browser, the check says what it cannot tell")
+    @Test("Without a browser, the check reports the pages that it could not compare")
     func withoutBrowser() throws {
         origin.on("/", page(loading: "['', 'words.json'].join('/')"))
         #expect(try larder(["prefetch", origin.url("/")], browser: nil).status == 0)
@@ -171,8 +171,8 @@ struct RehearsalTests {
         #expect(unseen.status == 1)
     }
 
-    @Test("What pages request only offline is fetched before the prefetch ends")
-    func fetched() throws {
+    @Test("URLs that pages request only offline are fetched before the prefetch ends")
+    func offlineRequests() throws {
         origin.on(
             "/other.json",
             .file(#"{"text":"Nine words that a script of the page has loaded"}"#, type: "application/json"))
@@ -196,8 +196,8 @@ struct RehearsalTests {
         #expect(try larder(["check", origin.url("/"), "--require", "rehearsed"]).status == 0)
     }
 
-    @Test("What could not be fetched a moment ago is not fetched again")
-    func failedBefore() throws {
+    @Test("A URL that failed during the prefetch is not fetched again")
+    func failedURL() throws {
         origin.on("/words.json", .failure(501))
         origin.on("/", page(loading: "['', 'words.json'].join('/')"))
         let prefetch = try larder(["prefetch", origin.url("/")])
@@ -205,8 +205,8 @@ struct RehearsalTests {
         #expect(origin.requests.count { $0.target == "/words.json" } == 1)
     }
 
-    @Test("A page that was equal is not opened again after responses were added to the site")
-    func openedOnce() throws {
+    @Test("A page that was equal is not opened again after the site got more responses")
+    func equalPageIsOpenedOnce() throws {
         let words = "['', 'words.json'].join('/')"
         origin.on("/", .page("<!DOCTYPE html><a href=/a>a</a><a href=/b>b</a>"))
         origin.on("/a", page(loading: words))
@@ -241,7 +241,7 @@ struct RehearsalTests {
         #expect(second.items == first.items)
     }
 
-    @Test("A view that a tab shows loads its data in a fresh page, where it may send what the tab must not")
+    @Test("A view behind a tab may load its data by POST in a fresh page, and the tab itself sends none")
     func viewsOfTabs() throws {
         origin.on(
             "/",
@@ -272,7 +272,7 @@ struct RehearsalTests {
         #expect(check.status == 0, "\(check)")
     }
 
-    @Test("A view that a tab shows and whose data the server refused is missing")
+    @Test("A view behind a tab is missing if its data could not be loaded")
     func refusedView() throws {
         origin.on(
             "/",
@@ -303,8 +303,8 @@ struct RehearsalTests {
     }
 
     @Test(
-        "A cookie banner is answered, online and offline alike, and its report to the server is not missing")
-    func consent() throws {
+        "A cookie banner is answered online and offline, and its report to the server is not missing")
+    func cookieBanner() throws {
         origin.otherwise { request in
             request.method == "POST" ? .file("{}", type: "application/json") : .failure(404)
         }
@@ -337,8 +337,8 @@ struct RehearsalTests {
         #expect(copy.contains("Nine words") && !copy.contains("We use cookies"))
     }
 
-    @Test("Live data is named, and is not missing")
-    func live() throws {
+    @Test("Live data is reported, and is not missing")
+    func liveData() throws {
         origin.otherwise { _ in .file("data: 1\n\n", type: "text/event-stream") }
         origin.on(
             "/",

@@ -39,7 +39,7 @@ struct RenderCommandTests {
         origin.requests.map(\.target).filter { $0.hasPrefix(prefix) }.sorted()
     }
 
-    @Test func `a page is seen in each size, first in the first`() throws {
+    @Test func `a page is rendered in each viewport, in the order of the option`() throws {
         page(
             """
             const tell = () => fetch(['', 'seen', innerWidth, innerHeight, devicePixelRatio].join('/'));
@@ -51,7 +51,9 @@ struct RenderCommandTests {
     }
 
     @Test(arguments: [(["--render-dark"], ["/dark"]), ([], [])])
-    func `dark colours are seen where that is said`(options: [String], expected: [String]) throws {
+    func `the dark colour scheme is rendered only with --render-dark`(options: [String], expected: [String])
+        throws
+    {
         page(
             "matchMedia('(prefers-color-scheme: dark)').onchange = e => { if (e.matches) fetch(['', 'dark'].join('/')) }"
         )
@@ -60,12 +62,12 @@ struct RenderCommandTests {
     }
 
     @Test(
-        "Folded parts are opened, unless the options say otherwise",
+        "Folded details are opened, unless the option --act forbids it",
         arguments: [
             (["--render-deep"], ["/opened"]), ([], ["/opened"]), (["--act", "search"], []),
             (["--act", "never"], []),
         ])
-    func folded(options: [String], expected: [String]) throws {
+    func foldedDetails(options: [String], expected: [String]) throws {
         page(
             "document.querySelector('details').ontoggle = () => fetch(['', 'opened'].join('/'))",
             "<details><summary>more</summary>text</details>")
@@ -74,7 +76,7 @@ struct RenderCommandTests {
     }
 
     @Test("Search fields and buttons load data, and requests that could change something are not sent")
-    func controls() throws {
+    func controlsLoadData() throws {
         page(
             """
             search.onfocus = () => fetch(['', 'index', 'json'].join('/'));
@@ -98,8 +100,8 @@ struct RenderCommandTests {
         #expect(check.status == 0, "\(check.output)")
     }
 
-    @Test("What a control requests on two pages is fetched for all pages of their kind")
-    func templates() throws {
+    @Test("URLs that a control requests on two pages are fetched for all similar pages")
+    func controlsOfSimilarPages() throws {
         let script = """
             <script>
             more.onclick = () => fetch(['', 'reviews', location.pathname.split('/')[2] + '.json'].join('/'))
@@ -122,8 +124,8 @@ struct RenderCommandTests {
         #expect(try start(["update"]).wait().output.contains("nothing has changed"))
     }
 
-    @Test("A control that something covers is pressed all the same, and one that is gone does no harm")
-    func covered() throws {
+    @Test("A covered control is pressed, and a removed one is skipped")
+    func coveredControl() throws {
         page(
             """
             first.onclick = () => second.remove();
@@ -139,7 +141,7 @@ struct RenderCommandTests {
     }
 
     /// What a tab shows goes away with the next one, and so does what it would have asked for.
-    @Test func `tabs are opened one after the other, and each has its time`() throws {
+    @Test func `tabs are opened one after the other, and each may finish its requests`() throws {
         page(
             """
             let shown;
@@ -170,13 +172,13 @@ struct RenderCommandTests {
                 + "host.shadowRoot.querySelector('i').onclick = tell", "<p id=host></p>"
         ),
     ])
-    func `a press is like one of a person`(script: String, body: String) throws {
+    func `a control is pressed with the same events as by a user`(script: String, body: String) throws {
         page("const tell = () => fetch(['', 'pressed'].join('/')); \(script)", body)
         #expect(try prefetch("--render-deep").status == 0)
         #expect(asked("/pressed") == ["/pressed"])
     }
 
-    @Test func `a menu is closed once it is known where it leads`() throws {
+    @Test func `a menu is closed after its links were collected, so that the next one opens`() throws {
         page(
             """
             for (const name of ['a', 'b']) document.getElementById(name).onclick = () => {
@@ -192,7 +194,7 @@ struct RenderCommandTests {
     }
 
     /// They go away with it, and what is far down is loaded when it comes into view.
-    @Test func `what a tab shows has tabs of its own, and is scrolled`() throws {
+    @Test func `tabs inside the panel of a tab are opened, and the panel is scrolled`() throws {
         page(
             """
             const show = (name, box, inner) => {
@@ -217,7 +219,7 @@ struct RenderCommandTests {
         #expect(Set(asked("/end/")).isSuperset(of: ["/end/a", "/end/b"]))
     }
 
-    @Test("Controls that are used while prefetching are used again when the pages are opened offline")
+    @Test("Controls that the prefetch used are used again when the check opens the pages offline")
     func controlsOffline() throws {
         page(
             "document.querySelector('b').onclick = () => fetch('/late/' + document.body.dataset.word)",
@@ -237,7 +239,7 @@ struct RenderCommandTests {
         #expect(try start(check).wait().status == 0)
     }
 
-    @Test func `pages are proven in the size in which they were seen`() throws {
+    @Test func `the check compares pages in the viewport in which they were rendered`() throws {
         page(
             "document.body.textContent = `${innerWidth} wide`",
             "<meta name=viewport content='width=device-width'>")
@@ -248,7 +250,9 @@ struct RenderCommandTests {
     }
 
     @Test(arguments: [("0", 1), ("2", 3)])
-    func `a list without an end is followed as far as is said`(screens: String, count: Int) throws {
+    func `an endless list is scrolled by the number of screens in --render-scroll`(
+        screens: String, count: Int
+    ) throws {
         page(
             """
             let row = 0;
@@ -264,7 +268,7 @@ struct RenderCommandTests {
         #expect(asked("/row/").count == count)
     }
 
-    @Test func `a person's own scripts run in the pages that they are for`() throws {
+    @Test func `scripts of --render-script run in the pages that their pattern matches`() throws {
         origin.on("/", .page("<!DOCTYPE html><p>start<a href=/shop/1>1</a>"))
         origin.on("/shop/1", .page("<!DOCTYPE html><p>shop"))
         let all = try home.write("fetch('/all' + location.pathname)", to: "all.js")
@@ -274,7 +278,7 @@ struct RenderCommandTests {
         #expect(asked("/shop-only") == ["/shop-only/shop/1"])
     }
 
-    @Test func `as many pages are shown at once as is said`() throws {
+    @Test func `with --render-tabs 1, pages are rendered one after the other`() throws {
         origin.on(
             "/", .page("<!DOCTYPE html><p>start" + (1...4).map { "<a href=/p/\($0)>\($0)</a>" }.joined()))
         for number in 1...4 {
@@ -294,7 +298,7 @@ struct RenderCommandTests {
     }
 
     @Test(arguments: [SIGHUP, SIGINT, SIGTERM])
-    func `a signal ends it, and nothing of the browser is left`(signal: Int32) throws {
+    func `a signal ends the command, and no browser process or temporary file is left`(signal: Int32) throws {
         page("(async () => { for (let n = 0;; n++) { await fetch(['', 'again', n].join('/')) } })()")
         let child = try start(["prefetch", origin.url("/"), "--render", "always", "--render-time", "60"])
         #expect(origin.waitForRequests(1, to: "/again/3"))

@@ -57,7 +57,8 @@ struct RenderTests {
 
     static let kinds: [Kind] = [
         Kind(
-            name: "a router by history", pages: ["/shop/", "/shop/item/1", "/shop/item/2"], clicks: ["a"],
+            name: "a router that uses the history API", pages: ["/shop/", "/shop/item/1", "/shop/item/2"],
+            clicks: ["a"],
             files: [
                 "/shop/": page(
                     """
@@ -81,7 +82,7 @@ struct RenderTests {
                 "/api/2.svg": picture("green"),
             ], fallback: ("/shop/", "/shop/")),
         Kind(
-            name: "a router by the fragment", clicks: ["a", "a + a"],
+            name: "a router that uses the fragment", clicks: ["a", "a + a"],
             files: [
                 "/": page(
                     """
@@ -95,7 +96,7 @@ struct RenderTests {
                 "/data/home.json": "\"Home\"", "/data/one.json": "\"One\"", "/data/two.json": "\"Two\"",
             ]),
         Kind(
-            name: "a list that grows as it is scrolled",
+            name: "a list that grows when it is scrolled",
             files: [
                 "/": page(
                     """
@@ -114,7 +115,7 @@ struct RenderTests {
                 "/rows-3.json": "[\"i\", \"j\", \"k\", \"l\"]", "/rows-4.json": "[\"m\", \"n\"]",
             ]),
         Kind(
-            name: "what is asked for by POST",
+            name: "data loaded by POST",
             files: [
                 "/": page(
                     """
@@ -130,7 +131,7 @@ struct RenderTests {
                 ]
             ]),
         Kind(
-            name: "components with roots of their own", pages: ["/", "/pages/one.html"],
+            name: "components with shadow roots", pages: ["/", "/pages/one.html"],
             files: [
                 "/": page(
                     """
@@ -146,7 +147,7 @@ struct RenderTests {
                 "/pages/one.html": "<!DOCTYPE html><title>one</title><p>Page one</p>",
             ]),
         Kind(
-            name: "a worker that asks",
+            name: "a worker that loads data",
             files: [
                 "/": page(
                     """
@@ -158,7 +159,7 @@ struct RenderTests {
                 "/in-worker.json": "{\"text\": \"From the worker\"}",
             ]),
         Kind(
-            name: "a service worker that comes first",
+            name: "a service worker that answers requests",
             files: [
                 "/": page(
                     """
@@ -215,7 +216,9 @@ struct RenderTests {
     }
 
     @Test(arguments: kinds)
-    func `with the origin gone its pages and clicks show what they did`(kind: Kind) async throws {
+    func `pages and clicks of a rendered site show the same text after the origin is gone`(kind: Kind)
+        async throws
+    {
         let origin = try TestOrigin()
         kind.serve(origin)
         let folder = try TemporaryFolder()
@@ -240,7 +243,7 @@ struct RenderTests {
         }
     }
 
-    @Test func `what only a browser finds and cannot be had is missing, and asked for by the next prefetch`()
+    @Test func `a failed request that only a browser finds is missing, and the next prefetch fetches it`()
         async throws
     {
         let origin = try Self.origin(
@@ -267,7 +270,9 @@ struct RenderTests {
         #expect(try await larder.checkOffline(origin.url("/")).items.allSatisfy { $0.verdict == .verified })
     }
 
-    @Test func `a page that opens a socket is not said to be held without a word of that`() async throws {
+    @Test func `the check notes that pages opened a web socket, also after a run without rendering`()
+        async throws
+    {
         let origin = try Self.origin(
             showing: "new WebSocket('ws://' + location.host + '/live'); app.append('words')")
         let larder = larder(try TemporaryFolder())
@@ -280,7 +285,8 @@ struct RenderTests {
     }
 
     /// Twice, since what was given to the first look must not be the one address that the second asks for.
-    @Test func `addresses made of time and chance are the same again in a steady site, later too`()
+    @Test
+    func `URLs made from the time and random numbers are the same offline in a site with a fixed clock`()
         async throws
     {
         let origin = try TestOrigin()
@@ -319,7 +325,7 @@ struct RenderTests {
         }
     }
 
-    @Test func `what is sent with the time of day is answered whenever that is`() async throws {
+    @Test func `a POST whose body contains the time is answered offline at any time`() async throws {
         let origin = try TestOrigin()
         origin.on(
             "/",
@@ -347,7 +353,7 @@ struct RenderTests {
         #expect(try looks(address, [], Chromium()) == ["1 hours and 24 hours", ""])
     }
 
-    @Test func `what is asked for by the time of day is answered whenever that is, and pages are not`()
+    @Test func `a fetch whose query contains the time is answered offline at any time, and a page is not`()
         async throws
     {
         let origin = try TestOrigin()
@@ -379,7 +385,7 @@ struct RenderTests {
         #expect(try !visit.text().contains("hours"))
     }
 
-    @Test func `workers of a steady site have its time and its chance too`() async throws {
+    @Test func `workers of a site with a fixed clock have the same time and random numbers`() async throws {
         let origin = try TestOrigin()
         origin.on(
             "/",
@@ -414,7 +420,7 @@ struct RenderTests {
 
     /// As a browser does it: at once with what the page itself asks for, and with what is asked for later;
     /// but not beyond the path, and what a server set stays as it did.
-    @Test func `cookies that scripts set go along with what is asked for`() async throws {
+    @Test func `cookies that scripts set are sent with requests to their path`() async throws {
         let origin = try TestOrigin()
         func answer(_ text: String) -> OriginAnswer {
             .page(Self.page("document.cookie", "<a href=/next/page>next</a>\(text)<p id=app>"))
@@ -452,7 +458,7 @@ struct RenderTests {
 
     /// One origin that pages of another ask: with a body for each, without a word on it, and for nobody.
     @Test
-    func `answers that were made for one origin are not given to another, and what is refused is no miss`()
+    func `a response that CORS lets one origin read is refused to others, and the refusal is not a miss`()
         async throws
     {
         let (origin, other) = (try TestOrigin(), try TestOrigin())
@@ -497,7 +503,7 @@ struct RenderTests {
             found.notes.last == "1 address not readable by pages of other origins, as online: \(place)/never")
     }
 
-    @Test func `what was kept out of a site is told as that`() async throws {
+    @Test func `the check reports excluded requests as not fetched, and stays clean`() async throws {
         let origin = try TestOrigin()
         let script =
             "for (const path of [['', 'ads', 'now.js'].join('/'), '/storednot', 'https://ads.test/x?y']) fetch(path).catch(() => 0)"
@@ -521,7 +527,7 @@ struct RenderTests {
         #expect(report.isClean)
     }
 
-    @Test func `what is sent again is sent once in a visit, and where the policy prefers what is held never`()
+    @Test func `an equal POST is sent once per prefetch, and not again under the policy prefer-cache`()
         async throws
     {
         let origin = try TestOrigin()
@@ -549,7 +555,9 @@ struct RenderTests {
     /// The first prefetch finds in its order what only a cookie, a field or a page of the scripts leads to. A later
     /// one knows all of it from the beginning.
     @Test(arguments: [RenderMode.auto, .always, .never])
-    func `an update asks for what scripts open as they opened it`(mode: RenderMode) async throws {
+    func `a later prefetch sends the cookies and headers with which scripts requested a URL`(mode: RenderMode)
+        async throws
+    {
         let origin = try TestOrigin()
         origin.on(
             "/",
@@ -583,7 +591,9 @@ struct RenderTests {
         }
     }
 
-    @Test func `a check compares words and pictures with those that were there`() async throws {
+    @Test func `the check compares the text and screenshot of each page with those of the prefetch`()
+        async throws
+    {
         let origin = try TestOrigin()
         func page(_ colour: String) -> OriginAnswer {
             .page(

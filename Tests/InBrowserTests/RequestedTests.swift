@@ -9,7 +9,7 @@ import Testing
     .enabled(if: Chromium.isInstalled, "chromium is not installed"),
     .enabled(if: RealSite.folder != nil, "LARDER_REAL_SITE names no folder"))
 struct RequestedTests {
-    @Test func `whatever a page asks for before a script has run is found in its bytes`() throws {
+    @Test func `every request that a page makes before a script runs is found by the scanner`() throws {
         let folder = try #require(RealSite.folder)
         let site = try RequestedSite(folder)
         let pages = RequestedSite.pages(of: folder)

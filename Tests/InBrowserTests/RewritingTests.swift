@@ -46,7 +46,9 @@ struct RewritingTests {
         return try #require(try visit.evaluate(text)?.string)
     }
 
-    @Test func `a digest is dropped where the body is rewritten, and checked where it is not`() async throws {
+    @Test func `an integrity attribute is removed if the body is rewritten, and enforced otherwise`()
+        async throws
+    {
         let pair = try Pair()
         let plain = "window.plain = 1"
         let rewritten = "window.rewritten = 1; fetch('\(pair.cdn.url("/pixel.png"))')"
@@ -80,7 +82,7 @@ struct RewritingTests {
         }
     }
 
-    @Test func `a policy in the page gives way to the larder's`() async throws {
+    @Test func `a Content-Security-Policy in a page does not block its mirrored assets`() async throws {
         let pair = try Pair()
         pair.cdn.on("/a.js", .file("window.hasRun = 1", type: "text/javascript"))
         let page = """
@@ -93,7 +95,7 @@ struct RewritingTests {
         }
     }
 
-    @Test func `an import map leads to its modules, by their names and by their addresses`() async throws {
+    @Test func `an import map finds mirrored modules by name and by URL`() async throws {
         let pair = try Pair()
         for name in ["one", "two"] {
             pair.cdn.on(
@@ -114,7 +116,8 @@ struct RewritingTests {
         }
     }
 
-    @Test func `a drawing, a document inside another and a manifest have their parts`() async throws {
+    @Test func `links in an SVG image, a srcdoc document and a web app manifest are rewritten`() async throws
+    {
         let pair = try Pair()
         pair.origin.on(
             "/drawing.svg",
@@ -145,7 +148,7 @@ struct RewritingTests {
         }
     }
 
-    @Test func `a page that leads on by itself leads to the copy`() async throws {
+    @Test func `a page with a meta refresh redirects to the mirrored copy`() async throws {
         let pair = try Pair()
         pair.cdn.on("/next", .page("<!DOCTYPE html><title>Next</title>here"))
         pair.origin.on("/next", .page("<!DOCTYPE html><title>Next</title>here"))

@@ -33,7 +33,9 @@ struct SecureServerTests {
         return try larder.serve(port: 0, options: options)
     }
 
-    @Test func `a site at the root leads to the host that the client used, by https`() throws {
+    @Test func `with a site at the root, links have the scheme https and the host that the client used`()
+        throws
+    {
         let service = try serve("*", root: origin.url("/"))
         defer { service.stop() }
         let browser = try Chromium(trusting: try larder.authority().keyDigest)
@@ -54,7 +56,7 @@ struct SecureServerTests {
         }
     }
 
-    @Test func `the portal takes its password by https, and its cookie stays there`() throws {
+    @Test func `the portal accepts its password over https, and plain http only redirects`() throws {
         try larder.setPortalPassword("correct horse")
         let service = try serve("*")
         defer { service.stop() }
@@ -75,7 +77,7 @@ struct SecureServerTests {
         #expect(plain["Location"] == "https://localhost:\(service.port)/")
     }
 
-    @Test func `on this machine each origin keeps its name`() throws {
+    @Test func `a server on loopback gives each origin its own https host name`() throws {
         let service = try serve(nil)
         defer { service.stop() }
         let copy = try #require(service.address(of: origin.url("/")))
@@ -89,7 +91,7 @@ struct SecureServerTests {
                 == "https://port-\(origin.port).127-0-0-1.localhost:\(service.port)/plum")
     }
 
-    @Test func `who asks by plain http is led to https`() throws {
+    @Test func `a GET over plain http is redirected to https, and other requests get a 400`() throws {
         let service = try serve(nil)
         defer { service.stop() }
         let port = Int(service.port)
@@ -105,7 +107,7 @@ struct SecureServerTests {
         #expect(try visit.address() == "https://larder.localhost:\(port)/")
     }
 
-    @Test func `a certificate of one's own is shown, and files that are none are named`() async throws {
+    @Test func `a server uses the given certificate, and names a file that contains none`() async throws {
         let own = try larder.authority().file
         let other = Larder(at: scratch.file("other"))
         let strange = try other.authority().file

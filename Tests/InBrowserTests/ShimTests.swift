@@ -45,7 +45,7 @@ struct ShimTests {
         }
     }
 
-    @Test func `every way of asking for a whole address leads to the larder`() async throws {
+    @Test func `absolute URLs that scripts build are rewritten in every API that loads them`() async throws {
         try await visit { (visit: ChromiumVisit, cdn: Int) throws -> Void in
             func value(_ expression: String) throws -> JSONValue? {
                 try visit.evaluate(expression)
@@ -109,7 +109,10 @@ struct ShimTests {
         }
     }
 
-    @Test func `a connection that stays is refused, and a page is led on`() async throws {
+    @Test
+    func `WebSocket and EventSource connections are refused, and a script's navigation goes to the mirror`()
+        async throws
+    {
         try await visit { (visit: ChromiumVisit, cdn: Int) throws -> Void in
             let socket = """
                 new Promise(done => { try { const s = new WebSocket(cdn.replace("http", "ws") + "/socket")
@@ -125,7 +128,8 @@ struct ShimTests {
         }
     }
 
-    @Test func `without it the page's policy keeps all that in`() async throws {
+    @Test func `without the shim, the content security policy blocks requests to absolute URLs`() async throws
+    {
         var options = ServeOptions()
         options.hasShim = false
         try await visit(options: options) { (visit: ChromiumVisit, cdn: Int) throws -> Void in

@@ -41,7 +41,7 @@ struct WallsTests {
 
     /// All of them as a page that is not mirrored sees them, in the same browser.
     @Test(arguments: [CachePolicy.offline, .auto])
-    func `a page from elsewhere neither reads a mirror nor learns what it holds`(policy: CachePolicy)
+    func `a foreign page can neither read a mirror nor learn what is stored`(policy: CachePolicy)
         async throws
     {
         let range = try WebRange()
@@ -118,7 +118,8 @@ struct WallsTests {
     ]
 
     /// Behind the proxy its server is a public one, whatever its address.
-    @Test func `what a public page asks for of this machine is never fetched, by whomever and whenever`()
+    @Test
+    func `requests of a public page to this machine are never sent, neither by the browser nor by an update`()
         async throws
     {
         let range = try WebRange()
