@@ -1,64 +1,77 @@
 import Testing
 
-/// RFC 9111, section 4.2: how long what came may be shown, as it is seen over sockets.
+/// RFC 9111, section 4.2: the lifetime of stored responses, tested over sockets.
 @Suite struct FreshnessCases {
     @Test(arguments: [
-        CacheCase("max-age lasts to its end", .load("Cache-Control: max-age=60"), .held(59), .asks(60)),
-        CacheCase("max-age=0 is over at once", .load("Cache-Control: max-age=0"), .asks()),
-        CacheCase("Expires lasts to its end", .load("Date: @+0", "Expires: @+60"), .held(59), .asks(60)),
+        CacheCase("fresh until max-age is over", .load("Cache-Control: max-age=60"), .held(59), .asks(60)),
+        CacheCase("max-age=0 is stale at once", .load("Cache-Control: max-age=0"), .asks()),
         CacheCase(
-            "Expires without Date counts from the arrival", .load("Expires: @+60"), .held(59), .asks(60)),
+            "fresh until Expires is reached", .load("Date: @+0", "Expires: @+60"), .held(59), .asks(60)),
+        CacheCase(
+            "Expires without Date counts from the response time", .load("Expires: @+60"), .held(59), .asks(60)
+        ),
         CacheCase("Expires at the Date", .load("Date: @+0", "Expires: @+0"), .asks()),
         CacheCase("Expires in the past", .load("Date: @+0", "Expires: @-60"), .asks()),
         CacheCase(
-            "max-age outweighs a past Expires", .load("Cache-Control: max-age=60", "Expires: @-60"),
+            "max-age has precedence over a past Expires", .load("Cache-Control: max-age=60", "Expires: @-60"),
             .held(59),
             .asks(60)),
-        CacheCase("max-age=0 outweighs Expires", .load("Cache-Control: max-age=0", "Expires: @+60"), .asks()),
         CacheCase(
-            "s-maxage outweighs a shorter max-age", .load("Cache-Control: max-age=1, s-maxage=60"), .held(59)),
+            "max-age=0 has precedence over Expires", .load("Cache-Control: max-age=0", "Expires: @+60"),
+            .asks()),
         CacheCase(
-            "s-maxage outweighs a longer max-age", .load("Cache-Control: s-maxage=1, max-age=60"), .asks(1)),
-        CacheCase("s-maxage=0 outweighs max-age", .load("Cache-Control: max-age=60, s-maxage=0"), .asks()),
-        CacheCase(
-            "s-maxage outweighs a past Expires", .load("Cache-Control: s-maxage=60", "Expires: @-60"),
+            "s-maxage has precedence over a shorter max-age", .load("Cache-Control: max-age=1, s-maxage=60"),
             .held(59)),
-        CacheCase("Age is taken off", .load("Cache-Control: max-age=60", "Age: 30"), .held(29), .asks(30)),
+        CacheCase(
+            "s-maxage has precedence over a longer max-age", .load("Cache-Control: s-maxage=1, max-age=60"),
+            .asks(1)),
+        CacheCase(
+            "s-maxage=0 has precedence over max-age", .load("Cache-Control: max-age=60, s-maxage=0"), .asks()),
+        CacheCase(
+            "s-maxage has precedence over a past Expires",
+            .load("Cache-Control: s-maxage=60", "Expires: @-60"),
+            .held(59)),
+        CacheCase("Age is subtracted", .load("Cache-Control: max-age=60", "Age: 30"), .held(29), .asks(30)),
         CacheCase("Age beyond max-age", .load("Cache-Control: max-age=60", "Age: 90"), .asks()),
         CacheCase(
-            "Age is taken off Expires too", .load("Date: @+0", "Expires: @+60", "Age: 30"), .held(29),
+            "Age is subtracted from Expires too", .load("Date: @+0", "Expires: @+60", "Age: 30"), .held(29),
             .asks(30)),
         CacheCase(
-            "an old Date is an age", .load("Cache-Control: max-age=60", "Date: @-30"), .held(29), .asks(30)),
+            "an old Date counts as age", .load("Cache-Control: max-age=60", "Date: @-30"), .held(29),
+            .asks(30)),
         CacheCase(
-            "the older of Date and Age counts", .load("Cache-Control: max-age=60", "Date: @-50", "Age: 5"),
+            "the greater age of Date and Age counts",
+            .load("Cache-Control: max-age=60", "Date: @-50", "Age: 5"),
             .asks(10)),
         CacheCase(
-            "a Date to come is no age", .load("Cache-Control: max-age=60", "Date: @+100"), .held(59),
+            "a future Date adds no age", .load("Cache-Control: max-age=60", "Date: @+100"), .held(59),
             .asks(60)),
         CacheCase(
-            "Expires counts from a Date to come", .load("Date: @+100", "Expires: @+160"), .held(59), .asks(60)
+            "Expires counts from a future Date", .load("Date: @+100", "Expires: @+160"), .held(59), .asks(60)
         ),
         CacheCase(
-            "a Date that is none is the arrival", .load("Cache-Control: max-age=60", "Date: foo"), .held(59),
+            "an invalid Date is replaced by the response time",
+            .load("Cache-Control: max-age=60", "Date: foo"), .held(59),
             .asks(60)),
         CacheCase(
-            "Age tells the time here", .load("Cache-Control: max-age=60"), .held(25).getting("Age: 25")),
+            "Age contains the time in the store", .load("Cache-Control: max-age=60"),
+            .held(25).getting("Age: 25")),
         CacheCase(
-            "Age adds up", .load("Cache-Control: max-age=60", "Age: 10"), .held(25).getting("Age: 35")),
+            "Age adds the time in the store", .load("Cache-Control: max-age=60", "Age: 10"),
+            .held(25).getting("Age: 35")),
         CacheCase(
-            "a clock set back makes nothing younger", .load("Cache-Control: max-age=60", "Age: 50"),
+            "a clock set back makes no response younger", .load("Cache-Control: max-age=60", "Age: 50"),
             .held(-5),
             .held(9), .asks(10)),
         CacheCase(
-            "a fresh answer keeps its Date", .load("Cache-Control: max-age=60", "Date: @-3"),
+            "a fresh response keeps its Date", .load("Cache-Control: max-age=60", "Date: @-3"),
             .held(5).getting("Date: @-3")),
         CacheCase(
-            "what came without a Date gets that of its arrival", .load("Cache-Control: max-age=60"),
+            "a response without Date gets its response time", .load("Cache-Control: max-age=60"),
             .held(5).getting("Date: @+0")),
-        CacheCase("nothing said and no validator", .load(), .asks(1)),
+        CacheCase("without a lifetime and validator it is stale at once", .load(), .asks(1)),
         CacheCase(
-            "queries are told apart", .load("Cache-Control: max-age=60"), .asks(1).at("/a?b"), .held(2)),
+            "queries are distinguished", .load("Cache-Control: max-age=60"), .asks(1).at("/a?b"), .held(2)),
     ])
     func lifetime(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
 
@@ -75,11 +88,11 @@ import Testing
         ("18 Aug 2050 02:01:18 GMT", 0), ("Thu, 18 Aug 2050", 0), ("2050-08-18T02:01:18Z", 0),
         ("Sun, 21 Nov 9999 04:46:39 GMT", 60),
     ])
-    func `an Expires that is no date is past`(value: String, lasts: Int64) throws {
+    func `an Expires that is not an HTTP date counts as past`(value: String, lasts: Int64) throws {
         try CacheProxy().run([.load("Expires: \(value)"), lasts > 0 ? .held(lasts) : .asks(1)])
     }
 
-    @Test func `of several Expires none counts`() throws {
+    @Test func `several Expires headers count as past`() throws {
         try CacheProxy().run([.load("Expires: @+60", "Expires: @+90"), .asks(1)])
     }
 
@@ -90,13 +103,13 @@ import Testing
         ("7200s", true), ("", true), ("7200;foo=bar", true), ("7200, 0", false), ("0, 7200", true),
         ("foo, 7200", true),
     ])
-    func `an Age that is no number is none, and of several the first counts`(age: String, isFresh: Bool)
+    func `an invalid Age is ignored, and of several values the first counts`(age: String, isFresh: Bool)
         throws
     {
         try CacheProxy().run([.load("Cache-Control: max-age=60", "Age: \(age)"), isFresh ? .held() : .asks()])
     }
 
-    @Test func `of two lines of Age the first counts`() throws {
+    @Test func `of two Age headers the first counts`() throws {
         try CacheProxy().run([.load("Cache-Control: max-age=60", "Age: 0", "Age: 7200"), .held()])
         try CacheProxy().run([.load("Cache-Control: max-age=60", "Age: 7200", "Age: 0"), .asks()])
     }
@@ -115,14 +128,14 @@ import Testing
         ("xmax-age=60", 0), ("max-age=60;foo", 0), ("s-maxage=\"60\", max-age=1", 60),
         ("s-maxage=x, max-age=60", 0),
     ])
-    func `directives are read as they are written`(text: String, lifetime: Int64) throws {
+    func `directives are parsed by the grammar of Cache-Control`(text: String, lifetime: Int64) throws {
         var steps: [CacheCase.Step] = [.load("Cache-Control: \(text)")]
         if lifetime > 0 { steps.append(.held(lifetime - 1)) }
         if lifetime < 1_000_000 { steps.append(.asks(lifetime)) }
         try CacheProxy().run(steps)
     }
 
-    @Test func `directives of several lines are one list`() throws {
+    @Test func `directives of several headers form one list`() throws {
         try CacheProxy().run([
             .load("Cache-Control: public", "Cache-Control: max-age=60"), .held(59), .asks(60),
         ])
@@ -130,7 +143,7 @@ import Testing
     }
 
     @Test(arguments: [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501])
-    func `a lifetime is guessed by the last modification`(status: Int) throws {
+    func `a heuristic lifetime is a tenth of the time since the last modification`(status: Int) throws {
         try CacheProxy().run([
             .load("Last-Modified: @-1000", status: status), .held(99, status: status),
             .asks(100, status: status),
@@ -138,22 +151,28 @@ import Testing
     }
 
     @Test(arguments: [201, 202, 299, 302, 303, 307, 400, 403, 451, 499, 500, 502, 503, 504, 599])
-    func `none is guessed for a status that has to say so`(status: Int) throws {
+    func `a status that is not heuristically cacheable gets no heuristic lifetime`(status: Int) throws {
         try CacheProxy().run([.load("Last-Modified: @-1000", status: status), .asks(1, status: status)])
     }
 
     @Test(arguments: [
         CacheCase(
-            "public lets a lifetime be guessed",
+            "public permits a heuristic lifetime",
             .load("Last-Modified: @-1000", "Cache-Control: public", status: 201),
             .held(99, status: 201)),
         CacheCase(
-            "no guess beside max-age", .load("Last-Modified: @-1000", "Cache-Control: max-age=1"), .asks(1)),
-        CacheCase("no guess beside Expires", .load("Last-Modified: @-1000", "Expires: 0"), .asks(1)),
-        CacheCase("no guess by a date to come", .load("Last-Modified: @+1000"), .asks(1)),
-        CacheCase("no guess by what is no date", .load("Last-Modified: yesterday"), .asks(1)),
+            "max-age prevents a heuristic lifetime",
+            .load("Last-Modified: @-1000", "Cache-Control: max-age=1"), .asks(1)),
         CacheCase(
-            "a guess lasts a day at most", .load("Last-Modified: @-10000000"), .held(86_399), .asks(86_400)),
+            "Expires prevents a heuristic lifetime", .load("Last-Modified: @-1000", "Expires: 0"), .asks(1)),
+        CacheCase(
+            "a future Last-Modified gives no heuristic lifetime", .load("Last-Modified: @+1000"), .asks(1)),
+        CacheCase(
+            "an invalid Last-Modified gives no heuristic lifetime", .load("Last-Modified: yesterday"),
+            .asks(1)),
+        CacheCase(
+            "a heuristic lifetime is a day at most", .load("Last-Modified: @-10000000"), .held(86_399),
+            .asks(86_400)),
     ])
-    func guesses(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func heuristics(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
 }

@@ -34,20 +34,22 @@ import Testing
         CacheCase("a part to the end", whole, cut(1, "6-", "6789", "6-9/10")),
         CacheCase("a part beyond the end", whole, cut(1, "6-99", "6789", "6-9/10")),
         CacheCase(
-            "what is not there", whole,
+            "a range beyond the end gets a 416", whole,
             .held(1, status: 416).with("Range: bytes=10-").showing("").getting("Content-Range: bytes */10")),
-        CacheCase("another unit is the whole", whole, full(1).with("Range: pages=1-2")),
-        CacheCase("nonsense is the whole", whole, full(1).with("Range: bytes=3-1")),
+        CacheCase("an unknown range unit gets the whole body", whole, full(1).with("Range: pages=1-2")),
+        CacheCase("an invalid range gets the whole body", whole, full(1).with("Range: bytes=3-1")),
         CacheCase("If-Range of this version", whole, cut(1, "0-3", "0123", "0-3/10").with("If-Range: \"1\"")),
         CacheCase("If-Range of another", whole, full(1).with("Range: bytes=0-3", "If-Range: \"2\"")),
         CacheCase(
-            "HEAD has no parts", whole,
+            "HEAD ignores ranges", whole,
             .held(1).by("HEAD").with("Range: bytes=0-3").getting("Content-Length: 10")),
         CacheCase(
-            "what is stale is asked about, and then cut", whole,
+            "a stale body is validated, and then the range is served", whole,
             cut(600, "0-3", "0123", "0-3/10").confirmedByOrigin),
     ])
-    func `a part of what is held`(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func `a range of a stored body is served from the store`(_ scene: CacheCase) throws {
+        try CacheProxy().run(scene.steps)
+    }
 
     @Test(arguments: [
         CacheCase(
@@ -61,80 +63,84 @@ import Testing
         CacheCase(
             "from a byte to the end", part(0, "5-9/10", "56789", asked: "5-"), cut(1, "7-", "789", "7-9/10")),
         CacheCase(
-            "another part is asked for", part(0, "0-4/10", "01234", asked: "0-4"),
+            "another range is loaded", part(0, "0-4/10", "01234", asked: "0-4"),
             part(1, "5-6/10", "56", asked: "5-6")
         ),
         CacheCase(
-            "a part is no whole", part(0, "0-4/10", "01234", asked: "0-4"),
+            "a stored range does not answer a request for the whole body",
+            part(0, "0-4/10", "01234", asked: "0-4"),
             .asks(1, "Cache-Control: max-age=600").saying("0123456789").showing("0123456789"), full(2)),
         CacheCase(
-            "two parts are the whole", part(0, "0-4/10", "01234", asked: "0-4"),
+            "two ranges are combined into the whole body", part(0, "0-4/10", "01234", asked: "0-4"),
             part(1, "5-9/10", "56789", asked: "5-9"), full(2).getting("Content-Length: 10", "!Content-Range")),
         CacheCase(
-            "the rest is asked for alone", part(0, "0-4/10", "01234", asked: "0-4"),
+            "only the missing range is loaded", part(0, "0-4/10", "01234", asked: "0-4"),
             part(1, "5-9/10", "56789").sending("Range: bytes=5-", "If-Range: \"1\"").completing, full(2)),
         CacheCase(
-            "of a new version the whole comes", part(0, "0-4/10", "01234", asked: "0-4"),
+            "a new version is loaded completely", part(0, "0-4/10", "01234", asked: "0-4"),
             .asks(1, "Cache-Control: max-age=600", "ETag: \"2\"").saying("abc").showing("abc").sending(
                 "If-Range: \"1\""),
             .held(2).showing("abc")),
         CacheCase(
-            "parts that overlap", part(0, "0-6/10", "0123456", asked: "0-6"),
+            "overlapping ranges are combined", part(0, "0-6/10", "0123456", asked: "0-6"),
             part(1, "4-9/10", "456789", asked: "4-9"),
             full(2)),
         CacheCase(
-            "parts of two versions stay apart", part(0, "0-4/10", "01234", asked: "0-4"),
+            "ranges of two versions are not combined", part(0, "0-4/10", "01234", asked: "0-4"),
             part(1, "5-9/10", "vwxyz", "Cache-Control: max-age=600", "ETag: \"2\"", asked: "5-9"), cut2(2)),
         CacheCase(
-            "parts without a tag stay apart",
+            "ranges without an ETag are not combined",
             part(0, "0-4/10", "01234", "Cache-Control: max-age=600", asked: "0-4"),
             part(1, "5-9/10", "56789", "Cache-Control: max-age=600", asked: "5-9"), .asks(2)),
         CacheCase(
             "no-store", part(0, "0-4/10", "01234", "Cache-Control: no-store", asked: "0-4"),
             part(1, "0-4/10", "01234", asked: "0-4")),
         CacheCase(
-            "a part that is stale is asked about",
+            "a stale range is validated",
             part(0, "0-4/10", "01234", "Cache-Control: max-age=60", "ETag: \"1\"", asked: "0-4"),
             cut(60, "0-4", "01234", "0-4/10").confirmedByOrigin, cut(119, "0-4", "01234", "0-4/10")),
         CacheCase(
-            "a whole that comes takes its place", part(0, "0-4/10", "01234", asked: "0-4"),
+            "a whole body replaces a stored range", part(0, "0-4/10", "01234", asked: "0-4"),
             .asks(1, "Cache-Control: max-age=600", "ETag: \"1\"").with("Cache-Control: no-cache").saying(
                 "0123456789"
             )
             .showing("0123456789"), cut(2, "5-6", "56", "5-6/10")),
         CacheCase(
-            "a part does not take the place of the whole", whole,
+            "a range does not replace a stored whole body", whole,
             // To who did not ask for one it is no answer.
             .asks(1, "Content-Range: bytes 0-4/10", status: 206).saying("01234").with(
                 "Cache-Control: no-cache"
             )
             .answering(504).showingAnything.sending("!Range"), full(2)),
         CacheCase(
-            "what does not tell which part it is", part(0, "0-4/10", "01234", asked: "0-4").without, .asks(1)),
+            "a 206 without Content-Range is not stored", part(0, "0-4/10", "01234", asked: "0-4").without,
+            .asks(1)),
         CacheCase(
-            "a refusal is the client's",
+            "a 416 is forwarded to the client",
             .asks(0, "Content-Range: bytes */10", status: 416).with("Range: bytes=50-").saying("").showing("")
                 .getting(
                     "Content-Range: bytes */10"), .asks(1)),
         CacheCase(
-            "a server that knows no parts",
+            "a 200 to a range request is stored, and the range is served",
             .asks(0, "Cache-Control: max-age=600", "ETag: \"1\"").saying("0123456789").with(
                 "Range: bytes=0-3"
             )
             .answering(206).showing("0123"), full(1)),
         CacheCase(
-            "a change makes parts doubtful",
+            "an unsafe request invalidates stored ranges",
             part(0, "0-4/10", "01234", "Cache-Control: max-age=600", asked: "0-4"),
             .asks(1).by("POST"), part(2, "0-4/10", "01234", asked: "0-4")),
     ])
-    func `a part that came`(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func `a loaded range is stored, served and combined with others`(_ scene: CacheCase) throws {
+        try CacheProxy().run(scene.steps)
+    }
 
     private static func cut2(_ time: Int64) -> CacheCase.Step {
         CacheCase.Step.held(time, status: 206).with("Range: bytes=5-9").showing("vwxyz").getting(
             "ETag: \"2\"")
     }
 
-    @Test func `what is shown in other bytes than it has is loaded whole`() throws {
+    @Test func `a body that is rewritten is loaded completely for a range request`() throws {
         try CacheProxy().run([
             CacheCase.Step.asks(0, "Content-Type: text/html", "Cache-Control: max-age=600").saying(
                 "<p>one</p>"

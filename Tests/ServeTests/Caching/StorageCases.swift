@@ -1,21 +1,23 @@
 import TestOrigin
 import Testing
 
-/// RFC 9111, section 3: what is kept.
+/// RFC 9111, section 3: which responses are stored.
 @Suite struct StorageCases {
     @Test(arguments: [
         200, 201, 202, 203, 204, 299, 300, 301, 302, 303, 305, 307, 308, 400, 401, 403, 404, 405, 406, 408,
         409, 410,
         413, 414, 415, 417, 418, 421, 422, 425, 429, 431, 451, 499, 500, 501, 502, 503, 504, 505, 511, 599,
     ])
-    func `a status that says how long it lasts is kept`(status: Int) throws {
+    func `a response with a lifetime is stored, whatever its status`(status: Int) throws {
         try CacheProxy().run([
             .load("Cache-Control: max-age=60", status: status), .held(59, status: status),
             .asks(60, status: status),
         ])
     }
 
-    @Test(arguments: [304, 412, 416]) func `what has nothing of its own is not kept`(status: Int) throws {
+    @Test(arguments: [304, 412, 416]) func `a response that is only about a condition or range is not stored`(
+        status: Int
+    ) throws {
         let first = CacheCase.Step.load("Cache-Control: max-age=60", status: status).with(
             "If-None-Match: \"x\"")
         var step = first
@@ -25,8 +27,8 @@ import Testing
 
     @Test(arguments: [
         CacheCase("no-store", .load("Cache-Control: no-store"), .asks()),
-        CacheCase("no-store, in other letters", .load("Cache-Control: No-StOrE, max-age=60"), .asks()),
-        CacheCase("no-store behind max-age", .load("Cache-Control: max-age=60, no-store"), .asks()),
+        CacheCase("no-store in mixed case", .load("Cache-Control: No-StOrE, max-age=60"), .asks()),
+        CacheCase("no-store after max-age", .load("Cache-Control: max-age=60, no-store"), .asks()),
         CacheCase("no-store and Expires", .load("Cache-Control: no-store", "Expires: @+60"), .asks()),
         CacheCase("private", .load("Cache-Control: private, max-age=60"), .asks()),
         CacheCase("private and s-maxage", .load("Cache-Control: private, s-maxage=60"), .asks()),
@@ -35,63 +37,68 @@ import Testing
             .load("Cache-Control: max-age=60, private=\"x-me\"", "X-Me: 1", "X-All: 2").getting("X-Me: 1"),
             .held(1).getting("!X-Me", "X-All: 2")),
         CacheCase(
-            "no-cache is kept and asked about", .load("Cache-Control: no-cache, max-age=60", "ETag: \"1\""),
+            "no-cache is stored and validated", .load("Cache-Control: no-cache, max-age=60", "ETag: \"1\""),
             .confirmed(1).sending("If-None-Match: \"1\"")),
-        CacheCase("no-cache, in other letters", .load("Cache-Control: No-Cache, max-age=60"), .asks()),
+        CacheCase("no-cache in mixed case", .load("Cache-Control: No-Cache, max-age=60"), .asks()),
         CacheCase(
             "no-cache for a field drops the field",
             .load("Cache-Control: max-age=60, no-cache=\"x-me\"", "X-Me: 1"),
             .held(1).getting("!X-Me")),
         CacheCase(
-            "must-understand lifts no-store from what is understood",
+            "must-understand overrides no-store for a known status",
             .load("Cache-Control: must-understand, no-store, max-age=60"), .held(1)),
         CacheCase(
-            "must-understand refuses what is not",
+            "must-understand prevents storing an unknown status",
             .load("Cache-Control: must-understand, max-age=60", status: 299),
             .asks(1, status: 299)),
         CacheCase(
-            "directives nobody knows change nothing",
+            "unknown directives are ignored",
             .load("Cache-Control: foo, max-age=60, bar=\"no-store\""),
             .held(1)),
         CacheCase(
-            "Pragma of an answer does not outweigh Cache-Control",
+            "Pragma in a response does not override Cache-Control",
             .load("Cache-Control: max-age=60", "Pragma: no-cache"), .held(1)),
-        CacheCase("a method nobody knows", .load("Cache-Control: max-age=60").by("FOO"), .asks(1).by("FOO")),
         CacheCase(
-            "POST is not answered by what GET got", .load("Cache-Control: max-age=60"), .asks(1).by("POST")),
+            "an unknown method is not stored", .load("Cache-Control: max-age=60").by("FOO"),
+            .asks(1).by("FOO")),
         CacheCase(
-            "GET is not answered by what POST got", .load("Cache-Control: max-age=60").by("POST"), .asks(1)),
+            "a response to GET does not answer POST", .load("Cache-Control: max-age=60"), .asks(1).by("POST")),
         CacheCase(
-            "GET is answered by what POST got, where it says so",
+            "a response to POST does not answer GET", .load("Cache-Control: max-age=60").by("POST"), .asks(1)),
+        CacheCase(
+            "a response to POST with Content-Location answers GET",
             .load("Cache-Control: max-age=60", "Content-Location: /a").by("POST"), .held(1)),
         CacheCase(
-            "OPTIONS is not kept", .load("Cache-Control: max-age=60").by("OPTIONS"), .asks(1).by("OPTIONS")),
+            "a response to OPTIONS is not stored", .load("Cache-Control: max-age=60").by("OPTIONS"),
+            .asks(1).by("OPTIONS")),
         CacheCase(
-            "an empty body is a body", .load("Cache-Control: max-age=60").saying("").showing(""),
+            "an empty body is stored", .load("Cache-Control: max-age=60").saying("").showing(""),
             .held(1).showing("")),
         CacheCase(
-            "fields nobody knows are kept", .load("Cache-Control: max-age=60", "X-Foo: 1", "X-Foo: 2"),
+            "unknown fields are stored", .load("Cache-Control: max-age=60", "X-Foo: 1", "X-Foo: 2"),
             .held(1).getting("X-Foo: 1", "X-Foo: 2")),
         CacheCase(
-            "what Connection names is not kept",
+            "fields that Connection names are not stored",
             .load("Cache-Control: max-age=60", "Connection: x-hop", "X-Hop: 1"),
             .held(1).getting("!X-Hop")),
         CacheCase(
-            "fields of the connection are not kept",
+            "connection fields are not stored",
             .load("Cache-Control: max-age=60", "Keep-Alive: timeout=5", "Proxy-Authenticate: Basic"),
             .held(1).getting("!Keep-Alive", "!Proxy-Authenticate")),
         CacheCase(
-            "a cookie is for who asked",
+            "a cookie is sent only to the first client",
             .load("Cache-Control: max-age=60", "Set-Cookie: a=b; Path=/").getting("Set-Cookie: a=b; Path=/"),
             .held(1).getting("!Set-Cookie")),
         CacheCase(
-            "Content-Type and its like come back",
+            "Content-Type and Content-Language are stored",
             .load("Cache-Control: max-age=60", "Content-Type: application/x-foo", "Content-Language: de"),
             .held(1).getting("Content-Type: application/x-foo", "Content-Language: de")),
     ])
-    func kept(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func storage(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
 
-    @Test func `beside a site at the root a cookie is the root's, by http`() throws {
+    @Test func `with a site at the root, a cookie is set for the client's host without Domain and Secure`()
+        throws
+    {
         try CacheProxy(hasProxy: false).run([
             .load("Cache-Control: max-age=60", "Set-Cookie: a=b; Domain=127.0.0.1; Secure; Path=/").getting(
                 "Set-Cookie: a=b; Path=/"),
@@ -101,17 +108,18 @@ import Testing
 
     @Test(arguments: [
         CacheCase(
-            "what broke off",
+            "a truncated body is not stored",
             .load("Cache-Control: max-age=60").bent { $0.truncated(after: 3) }.answering(504),
             .asks(1)),
         CacheCase(
-            "a chunk that broke off",
+            "a truncated chunk is not stored",
             .load("Cache-Control: max-age=60").bent { $0.brokenChunk(after: 3) }.answering(504), .asks(1)),
         CacheCase(
-            "what was chunked", .load("Cache-Control: max-age=60").bent { $0.chunked(2) },
+            "a chunked body is stored", .load("Cache-Control: max-age=60").bent { $0.chunked(2) },
             .held(1).getting("Content-Length: 6")),
         CacheCase(
-            "what ended with the connection", .load("Cache-Control: max-age=60").bent { $0.untilClose() },
+            "a body delimited by the end of the connection is stored",
+            .load("Cache-Control: max-age=60").bent { $0.untilClose() },
             .held(1)),
     ])
     func framing(_ scene: CacheCase) throws {
@@ -122,7 +130,8 @@ import Testing
         try CacheProxy(hasProxy: !isBroken).run(steps)
     }
 
-    @Test(arguments: [100, 102, 103]) func `what is interim is neither kept nor in the way`(status: Int)
+    @Test(arguments: [100, 102, 103])
+    func `an interim response is not stored and does not affect the final one`(status: Int)
         throws
     {
         try CacheProxy().run([
@@ -138,11 +147,12 @@ import Testing
     /// The proxy is a shared cache (RFC 9111, section 3.5).
     @Test(arguments: [
         CacheCase(
-            "what was asked for with Authorization",
+            "a response to a request with Authorization is not stored",
             .load("Cache-Control: max-age=60").with("Authorization: x"),
             .asks(1)),
         CacheCase(
-            "and not even for the same", .load("Cache-Control: max-age=60").with("Authorization: x"),
+            "nor for a request with the same Authorization",
+            .load("Cache-Control: max-age=60").with("Authorization: x"),
             .asks(1).with("Authorization: x")),
         CacheCase("public", .load("Cache-Control: max-age=60, public").with("Authorization: x"), .held(1)),
         CacheCase(
@@ -150,17 +160,20 @@ import Testing
             .held(1)),
         CacheCase("s-maxage", .load("Cache-Control: s-maxage=60").with("Authorization: x"), .held(1)),
         CacheCase(
-            "what was asked for without it is for all", .load("Cache-Control: max-age=60"),
+            "a response to a request without Authorization is served to all",
+            .load("Cache-Control: max-age=60"),
             .held(1).with("Authorization: x")),
-        CacheCase("the origin gets it", .load().with("Authorization: x").sending("Authorization: x")),
         CacheCase(
-            "401 is the client's",
+            "Authorization is forwarded to the origin",
+            .load().with("Authorization: x").sending("Authorization: x")),
+        CacheCase(
+            "a 401 is forwarded to the client",
             .load("WWW-Authenticate: Basic realm=a", status: 401).getting("WWW-Authenticate: Basic realm=a"),
             .asks(1)),
     ])
     func authorization(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
 
-    @Test func `what a rule keeps in memory is held there`() throws {
+    @Test func `a response with the rule memory-only is cached and validated like a stored one`() throws {
         let rules = #"{"rules":["/** memory-only"]}"#
         try CacheProxy(rules: rules).run([
             .load("Cache-Control: max-age=60", "ETag: \"1\""), .held(59),
@@ -185,8 +198,9 @@ import Testing
         ("max-age=-1", "max-age=60", 0),
         ("max-age=99999999999999", "max-age=30", 1_000_000),
     ])
-    func `CDN-Cache-Control outweighs Cache-Control`(targeted: String, other: String, lifetime: Int64) throws
-    {
+    func `CDN-Cache-Control has precedence over Cache-Control`(
+        targeted: String, other: String, lifetime: Int64
+    ) throws {
         var steps: [CacheCase.Step] = [.load("CDN-Cache-Control: \(targeted)", "Cache-Control: \(other)")]
         if lifetime > 0 { steps.append(.held(lifetime - 1)) }
         if lifetime < 1_000_000 { steps.append(.asks(lifetime)) }
@@ -195,19 +209,22 @@ import Testing
 
     @Test(arguments: [
         CacheCase(
-            "and Expires", .load("CDN-Cache-Control: max-age=60", "Expires: @-60"), .held(59), .asks(60)),
+            "a past Expires is ignored", .load("CDN-Cache-Control: max-age=60", "Expires: @-60"), .held(59),
+            .asks(60)),
         CacheCase(
-            "and Age is taken off", .load("CDN-Cache-Control: max-age=60", "Age: 50"), .held(9), .asks(10)),
+            "Age is subtracted", .load("CDN-Cache-Control: max-age=60", "Age: 50"), .held(9), .asks(10)),
         CacheCase(
-            "two lines are one", .load("CDN-Cache-Control: foo", "CDN-Cache-Control: max-age=60"), .held(59)),
+            "two lines are joined", .load("CDN-Cache-Control: foo", "CDN-Cache-Control: max-age=60"),
+            .held(59)),
         CacheCase(
-            "without a lifetime Expires does not count", .load("CDN-Cache-Control: public", "Expires: @+60"),
+            "without a lifetime, Expires is ignored", .load("CDN-Cache-Control: public", "Expires: @+60"),
             .asks(1)),
         CacheCase(
-            "s-maxage of Cache-Control does not count beside it",
+            "s-maxage of Cache-Control is ignored",
             .load("CDN-Cache-Control: max-age=60", "Cache-Control: s-maxage=1"), .held(59)),
         CacheCase(
-            "must-revalidate of it counts", .load("CDN-Cache-Control: max-age=60, must-revalidate"),
+            "must-revalidate in CDN-Cache-Control is honoured",
+            .load("CDN-Cache-Control: max-age=60, must-revalidate"),
             .refused(60, 504, asks: true)),
     ])
     func targeted(_ scene: CacheCase) throws { try CacheProxy(hasProxy: false).run(scene.steps) }

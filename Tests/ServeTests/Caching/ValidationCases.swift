@@ -17,37 +17,38 @@ import Testing
         CacheCase("the weak tag", weak, .unchanged(1, "If-None-Match: W/\"1\"")),
         CacheCase("a strong one of the weak", weak, .unchanged(1, "If-None-Match: \"1\"")),
         CacheCase("among others", tagged, .unchanged(1, "If-None-Match: \"a\", \"b,c\" ,W/\"1\", \"d\"")),
-        CacheCase("in a second line", tagged, .unchanged(1, "If-None-Match: \"a\"", "If-None-Match: \"1\"")),
+        CacheCase(
+            "in a second header", tagged, .unchanged(1, "If-None-Match: \"a\"", "If-None-Match: \"1\"")),
         CacheCase("any", tagged, .unchanged(1, "If-None-Match: *")),
         CacheCase("another tag", tagged, .held(1).with("If-None-Match: \"2\"")),
         CacheCase(
-            "tags are told apart by case", .load("Cache-Control: max-age=60", "ETag: \"a\""),
+            "ETags are case-sensitive", .load("Cache-Control: max-age=60", "ETag: \"a\""),
             .held(1).with("If-None-Match: \"A\"")),
-        CacheCase("no tag to compare", dated, .held(1).with("If-None-Match: \"1\"")),
+        CacheCase("no ETag to compare", dated, .held(1).with("If-None-Match: \"1\"")),
         CacheCase(
             "the date", dated, .unchanged(1, "If-Modified-Since: @-100").getting("Last-Modified: @-100")),
         CacheCase("a later date", dated, .unchanged(1, "If-Modified-Since: @-50")),
         CacheCase("an earlier date", dated, .held(1).with("If-Modified-Since: @-101")),
         CacheCase("no date", dated, .held(1).with("If-Modified-Since: foo")),
         CacheCase(
-            "a date of the old form",
+            "a date in the RFC 850 format",
             .load("Cache-Control: max-age=60", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"),
             .unchanged(1, "If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT")),
         CacheCase(
-            "the Date, where there is no other", .load("Cache-Control: max-age=60", "Date: @-5"),
+            "Date, without Last-Modified", .load("Cache-Control: max-age=60", "Date: @-5"),
             .unchanged(1, "If-Modified-Since: @-5"), .held(1).with("If-Modified-Since: @-6")),
         CacheCase(
-            "the tag outweighs the date",
+            "the ETag has precedence over the date",
             .load("Cache-Control: max-age=60", "ETag: \"1\"", "Last-Modified: @-100"),
             .held(1).with("If-None-Match: \"2\"", "If-Modified-Since: @-100"),
             .unchanged(1, "If-None-Match: \"1\"", "If-Modified-Since: @-999")),
-        CacheCase("HEAD too", tagged, .unchanged(1, "If-None-Match: \"1\"").by("HEAD")),
+        CacheCase("a HEAD request", tagged, .unchanged(1, "If-None-Match: \"1\"").by("HEAD")),
         CacheCase(
-            "not of an error", .load("Cache-Control: max-age=60", "ETag: \"1\"", status: 404),
+            "not for an error status", .load("Cache-Control: max-age=60", "ETag: \"1\"", status: 404),
             .held(1, status: 404).with("If-None-Match: \"1\"")),
         CacheCase("If-Match is left to the origin", tagged, .held(1).with("If-Match: \"2\"")),
     ])
-    func `what is fresh answers the client's conditions`(_ scene: CacheCase) throws {
+    func `a fresh stored response evaluates the conditions of the request`(_ scene: CacheCase) throws {
         try CacheProxy().run(scene.steps)
     }
 
@@ -69,49 +70,51 @@ import Testing
             .asks(60).sending("!If-None-Match", "!If-Modified-Since")),
         CacheCase("not while it is fresh", tagged, .held(59)),
         CacheCase(
-            "not by the client's own", tagged,
+            "not with the client's condition", tagged,
             .confirmed(60).with("If-None-Match: \"2\"").sending("If-None-Match: \"1\"")),
         CacheCase(
-            "and the client's own is answered then", tagged,
+            "and then the client's condition is evaluated", tagged,
             .confirmed(60).with("If-None-Match: \"1\"").answering(304).showing("")),
         CacheCase(
-            "and what came instead is shown and kept", tagged,
+            "and a 200 is served and stored", tagged,
             .asks(60, "Cache-Control: max-age=60", "ETag: \"2\""),
             .held(119, of: 1).getting("ETag: \"2\""), .confirmed(120, of: 1).sending("If-None-Match: \"2\"")),
         CacheCase(
-            "and a tag that is not the asked one confirms nothing", tagged,
+            "a 304 with another ETag confirms nothing", tagged,
             .stale(60, status: 304).sayingTag("2").getting("Larder: stale", "ETag: \"1\"")),
     ])
-    func `what is stale is asked about`(_ scene: CacheCase) throws {
+    func `a stale stored response is validated with its ETag and Last-Modified`(_ scene: CacheCase) throws {
         try CacheProxy().run(scene.steps)
     }
 
     @Test(arguments: [
         CacheCase(
-            "the tag of what is not held",
+            "an ETag without a stored response",
             .load("ETag: \"1\"", status: 304).with("If-None-Match: \"1\"").sending("If-None-Match: \"1\"")
                 .showing(""),
             .asks(1)),
         CacheCase(
-            "the date of what is not held",
+            "a date without a stored response",
             .load(status: 304).with("If-Modified-Since: @-9").sending("If-Modified-Since: @-9").showing(""),
             .asks(1)),
         CacheCase(
             "a list of tags as it was sent",
             .load().with("If-None-Match: W/\"a\", \"b\"").sending("If-None-Match: W/\"a\", \"b\"")),
         CacheCase(
-            "a tag for what is stale and has none", .load("Cache-Control: max-age=60"),
+            "an ETag for a stale response without one", .load("Cache-Control: max-age=60"),
             .asks(60).with("If-None-Match: \"9\"").sending("If-None-Match: \"9\"")),
         CacheCase(
-            "and what comes is kept",
+            "and the response is stored",
             .load("Cache-Control: max-age=60", "ETag: \"2\"").with("If-None-Match: \"1\"").sending(
                 "If-None-Match: \"1\""), .held(59)),
-        CacheCase("those of a change", .load().by("PUT").with("If-Match: \"1\"").sending("If-Match: \"1\"")),
         CacheCase(
-            "If-Match of what is not held",
+            "conditions of an unsafe request",
+            .load().by("PUT").with("If-Match: \"1\"").sending("If-Match: \"1\"")),
+        CacheCase(
+            "If-Match without a stored response",
             .load(status: 412).with("If-Match: \"1\"").sending("If-Match: \"1\"")),
     ])
-    func `the client's conditions go on to the origin where nothing is held to ask about`(_ scene: CacheCase)
+    func `conditions of the request are forwarded if no stored response can be validated`(_ scene: CacheCase)
         throws
     {
         try CacheProxy().run(scene.steps)
@@ -125,27 +128,29 @@ import Testing
             "its Expires", .load("Expires: @+60", "ETag: \"1\""), .confirmed(60, "Expires: @+90"),
             .held(89).getting("Expires: @+90"), .asks(90)),
         CacheCase(
-            "fields nobody knows", tagged,
+            "unknown fields", tagged,
             .confirmed(60, "X-Foo: new", "X-Bar: new").getting("X-Foo: new", "X-Bar: new"),
             .held(61).getting("X-Foo: new", "X-Bar: new")),
         CacheCase(
-            "and keeps what is not mentioned", tagged, .confirmed(60).getting("X-Foo: old", "ETag: \"1\""),
+            "and keeps fields that the 304 does not contain", tagged,
+            .confirmed(60).getting("X-Foo: old", "ETag: \"1\""),
             .held(119)),
         CacheCase(
-            "not the length", tagged, .confirmed(60, "Content-Length: 999").getting("Content-Length: 6")),
+            "not Content-Length", tagged, .confirmed(60, "Content-Length: 999").getting("Content-Length: 6")),
         CacheCase(
-            "not the coding", tagged, .confirmed(60, "Content-Encoding: br").getting("!Content-Encoding"),
+            "not Content-Encoding", tagged,
+            .confirmed(60, "Content-Encoding: br").getting("!Content-Encoding"),
             .held(61).getting("!Content-Encoding")),
         CacheCase(
             "the Date", tagged, .confirmed(60, "Date: @+60"), .held(65).getting("Date: @+60", "Age: 5")),
         CacheCase(
-            "an age begins anew", .load("Cache-Control: max-age=60", "ETag: \"1\"", "Age: 50"),
+            "the age restarts", .load("Cache-Control: max-age=60", "ETag: \"1\"", "Age: 50"),
             .confirmed(10),
             .held(69).getting("Age: 59"), .asks(70)),
-        CacheCase("no-store ends it", tagged, .confirmed(60, "Cache-Control: no-store"), .asks(61)),
+        CacheCase("no-store ends the storage", tagged, .confirmed(60, "Cache-Control: no-store"), .asks(61)),
         CacheCase("the tag, where it had none", dated, .confirmed(60, "Last-Modified: @-100"), .held(119)),
     ])
-    func `a 304 brings what is held up to date`(_ scene: CacheCase) throws {
+    func `a 304 updates the headers of the stored response`(_ scene: CacheCase) throws {
         try CacheProxy().run(scene.steps)
     }
 
@@ -157,32 +162,34 @@ import Testing
 
     @Test(arguments: [
         CacheCase(
-            "answers from what GET got", tagged,
+            "is answered by the response to GET", tagged,
             .held(1).by("HEAD").getting("ETag: \"1\"", "Content-Length: 6", "Age: 1")),
-        CacheCase("is no answer to GET", head(0, "Cache-Control: max-age=60"), .asks(1)),
+        CacheCase("does not answer GET", head(0, "Cache-Control: max-age=60"), .asks(1)),
         CacheCase(
-            "is no answer to GET, however often", head(0, "Cache-Control: max-age=60"),
+            "does not answer a later HEAD", head(0, "Cache-Control: max-age=60"),
             head(1, "Cache-Control: max-age=60")),
         CacheCase(
-            "makes fresh again", tagged,
+            "makes the response fresh again", tagged,
             head(60, "Cache-Control: max-age=60", "ETag: \"1\"", "X-Foo: new", "Content-Length: 6"),
             .held(119).getting("X-Foo: new"), .asks(120)),
         CacheCase(
-            "with another tag makes doubtful", tagged, head(60, "Cache-Control: max-age=60", "ETag: \"2\""),
+            "with another ETag invalidates", tagged, head(60, "Cache-Control: max-age=60", "ETag: \"2\""),
             .asks(61)),
         CacheCase(
-            "with another date makes doubtful", dated,
+            "with another date invalidates", dated,
             head(60, "Cache-Control: max-age=60", "Last-Modified: @-9"),
             .asks(61)),
         CacheCase(
-            "with another length makes doubtful", tagged,
+            "with another length invalidates", tagged,
             head(60, "Cache-Control: max-age=60", "ETag: \"1\"", "Content-Length: 7").bent {
                 $0.claiming(length: 7)
             },
             .asks(61)),
-        CacheCase("that finds nothing makes doubtful", tagged, head(60, status: 410), .asks(61)),
+        CacheCase("with a 410 invalidates", tagged, head(60, status: 410), .asks(61)),
     ])
-    func `HEAD`(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func `a HEAD request uses and updates the stored response of GET`(_ scene: CacheCase) throws {
+        try CacheProxy().run(scene.steps)
+    }
 }
 
 extension CacheCase.Step {

@@ -1,6 +1,6 @@
 import Testing
 
-/// RFC 9111, section 4.1: which answer a request selects.
+/// RFC 9111, section 4.1: which stored response a request selects.
 @Suite struct VaryCases {
     private static func load(_ vary: String...) -> CacheCase.Step {
         var step = CacheCase.Step.load("Cache-Control: max-age=600")
@@ -18,9 +18,9 @@ import Testing
         CacheCase("no value where there was one", load("Foo").with("Foo: 1"), .asks(1)),
         CacheCase("a value where there was none", load("Foo"), .asks(1).with("Foo: 1")),
         CacheCase("no value, both times", load("Foo"), .held(1)),
-        CacheCase("an empty value is none's like", load("Foo").with("Foo:"), .asks(1).with("Foo: 1")),
-        CacheCase("values are told apart by case", load("Foo").with("Foo: a"), .asks(1).with("Foo: A")),
-        CacheCase("names are not", load("FOO").with("foo: 1"), .held(1).with("fOo: 1")),
+        CacheCase("an empty value equals none", load("Foo").with("Foo:"), .asks(1).with("Foo: 1")),
+        CacheCase("values are case-sensitive", load("Foo").with("Foo: a"), .asks(1).with("Foo: A")),
+        CacheCase("names are not case-sensitive", load("FOO").with("foo: 1"), .held(1).with("fOo: 1")),
         CacheCase(
             "other fields do not matter", load("Foo").with("Foo: 1", "Bar: 1"),
             .held(1).with("Foo: 1", "Bar: 2")),
@@ -28,10 +28,10 @@ import Testing
             "two names, both the same", load("Foo, Bar").with("Foo: 1", "Bar: a"),
             .held(1).with("Bar: a", "Foo: 1")),
         CacheCase(
-            "two names, the second other", load("Foo, Bar").with("Foo: 1", "Bar: a"),
+            "two names, the second different", load("Foo, Bar").with("Foo: 1", "Bar: a"),
             .asks(1).with("Foo: 1", "Bar: b")),
         CacheCase(
-            "two names, the first other", load("Foo, Bar").with("Foo: 1", "Bar: a"),
+            "two names, the first different", load("Foo, Bar").with("Foo: 1", "Bar: a"),
             .asks(1).with("Foo: 2", "Bar: a")),
         CacheCase(
             "two names, one missing", load("Foo, Bar").with("Foo: 1", "Bar: a"), .asks(1).with("Foo: 1")),
@@ -47,7 +47,7 @@ import Testing
             "names without spaces", load("Foo,Bar").with("Foo: 1", "Bar: a"),
             .asks(1).with("Foo: 1", "Bar: b")),
         CacheCase(
-            "names with more commas than it takes", load(" , Foo ,, \tBar,").with("Foo: 1", "Bar: a"),
+            "names with superfluous commas", load(" , Foo ,, \tBar,").with("Foo: 1", "Bar: a"),
             .asks(1).with("Foo: 1", "Bar: b")),
         CacheCase("a name twice", load("Foo, foo").with("Foo: 1"), .held(1).with("Foo: 1")),
         CacheCase("nothing named", load("").with("Foo: 1"), .held(1).with("Foo: 2")),
@@ -57,11 +57,11 @@ import Testing
         CacheCase("* in another line", load("Foo", "*").with("Foo: 1"), .asks(1).with("Foo: 1")),
         CacheCase("* among empty ones", load(", *,"), .asks(1)),
         CacheCase(
-            "a list in one line or two", load("Foo").with("Foo: 1", "Foo: 2"), .held(1).with("Foo: 1, 2")),
+            "a list in one header or two", load("Foo").with("Foo: 1", "Foo: 2"), .held(1).with("Foo: 1, 2")),
         CacheCase("space around commas", load("Foo").with("Foo: 1,2"), .held(1).with("Foo: 1 ,  2")),
         CacheCase("the order of values", load("Foo").with("Foo: 1, 2"), .asks(1).with("Foo: 2, 1")),
         CacheCase(
-            "languages in other letters and another order",
+            "languages in another case and order",
             load("Accept-Language").with("Accept-Language: en, de;q=0.5"),
             .held(1).with("Accept-Language: DE;q=0.5,EN")
         ),
@@ -70,7 +70,7 @@ import Testing
             .asks(1).with("Accept-Language: de")
         ),
         CacheCase(
-            "codings are undone, and tell nothing apart",
+            "Accept-Encoding is ignored, since bodies are stored decoded",
             load("Accept-Encoding").with("Accept-Encoding: gzip"),
             .held(1).with("Accept-Encoding: br")),
     ])
@@ -86,19 +86,20 @@ import Testing
             asks(2, "Foo").with("Foo: 3"),
             .held(3).with("Foo: 1"), .held(3, of: 1).with("Foo: 2"), .held(3, of: 2).with("Foo: 3")),
         CacheCase(
-            "one that varies by something else", load("Foo").with("Foo: 1", "Bar: a"),
+            "a variant with another Vary", load("Foo").with("Foo: 1", "Bar: a"),
             asks(1, "Foo, Bar").with("Foo: 2", "Bar: a"), .held(2).with("Foo: 1", "Bar: b"),
             .asks(2).with("Foo: 2", "Bar: b")),
         CacheCase(
-            "the newest that suits is taken", load("Foo").with("Foo: 1"),
+            "the newest matching variant is selected", load("Foo").with("Foo: 1"),
             asks(1, "Bar").with("Foo: 2", "Bar: a"), .held(2, of: 1).with("Foo: 2", "Bar: a")),
         CacheCase(
-            "a new one takes the place of its own kind only", load("Foo").with("Foo: 1"),
+            "a new response replaces only its own variant", load("Foo").with("Foo: 1"),
             asks(1, "Foo").with("Foo: 2"),
             asks(2, "Foo").with("Foo: 1", "Cache-Control: no-cache"), .held(3, of: 2).with("Foo: 1"),
             .held(3, of: 1).with("Foo: 2")),
         CacheCase(
-            "a change makes all of them doubtful", load("Foo").with("Foo: 1"), asks(1, "Foo").with("Foo: 2"),
+            "an unsafe request invalidates all variants", load("Foo").with("Foo: 1"),
+            asks(1, "Foo").with("Foo: 2"),
             .asks(2).by("POST"), .asks(3).with("Foo: 1"), .asks(3).with("Foo: 2")),
     ])
     func variants(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
