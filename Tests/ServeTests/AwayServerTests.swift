@@ -10,7 +10,7 @@ import Testing
 /// A PostgreSQL that is away while a server runs.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
 struct AwayServerTests {
-    @Test func `while it is away requests get 503, it is told once, and then all is as before`() throws {
+    @Test func `while PostgreSQL is away, requests get a 503, and later requests succeed again`() throws {
         let scratch = try TemporaryFolder()
         let place = try TestPostgreSQL.running.get().place(scratch.file("own"))
         let sockets = try #require(

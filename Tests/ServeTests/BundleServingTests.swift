@@ -66,7 +66,7 @@ import Web
     ]
 
     @Test(arguments: others, [CachePolicy.protocol, .auto, .preferCache, .revalidate, .reload])
-    func `nothing else that a server answers takes a bundle's place`(
+    func `a redirect, error or partial response never replaces a bundle`(
         other: (status: Int, fields: HTTPFields), policy: CachePolicy
     ) throws {
         var fields = other.fields
@@ -89,7 +89,7 @@ import Web
         CachePolicy.offline, .protocol, .auto, .preferCache, .revalidate, .refreshBehind, .reload,
         .reloadEndToEnd,
     ])
-    func `a bundle as its manifest has it goes out byte for byte, and nobody is asked for it`(
+    func `a bundle that matches its manifest is sent unchanged, without a request to the origin`(
         policy: CachePolicy
     )
         throws
@@ -110,7 +110,9 @@ import Web
     }
 
     /// A digest says nothing of the head.
-    @Test func `a bundle goes out as what its name says, and leads nowhere by its head`() throws {
+    @Test func `a bundle gets the media type of its file extension, and no header that could load something`()
+        throws
+    {
         let store = try StockedStore([
             .init(href: "https://example.test/", text: "start", type: "text/plain"),
             .init(
@@ -192,7 +194,7 @@ import Web
     }
 
     @Test(arguments: [CachePolicy.protocol, .auto, .preferCache, .revalidate, .reload])
-    func `what a change was answered takes no bundle's place`(policy: CachePolicy) throws {
+    func `the response to a POST never replaces a bundle`(policy: CachePolicy) throws {
         servers.say(
             "/app.js", 200,
             [
@@ -224,7 +226,7 @@ import Web
 
     @Test
     func
-        `heads that are passed on as they come say nothing of the larder's own, and that the connection ends`()
+        `a forwarded response head loses headers named Larder, and gets Connection close`()
     {
         let told = heads(
             "HTTP/1.1 100 Continue\r\nLarder: x\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\nlArDer-Bundle: verified\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc"
@@ -247,12 +249,14 @@ import Web
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", "SSH-2.0\r\n",
-    ]) func `heads that two readers could take in two ways are not passed on`(raw: String) {
+    ]) func `an ambiguous response head is not forwarded`(raw: String) {
         for one in heads(raw) { #expect(one.hasSuffix("|odd"), "\(one)") }
     }
 
     @Test(arguments: [Verification.never, .once, .always])
-    func `a bundle that changed on the disk is not said to verify`(verification: Verification) throws {
+    func `a bundle that was damaged on the disk gets a 500, or is loaded again if the policy allows it`(
+        verification: Verification
+    ) throws {
         let text = String(repeating: "a", count: Limits.maxPackedBodyBytes + 1)
         let store = try store(text)
         let body = try #require(try StoreReader(store.folder).response(for: Self.url)?.body)
@@ -279,7 +283,7 @@ import Web
         #expect(try get(store, options).text == text)
     }
 
-    @Test func `no server says that a bundle is verified`() throws {
+    @Test func `headers named Larder in an origin's response are removed`() throws {
         let store = try StockedStore([
             .init(
                 href: Self.url, text: Self.good, type: "text/javascript",
@@ -292,7 +296,9 @@ import Web
     }
 
     @Test(arguments: [CachePolicy.protocol, .auto, .preferCache, .revalidate, .refreshBehind, .reload])
-    func `what a server sends in its place is neither shown nor kept`(policy: CachePolicy) throws {
+    func `a response that does not match the manifest is neither served nor stored`(policy: CachePolicy)
+        throws
+    {
         servers.say("/app.js", 200, ["Content-Type": "text/javascript"], Self.bad)
         let store = try store(Self.good)
         let held = try get(store, Self.options(policy), fields: [("Cache-Control", "no-cache")])
@@ -306,7 +312,7 @@ import Web
     }
 
     @Test(arguments: [CachePolicy.protocol, .auto, .preferCache, .revalidate, .refreshBehind])
-    func `another release that is required by now is loaded, and until it comes the last one is shown`(
+    func `a newly required release is loaded, and until then the previous one is served`(
         policy: CachePolicy
     ) throws {
         let store = try store(Self.bad)
@@ -326,7 +332,7 @@ import Web
         #expect(site.overlay != nil)
     }
 
-    @Test func `a page that searches stands in for nothing of which a digest is required`() throws {
+    @Test func `a search page is not served for a URL whose digest it does not match`() throws {
         let page = "<script>run(location.search)</script>"
         let store = try StockedStore([.init(href: "https://example.test/search.html", text: page)])
         var options = Self.options(.offline)
@@ -347,7 +353,7 @@ import Web
         #expect(try get(store, options, "/search.html?q=x").status == 200)
     }
 
-    @Test func `a style and a document for pages lead to the larder all the same`() throws {
+    @Test func `a verified style sheet is rewritten for pages, and sent unchanged to scripts`() throws {
         let css = "@import 'https://other.test/x.css';"
         let store = try StockedStore([.init(href: Self.url, text: css, type: "text/css")])
         let options = Self.options(.offline, requiring: css)
@@ -356,7 +362,7 @@ import Web
         #expect(try get(store, options, fields: [("Sec-Fetch-Dest", "empty")]).text == css)
     }
 
-    @Test func `a server that hangs does not keep what is held from those who ask`() throws {
+    @Test func `while an origin hangs, the stored response is served, and the late one is stored`() throws {
         let store = try store(Self.good)
         var options = Self.options(.auto, requiring: nil)
         options.patience = .seconds(1)
@@ -399,7 +405,7 @@ import Web
         #expect(try StoreReader(store.folder).content(of: body)?.load() == Array("newer".utf8))
     }
 
-    @Test func `what changes something is answered by what is held only where a rule says so`() throws {
+    @Test func `an unsafe request gets a stored response only if a rule allows it`() throws {
         let store = try store(nil)
         var options = Self.options(.preferCache, requiring: nil)
         let fields: HTTPFields = ["Content-Type": "text/plain"]
@@ -434,7 +440,9 @@ import Web
             ("/v.js?q=1", "/v.js", ["/v.js no-query"], true),
             ("/v.js?v=1", "/w.js?v=1", [], false), ("/v.js?1234", "/v.js?5678", [], true),
         ] as [(String, String, [String], Bool)])
-    func `one version stands in for another`(held: String, asked: String, rules: [String], isFound: Bool)
+    func `a response of another version of the URL is served if the rules allow it`(
+        held: String, asked: String, rules: [String], isFound: Bool
+    )
         throws
     {
         let store = try StockedStore([
@@ -447,7 +455,7 @@ import Web
         if isFound { #expect(answer["Larder"]?.hasPrefix("hit; by=") == true) }
     }
 
-    @Test func `no version stands in for one of which another digest is required`() throws {
+    @Test func `another version is not served for a URL whose digest it does not match`() throws {
         let store = try StockedStore([
             .init(href: Self.url + "?v=1", text: Self.bad, type: "text/javascript")
         ])
@@ -463,7 +471,7 @@ import Web
         #expect(try get(store, options, "/app.js?v=3").status == 200)
     }
 
-    @Test func `what comes as something else, and what a rule refuses, is not kept`() throws {
+    @Test func `a response of the wrong type, or one that a rule refuses, is not stored`() throws {
         let store = try store(nil)
         servers.say("/lib.js", 200, ["Content-Type": "text/html"], "<form>log in</form>")
         servers.say("/big", 200, ["Content-Type": "text/plain"], String(repeating: "x", count: 3000))

@@ -46,7 +46,7 @@ import Web
         ("@2026-11-20/https://nowhere.test/", nil), ("@1/ftp://example.test/", nil), ("@bad-date/", nil),
         ("@", nil), ("@1", nil), ("@%3Cscript%3E/https://example.test/", nil),
     ])
-    func `an address behind a snapshot's number or day leads to its copy in that snapshot`(
+    func `a URL after a snapshot's number or date redirects to its copy in that snapshot`(
         target: String, expected: String?
     ) throws {
         defer { server.stop() }
@@ -57,7 +57,7 @@ import Web
         #expect(expected != nil || answer.text.contains("role=\"alert\"") && answer.text.contains("<h1>"))
     }
 
-    @Test func `what is shown there is what was held then, and its links stay there`() throws {
+    @Test func `an earlier snapshot serves the responses of its time, and its links stay in it`() throws {
         defer { server.stop() }
         let page = try get("/", "past-1-example-test.localhost")
         #expect(page.status == 200)
@@ -79,7 +79,7 @@ import Web
         #expect(name.text == "www.past-1-cdn-test.localhost")
     }
 
-    @Test func `what an earlier snapshot lacks is noted for nobody`() throws {
+    @Test func `a miss in an earlier snapshot is not recorded`() throws {
         _ = try get("/nowhere", "past-1-example-test.localhost")
         server.stop()
         #expect(try ActivityDatabase(store.folder).misses().isEmpty)
@@ -91,7 +91,7 @@ import Web
         ("example-test", "past-1-cdn-test", 403), ("past-2-example-test", "past-1-cdn-test", 403),
         ("past-1-example-test", "example-test", 403), ("example-test", "cdn-test", 200),
     ])
-    func `between two snapshots stands a wall as between sites from elsewhere`(
+    func `a page of one snapshot cannot load or read another snapshot`(
         page: String, asked: String, status: Int
     ) throws {
         defer { server.stop() }
@@ -116,7 +116,7 @@ import Web
         #expect(try get(target, asked + ".localhost", window).status == 200)
     }
 
-    @Test func `the portal leads to each snapshot`() throws {
+    @Test func `the portal links to each snapshot`() throws {
         defer { server.stop() }
         let page = try get("/-/sites/1", "localhost").text
         #expect(page.contains("<a href=\"http://past-1-example-test.localhost:\(server.port)/\">1</a>"))

@@ -68,7 +68,7 @@ struct FullDiskServingTests {
     }
 
     @Test(arguments: policies)
-    func `a server that is started on a full disk answers, and says once that it records nothing`(
+    func `a server started on a full disk serves responses, and prints one notice that it records nothing`(
         policy: CachePolicy
     ) throws {
         try disk.fill()
@@ -85,7 +85,7 @@ struct FullDiskServingTests {
     }
 
     @Test(arguments: policies)
-    func `a server whose disk becomes full answers, and records again when there is room`(
+    func `a server whose disk becomes full serves responses, and records again when there is space`(
         policy: CachePolicy
     ) throws {
         servers.say("/new", 200, ["Content-Type": "text/plain"], "first")
@@ -105,7 +105,7 @@ struct FullDiskServingTests {
         #expect(try StoreReader(folder).response(for: "https://example.test/later") != nil)
     }
 
-    @Test func `a server without a policy that loads answers on a read-only disk`() throws {
+    @Test func `under the policy offline, a server serves a store on a read-only disk`() throws {
         try disk.makeReadOnly()
         try serving(.offline) { get in
             let answer = try get("/stale")

@@ -33,7 +33,7 @@ import Testing
         #expect(try client.readToEnd().isEmpty)
     }
 
-    @Test func `a head that takes too long gets a 408, however inReadTransaction it arrives`() throws {
+    @Test func `a head that takes too long gets a 408, however steadily it arrives`() throws {
         let script = try script { $0.headTimeoutMilliseconds = 200 }
         let client = try script.client()
         // Ends with the 408, or with a failed write after the server has closed the connection.

@@ -53,7 +53,7 @@ import Web
     }
 
     @Test
-    func `an archive's documents and workers do not run in a stored origin, nor its scripts in its pages`()
+    func `imported documents, workers and scripts do not run in an origin that was fetched`()
         throws
     {
         for store in try stores() {
@@ -85,7 +85,7 @@ import Web
         }
     }
 
-    @Test func `an import that the user named for the site is shown there`() throws {
+    @Test func `an imported page is served in a site for which the user named the import`() throws {
         let store = try StockedStore([.init(href: "https://example.test/", text: "first")])
         try store.publish([
             .init(

@@ -48,7 +48,7 @@ import Web
         try use(RawClient(port: Int(server.port)), server.port)
     }
 
-    @Test func `on this machine the site is at the root, and other origins have their own names`() throws {
+    @Test func `on loopback the site is at the root, and other origins have their own host names`() throws {
         try serving { _ in
         } _: { (client: RawClient, port: UInt16) throws -> Void in
             let here = "http://localhost:\(port)"
@@ -92,7 +92,7 @@ import Web
         }
     }
 
-    @Test func `other machines see other origins below sealed addresses`() throws {
+    @Test func `other machines see other origins under sealed paths`() throws {
         try exposed { client, here, folder in
             let page = try client.get("/", host: here)
             #expect(
@@ -124,7 +124,7 @@ import Web
         "/-/web/SEAL.https.cdn.test/https/cdn.test/only",
         "/-/web/SEAL.https.example.test:81/https/cdn.test/only",
     ])
-    func `an address without a seal of this server gets nothing`(target: String) throws {
+    func `a path without a seal of this server gets a 403 or 404`(target: String) throws {
         try exposed { client, here, folder in
             let seal = folder.dropFirst("/-/web/".utf8.count).prefix { $0 != "." }
             for fields in [[], [("Accept", "text/html")], [("Sec-Fetch-Dest", "document")]] {
@@ -147,7 +147,7 @@ import Web
     }
 
     @Test
-    func `what is shown below another path has its relative links led, too, where they would go astray`()
+    func `in pages under sealed paths, relative links that would leave their origin are rewritten too`()
         throws
     {
         try exposed { client, here, folder in
@@ -162,7 +162,7 @@ import Web
         }
     }
 
-    @Test func `each name that asks has links to itself, and what one was told is not what another gets`()
+    @Test func `links name the host that the client used, and each host gets another ETag`()
         throws
     {
         try serving { _ in
@@ -181,7 +181,7 @@ import Web
         ("localhost", 200, 200), ("evil.test", 421, 421), ("192.168.7.7", 421, 200),
         ("example-test.localhost", 307, 421), ("larder.localhost", 200, 421),
     ])
-    func `who listens for others takes any address for a host, and no name that is not the machine's`(
+    func `a server for other machines accepts any IP address as Host, and no foreign name`(
         host: String, atHome: Int, exposed: Int
     ) throws {
         try serving { _ in
@@ -195,7 +195,7 @@ import Web
         }
     }
 
-    @Test func `an original address behind the larder's leads to the copy`() throws {
+    @Test func `an original URL in the path redirects to its copy`() throws {
         try serving { _ in
         } _: { (client: RawClient, port: UInt16) throws -> Void in
             let answer = try client.get("/https://cdn.test/only", host: "localhost:\(port)")
@@ -213,7 +213,7 @@ import Web
             (["Origin": "https://evil.test", "Accept": "text/html"], 403),
             (["Accept": "image/avif,*/*"], 403),
         ] as [(HTTPFields, Int)])
-    func `where origins share a name, a page that hides itself is not led to a copy`(
+    func `where origins share a name, a request from an unknown page is not redirected to a copy`(
         evidence: HTTPFields, status: Int
     ) throws {
         try exposed { client, here, folder in
@@ -228,7 +228,7 @@ import Web
     }
 
     @Test(arguments: [[], [("Referer", "https://evil.test/")]])
-    func `where origins share a name, a person follows a link from a pasted address to the copy`(
+    func `where origins share a name, a pasted URL gets a page with a link to the copy`(
         evidence: [(String, String)]
     ) throws {
         try exposed { client, here, folder in
@@ -242,7 +242,7 @@ import Web
     }
 
     /// To plain http a browser does not say whether a script or a window requests a document.
-    @Test func `a script of the root that learns another page's seal gets nothing private by it`() throws {
+    @Test func `a script of the root that knows another page's seal gets no private response`() throws {
         try store.publish([
             .init(href: "https://cdn.test/mine", text: "<!doctype html>mine", flags: .isPrivate)
         ])
@@ -283,7 +283,7 @@ import Web
         }
     }
 
-    @Test func `fields that name addresses lead to the larder`() throws {
+    @Test func `URLs in response headers are rewritten to the mirror`() throws {
         try serving {
             $0.root = nil
         } _: { (client: RawClient, port: UInt16) throws -> Void in
@@ -296,7 +296,9 @@ import Web
         }
     }
 
-    @Test func `a page with scripts gets the shim first, and any other page is as it was`() throws {
+    @Test func `a page with scripts gets the shim as its first script, and any other page is unchanged`()
+        throws
+    {
         try store.publish([
             .init(
                 href: "https://example.test/s",
@@ -343,7 +345,8 @@ import Web
         }
     }
 
-    @Test func `the larder's own pages have a name of their own, and there are none for other machines`()
+    @Test
+    func `the portal has its own host name if a site is at the root, and is hidden from other machines`()
         throws
     {
         try serving { _ in
@@ -362,7 +365,7 @@ import Web
         }
     }
 
-    @Test func `documents that share the root's name have no origin, no workers, and tell no referrer`()
+    @Test func `documents that share the root's name have an opaque origin, no workers and no referrer`()
         throws
     {
         try exposed { client, host, folder in
@@ -388,8 +391,7 @@ import Web
     ]
     private static let ofOwnPage = [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Dest", "empty")]
 
-    @Test func `a browser clears what it has of an earlier site at the root before it gets anything`() throws
-    {
+    @Test func `a browser must clear the data of an earlier site at the root before it gets a page`() throws {
         for _ in 0..<2 {
             try serving { _ in
             } _: { (client: RawClient, port: UInt16) throws -> Void in
@@ -430,7 +432,9 @@ import Web
     }
 
     @Test(arguments: [true, false])
-    func `a service worker whose script the site at the root does not have is ended`(isExposed: Bool) throws {
+    func `a service worker whose script is not stored in the site at the root is unregistered`(
+        isExposed: Bool
+    ) throws {
         try store.publish([
             .init(href: "https://example.test/own.js", text: "onfetch = null", type: "text/javascript")
         ])
@@ -452,7 +456,10 @@ import Web
         }
     }
 
-    @Test func `a service worker beside other origins begins with the guard, and is no module`() throws {
+    @Test
+    func `where origins share a name, a service worker script starts with the guard and cannot be a module`()
+        throws
+    {
         try store.publish([
             .init(href: "https://example.test/own.js", text: "onfetch = null", type: "text/javascript")
         ])
@@ -475,7 +482,7 @@ import Web
     }
 
     @Test
-    func `a server that shows one site to other machines says nothing of other sites and private pages`()
+    func `a server that shows one site to other machines reveals no other site and no private page`()
         throws
     {
         try store.publish(
@@ -501,7 +508,7 @@ import Web
         }
     }
 
-    @Test func `a browser that does not say which page asks gets private responses as pages only`() throws {
+    @Test func `a browser that hides the requesting page gets private responses only as documents`() throws {
         try store.publish([
             .init(href: "https://example.test/mine", text: "mine", type: "text/plain", flags: .isPrivate)
         ])
@@ -527,7 +534,7 @@ import Web
         }
     }
 
-    @Test func `a browser may send what it must ask about first where that may be read`() throws {
+    @Test func `a CORS preflight is allowed if the requesting page may read the response`() throws {
         try store.publish([
             .init(
                 href: "https://example.test/api", text: "1",

@@ -95,7 +95,7 @@ import Web
     private typealias Get = (String, [(String, String)]) throws -> RawResponse
 
     @Test(arguments: [true, false])
-    func `what a server says before its answer goes on to the client, led to the larder`(root: Bool) throws {
+    func `a 103 response is forwarded with its links rewritten`(root: Bool) throws {
         servers.hint(
             "/new",
             ["Link": "</a.css>; rel=preload, <https://cdn.test/b.js>; rel=preload", "Set-Cookie": "a=b"])
@@ -123,7 +123,9 @@ import Web
         #expect(try client.response().status == 200)
     }
 
-    @Test func `beside an origin's own words nothing is said that it did not say`() throws {
+    @Test func `a forwarded response gets no Vary header, and no rewritten URL that needs no rewriting`()
+        throws
+    {
         servers.say("/plain", 200, ["Content-Type": "text/plain", "Content-Location": "plain.en"], "p")
         servers.say("/open", 200, ["Content-Type": "text/plain", "Access-Control-Allow-Origin": "*"], "o")
         servers.say(
@@ -207,7 +209,7 @@ import Web
         try serving(.offline) { (get: Get) throws -> Void in #expect(try get("/held", []).text == "newer") }
     }
 
-    @Test func `a request may say another policy, and a rule may`() throws {
+    @Test func `a request header or a rule can choose another policy`() throws {
         servers.say("/held", 200, ["Content-Type": "text/plain"], "newer")
         try serving(.preferCache) { (get: Get) throws -> Void in
             #expect(try get("/held", [("Larder-Policy", "offline")])["Larder"] == "hit")
@@ -223,7 +225,7 @@ import Web
     }
 
     @Test
-    func `a server that is silent is asked no more for a while by auto, which goes on from what it holds`()
+    func `under auto, a silent origin is not requested again for a while, and stored responses are served`()
         throws
     {
         servers.fallSilent("/held")
@@ -274,7 +276,9 @@ import Web
         #expect(try StoreReader(store.folder).response(for: "https://example.test/secret") == nil)
     }
 
-    @Test func `a variant is given to those who ask for it, and another one is loaded for others`() throws {
+    @Test func `a variant is served for a matching request, and another one is loaded for other requests`()
+        throws
+    {
         let fields: HTTPFields = [
             "Content-Type": "text/plain", "Cache-Control": "max-age=600", "Vary": "Accept-Language",
         ]
@@ -386,7 +390,7 @@ import Web
             ([], .publicNetwork), (.fromPrivateNetwork, .privateNetwork), (.fromThisMachine, .thisMachine),
             (nil, .thisMachine),
         ] as [(ResponseFlags?, NetworkZone)])
-    func `requests to a host that the user named go no nearer than where its responses came from`(
+    func `requests to a host of a site reach no nearer network zone than its stored responses came from`(
         flags: ResponseFlags?, zone: NetworkZone
     ) throws {
         let host = "https://named.test"
@@ -407,7 +411,7 @@ import Web
         #expect(Set(servers.requests.map(\.nearestZone)) == [zone], "\(servers.requests.map(\.url.href))")
     }
 
-    @Test func `an address in place of a name is where it was when the user named it`() throws {
+    @Test func `an IP address as the host of a site keeps its network zone`() throws {
         let place = "http://127.0.0.1:3000/"
         try store.publish([.init(href: place, text: "local")], site: place)
         try namedServing { (client, local) throws in
@@ -417,7 +421,7 @@ import Web
         #expect(servers.requests.map(\.nearestZone) == [.thisMachine])
     }
 
-    @Test func `what another machine's credentials bring takes the place of nothing that all are shown`()
+    @Test func `a response to another machine's credentials does not replace the shared response`()
         throws
     {
         servers.say("/held", 200, ["Content-Type": "text/plain", "ETag": "\"v2\""], "for one")
@@ -431,7 +435,7 @@ import Web
     }
 
     @Test(arguments: [true, false])
-    func `an origin's word on caching is for Larder, not for the browser`(root: Bool) throws {
+    func `Cache-Control of an origin is replaced by no-cache or no-store`(root: Bool) throws {
         let lasting: HTTPFields = [
             "Content-Type": "text/plain", "Cache-Control": "public, max-age=9999, immutable",
             "Expires": "Thu, 01 Jan 2099 00:00:00 GMT",
@@ -453,7 +457,7 @@ import Web
     }
 
     @Test(arguments: [200, 304])
-    func `an answer to another site's page takes no private response's place`(status: Int) throws {
+    func `a response to another site's page does not replace a private response`(status: Int) throws {
         try store.publish([
             .init(
                 href: "https://example.test/held", text: "mine", type: "text/plain",
@@ -485,7 +489,7 @@ import Web
         #expect(try reader.content(of: body)?.load() == Array("mine".utf8))
     }
 
-    @Test func `other machines neither choose a policy nor say for which host they ask`() throws {
+    @Test func `headers of other machines cannot choose a policy or the host of a request`() throws {
         let claims = [
             ("X-Forwarded-Host", "evil.test"), ("X-Forwarded-Proto", "http"), ("Forwarded", "host=evil.test"),
             ("X-Original-URL", "/admin"), ("X-Rewrite-URL", "/admin"),

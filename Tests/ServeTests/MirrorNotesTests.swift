@@ -34,7 +34,8 @@ import Testing
         ])
     }
 
-    @Test(arguments: [0, 1_000_000]) func `what was served is written down at the end, with the time of day`(
+    @Test(arguments: [0, 1_000_000])
+    func `the time at which a response was served is recorded when the server stops`(
         memoryLimit: Int
     ) throws {
         let store = try stocked()
@@ -48,7 +49,7 @@ import Testing
         #expect(times.values.allSatisfy { $0 > 1_700_000_000 })
     }
 
-    @Test func `what was missed is written down with who asked, how often, and what for`() throws {
+    @Test func `a miss is recorded with its referrer, count and destination`() throws {
         let book = try notes(of: try stocked()) { client, port in
             let host = "example-test.localhost:\(port)"
             for _ in 0..<2 {
@@ -76,7 +77,7 @@ import Testing
         #expect(try book.missesToFetch(forHosts: ["example.test"]).map(\.href).count == 2)
     }
 
-    @Test func `what was missed of a site by http alone is noted by http`() throws {
+    @Test func `a miss of a site that uses only http is recorded with http`() throws {
         let shelf = try PortalShelf([
             .init(
                 href: "http://plain.test/", assets: ["http://cdn.test/a.png", "https://pics.test/b.png"]),
@@ -102,7 +103,7 @@ import Testing
             ])
     }
 
-    @Test func `a person who meets a miss is told where it is linked from and what is near`() throws {
+    @Test func `a miss page lists the pages that link to the URL and stored URLs near it`() throws {
         let store = try stocked()
         _ = try notes(of: store) { client, port in
             let answer = try client.get(

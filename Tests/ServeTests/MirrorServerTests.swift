@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test
-    func `a page comes with links that name an origin led to the larder, and every other byte as it was`()
+    func `absolute links in a page are rewritten to the mirror, and every other byte is unchanged`()
         throws
     {
         let answer = try get("/")
@@ -76,7 +76,9 @@ import Testing
     }
 
     /// A digest that was right is in the way where the body's links are led; one that was wrong stays in the way.
-    @Test func `what a browser refused by its digest it goes on refusing`() throws {
+    @Test func `an integrity attribute is disabled if it matched the stored script, and stays if it did not`()
+        throws
+    {
         let right = "sha384-S+21mtgUQpSDxPonp6I139TAZI8Y+XOkdNjchO97+EOML2V+7HWnp7mlcxPNyIzM"
         let held = try StockedStore([
             .init(
@@ -101,7 +103,7 @@ import Testing
             "\(page)")
     }
 
-    @Test func `a second request on the connection is answered from memory, the same`() throws {
+    @Test func `a second request on the connection gets the same response from memory`() throws {
         defer { server.stop() }
         let client = try RawClient(port: port)
         let host = "example-test.localhost:\(port)"
@@ -116,7 +118,7 @@ import Testing
         #expect(try client.get("/", host: host).body == first.body)
     }
 
-    @Test func `requests in one packet are answered in their order`() throws {
+    @Test func `pipelined requests are answered in order`() throws {
         defer { server.stop() }
         let client = try RawClient(port: port)
         let request = "Host: example-test.localhost:\(port)\r\n\r\n"
@@ -127,7 +129,10 @@ import Testing
         #expect(try client.response().body.count == 200_000)
     }
 
-    @Test func `browsers get no page of the portal at a plain name, but the way to its own name`() throws {
+    @Test
+    func `a window at localhost is redirected to the portal's host name, and requests of pages get a 403`()
+        throws
+    {
         defer { server.stop() }
         let client = try RawClient(port: port)
         for name in ["localhost", "127.0.0.1"] {
@@ -157,7 +162,9 @@ import Testing
         #expect(try client.get("/", host: "larder.localhost:\(port)", fields: stranger).status == 403)
     }
 
-    @Test func `a service worker of a site that was at a plain name gets a script that ends it`() throws {
+    @Test func `a service worker that an earlier site left at localhost gets a script that unregisters it`()
+        throws
+    {
         defer { server.stop() }
         let client = try RawClient(port: port)
         let fields = [
@@ -172,8 +179,8 @@ import Testing
         #expect(!other.text.contains("unregister"))
     }
 
-    @Test("After a redirect from the portal, a service worker may pass the navigation on, once")
-    func passedNavigation() throws {
+    @Test("After a redirect from the portal, a service worker may repeat the navigation once")
+    func navigationByServiceWorker() throws {
         server.stop()
         try store.publish([.init(href: "https://example.test/open", text: "o")])
         let server = try MirrorServer(store.folder, port: 0, threadCount: 4, memoryLimit: 1_000_000)
@@ -207,7 +214,7 @@ import Testing
         }
     }
 
-    @Test func `a window that a script opened and one that a person opened tell a foreign page nothing`()
+    @Test func `a foreign page learns nothing from a window that its script or the user opens`()
         throws
     {
         defer { server.stop() }
@@ -234,7 +241,7 @@ import Testing
         #expect(own.all("Cross-Origin-Opener-Policy") == ["unsafe-none"])
     }
 
-    @Test func `a foreign page is refused before anything is looked up`() throws {
+    @Test func `a request of a foreign page is refused before the store is read`() throws {
         defer { server.stop() }
         let client = try RawClient(port: port)
         let host = "example-test.localhost:\(port)"
@@ -251,7 +258,7 @@ import Testing
         #expect(figures.contains("larder_misses_total 0"))
     }
 
-    @Test func `a browser that says by Referer alone who asks is believed, and gets nothing that is ready`()
+    @Test func `a Referer header alone identifies the requester, also for cached responses`()
         throws
     {
         defer { server.stop() }
@@ -269,7 +276,7 @@ import Testing
         }
     }
 
-    @Test func `private responses are not for a browser's cache, and no document shares its host's ports`()
+    @Test func `private responses are sent with no-store, and every document with Origin-Agent-Cluster`()
         throws
     {
         defer { server.stop() }
@@ -287,7 +294,7 @@ import Testing
         #expect(all.all("Origin-Agent-Cluster") == ["?1"])
     }
 
-    @Test func `a large body comes whole from its file`() throws {
+    @Test func `a large body is sent completely from its file`() throws {
         let answer = try get("/big?x=1")
         #expect(answer.body == [UInt8](repeating: UInt8(ascii: "b"), count: 200_000))
     }
@@ -298,11 +305,11 @@ import Testing
         #expect(answer["Location"] == "http://example-test.localhost:\(port)/big?x=1")
     }
 
-    @Test func `a port is part of the name`() throws {
+    @Test func `the port of an origin is part of its host name`() throws {
         #expect(try get("/", host: "port-8080.example-test.localhost").text == "plain")
     }
 
-    @Test func `an address is found as the browser writes it, too`() throws {
+    @Test func `a stored URL is found in the percent-encoding that browsers send`() throws {
         #expect(try get("/a%7Cb?c=%7C").text == "bar")
     }
 
@@ -319,7 +326,7 @@ import Testing
         #expect(try RawClient(port: port).get("/", host: host).status == 421)
     }
 
-    @Test func `the portal lists the site and leads from an original address to its copy`() throws {
+    @Test func `the portal lists the site and redirects from an original URL to its copy`() throws {
         defer { server.stop() }
         let client = try RawClient(port: port)
         let host = "localhost:\(port)"
@@ -330,7 +337,7 @@ import Testing
         #expect(try client.get("/favicon.ico", host: host).status == 404)
     }
 
-    @Test func `what was recorded of no other method is a miss, and its body does not become a request`()
+    @Test func `an unrecorded POST is a miss, and its body is not parsed as another request`()
         throws
     {
         defer { server.stop() }
@@ -343,7 +350,7 @@ import Testing
         #expect(try client.get("/", host: host).status == 200)
     }
 
-    @Test func `a malformed request gets its status and the end of the connection`() throws {
+    @Test func `a malformed request gets a 400 and ends the connection`() throws {
         defer { server.stop() }
         let client = try RawClient(port: port)
         try client.send("GET / HTTP/1.1\r\nHost : a\r\n\r\n")
@@ -351,7 +358,7 @@ import Testing
         #expect(try client.readToEnd().isEmpty)
     }
 
-    @Test func `a port that is taken is refused by name`() throws {
+    @Test func `an error for a port in use names the port`() throws {
         defer { server.stop() }
         let error = #expect(throws: ServerError.self) {
             try MirrorServer(store.folder, port: server.port, threadCount: 1, memoryLimit: 0)
@@ -362,7 +369,7 @@ import Testing
     @Test(
         arguments: ["/", "/w.js", "/big?x=1", "/moved", "/gone", "/unknown"],
         ["example-test.localhost", "localhost"])
-    func `nothing that is answered lets the browser out, be it a page, a worker's script or a miss`(
+    func `every response, also a script or a miss, has a policy that keeps the browser in the mirror`(
         target: String, host: String
     ) throws {
         let answer = try get(target, host: host)
@@ -372,7 +379,7 @@ import Testing
         #expect(answer["X-DNS-Prefetch-Control"] == "off")
     }
 
-    @Test func `a page of another site reads what its server let it read, and one from elsewhere nothing`()
+    @Test func `a mirrored page of another site reads what CORS allowed, and a foreign page reads nothing`()
         throws
     {
         defer { server.stop() }
@@ -422,7 +429,7 @@ import Testing
     }
 
     @Test(arguments: ["/", "/?format=json", "/-/search?q=a"])
-    func `what the portal tells of the larder no page of the mirror may read`(target: String) throws {
+    func `mirrored pages cannot read pages or JSON of the portal`(target: String) throws {
         defer { server.stop() }
         let client = try RawClient(port: port)
         let origin = "http://cdn-test.localhost:\(port)"
@@ -431,7 +438,7 @@ import Testing
         #expect(answer["Access-Control-Allow-Origin"] == nil)
     }
 
-    @Test func `another origin's condition is answered with its permission`() throws {
+    @Test func `a 304 for a cross-origin request has the CORS headers of the response`() throws {
         defer { server.stop() }
         let client = try RawClient(port: port)
         let (host, origin) = ("example-test.localhost:\(port)", "http://cdn-test.localhost:\(port)")
@@ -447,13 +454,16 @@ import Testing
     }
 
     @Test(arguments: [("/moved", 301), ("/gone", 404), ("/unknown", 504), ("/up", 504)])
-    func `what is no success has no tag, and answers no condition`(target: String, status: Int) throws {
+    func `a response other than a success has no ETag and ignores conditions`(target: String, status: Int)
+        throws
+    {
         let answer = try get(target, fields: [("If-None-Match", "*, \"gone\"")])
         #expect(answer.status == status)
         #expect(answer["ETag"] == nil)
     }
 
-    @Test(arguments: ["/moved", "/gone"]) func `any tag will do only for a success`(target: String) throws {
+    @Test(arguments: ["/moved", "/gone"])
+    func `If-None-Match with an asterisk matches only a successful response`(target: String) throws {
         defer { server.stop() }
         let client = try RawClient(port: port)
         let host = "example-test.localhost:\(port)"
@@ -462,9 +472,11 @@ import Testing
     }
 
     @Test(arguments: [("/up", 504), ("/down", 200), ("/self", 504)])
-    func `a redirect that would lead to itself here gives way to the other scheme, or is a miss`(
-        target: String, status: Int
-    ) throws {
+    func
+        `a redirect between schemes that would loop in the mirror gives the other scheme's response or a miss`(
+            target: String, status: Int
+        ) throws
+    {
         let answer = try get(target)
         #expect(answer.status == status)
         #expect(answer["Location"] == nil)
@@ -474,7 +486,7 @@ import Testing
         ("/a';touch${IFS}x;''", "https://other.test/a%27;touch$%7BIFS%7Dx;%27%27"),
         ("/?q='$(id)'`id`", "https://other.test/?q=%27$(id)%27`id`"),
     ])
-    func `the command that a miss offers cannot be left from within the address`(
+    func `the command on a miss page quotes the URL safely for a shell`(
         target: String, shown: String
     ) throws {
         let answer = try get(target, host: "other-test.localhost", fields: [("Accept", "text/html")])
@@ -482,7 +494,7 @@ import Testing
         #expect(answer.text.contains("<pre>larder prefetch &#39;\(shown)&#39;</pre>"))
     }
 
-    @Test func `a miss offers the command that fetches it into the site that it belongs to`() throws {
+    @Test func `a miss page offers the command that fetches the URL into its site`() throws {
         let answer = try get("/far/away", fields: [("Accept", "text/html")])
         #expect(answer.status == 504)
         #expect(answer.text.contains("<pre>larder update &#39;https://example.test/&#39;</pre>"))
@@ -532,7 +544,7 @@ import Testing
         ("/search?q=a", 200, "hit; by=query"), ("/other?q=a", 504, "miss"), ("/loop?v=2", 504, "miss"),
         ("/search.html?q=jam", 200, "hit; by=search"), ("/search.html?q=jam&page=2", 200, "hit; by=search"),
     ])
-    func `an answer that stands in for another says by what it was found`(
+    func `a response of a similar URL is marked with the rule that found it`(
         target: String, status: Int, source: String
     ) throws {
         defer { server.stop() }
@@ -583,7 +595,7 @@ import Testing
     }
 
     @Test
-    func `who asks without the slash, or with it, is led to what is held where a redirect told so once`()
+    func `a URL with or without the trailing slash redirects to the stored one if the origin once did so`()
         throws
     {
         defer { server.stop() }
@@ -608,7 +620,8 @@ import Testing
         #expect(try client.get("/app.js/", host: here).status == 504)
     }
 
-    @Test(arguments: [false, true]) func `pages may ask the network only where that is allowed`(
+    @Test(arguments: [false, true])
+    func `the content security policy is left out only if the network is allowed`(
         isAllowed: Bool
     ) throws {
         server.stop()
@@ -667,7 +680,9 @@ import Testing
 
     private static let browser = [("Accept-Encoding", "gzip, deflate, br, zstd")]
 
-    @Test func `who takes zstd gets the frame, and who does not the text, in any order`() throws {
+    @Test func `clients that accept zstd get the stored frame, and other clients the decompressed text`()
+        throws
+    {
         let got = try answers("/s.js", [[], Self.browser, [], Self.browser])
         for (number, answer) in got.enumerated() {
             #expect(answer.status == 200 && answer.all("Vary").contains("Accept-Encoding"))
@@ -684,7 +699,7 @@ import Testing
         }
     }
 
-    @Test func `its tag is known again, and joins no parts`() throws {
+    @Test func `the ETag of a zstd response matches If-None-Match, and never If-Range`() throws {
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
         func get(_ fields: (String, String)...) throws -> RawResponse {
@@ -699,13 +714,15 @@ import Testing
         #expect(part.status == 206 && part.text == Self.script.prefix(10) && part["Content-Encoding"] == nil)
     }
 
-    @Test func `a HEAD is told of the same`() throws {
+    @Test func `a HEAD request gets the same Content-Encoding as a GET`() throws {
         let head = try #require(try answers("/s.js", [Self.browser], method: "HEAD").first)
         #expect(head.body.isEmpty && head["Content-Encoding"] == "zstd")
     }
 
     @Test(arguments: ["/", "/fixed.js", "/told.js", "/small.js"])
-    func `what is changed, may not be, or is no frame goes out as it is`(target: String) throws {
+    func `a rewritten, untransformable or uncompressed body is sent without Content-Encoding`(target: String)
+        throws
+    {
         let answer = try #require(try answers(target, [Self.browser]).first)
         #expect(answer.status == 200 && answer["Content-Encoding"] == nil)
     }

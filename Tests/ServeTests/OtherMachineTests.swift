@@ -125,7 +125,7 @@ import Web
         }
     }
 
-    @Test func `what a server sends to anybody does not take the place of the user's private response`()
+    @Test func `a response loaded without credentials does not replace a private response`()
         throws
     {
         let now = HTTPDate(secondsSinceEpoch: 1_900_000_000)
@@ -165,7 +165,7 @@ import Web
 
     /// Whether the archive is imported before the site is fetched, and into a site of the same name.
     @Test(arguments: [(true, true), (true, false), (false, false)])
-    func `an archive that starts at the site that other machines are shown adds nothing to it`(
+    func `an archive with the start URL of a shown site adds no response to it`(
         isFirst: Bool, isSameSite: Bool
     ) throws {
         let store = try StockedStore([.init(href: "https://unrelated.test/", text: "")])

@@ -301,7 +301,7 @@ import Web
         #expect(plum["instead"] == nil)
     }
 
-    @Test func `of an address that is not held the details say so, and what there is instead`() throws {
+    @Test func `the details of a URL that is not stored say so, and link to similar stored URLs`() throws {
         let page = try shelf.get("/-/page?url=https://example.test/jam/cherry")
         #expect(page.status == 404)
         #expect(page.body.contains("Not stored"))

@@ -173,7 +173,7 @@ import Testing
         #expect(walk.rest == nil)
     }
 
-    @Test func `what nobody fetched is found by whoever asks for it, a step at a time`() throws {
+    @Test func `missing URLs and their referrers are listed completely, a step at a time`() throws {
         let shelf = try PortalShelf(
             (0..<10).map { number in
                 .init(

@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: HostileRequests.refusedHeads, Way.allCases)
-    func `a head that could be taken in two ways ends the connection`(
+    func `an ambiguous request head gets a 400 and ends the connection`(
         head: (text: String, status: Int), way: Way
     ) throws {
         // On the port they are what a proxy is for, and an URL without a path is whole.
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: HostileRequests.ambiguousChunks, Way.allCases)
-    func `chunks that could be taken in two ways end the connection`(chunks: String, way: Way) throws {
+    func `ambiguous chunks get a 400 and end the connection`(chunks: String, way: Way) throws {
         let script = try script()
         let client = try client(script, by: way)
         let line = "POST \(url("/a", by: way)) HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(arguments: Way.allCases)
-    func `requests in one packet are answered in their order, with bodies and without`(way: Way) throws {
+    func `pipelined requests with and without bodies are answered in order`(way: Way) throws {
         let script = try script()
         let client = try client(script, by: way)
         let requests = (0..<100).map { number in
@@ -132,7 +132,7 @@ import Testing
         for number in 0..<100 { #expect(try client.response().text == "/\(number)") }
     }
 
-    @Test func `what was said before a tunnel stands is said in it`() throws {
+    @Test func `requests sent right after CONNECT are answered inside the tunnel`() throws {
         let script = try script()
         let client = try script.client()
         try client.send(
@@ -159,7 +159,7 @@ import Testing
     }
 
     @Test(arguments: Way.allCases)
-    func `a head that takes too long gets a 408, however inReadTransaction it arrives`(way: Way) throws {
+    func `a head that takes too long gets a 408, however steadily it arrives`(way: Way) throws {
         let script = try script { $0.headTimeoutMilliseconds = 200 }
         let client = try client(script, by: way)
         // Ends by the refusal, or because nobody reads any more.
@@ -231,7 +231,7 @@ import Testing
             [0x16], [0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00],
             [0x16, 0x47, 0x45, 0x54, 0x20, 0x2f, 0x0d, 0x0a],
         ] as [[UInt8]])
-    func `hands that are not shaken are let go`(bytes: [UInt8]) throws {
+    func `a connection without a complete TLS handshake is closed`(bytes: [UInt8]) throws {
         let script = try script {
             ($0.headTimeoutMilliseconds, $0.stallTimeoutMilliseconds, $0.idleTimeoutMilliseconds) = (
                 100, 100, 100
@@ -246,7 +246,7 @@ import Testing
         #expect(try getAfter(script, by: .tunnel) == "/after")
     }
 
-    @Test func `a hello that comes slowly is not waited for, however inReadTransaction it comes`() throws {
+    @Test func `a ClientHello that takes too long ends the connection, however steadily it arrives`() throws {
         let script = try script { ($0.headTimeoutMilliseconds, $0.stallTimeoutMilliseconds) = (200, 200) }
         let client = try client(script, by: .tunnel)
         // A record of 16,000 bytes, which never comes to its end.
@@ -255,7 +255,7 @@ import Testing
     }
 
     @Test(arguments: Way.allCases)
-    func `clients who say nothing are let go, and do not keep others out`(way: Way) throws {
+    func `silent clients are disconnected, and do not keep others out`(way: Way) throws {
         let script = try script {
             ($0.idleTimeoutMilliseconds, $0.maxConnectionsPerThread, $0.crowdedIdleTimeoutMilliseconds) = (
                 100, 3, 50
@@ -269,7 +269,7 @@ import Testing
     // MARK: - Noise
 
     @Test(arguments: Way.allCases)
-    func `noise ends its connection, and nothing else`(way: Way) throws {
+    func `random bytes end only their own connection`(way: Way) throws {
         let script = try script {
             ($0.headTimeoutMilliseconds, $0.stallTimeoutMilliseconds, $0.idleTimeoutMilliseconds) = (
                 100, 100, 100

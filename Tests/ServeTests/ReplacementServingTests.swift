@@ -89,7 +89,9 @@ import Web
     ]
 
     @Test(arguments: lies, [CachePolicy.auto, .protocol, .revalidate, .reload, .refreshBehind])
-    func `what a portal answers is shown, and offline the stored pages are`(lie: Lie, policy: CachePolicy)
+    func `the response of a captive portal is served while online, and the stored page offline`(
+        lie: Lie, policy: CachePolicy
+    )
         throws
     {
         for target in Self.targets { servers.say(target, lie.status, lie.fields, lie.text) }
@@ -110,7 +112,7 @@ import Web
         try expectStored("\(lie.testDescription)")
     }
 
-    @Test func `the first response of a host that is held back is reported once`() throws {
+    @Test func `the first suspicious response of a host is reported once`() throws {
         for target in Self.targets { servers.say(target, 200, Self.html, Self.portal) }
         let notices = Mutex<[String]>([])
         let keep: @Sendable (String) -> Void = { notice in notices.withLock { $0.append(notice) } }
@@ -123,7 +125,7 @@ import Web
         #expect(reported.first?.hasSuffix("; the stored copy is kept") == true)
     }
 
-    @Test func `a portal's page that names what was asked for is not kept either`() throws {
+    @Test func `a captive portal's page that contains the requested URL is not stored`() throws {
         for target in Self.pages {
             servers.say(target, 200, Self.html, "<title>Hotel WiFi</title><form action=/?to=\(target)>")
         }
@@ -131,7 +133,7 @@ import Web
         try expectStored("")
     }
 
-    @Test func `pages that changed are stored as they came`() throws {
+    @Test func `changed pages of the real site are stored`() throws {
         for target in Self.pages { servers.say(target, 200, Self.html, "<title>T \(target)</title>newer") }
         try serving(.auto) { (get: Get) throws -> Void in for target in Self.pages { _ = try get(target) } }
         try serving(.offline) { (get: Get) throws -> Void in
@@ -139,7 +141,7 @@ import Web
         }
     }
 
-    @Test func `a page that is gone is so offline, once the server is known to be the site's`() throws {
+    @Test func `a 404 is stored only after another response showed that the server is the site's`() throws {
         servers.say("/1", 404, Self.html, "gone")
         servers.say("/2", 304, ["ETag": "\"/2\""])
         try serving(.auto) { (get: Get) throws -> Void in

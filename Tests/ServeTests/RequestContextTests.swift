@@ -8,8 +8,8 @@ import Web
 @testable import Origins
 
 @Suite struct RequestContextTests {
-    @Test("A service worker that passes a navigation on requests a page for a window")
-    func passedNavigation() {
+    @Test("A navigation that a service worker repeats counts as a document for a window")
+    func navigationByServiceWorker() {
         let passed: HTTPFields = [
             "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "empty",
         ]
@@ -105,7 +105,7 @@ import Web
             (["Sec-Fetch-Site": "none"], true),
             (["Sec-Fetch-Site": "cross-site", "Referer": "http://a-test.localhost:8080/"], true),
         ] as [(HTTPFields, Bool)])
-    func `a foreign page causes no request to an origin, unless a person followed its link`(
+    func `a foreign page causes no request to an origin, unless the user followed its link`(
         fields: HTTPFields, mayCauseRequests: Bool
     ) {
         let context = RequestContext(
@@ -126,7 +126,7 @@ import Web
             (["Referer": "http://192.0.2.1:8080/-/web/0.https.b.test/https/b.test/x"], []),
             (["Origin": "null"], []),
         ] as [(HTTPFields, [String])])
-    func `where all origins share one name, only a seal proves another page than the root's`(
+    func `where all origins share one name, only a seal proves that a page is not the root's`(
         fields: HTTPFields, origins: [String]
     ) throws {
         let layout = OriginLayout(
@@ -208,7 +208,7 @@ import Web
             (["Origin": "http://localhost:3000"], "localhost:8080", []),
             (["Sec-Fetch-Site": "same-site", "Referer": "http://localhost:3000/"], "localhost:8080", []),
         ] as [(HTTPFields, String, [String])])
-    func `on this machine a page of the site at the root is known by its name`(
+    func `on loopback a page of the site at the root is recognised by its host name`(
         fields: HTTPFields, authority: String, origins: [String]
     ) throws {
         let layout = OriginLayout(port: 8080, root: WebURL("https://a.test/").flatMap(RootOrigin.init))

@@ -79,7 +79,7 @@ import Web
             ([:], [.fromThisMachine], 1, ""), ([:], [.fromPrivateNetwork], 1, ""),
             (echoed, [.fromThisMachine], 1, ""),
         ] as [(HTTPFields, ResponseFlags, UInt8, String)])
-    func `another site's page reads what its server lets it read`(
+    func `another site's page reads a response if CORS allows it`(
         fields: HTTPFields, flags: ResponseFlags, role: UInt8, told: String
     ) throws {
         #expect(given(held(fields, flags, role: role), to: Page.other.rawValue, site: "cross-site") == told)
@@ -95,7 +95,7 @@ import Web
             ("font/woff2", .isPrivate, nil),
         ] as [(String, ResponseFlags, String?)])
     func
-        `of a server that was not asked for CORS, other sites' pages read only parts that they may use anyway`(
+        `without a recorded CORS decision, other sites' pages read only fonts, scripts and style sheets`(
             type: String, flags: ResponseFlags, told: String?
         ) throws
     {
@@ -110,7 +110,7 @@ import Web
         #expect(foreign != "Origin: * ")
     }
 
-    @Test func `a server's word to one site is none to another`() throws {
+    @Test func `a CORS permission for one site does not apply to another`() throws {
         let sharing = held([
             "Access-Control-Allow-Origin": "https://c.test", "Access-Control-Allow-Credentials": "true",
             "Vary": "Origin",
@@ -122,7 +122,7 @@ import Web
                 == "Origin: * ")
     }
 
-    @Test func `what was fetched with credentials is for pages of its own site alone`() throws {
+    @Test func `a private response is given only to pages of its own site`() throws {
         let sharing = held(Self.star, .isPrivate)
         #expect(given(sharing, to: Page.own.rawValue, site: "same-origin") == "")
         #expect(
@@ -147,7 +147,7 @@ import Web
 
     @Test(
         arguments: ["empty", "image", "script", "style", "iframe", "font"], [ResponseFlags.isPrivate, []])
-    func `a foreign page gets nothing of a site at the root, stored or not`(
+    func `a foreign page gets the same refusal for stored and missing URLs of a site at the root`(
         destination: String, flags: ResponseFlags
     ) throws {
         let layout = OriginLayout(port: 8080, root: WebURL("https://b.test/").flatMap(RootOrigin.init))
@@ -161,7 +161,7 @@ import Web
     }
 
     @Test(arguments: [(true, false, "withheld"), (true, true, "Origin: * "), (false, false, "Origin: * ")])
-    func `other machines are shown what was fetched with credentials only where that is asked for`(
+    func `other machines get private responses only if the user allows it`(
         isExposed: Bool, showsPrivate: Bool, told: String
     ) {
         let layout = OriginLayout(
@@ -178,7 +178,7 @@ import Web
     }
 
     @Test(arguments: ["empty", "image", "script", "iframe", "font", "audio", "object"])
-    func `a page from elsewhere gets nothing, held or not, and may lead a person there`(destination: String)
+    func `a foreign page gets no response, but the user may follow its links`(destination: String)
         throws
     {
         for sharing in [held(Self.star), Sharing(missing: Self.url), .portal] {
@@ -222,7 +222,7 @@ import Web
             ([:], "iframe", "navigate", ""), (star, "worker", "same-origin", nil),
             (star, "sharedworker", "same-origin", nil), (star, "serviceworker", "same-origin", nil),
         ] as [(HTTPFields, String, String, String?)])
-    func `where all origins share one name, the server enforces what a browser cannot`(
+    func `where all origins share one name, the server enforces the same-origin policy`(
         fields: HTTPFields, destination: String, mode: String, told: String?
     ) throws {
         let layout = OriginLayout(
@@ -248,7 +248,7 @@ import Web
                 ], true
             ),
         ] as [(HTTPFields, Bool)])
-    func `where all origins share one name, the root's page embeds only what it may read of the user's`(
+    func `where all origins share one name, the root's page embeds only private responses that it may read`(
         fields: HTTPFields, isGiven: Bool
     ) throws {
         let root = try #require(WebURL("https://a.test/").flatMap(RootOrigin.init))
@@ -269,7 +269,7 @@ import Web
 
     @Test
     func
-        `a sandboxed page beside the root reads what is of its own origin, and of the root what that lets it`()
+        `a sandboxed page beside the root reads responses of its own origin, and others only by CORS`()
         throws
     {
         let root = try #require(WebURL("https://a.test/").flatMap(RootOrigin.init))

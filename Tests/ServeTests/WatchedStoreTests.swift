@@ -32,7 +32,7 @@ import Web
     }
 
     @Test
-    func `a store that takes the place of another shows at the next look, and between them there is none`()
+    func `a replaced store is served after the next check, and without a store requests get a 503`()
         throws
     {
         let store = try StockedStore([.init(href: Self.address, text: "older")])
@@ -51,7 +51,7 @@ import Web
         }
     }
 
-    @Test func `a tag tells bodies and their types apart, and nothing else`() throws {
+    @Test func `an ETag depends on the body and media type only`() throws {
         let store = try StockedStore([.init(href: Self.address, text: "one")])
         try serving(store) { get in
             let first = try get()["ETag"]
@@ -95,7 +95,7 @@ import Web
         return tier.value(for: key.span, now: 0) != nil
     }
 
-    @Test mutating func `what a thread makes before it has seen a change that another one saw is not kept`()
+    @Test mutating func `a response made before another thread noticed a change is not cached`()
         throws
     {
         let before = one.generation(in: tier, at: 0)
@@ -112,7 +112,7 @@ import Web
     }
 
     @Test
-    mutating func `a thread looks at once when another one has seen a change, and both agree after that`()
+    mutating func `a thread checks the store at once after another thread noticed a change`()
         throws
     {
         let before = one.generation(in: tier, at: 0)
@@ -130,7 +130,7 @@ import Web
         #expect(isHeld)
     }
 
-    @Test mutating func `a store that was replaced before the first check is noticed by it`() throws {
+    @Test mutating func `the first check notices a store that was replaced before it`() throws {
         try store.takeAway()
         try store.publish([.init(href: Self.address, text: "newer")])
         let late = try WatchedStore(store.folder, secondsBetweenChecks: 10)
@@ -139,7 +139,7 @@ import Web
         _ = late
     }
 
-    @Test mutating func `while there is no store each thread forgets once, and again when there is one`()
+    @Test mutating func `while the store is missing, each thread empties its cache once`()
         throws
     {
         _ = one.generation(in: tier, at: 0)
@@ -194,7 +194,7 @@ import Web
         #expect(try generation(since: again, &one) == again)
     }
 
-    @Test mutating func `a run that publishes nothing leaves what is ready as it is until the next look`()
+    @Test mutating func `a run that publishes nothing keeps cached responses until the next check`()
         throws
     {
         let look = one.generation(in: tier, at: 0)
@@ -222,7 +222,9 @@ import Web
             store.folder, port: 0, threadCount: 4, memoryLimit: 10_000_000, secondsBetweenChecks: 1_000_000)
     }
 
-    @Test func `once a connection has shown a new snapshot, no other one shows what was ready before`() throws
+    @Test
+    func `after one connection served a new snapshot, cached responses of the previous one are not served`()
+        throws
     {
         let store = try StockedStore(Self.snapshot(1))
         let server = try Self.server(store)
@@ -278,8 +280,7 @@ import Web
         #expect(faults.withLock { $0 } == [])
     }
 
-    @Test func `a response that is in memory alone yields to a snapshot that was published after it`() throws
-    {
+    @Test func `a memory-only response is replaced by a snapshot that was published after it`() throws {
         let store = try StockedStore(Self.snapshot(1))
         let servers = MirrorLoadingTests.ScriptedServers()
         servers.say(
