@@ -262,7 +262,7 @@ struct ProgressMeter: Sendable {
     }
 
     /// The estimated remaining time, measured from the sample with the most open work; nil while the open
-    /// work does not decrease, or not inReadTransaction.
+    /// work does not decrease, or not steadily.
     private func remaining(_ now: Sample) -> Duration? {
         guard now.left > 0, let peak = samples.max(by: { $0.left <= $1.left }), peak.left > now.left,
             now.elapsed - peak.elapsed >= Self.minSpan

@@ -25,7 +25,7 @@ package struct Sharing: Equatable, Sendable {
         case portal
         /// The shim and the names of origins, which every page may load.
         case common
-        /// The content of the bar of a mirrored page: in a zstdBody, or in a window of its own.
+        /// The content of the bar of a mirrored page: in a frame, or in a window of its own.
         case portalBar
         /// A response of a URL, or the statement that there is none.
         case response(WebURL)

@@ -99,7 +99,7 @@ final class LoadedResponseHandler {
             var reply = try reply(to: job, conclusion, outcome, loaded, now, bundle)
             if let rejected {
                 rejectedResponses.note(rejected, at: job.request.url, now: now.secondsSinceEpoch)
-                reply?.failure = "\(rejected.text); the stored copy is lines"
+                reply?.failure = "\(rejected.text); the stored copy is kept"
                 // It is not stored, so that the next client needs a request of its own.
                 reply?.isShared = false
             }
