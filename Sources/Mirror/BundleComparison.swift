@@ -5,6 +5,12 @@ internal import Synchronization
 internal import Web
 
 /// The result of comparing a body with the digest that an active manifest requires.
+///
+/// Clients learn the result from the header `Larder-Bundle`:
+///
+/// - `verified; by=sha256; md5=…`: the body matches, and is sent byte for byte.
+/// - `unverified; by=md5; md5=…`: it matches only a digest that is weaker than the user requires.
+/// - `differs; md5=…`: it does not match, and is served until the required body is available.
 struct BundleComparison {
     /// Whether the body matches, and is therefore sent without any changes.
     let isVerified: Bool
@@ -16,6 +22,7 @@ struct BundleComparison {
     /// Whether the body matches only a digest that is weaker than the user requires.
     private let isWeak: Bool
 
+    /// Compares a stored body. Reads it only if its stored digests do not decide.
     init(_ bundle: Bundle, _ body: StoredBody, _ content: BodyContent) throws(StoreError) {
         var known = [body.sha256Digest, body.md5.flatMap { Digest(.md5, bytes: $0) }].compactMap { $0 }
         var finding = known.count == 2 ? bundle.finding(knowing: known, byteCount: body.byteCount) : nil
@@ -29,6 +36,7 @@ struct BundleComparison {
         self.init(bundle, finding, known)
     }
 
+    /// Compares a body that was just loaded.
     init(_ bundle: Bundle, _ bytes: [UInt8]) {
         let meter = BundleMeter(bundle, and: [.sha256, .md5])
         meter.update(bytes.span)
@@ -72,6 +80,7 @@ struct BundleComparison {
         return fields
     }
 
+    /// The media type of a bundle by its file extension, used if its server sent it as a document.
     private static let typesByEnding = [
         "js": "text/javascript", "mjs": "text/javascript", "cjs": "text/javascript",
         "json": "application/json",
@@ -85,10 +94,13 @@ struct BundleComparison {
         [("Larder-Bundle", (isWeak ? "unverified" + by : "differs") + suffix(.md5))]
     }
 
+    /// The algorithm of the digest that the body was compared with, as a parameter of `Larder-Bundle`.
     private var by: String { proof.map { "; by=\($0.rawValue)" } ?? "" }
 
+    /// The entity tag of the unchanged body: its SHA-256, so that it is the same in every snapshot and on every server.
     var tag: String? { digests.first { $0.algorithm == .sha256 }.map { "\"\($0.hex)\"" } }
 
+    /// A digest of the body as a parameter of `Larder-Bundle`.
     private func suffix(_ algorithm: DigestAlgorithm) -> String {
         digests.first { $0.algorithm == algorithm }.map { "; \(algorithm.rawValue)=\($0.hex)" } ?? ""
     }

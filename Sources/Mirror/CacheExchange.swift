@@ -101,23 +101,30 @@ struct CacheExchange {
 
     /// The stored response for the request, and the request as policies see it.
     private struct StoredState {
+        /// The response in the store. At most one of `copy` and `memoryResponse` is set.
         var copy: FoundResponse?
+        /// The response in memory.
         var memoryResponse: MemoryResponse?
-        /// The copy or the shelved copy, as policies see it.
+        /// The cache entry of `copy` or `memoryResponse`, as policies see it.
         var entry: CacheEntry?
+        /// The bundle that a manifest requires at the URL.
         let required: Bundle?
+        /// The comparison of `copy` with `required`.
         var bundle: BundleComparison?
+        /// The method and body by which the response is stored.
         let key: RequestKey
         let request: CacheRequest
         /// The cache rules for the URL.
         let rules: CacheRules
         /// The change count before the lookup.
         let changeCount: Int
+        /// The state of the store in which `copy` was found.
         let view: MirrorResponder.StoreView
 
         var url: WebURL { request.url }
     }
 
+    /// Looks for the stored response, in memory and in the store. Responses that this client may not have count as missing.
     private func lookUp(_ now: HTTPDate) throws(StoreError) -> StoredState {
         let changeCount = loader.ready.changeCount
         let method = CacheRequest.Method(request.method)
@@ -132,7 +139,7 @@ struct CacheExchange {
         let key =
             !isRecorded ? .get : RequestKey(method: request.method, body: body.span, type: fields.contentType)
         var (copy, memoryResponse): (FoundResponse?, MemoryResponse?) = (nil, nil)
-        // UncommittedResponses leave memory after they are stored, so memory is searched first.
+        // Uncommitted responses leave memory only after they are stored, so memory is searched first.
         if isRead || isRecorded { memoryResponse = uncommittedResponse(key) }
         var required: Bundle?
         try exchange.atOneStoreState { (view) throws(StoreError) in
@@ -218,6 +225,7 @@ struct CacheExchange {
 
     // MARK: - Decision
 
+    /// The decision of the policy about the stored response, adjusted for private responses, required bundles and stored parts.
     private func action(_ stored: StoredState, _ now: HTTPDate) -> CacheAction {
         // A request to the origin would lack the user's credentials, so the response would not be the user's.
         if let copy = stored.copy, copy.response.flags.contains(.isPrivate), !canSendCredentials(stored.url),
@@ -240,6 +248,7 @@ struct CacheExchange {
             case .validate, .load, .miss: break
             }
         }
+        // Requests only the missing rest of a body of which parts are stored.
         if case .load([:]) = action, !stored.request.fields.contains("Range"),
             let rest = stored.memoryResponse?.parts?.stored.completionRequest
         {
@@ -289,6 +298,7 @@ struct CacheExchange {
         }
     }
 
+    /// The reply with the stored response; nil if it lacks the requested part.
     private func storedReply(_ stored: StoredState, _ hit: CacheHit, _ now: HTTPDate) throws(StoreError)
         -> Reply?
     {
@@ -328,8 +338,9 @@ struct CacheExchange {
             && copy.change.isEmpty
     }
 
-    // MARK: - OriginLoader
+    // MARK: - Loading
 
+    /// The load of a response that replaces or validates the stored one.
     private func job(_ stored: StoredState, _ additional: HTTPFields) -> LoadJob {
         // With `protocol`, the origin answers the client's own conditions and ranges. Other policies load
         // whole responses for later use.
@@ -358,6 +369,8 @@ struct CacheExchange {
             || requestContext.requester.canReceivePrivate && requestContext.isSameSite(as: url, layout.names)
     }
 
+    /// Requests the origin, after a preflight if the page's request needs one. Until the response arrives, the server thread
+    /// serves other clients; `later` gets the reply.
     private func load(_ stored: StoredState, _ asked: LoadJob, _ now: HTTPDate, _ later: DeferredReply)
         throws(StoreError)
     {
@@ -419,6 +432,7 @@ struct CacheExchange {
             return
         }
         var otherwise: (@Sendable () -> Void)?
+        // If the origin takes too long, the client gets the stored response while the load continues.
         if let entry = stored.entry, policy.showsHeld(entry, for: stored.request, loader.profile, now),
             let reply = try storedReply(stored, entry.hit(at: now), now)
         {

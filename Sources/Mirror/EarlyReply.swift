@@ -13,7 +13,7 @@ struct EarlyReply: Sendable {
     /// The copy for other requesters; nil if the response is not stored.
     let copy: MemoryResponse?
 
-    /// Makes an arrival. Nil if the reply depends on the store, or on a digest.
+    /// Makes an early reply from the outcome of a load. Nil if the reply depends on the store, or on a digest.
     init?(_ job: LoadJob, _ outcome: LoadOutcome, _ profile: CacheProfile, now: HTTPDate) {
         guard job.layout.isTransparent, job.required == nil, !job.isCompletion,
             case .response(let response) = outcome, case .bytes(let bytes) = response.body
@@ -42,16 +42,26 @@ struct EarlyReply: Sendable {
 }
 
 /// Received responses that are not committed to the store yet. Any thread may use it.
+///
+/// The client of an early reply may send its next request before the response is committed, and must find the response
+/// then. Each response is therefore always in one of two places, and looked for in this order:
+///
+/// 1. in `memoryCache`, from `add` until `remove`, which is called after the commit;
+/// 2. in the store, from the commit on.
 final class UncommittedResponses: Sendable {
+    /// Stores one response on the thread `larder-load`. Returns what to do after the commit, with its error.
     typealias Work = @Sendable (LoadedResponseHandler) -> (StoreError?) -> Void
 
     private struct State {
+        /// Work that the thread has not taken yet, in the order of arrival.
         var works: [Work] = []
+        /// Whether the server is stopping, so that no work is accepted.
         var isClosed = false
     }
 
     private let memoryCache: MemoryResponseCache
     private let state = Mutex(State())
+    /// The number of the last added response.
     private let last = Atomic<UInt64>(0)
 
     /// - Parameter secrets: The hasher with which the variants of the copies are made.

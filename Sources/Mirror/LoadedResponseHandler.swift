@@ -9,6 +9,18 @@ internal import Web
 
 /// Verifies an origin's response, stores it, and renders the client's answer. It belongs to the thread `larder-load`.
 ///
+/// `conclude` handles one response in these steps:
+///
+/// 1. `LoadJob.conclusion` decides by RFC 9111 what changes in the cache, and what the client gets.
+/// 2. `read` scans the body for links.
+/// 3. `refusal` compares the body with the digest that a manifest requires. A mismatch counts as a failed load.
+/// 4. `assemble` combines a loaded part with stored ones. A complete body is stored like a whole response.
+/// 5. `change` stores the response, unless rules, its type or `replaces` (captive portals) forbid it.
+/// 6. `reply` renders the answer.
+///
+/// Changes become visible with `commit`, which `OriginLoader` calls for a batch of responses. Stored responses go into the
+/// overlay of their site; live snapshots never change.
+///
 /// A failed write never costs the client its response: the response is served all the same, and the reply says that it
 /// was not stored. The exceptions are responses that must match a digest or complete a stored part.
 final class LoadedResponseHandler {
@@ -17,8 +29,10 @@ final class LoadedResponseHandler {
     private let uncommitted: UncommittedResponses
     private let folder: StoreFolder
     private let scanner = LinkScanner()
+    /// Opened when first needed, and again after an error or after another store has replaced this one.
     private var reader: StoreReader?
     private var writer: StoreWriter?
+    /// The error of the last failed write, until `takeFailure`.
     private var failure: StoreError?
     private let recording: RecordingHealth
     private let rejectedResponses: RejectedResponses
@@ -32,6 +46,7 @@ final class LoadedResponseHandler {
     private var replacements = LoadedReplacements()
     /// Why the last response did not replace the stored one.
     private var rejected: ReplacementCheck.Reason?
+    /// The maximum size of the store in bytes; nil for none. Above it, responses are evicted.
     private let sizeLimit: Int64?
     private let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     /// The maximum size of a streamed body that is read into memory and scanned for links.
@@ -164,6 +179,8 @@ final class LoadedResponseHandler {
         spooled.removeAll()
     }
 
+    /// Handles a failed write. The connections are closed, which rolls back the changes since the last commit; the next
+    /// write opens new ones.
     private func fail(_ error: StoreError) {
         (reader, writer, hasPut) = (nil, nil, false)
         failure = error
@@ -192,6 +209,7 @@ final class LoadedResponseHandler {
         }
     }
 
+    /// The body of a response with its links.
     private func read(_ response: LoadedResponse, _ job: LoadJob) throws(StoreError) -> LoadedBody {
         guard response.status != 304, job.method != "HEAD" else {
             return LoadedBody(content: response.body, bytes: [])
@@ -224,6 +242,8 @@ final class LoadedResponseHandler {
         let response: LoadedResponse
     }
 
+    /// Adds a loaded part to the stored parts of the body. Returns the response if it is complete now; incomplete parts stay
+    /// in memory, since the store holds only whole bodies.
     /// Nil if the response is still incomplete.
     private func assemble(
         _ conclusion: CacheConclusion, _ response: LoadedResponse, _ loaded: LoadedBody, _ job: LoadJob
@@ -244,6 +264,7 @@ final class LoadedResponseHandler {
         return nil
     }
 
+    /// Stores a response that was assembled from parts, and returns its reply.
     private func reply(to job: LoadJob, _ assembled: AssembledResponse, _ now: HTTPDate) throws(StoreError)
         -> LoadedReply
     {
@@ -265,6 +286,7 @@ final class LoadedResponseHandler {
 
     // MARK: - The store
 
+    /// Carries out what the conclusion says about stored responses.
     private func change(
         _ conclusion: CacheConclusion, _ job: LoadJob, _ response: LoadedResponse, _ loaded: LoadedBody,
         _ now: HTTPDate
@@ -295,6 +317,7 @@ final class LoadedResponseHandler {
                     loaded.byteCount == 0 ? .none : .new(try loaded.newBody(in: folder, measured))
                 try keep(entry, job, body, response, now)
             }
+        // The request lacked the user's credentials: its 304 must not change the user's private response.
         case .update where job.isStoredForUser: break
         case .update(let entry):
             if response.status == 304 { replacements.confirm(job.request.url, now: now.secondsSinceEpoch) }
@@ -340,6 +363,7 @@ final class LoadedResponseHandler {
     }
 
     private func invalidate(_ hrefs: [String]) throws(StoreError) {
+        // Pending changes are committed first, so that the invalidation applies to them too.
         changed += hrefs
         memoryCache.invalidate(hrefs)
         uncommitted.invalidate(hrefs)
@@ -348,6 +372,7 @@ final class LoadedResponseHandler {
         try writer.invalidate(hrefs)
     }
 
+    /// Writes a response to the overlay of its site, and removes its copy in memory.
     private func keep(
         _ entry: CacheEntry, _ job: LoadJob, _ body: NewResponse.Body, _ response: LoadedResponse,
         _ now: HTTPDate
@@ -407,6 +432,7 @@ final class LoadedResponseHandler {
         _ = try? writer.collect(options)
     }
 
+    /// The flags under which a response is stored: its network zone, and whether it is private.
     private func flags(of response: LoadedResponse, _ job: LoadJob) -> ResponseFlags {
         var flags = response.flags
         if flags.contains(.isPrivate) || job.hasCredentials {
@@ -441,6 +467,7 @@ final class LoadedResponseHandler {
 
     // MARK: - Answers
 
+    /// A renderer for the client that sent the request of the job.
     private func renderer(_ job: LoadJob) throws(StoreError) -> ResponseRenderer {
         let fields = AnswerFields(layout: job.layout, isProxy: true)
         return ResponseRenderer(
@@ -449,6 +476,7 @@ final class LoadedResponseHandler {
             verifier: job.verifier, asked: job.request.fields)
     }
 
+    /// The reply that the conclusion calls for. Nil if the response must be loaded again without conditions.
     private func reply(
         to job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ loaded: LoadedBody?,
         _ now: HTTPDate,

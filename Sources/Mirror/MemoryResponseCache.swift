@@ -2,9 +2,18 @@ internal import Store
 internal import Synchronization
 internal import Web
 
-/// Responses that are stored only in memory. The least recently used are removed first. Any thread may use
-/// it.
+/// Responses that are stored only in memory. Any thread may use it; one `Mutex` guards all state.
+///
+/// Two instances exist, with different rules when they are full:
+///
+/// - `OriginLoader.memoryCache` has responses of the storage policy `memory-only` and incomplete bodies. It is a cache:
+///   `keep` removes the least recently used responses.
+/// - `UncommittedResponses` has responses that wait for their commit. None of them may get lost, so `add` refuses a
+///   response for which there is no room.
+///
+/// A URL has one entry for each variant of its response (`Vary`).
 final class MemoryResponseCache: Sendable {
+    /// The maximum size of all responses, counted by `MemoryResponse.byteCount`.
     private let byteLimit: Int
     private let secrets: SecretHasher
     private let contents = Mutex(Contents())
@@ -12,6 +21,7 @@ final class MemoryResponseCache: Sendable {
     private struct Contents {
         var copies: [ResponseKey: [CachedEntry]] = [:]
         var byteCount = 0
+        /// The number of uses so far, which serves as a clock.
         var uses: UInt64 = 0
     }
 
@@ -43,8 +53,8 @@ final class MemoryResponseCache: Sendable {
         }
     }
 
-    /// Stores a response, and replaces the one for the same variant. A response larger than half of the shelf
-    /// is not stored.
+    /// Stores a response, and replaces the one for the same variant. A response larger than half of
+    /// the limit is not stored, since it would displace too many others.
     func keep(_ copy: MemoryResponse) {
         contents.withLock { contents in
             Self.remove(&contents, copy.href, copy.request, variant: copy.variant)
@@ -65,6 +75,7 @@ final class MemoryResponseCache: Sendable {
         }
     }
 
+    /// Removes the response of one variant, after it was stored.
     func remove(_ href: String, _ request: RequestKey, variant: String) {
         contents.withLock { Self.remove(&$0, href, request, variant: variant) }
     }
@@ -81,6 +92,7 @@ final class MemoryResponseCache: Sendable {
     /// Marks all responses of these URLs, so that they must be validated before they are used again.
     func invalidate(_ hrefs: [String]) {
         contents.withLock { contents in
+            // Invalidated entries stay, since a validation may show that they are still current.
             for key in contents.copies.keys where hrefs.contains(key.href) {
                 guard let entries = contents.copies[key] else { continue }
                 contents.copies[key] = entries.map { entry in
@@ -111,6 +123,7 @@ final class MemoryResponseCache: Sendable {
         contents.copies[key] = rest.isEmpty ? nil : rest
     }
 
+    /// Removes the least recently used response; false if there is none. Linear, since evictions are rare and entries few.
     private static func removeOldest(_ contents: inout Contents) -> Bool {
         let oldest = contents.copies.values.joined().min { $0.lastUse < $1.lastUse }
         guard let copy = oldest?.copy else { return false }
@@ -143,7 +156,7 @@ struct MemoryResponse: Sendable {
         case parts(BodyParts)
     }
 
-    /// The size in bytes that counts towards the limit of the shelf.
+    /// The size in bytes that counts towards the limit of the cache.
     var byteCount: Int {
         let stored =
             switch body {
@@ -153,6 +166,7 @@ struct MemoryResponse: Sendable {
         return stored + Self.overhead
     }
 
+    /// The estimated size of the headers and keys of a response.
     private static let overhead = 1024
 
     /// Whether the response is valid for a request with these fields.
@@ -160,6 +174,7 @@ struct MemoryResponse: Sendable {
         VaryKey.isMet(variant, by: fields, secrets)
     }
 
+    /// The stored parts, if the body is incomplete.
     var parts: BodyParts? {
         if case .parts(let parts) = body { parts } else { nil }
     }
@@ -189,7 +204,7 @@ struct BodyParts: Sendable {
 
     var byteCount: Int { pieces.reduce(0) { $0 + $1.bytes.count } }
 
-    /// The whole body; nil if parts are missing.
+    /// The whole body; nil if parts are missing. A complete body has one piece, or none if it is empty.
     var whole: [UInt8]? {
         guard stored.isComplete else { return nil }
         return pieces.first?.bytes ?? []
@@ -198,6 +213,7 @@ struct BodyParts: Sendable {
     /// The parts of both; nil if they may be of different versions.
     func merging(_ newer: BodyParts) -> BodyParts? {
         guard let stored = stored.merging(newer.stored) else { return nil }
+        // `stored.merging` has checked that both have the same strong validator, so overlapping bytes are equal.
         let all = pieces + newer.pieces
         let joined = stored.ranges.map { range in
             var bytes = [UInt8](repeating: 0, count: range.count)

@@ -4,7 +4,10 @@ internal import Portal
 internal import Reports
 internal import Web
 
-/// The answer to a request for a URL that is not stored.
+/// The answer to a request for a URL that is not stored: a 504, since the mirror is a gateway that could not get a response.
+///
+/// The page tells a user why the response is missing, and how to get it: by the next prefetch, by the command shown, or by
+/// the portal. It also links to pages near the URL, so that the user is not stuck.
 struct MissPage {
     let url: String
     /// Whether the miss is recorded, so that the next prefetch fetches the URL.
@@ -56,6 +59,7 @@ struct MissPage {
         return .html(504, page.text, fields: fields + [policy, varying], sharing: sharing)
     }
 
+    /// Writes why the response is missing, and the command that fetches it.
     private func writeReason(to html: inout HTMLWriter) {
         if snapshot != nil {
             html.element("p") { html in
@@ -83,6 +87,7 @@ struct MissPage {
     /// Writes a link that searches the stored pages for the words of a site's own search.
     private func writeSearch(to html: inout HTMLWriter, _ layout: OriginLayout) {
         guard let portal = layout.portal, let query = WebURL(url)?.query else { return }
+        // The usual names of the query parameter of a site's search.
         let names = ["q", "query", "search", "s", "keywords", "term", "text", "wd"]
         let asked = PortalRequest(target: "/?\(query)")
         guard let words = names.lazy.compactMap({ asked[$0] }).first else { return }
@@ -94,6 +99,7 @@ struct MissPage {
         }
     }
 
+    /// Writes a list of links to mirrored pages; nothing if there are none.
     private func writeList(
         _ title: Sentence, _ urls: [String], to html: inout HTMLWriter, _ layout: OriginLayout
     ) {

@@ -86,16 +86,17 @@ final class OriginLoader: Sendable {
         }
     }
 
+    /// Runs the work of a message and all that has arrived since. Called on the thread `larder-load`.
     private static func run(
         _ first: Message, _ queue: Inbox<Message>, _ uncommitted: UncommittedResponses,
         _ handler: LoadedResponseHandler,
         _ ready: FreshAnswerCache
     ) {
         var messages = [first]
-        // UncommittedResponses have no waiting client, so they can wait for more work.
+        // Uncommitted responses have no waiting client, so they can wait for more work.
         if case .uncommitted = first, let next = queue.next(atMost: maxWriteDelay) { messages.append(next) }
         messages += queue.takeAll()
-        // UncommittedResponses first, in order: an invalidation must apply to them too.
+        // Uncommitted responses first, in order: an invalidation must apply to them too.
         let arrived: [Work] = uncommitted.takeAll().map { work in { work($0) } }
         let asked: [Work] = messages.compactMap { if case .work(let work) = $0 { work } else { nil } }
         run(
@@ -243,6 +244,7 @@ final class OriginLoader: Sendable {
             }
         }
         let request = shared.job.upstream(fields ?? shared.job.upstreamFields)
+        // A loader of the server's own thread saves the way through another thread.
         if let threadLoader { threadLoader.load(request, done: conclude) } else { load(request, conclude) }
     }
 
@@ -278,6 +280,7 @@ final class OriginLoader: Sendable {
         return arrival.reply
     }
 
+    /// Handles the outcome of a load on the thread `larder-load`. Loads again without conditions if the handler asks for it.
     private func conclude(
         _ job: LoadJob, _ outcome: LoadOutcome, _ handler: LoadedResponseHandler,
         done: @escaping @Sendable (LoadedReply) -> Void
@@ -320,12 +323,14 @@ final class FreshAnswerCache: Sendable {
         if changeCount != self.changeCount { tier.remove(origin.span, target.span) }
     }
 
+    /// Removes the answer for a URL whose stored response has changed or will change.
     func forget(_ url: WebURL) {
         changes.add(1, ordering: .acquiringAndReleasing)
         let key = Self.key(url)
         tier.remove(key.origin.span, key.target.span)
     }
 
+    /// Removes the answers for URLs whose stored responses have changed.
     func forget(_ hrefs: [String]) {
         guard !hrefs.isEmpty else { return }
         changes.add(1, ordering: .acquiringAndReleasing)
@@ -391,6 +396,7 @@ final class OriginReachability: Sendable {
         zones.withLock { $0[origin] ?? ($0.count < Self.maxZones ? nil : .publicNetwork) }
     }
 
+    /// Records the network zone that an origin has answered from. A more public one replaces a nearer one.
     func recordZone(of origin: String, _ zone: NetworkZone) {
         zones.withLock { zones in
             let known = zones[origin]
@@ -406,6 +412,7 @@ final class OriginReachability: Sendable {
     /// The maximum number of origins whose zones are remembered.
     private static let maxZones = 50_000
 
+    /// Whether an origin can be expected to answer. `auto` serves stored responses while it cannot.
     func reachability(of origin: String, now: HTTPDate) -> Reachability {
         silent.withLock { silent in
             guard !silent.isEmpty, let until = silent[origin] else { return .unknown }
@@ -415,6 +422,7 @@ final class OriginReachability: Sendable {
         }
     }
 
+    /// Records whether an origin has answered a request.
     func record(_ origin: String, hasAnswered answered: Bool, now: HTTPDate) {
         silent.withLock { silent in
             if answered {
@@ -473,6 +481,7 @@ final class LoadTimer: Sendable {
         thread.join()
     }
 
+    /// Waits for the first timer, calls its body, and then waits for the next one.
     private static func run(_ state: Monitor<State>) {
         while true {
             let first: Wait?? = state.wait(atMost: .seconds(3600)) { state -> Wait?? in

@@ -13,11 +13,14 @@ final class RejectedResponses: Sendable {
     private let state = Mutex(State())
     private let notice: @Sendable (String) -> Void
 
+    /// A captive portal answers every request, so that each host is reported only once in this time.
     private static let secondsBetweenReports: Int64 = 3600
+    /// The maximum number of remembered hosts. Beyond it, all are forgotten, and may be reported again.
     private static let maxHosts = 1024
 
     init(_ notice: @escaping @Sendable (String) -> Void) { self.notice = notice }
 
+    /// The number of rejected responses since the start.
     var count: UInt64 { state.withLock(\.count) }
 
     /// Reports at most one response per host and hour.

@@ -11,6 +11,19 @@ internal import Web
 /// the seal in the address proves which page sent the request (``PageSeals``).
 ///
 /// A request without any of these comes from a program, which could also request the URL from the network.
+///
+/// Examples, for a request to `http://b-test.localhost:8080`, the mirror of b.test:
+///
+/// | headers | requester |
+/// | --- | --- |
+/// | none of the three | the user, by a program such as curl |
+/// | `Sec-Fetch-Site: none` | the user, by the address bar or a bookmark |
+/// | `Sec-Fetch-Site: same-origin` | a page of b.test |
+/// | `Referer: http://a-test.localhost:8080/` | a page of a.test |
+/// | `Origin: http://larder.localhost:8080` | the portal |
+/// | `Origin: https://evil.test`, or `Sec-Fetch-Site: cross-site` alone | a foreign page |
+///
+/// `Origin` decides if it is present, whatever the other headers are.
 struct RequestContext: Equatable, Sendable {
     let requester: Requester
     /// Whether the page has an opaque origin, such as a sandboxed frame or a `data:` document.
@@ -31,6 +44,7 @@ struct RequestContext: Equatable, Sendable {
     init(_ fields: HTTPFields, authority: String, layout: OriginLayout, isExpected: Bool = false) {
         let use = FetchUse(fields, isExpected: isExpected)
         let origin = fields["Origin"]
+        // Documents beside the root always have an opaque origin, so that `Origin: null` says nothing new there.
         var hasOpaqueOrigin = false
         let kind: Requester.Kind
         if !layout.sealedPage.origins.isEmpty {
@@ -85,6 +99,10 @@ struct RequestContext: Equatable, Sendable {
         return .page(layout.sealedPage.origins)
     }
 
+    /// The sender of a request to a host name that stands for one origin. `Origin` is evaluated first, since pages
+    /// cannot suppress it; then `Sec-Fetch-Site`; then `Referer`, which pages can suppress.
+    ///
+    /// - Parameter origin: The `Origin` header, unless it is `null`.
     private static func kind(
         _ fields: HTTPFields, origin: String?, _ authority: String, _ layout: OriginLayout
     ) -> Requester.Kind {
@@ -98,11 +116,15 @@ struct RequestContext: Equatable, Sendable {
         switch fields["Sec-Fetch-Site"] {
         case "none": return .user
         case "same-origin": return referrer ?? layout.page(atAuthority: authority)
+        // Browsers send no `Sec-Fetch-Site` to hosts of plain http other than localhost. Without any evidence it is a
+        // program of the user.
         case nil where fields["Origin"] == nil: return referrer ?? .user
+        // A cross-site or same-site request. A page that hides its referrer counts as foreign.
         case _: return referrer ?? .foreignPage
         }
     }
 
+    /// The kind of sender, as far as it can be proved.
     var kind: Requester.Kind { requester.kind }
 
     /// Whether a foreign page shows the response in a window.
@@ -125,9 +147,11 @@ struct RequestContext: Equatable, Sendable {
 struct FetchUse: Equatable, Sendable {
     /// The value of `Sec-Fetch-Dest`; empty if the client does not send it.
     let destination: String
+    /// The value of `Sec-Fetch-Mode`, such as `cors` or `navigate`; empty if the client does not send it.
     let mode: String
     /// Whether a person followed a link or typed an address, and sees the result in a window.
     let isFollowedLink: Bool
+    /// Whether `Accept` names HTML, as in navigations. Decides for clients that send no `Sec-Fetch-Dest`.
     private let takesPages: Bool
 
     /// - Parameter isExpected: Whether a person has just been redirected to the URL.
@@ -135,6 +159,8 @@ struct FetchUse: Equatable, Sendable {
         destination = fields.fetchDestination ?? ""
         mode = fields["Sec-Fetch-Mode"] ?? ""
         takesPages = fields["Accept"]?.utf8.contains("text/html".utf8) ?? false
+        // `isExpected` is for service workers that repeat a navigation with `fetch`: it then has the destination `empty` and
+        // no `Sec-Fetch-User`.
         isFollowedLink =
             destination == "document"
             && (fields["Sec-Fetch-User"] == "?1" || isExpected && fields["Sec-Fetch-Dest"] == "empty")
@@ -154,8 +180,10 @@ struct FetchUse: Equatable, Sendable {
     /// Whether a script gets the bytes, or CORS must permit the use.
     var isRead: Bool { destination == "empty" || mode == "cors" }
 
+    /// Whether the response becomes the script of a worker.
     var isWorker: Bool { ["worker", "sharedworker", "serviceworker"].contains(destination) }
 
+    /// The use in the terms of the store's access rules.
     var access: ResponseUse {
         guard isWindow else { return isDocument ? .frame : .part }
         return isFollowedLink ? .window : .openedWindow
@@ -171,6 +199,7 @@ extension RequestContext {
     func restoreOriginalHeaders(
         in fields: inout HTTPFields, to target: WebURL, page: WebURL?, layout: OriginLayout
     ) {
+        // Mirror addresses must never reach an origin, so headers that name pages are written anew.
         fields.remove("Referer")
         let relation: String
         switch kind {

@@ -31,6 +31,7 @@ final class ResponseRenderer {
     private lazy var scanner = LinkScanner()
     /// Whether the result is only for this kind of use.
     private(set) var dependsOnUse = false
+    /// The start of the fixed clock, if the site gives its pages the same time at each visit.
     private var steadySince: Int?
     /// A notice at the end of the document.
     var notice: [UInt8] = []
@@ -52,8 +53,11 @@ final class ResponseRenderer {
         fields = finder.fields
     }
 
+    /// Makes the header fields of the answer.
     private var fields: AnswerFields
 
+    /// Renders a stored response.
+    ///
     /// - Parameter bundle: the bundle that a manifest requires here.
     func answer(
         _ copy: FoundResponse, source: AnswerSource, bundle: BundleComparison? = nil
@@ -87,6 +91,7 @@ final class ResponseRenderer {
             }
             if !bundle.isVerified { fields.added = bundle.differingFields }
         }
+        // Nothing in the body changes: it is sent from its file without being read.
         if case .file(let path) = content, table.marks.isEmpty, !isRewritten(table, of: copy.url),
             !hasPrefix(copy.url), !canHaveBar(format)
         {
@@ -99,6 +104,7 @@ final class ResponseRenderer {
                 file: file, sharing: sharing)
         }
         let bytes = try content.load()
+        // A large body is spliced while it is sent. The patch has only the changed ranges.
         if case .file(let path) = content, bytes.count >= Self.minStreamedSpliceBytes, !table.isTranscoded,
             !hasPrefix(copy.url)
         {
@@ -150,6 +156,7 @@ final class ResponseRenderer {
         return !hasPrefix(url) && (format.isDocument ? !isShown : !isStyle)
     }
 
+    /// The answer with a verified bundle, byte for byte, and with its digests.
     private func unmodifiedAnswer(
         _ copy: FoundResponse, _ found: (content: BodyContent, stamp: FileStamp?), _ byteCount: Int,
         _ source: AnswerSource,
@@ -226,6 +233,7 @@ final class ResponseRenderer {
     /// The origin's entity tag, unless it is among the fields that are sent anyway.
     private func ownTag(_ stored: HTTPFields) -> String? { layout.isTransparent ? nil : stored["ETag"] }
 
+    /// The bytes of a body, its links, and its format.
     private typealias Body = (bytes: [UInt8], table: LinkTable, format: BodyFormat)
 
     private func answer(
@@ -267,12 +275,14 @@ final class ResponseRenderer {
             && !stored.elements("Cache-Control").contains { HTTPGrammar.matches($0, "no-transform") }
     }
 
+    /// Header fields whose values refer to the exact bytes of the body.
     private static let ofBytes = [
         "Content-Encoding", "Content-Digest", "Repr-Digest", "Digest", "Content-MD5",
     ]
 
     // MARK: - Bodies
 
+    /// The link table of a stored body; nil if it cannot be decoded.
     private func links(of body: StoredBody) throws(StoreError) -> LinkTable? {
         let encoded = try finder.reader.links(of: body)
         // An invalid link table is treated as damaged.
@@ -403,6 +413,7 @@ final class ResponseRenderer {
             sharing: sharing)
     }
 
+    /// A redirect to the URL with or without the trailing slash, under which the response is stored.
     private func leading(to copy: FoundResponse, _ source: AnswerSource) -> Answer {
         let sharing = copy.sharing
         return .redirect(
@@ -451,7 +462,9 @@ struct LinkRelocator {
         return read?.href == wanted?.href ? nil : address
     }
 
-    // Any host will do, as long as it is the same for all.
+    /// The mirror address of a URL, as a URL against which links are resolved.
+    ///
+    /// Any host will do if the address has none, as long as it is the same for all.
     private static func local(_ url: WebURL, _ layout: OriginLayout) -> WebURL? {
         layout.address(of: url).flatMap {
             WebURL($0, base: WebURL("\(layout.scheme)://\(layout.authority ?? "larder")/"))

@@ -20,22 +20,29 @@ final class ServingRecords: Sendable {
     private let notes = Mutex(Notes())
 
     // Clients can request any number of URLs, so each table is limited. Beyond its limit, nothing is added.
+    /// The maximum number of URLs in `rendered`, and of digests in `damaged`.
     private static let maxRenderedURLs = 100_000
+    /// The maximum length of a URL. Misses of longer ones are not recorded, and longer referrers are left out.
     private static let maxURLBytes = 4096
+    /// The estimated size of all misses. Beyond it, only misses that are already recorded are counted.
     private static let maxMissBytes = 4 * 1024 * 1024
 
+    /// Records that a response was rendered for a client.
     func didRender(_ url: Int64, at now: Int64) {
         notes.withLock { notes in
             if notes.rendered.count < Self.maxRenderedURLs { notes.rendered[url] = now }
         }
     }
 
+    /// Records a body that does not match its digest, so that the next prefetch loads it again.
     func addDamaged(_ sha256: [UInt8]) {
         notes.withLock { notes in
             if notes.damaged.count < Self.maxRenderedURLs { notes.damaged.insert(sha256) }
         }
     }
 
+    /// Records a miss, or counts it if the URL was missed before.
+    ///
     /// - Parameters:
     ///   - from: the zone that the requesting page came from; `.fromThisMachine` for the user.
     ///   - origin: the original origin of a page that sent a CORS request.
@@ -79,6 +86,8 @@ final class ServingRecords: Sendable {
         }
     }
 
+    /// Returns the notes, and removes them.
+    ///
     /// - Parameter withRendered: whether to take `rendered` too; else it stays for later.
     func take(withRendered: Bool) -> Notes {
         notes.withLock { notes in
@@ -100,6 +109,8 @@ final class RecordingHealth: Sendable {
         self.notice = notice
     }
 
+    /// Records the result of a write. The first failure and the first success after it are reported.
+    ///
     /// - Parameter error: nil after a successful write.
     func note(_ error: StoreError?) {
         let hasChanged = isFailing.withLock { isFailing in
@@ -122,6 +133,7 @@ final class ServingRecordWriter: Sendable {
     private let notes: ServingRecords
     private let tier: MemoryTier<Answer>
     private let recording: RecordingHealth
+    /// Uses are written in batches, since they only order evictions.
     private static let secondsBetweenUseWrites: Int64 = 60
 
     /// The time up to which uses in the tier are written.

@@ -4,6 +4,21 @@ internal import Store
 internal import Web
 
 // The rules of ``Sharing``: how they are derived from responses, and how they apply to one requester.
+//
+// A mirror does for its pages what a browser does on the web, in two steps:
+//
+// 1. When an answer is made, the headers of the response give its `Sharing`: who may read it (CORS), and who may embed
+//    it (CORP). The answer and its `Sharing` are cached together and serve all requesters.
+// 2. For each request, `verdict` first decides whether this requester may have the response at all (`access`, in
+//    Store), and then which CORS headers the browser needs to see.
+//
+// For example, a font of `https://cdn.test` has `Access-Control-Allow-Origin: https://a.test`. The mirrored page of
+// a.test, at `http://a-test.localhost:8080`, gets its own mirror origin in that header, and the mirrored page of
+// another site gets the font without the header, so that its browser refuses it, as on the web.
+//
+// Usually each origin has a host name of its own, so that the browser enforces the rules. If all origins share one host
+// name (a site at the root, for other machines), the browser cannot tell them apart, and `verdictBesideRoot` enforces
+// the rules here.
 extension Sharing {
     /// Rules for the statement that a URL has no stored response.
     init(missing url: WebURL) {
@@ -16,6 +31,7 @@ extension Sharing {
         self.init(subject: .response(url))
         (embedding, isData) = Self.embedding(fields)
         isPrivate = flags.contains(.isPrivate)
+        // Whether anybody on the public network could have got the same response.
         let isOpen =
             !isPrivate
             && flags.isDisjoint(with: [.fromPrivateNetwork, .fromThisMachine, .claimedNonPublicZone])
@@ -40,6 +56,7 @@ extension Sharing {
         isForOneRequester = withCredentials || isPersonal || Self.forbidsStoring(fields)
     }
 
+    /// Whether the origin forbids caches to store the response (RFC 9111 5.2.2.5).
     private static func forbidsStoring(_ fields: HTTPFields) -> Bool {
         fields.elements("Cache-Control").contains { HTTPGrammar.matches($0, "no-store") }
     }
@@ -53,12 +70,19 @@ extension Sharing {
             || type.essence == "application/vnd.ms-fontobject"
     }
 
+    /// The `Cross-Origin-Resource-Policy` of the response, and whether its media type is HTML, XML or JSON. Browsers
+    /// never let another site's page run or apply such data (Opaque Response Blocking).
     private static func embedding(_ fields: HTTPFields) -> (policy: String?, isData: Bool) {
         let type = fields.contentType?.essence ?? ""
         let isData = ["html", "xml", "json"].contains { type.hasSuffix("/" + $0) || type.hasSuffix("+" + $0) }
         return (fields["Cross-Origin-Resource-Policy"], isData)
     }
 
+    /// The origins that may read the response, by its CORS headers.
+    ///
+    /// - Parameters:
+    ///   - isOpen: Whether anybody on the public network could have got the same response.
+    ///   - isUnknown: Whether the request had no `Origin`, so that the server had no reason to send CORS headers.
     private static func readers(
         _ fields: HTTPFields, isPrivate: Bool, isOpen: Bool, isUnknown: Bool
     ) -> Readers {
@@ -72,6 +96,8 @@ extension Sharing {
         if origin == "*" { return isPrivate ? .none : .all }
         let credentials = fields["Access-Control-Allow-Credentials"] == "true"
         let varies = fields.elements("Vary").contains { HTTPGrammar.matches($0, "Origin") }
+        // A server that answers `Vary: Origin` repeats the origin of each request: without credentials, it would have
+        // allowed other origins too.
         return .origin(origin, credentials: credentials, others: varies && !credentials && isOpen)
     }
 
@@ -90,11 +116,13 @@ extension Sharing {
     enum Verdict: Equatable {
         /// Granted, with the header lines that let the page read it.
         case given([UInt8])
+        /// Refused because of site isolation. The page does not learn whether a response is stored.
         case refused
         /// Refused, since the response was fetched with credentials and must not go to this requester.
         case withheld
     }
 
+    /// The subject in the terms of the store's access rules.
     private func resource(in layout: OriginLayout) -> ProtectedResource {
         switch subject {
         case .portal: .portal
@@ -106,6 +134,8 @@ extension Sharing {
         }
     }
 
+    /// Decides whether a requester gets the response, and with which additional header lines.
+    ///
     /// - Parameter origin: The `Origin` of the request, as the answer has to repeat it.
     func verdict(for context: RequestContext, origin: String?, in layout: OriginLayout) -> Verdict {
         let granted = access(
@@ -124,8 +154,10 @@ extension Sharing {
         return .given(lines + Self.ownGroup)
     }
 
+    /// Puts the window into a browsing context group of its own, so that its opener loses access to it.
     private static let ownGroup = Array("Cross-Origin-Opener-Policy: same-origin\r\n".utf8)
 
+    /// The header lines for a requester who may have the response, or a refusal where a browser would block it.
     private func grantedVerdict(
         for context: RequestContext, _ origin: String?, _ layout: OriginLayout
     ) -> Verdict {
@@ -134,12 +166,14 @@ extension Sharing {
         case .common: return .given(origin == nil ? [] : Self.lines("*"))
         case .response(let url) where layout.sharesRootHost(url):
             return verdictBesideRoot(on: url, for: context, origin, layout)
+        // The site that other machines are shown: pages anywhere may embed it, as on the web.
         case .response(let url) where layout.isPublished(url):
             if context.kind == .foreignPage, !context.use.isRead, !isEmbeddable(by: context, url, layout) {
                 return .refused
             }
             return .given(publishedLines(for: context, origin))
         case .response:
+            // Only mirrored pages are bound to CORS; the user and the portal read every response.
             guard case .page = context.kind else { return .given([]) }
             return .given(lines(for: context, origin))
         }
@@ -190,6 +224,7 @@ extension Sharing {
         return lines(for: context, origin)
     }
 
+    /// CORS header lines for a mirrored page; empty if the page may not read the response or needs no permission.
     private func lines(for context: RequestContext, _ origin: String?) -> [UInt8] {
         guard let origin else { return [] }
         switch readers {
@@ -206,6 +241,7 @@ extension Sharing {
         }
     }
 
+    /// The header lines that allow one origin, or `*`, to read a response.
     static func lines(_ origin: String, credentials: Bool = false) -> [UInt8] {
         let text = "Access-Control-Allow-Origin: \(origin)\r\n"
         return Array((credentials ? text + "Access-Control-Allow-Credentials: true\r\n" : text).utf8)

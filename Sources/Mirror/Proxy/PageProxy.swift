@@ -7,6 +7,11 @@ package import Web
 
 /// The proxy of one browser tab. Answers requests of the page from a snapshot, and passes others to the
 /// fetcher.
+///
+/// A crawl renders its pages through such proxies, so that the browser itself sends nothing to the network: each request is
+/// either answered from the snapshot that the crawl is making, or decided by the crawl's scope and limits, as for links
+/// that it found by itself. A tab shows one page after the other; `begin` and `end` mark each. Any thread may call the
+/// methods; the server has one thread.
 package final class PageProxy: Sendable {
     /// Requests a URL that is not in the snapshot, for the page with this number. Called on the server's thread,
     /// which must not block. The answer may come from any thread, or never if the page was closed.
@@ -85,6 +90,7 @@ private final class PageTab: Sendable {
     }
 
     private let snapshot: Int64
+    /// Used by the server's thread, and by the threads that answer `ask`.
     private let reader: Mutex<StoreReader>
     private let page = Mutex<Page?>(nil)
     let ask: PageProxy.Ask
@@ -243,6 +249,7 @@ private final class PageTab: Sendable {
         .map { ($0.name, $0.value) }
     }
 
+    /// Names of header fields that are not sent to the browser.
     private static let omittedFields: Set<String> = [
         "content-length", "content-range", "content-encoding", "strict-transport-security", "alt-svc", "nel",
         "larder-steady", "report-to", "reporting-endpoints", "clear-site-data",
@@ -276,6 +283,7 @@ private final class PageResponder: Responder {
 
     var isProxy: Bool { true }
 
+    // Every tunnel is decrypted: all requests of the page must be decided by the crawl.
     func connect(_ request: Request) -> ConnectDecision {
         guard let url = WebURL("http://\(request.authority)/"), !url.hasCredentials, url.path == "/",
             !url.host.utf8.contains(UInt8(ascii: "*")),
@@ -313,6 +321,7 @@ private final class PageResponder: Responder {
                 answer: .explanation(
                     403, "\(request.method) would change data on the server.\n", to: request.fields))
         }
+        // The crawl decides, and may load the response first. The page may be closed meanwhile: then nothing is sent.
         let slot = later.makeSlot()
         var asked = PageRequest(
             url: url, method: request.method, fields: request.fields, body: Array(request.body))

@@ -3,9 +3,20 @@ internal import Portal
 internal import Web
 
 /// The proxy's own pages: its certificate and its traffic. Pages of other origins cannot read them.
+///
+/// | path | answer |
+/// | --- | --- |
+/// | `/` | the latest requests as an HTML page, only for clients on this machine |
+/// | `/passes.json` | the same as JSON |
+/// | `/larder-ca.pem` | the certificate of the proxy's authority, which devices install to accept the proxy's TLS |
+///
+/// `ProxyResponder` has checked the login before it calls `answer`.
 enum ProxyPage {
+    /// The path of the authority's certificate in PEM.
     static let certificatePath = "/larder-ca.pem"
 
+    /// Answers a GET or HEAD request to the proxy itself.
+    ///
     /// - Parameter showsTraffic: whether the client may see the traffic. Clients on other machines get only
     ///   the certificate.
     static func answer(
@@ -39,8 +50,10 @@ enum ProxyPage {
         }
     }
 
+    /// The path of the traffic as JSON.
     private static let jsonPath = "/passes.json"
 
+    /// The header fields of each answer: nothing is cached, and no other origin can read, frame or script the page.
     private static let own = [
         ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"),
         ("Cross-Origin-Resource-Policy", "same-origin"), ("Cross-Origin-Opener-Policy", "same-origin"),
@@ -50,6 +63,7 @@ enum ProxyPage {
         ),
     ]
 
+    /// The HTML page of the traffic. It loads itself anew with a meta refresh, since its policy allows no scripts.
     private static func page(_ traffic: TrafficPage, _ language: PortalLanguage) -> String {
         var html = HTMLWriter()
         html.language = language

@@ -16,7 +16,8 @@ package struct ProxySettings: Sendable {
     package var login: String?
     /// Ports that clients may connect to; nil for any.
     package var ports: Set<Int>? = [80, 443, 8000, 8080, 8443, 9443]
-    /// Hosts that are tunnelled without decryption, as `example.com` or `*.example.com`.
+    /// Hosts that are tunnelled without decryption, such as those of apps that pin certificates. Written as `example.com` or
+    /// `*.example.com`.
     package var untouched: [String] = []
     /// Whether pages of the public network may request private addresses.
     package var mayReachPrivate = false
@@ -30,6 +31,7 @@ package struct ProxySettings: Sendable {
         self.log = log
     }
 
+    /// Whether a host is tunnelled without decryption. `*.example.com` does not include `example.com` itself.
     func isTunnelledUnread(_ host: String) -> Bool {
         untouched.contains { name in
             name.hasPrefix("*.") ? host.hasSuffix(name.dropFirst()) : host == name
@@ -37,8 +39,15 @@ package struct ProxySettings: Sendable {
     }
 }
 
-/// Answers proxy requests: those with absolute URLs and those in tunnels. Each is an `MirrorExchange` whose place
-/// is the URL itself. It belongs to one server thread.
+/// Answers proxy requests: those with absolute URLs and those in tunnels. It belongs to one server thread.
+///
+/// A request passes these checks in order: the proxy's own pages, the login, a repeated answer from memory, loops and
+/// `Max-Forwards`, and upgrades to other protocols. What remains is looked up and loaded like a request to the mirror
+/// (`MirrorResponder.respond`), except that the URL is the requested one and links are not rewritten.
+///
+/// `connect` decides about tunnels. Most are decrypted with a certificate of the proxy's authority, so that their requests
+/// can be answered from the store. Hosts in `ProxySettings.untouched` are connected unread (`Relay`). Requests in a decrypted
+/// tunnel need no login, since their `CONNECT` has passed it.
 final class ProxyResponder: Responder {
     private let mirror: MirrorResponder
     private let options: ProxySettings
@@ -122,6 +131,8 @@ final class ProxyResponder: Responder {
         }
     }
 
+    /// Answers a request whose body is too long for memory: it is streamed to the origin, and neither looked up nor stored.
+    ///
     func answer(_ upload: LongUpload, of request: Request) -> Reply? {
         let start = ContinuousClock.now
         if request.tunnel == nil, let refusal = refusal(of: request) { return Reply(answer: refusal) }
@@ -143,13 +154,14 @@ final class ProxyResponder: Responder {
 
     // MARK: - Access
 
+    /// The answer to a connection to a port that is not allowed; nil if it is.
     private func refusal(ofPort port: Int) -> Answer? {
         guard let ports = options.ports, !ports.contains(port) else { return nil }
         return .text(
             403, "Connections to port \(port) are not allowed; to allow them, see: larder help proxy\n")
     }
 
-    /// RFC 9110 §11.7.
+    /// The answer to a request without the required login (RFC 9110 §11.7); nil if it has the login or none is required.
     private func refusal(of request: Request) -> Answer? {
         guard options.login != nil, !isKnown(by: request.fields["Proxy-Authorization"]) else { return nil }
         return .text(
@@ -157,6 +169,7 @@ final class ProxyResponder: Responder {
             fields: [("Proxy-Authenticate", "Basic realm=\"larder\"")])
     }
 
+    /// Whether a field contains the required login, or none is required.
     private func isKnown(by field: String?) -> Bool {
         guard let login = options.login else { return true }
         let given = field ?? ""
@@ -166,6 +179,7 @@ final class ProxyResponder: Responder {
             && zip(given.utf8, wanted.utf8).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
+    /// The answer to a request whose URL this proxy cannot determine.
     private func misdirectedAnswer(_ request: Request) -> Answer {
         if let tunnel = request.tunnel {
             return .text(
@@ -200,7 +214,7 @@ final class ProxyResponder: Responder {
 
 /// This proxy as a hop in the path of a message.
 enum ProxyHop {
-    /// RFC 9110 §7.6.3; random per process, so that the proxy recognises only itself.
+    /// The value of `Via` (RFC 9110 §7.6.3). It is random for each process, so that the proxy recognises only itself.
     static let via = "1.1 larder-" + String(UInt32.random(in: 1 << 28 ... .max), radix: 16)
 
     /// The answer to a request that is not forwarded: a loop, or Max-Forwards is 0 (§7.6.2).
@@ -241,7 +255,9 @@ enum ProxyHop {
         return Answer(status: 204, fields: [("Allow", methods)] + own, body: [])
     }
 
+    /// The methods for which `Max-Forwards` counts (RFC 9110 §7.6.2).
     private static let limited = ["TRACE", "OPTIONS"]
+    /// The header fields of answers that the proxy itself makes.
     private static let own = [("Cache-Control", "no-store")]
 }
 
@@ -296,6 +312,7 @@ extension RequestContext {
         case (nil, nil) where fields["Origin"] == "null" || fields.isFromBrowser && !fields.isOpenedByUser:
             kind = .foreignPage
         case ("none", _), (nil, nil): kind = .user
+        // `Origin` and `Referer` name the page itself, since a proxy does not change URLs.
         case (_, let page?): kind = .page([page.origin])
         case ("same-origin", nil): kind = url.map { .page([$0.origin]) } ?? .foreignPage
         case (_, nil): kind = .foreignPage
@@ -308,8 +325,10 @@ extension RequestContext {
 }
 
 extension HTTPFields {
+    /// Whether a browser sent the request. Browsers of today all begin `User-Agent` with `Mozilla/`.
     fileprivate var isFromBrowser: Bool { self["User-Agent"]?.hasPrefix("Mozilla/") ?? false }
 
+    /// Whether the request is a navigation, which browsers mark for hosts of plain http.
     fileprivate var isOpenedByUser: Bool { self["Upgrade-Insecure-Requests"] == "1" }
 }
 

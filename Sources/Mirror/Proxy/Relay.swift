@@ -20,7 +20,15 @@ package protocol ByteChannel: AnyObject {
 /// - Parameter nearestZone: the nearest network zone that the host may be in.
 package typealias Connect = @Sendable (_ url: WebURL, _ nearestZone: NetworkZone) -> (any ByteChannel)?
 
-/// Copies bytes between a client and a host on a thread of its own, without interpreting them.
+/// Copies bytes between a client and a host, for connections that the server's event loop hands over: tunnels that are not
+/// decrypted, protocol upgrades such as WebSocket, and uploads that are too long for memory.
+///
+/// Each relay has a thread of its own (`larder-relay`), which owns both connections and polls them. A connection has two
+/// `Flow`s, one in each direction. A flow reads only while it has fewer than `maxWaitingBytes` unsent bytes, so that a slow
+/// reader slows down the other side instead of filling memory.
+///
+/// The relay ends when both flows are over, when one is broken, or after `idleMilliseconds` without data. Tunnels are
+/// copied unread. In upgrades and uploads, the host's response heads pass through a `ResponseHeadFilter`.
 enum Relay {
     /// The first bytes that are sent.
     enum Greeting: Sendable {
@@ -41,6 +49,9 @@ enum Relay {
         var status: Int?
     }
 
+    /// Starts the thread of a relay, which connects to the host and then copies bytes.
+    ///
+    /// - Parameter done: Called once, on any thread, after the client's connection was closed.
     static func start(
         _ client: DetachedConnection, to url: WebURL, nearestZone: NetworkZone,
         by connect: @escaping Connect, greeting: Greeting,
@@ -56,6 +67,7 @@ enum Relay {
         }
     }
 
+    /// Copies bytes until the relay ends. Closes the client's connection.
     private static func run(_ client: DetachedConnection, _ host: (any ByteChannel)?, _ greeting: Greeting)
         -> Outcome
     {
@@ -79,6 +91,8 @@ enum Relay {
         case .nothing, .connected: break
         case .request(_, let method):
             toClient.head = ResponseHeadFilter(to: method, canUpgrade: true)
+            // Bytes after the request belong to the new protocol. They must not reach the host before it has agreed to it:
+            // a host that ignores the upgrade would parse them as another request (request smuggling).
             toHost.isPaused = true
         case .upload(_, let method, _): toClient.head = ResponseHeadFilter(to: method, canUpgrade: false)
         }
@@ -148,15 +162,21 @@ enum Relay {
     /// One direction of the relay.
     private struct Flow {
         /// Bytes of `bytes` that were sent.
+        /// The number of bytes at the beginning of `bytes` that were sent.
         private var sentCount = 0
+        /// Received bytes. They are removed only when all of them were sent.
         private var bytes: [UInt8] = []
+        /// Whether the sender will send nothing more.
         private var hasEnded = false
+        /// Whether a connection failed, or the message is invalid. Nothing more is read or sent.
         private(set) var isBroken = false
+        /// The number of bytes that were sent.
         private(set) var byteCount = 0
         /// Finds the end of the body; nil to copy everything.
         var body: BodyReader?
         /// Parses the response heads; nil to copy everything.
         var head: ResponseHeadFilter?
+        /// Whether the host has agreed to switch to another protocol (status 101).
         private(set) var isTunnel = false
         /// Whether reading is paused.
         var isPaused = false
@@ -176,6 +196,7 @@ enum Relay {
             return Int(String(decoding: digits, as: UTF8.self))
         }
 
+        /// Adds bytes to send.
         mutating func put(_ more: [UInt8]) {
             if beginning.count < 12 { beginning += more.prefix(12 - beginning.count) }
             bytes += more
@@ -214,6 +235,7 @@ enum Relay {
             put(Array(piece[..<position]))
         }
 
+        /// Receives and sends until neither is possible without waiting.
         mutating func move(
             from receive: (UnsafeMutableRawBufferPointer) -> Int, to send: (UnsafeRawBufferPointer) -> Int
         ) {
@@ -229,6 +251,7 @@ enum Relay {
                         take(piece)
                         moved = true
                     } else if count == 0 {
+                        // The end of the connection delimits a message only if its length is not given.
                         if body == nil { hasEnded = true } else { isBroken = true }
                     } else if errno != EAGAIN, errno != EINTR {
                         isBroken = true
@@ -266,7 +289,9 @@ struct ResponseHeadFilter {
 
     private let method: String
     private let canUpgrade: Bool
+    /// Received bytes that do not form a complete head yet.
     private var waiting: [UInt8] = []
+    /// The kind of bytes after the final head; nil until that head has arrived.
     private(set) var rest: Rest?
     private(set) var isInvalid = false
     /// The maximum size of a response head. A longer one ends the relay.
@@ -320,6 +345,7 @@ struct ResponseHeadFilter {
                 else { return nil }
                 let name = HTTPGrammar.lowercased(text[..<colon])
                 fields.append(name, String(decoding: text[(colon + 1)...], as: UTF8.self))
+                // In a 101 response, `Connection` names the upgrade, and the client needs it.
                 let isHops = status != 101 && ["connection", "keep-alive", "proxy-connection"].contains(name)
                 if name.hasPrefix("larder") || isHops { continue }
             }
@@ -341,7 +367,8 @@ struct ResponseHeadFilter {
         return Int(String(decoding: bytes[9..<12], as: UTF8.self)).flatMap { $0 >= 100 ? $0 : nil }
     }
 
-    /// RFC 9112 §6.3; nil if the length is ambiguous.
+    /// The kind of bytes after the head, by RFC 9112 §6.3; nil if their length is ambiguous. A browser and Larder could then
+    /// disagree about the end of the response.
     private static func rest(_ status: Int, _ fields: HTTPFields, _ method: String, canUpgrade: Bool) -> Rest?
     {
         if status == 101 { return canUpgrade ? .tunnel : nil }
@@ -363,6 +390,7 @@ struct Upgrade {
     private let method: String
     private let head: [UInt8]
 
+    /// Whether a request asks for an upgrade that the relay can carry out.
     static func isAsked(for request: Request) -> Bool {
         request.head.hasUpgrade && request.head.body == .none
             && request.fields.elements("Connection").contains { HTTPGrammar.matches($0, "upgrade") }
@@ -384,6 +412,7 @@ struct Upgrade {
         self.head = HTTPGrammar.bytes(of: head)
     }
 
+    /// The reply to the request: a relay, or a 504 if the policy allows no network requests.
     func reply(
         nearestZone: NetworkZone, _ options: ProxySettings, _ start: ContinuousClock.Instant
     ) -> Reply {
@@ -468,6 +497,7 @@ extension ProxyLog {
     func notePassed(
         _ method: String, _ url: String, _ outcome: Relay.Outcome, since start: ContinuousClock.Instant
     ) {
+        // No status means that the origin could not be reached, or closed without a response.
         let source: Source = outcome.status == nil ? .missed : .tunnel
         note(method, url, outcome.status ?? 502, source, outcome.byteCount, isStored: false, since: start)
     }
