@@ -50,6 +50,8 @@ final class ArchiveInput {
 
     /// The size of each buffer.
     private static let bufferBytes = 256 * 1024
+    /// The room that `readMore` leaves in `output`, so that `prepend` never loses bytes of a full buffer.
+    private static let maxPrependedBytes = 16
 
     /// Opens a file, whose signature shows its compression.
     ///
@@ -65,7 +67,7 @@ final class ArchiveInput {
         file = consume opened
         (nextRead, memberStart, end) = (0, 0, Int64(byteCount))
         rawBuffer = .allocate(byteCount: Self.bufferBytes, alignment: 16)
-        output = .allocate(byteCount: Self.bufferBytes, alignment: 16)
+        output = .allocate(byteCount: Self.bufferBytes + Self.maxPrependedBytes, alignment: 16)
         compression = .plain
         try refill()
         let beginning = rawBuffer[..<rawEnd]
@@ -96,7 +98,7 @@ final class ArchiveInput {
         file = try ArchiveError.wrapping { () throws(SystemError) in try File(path, O_RDONLY, doing: "read") }
         (nextRead, memberStart, end) = (part.lowerBound, part.lowerBound, part.upperBound)
         rawBuffer = .allocate(byteCount: Self.bufferBytes, alignment: 16)
-        output = .allocate(byteCount: Self.bufferBytes, alignment: 16)
+        output = .allocate(byteCount: Self.bufferBytes + Self.maxPrependedBytes, alignment: 16)
         self.compression = compression ?? .plain
         try refill()
         if compression == nil, rawBuffer[..<rawEnd].starts(with: [0x1F, 0x8B]) { self.compression = .gzip }
@@ -156,7 +158,7 @@ final class ArchiveInput {
     private func readMore() throws(ArchiveError) -> Bool {
         if rawStart == rawEnd { try refill() }
         guard let decoder else {
-            outputEnd = min(rawEnd - rawStart, output.count)
+            outputEnd = min(rawEnd - rawStart, Self.bufferBytes)
             if outputEnd > 0, let from = rawBuffer.baseAddress, let to = output.baseAddress {
                 memcpy(to, from + rawStart, outputEnd)
             }
@@ -175,7 +177,8 @@ final class ArchiveInput {
         }
         guard
             let (taken, count) = decoder.decode(
-                UnsafeRawBufferPointer(rebasing: rawBuffer[rawStart..<rawEnd]), into: output)
+                UnsafeRawBufferPointer(rebasing: rawBuffer[rawStart..<rawEnd]),
+                into: UnsafeMutableRawBufferPointer(rebasing: output[..<Self.bufferBytes]))
         else {
             damage =
                 compression == .zstd
@@ -307,10 +310,9 @@ final class ArchiveInput {
         return false
     }
 
-    /// Inserts bytes in front of the available ones.
+    /// Inserts bytes in front of the available ones: fewer than `maxPrependedBytes`, directly after `readMore`.
     private func prepend(_ bytes: [UInt8]) {
-        let rest = Array(output[outputStart..<outputEnd])
-        let all = bytes + rest.prefix(output.count - bytes.count)
+        let all = bytes + output[outputStart..<outputEnd]
         output.copyBytes(from: all)
         (outputStart, outputEnd) = (0, all.count)
     }
