@@ -4,6 +4,10 @@ internal import Store
 internal import Web
 
 /// Decides which header fields of a response are sent, rewrites the URLs in them, and adds Larder's own fields.
+///
+/// A proxy sends nearly all fields unchanged, as RFC 9110 requires of an intermediary. A mirror is the origin server of its
+/// own host names: `treatment(of:)` decides about each field. In both cases, fields named `Larder` or `Larder-…` come only
+/// from Larder itself.
 struct AnswerFields {
     let layout: OriginLayout
     /// Whether clients may cache responses as the origin allows.
@@ -52,6 +56,7 @@ struct AnswerFields {
         return HTTPGrammar.bytes(of: "HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n\(lines.joined())\r\n")
     }
 
+    /// The fields of a response as its client gets them.
     private func rewrite(_ stored: HTTPFields, base: WebURL) -> [(String, String)] {
         var fields: [(String, String)] = []
         if layout.isTransparent {
@@ -82,6 +87,7 @@ struct AnswerFields {
         return fields
     }
 
+    /// Fields that a proxy does not forward here, in lowercase.
     private static let omittedFields: FieldNames = ["content-length", "content-range", "set-cookie"]
 
     /// Whether only Larder itself may send the field, such as the one that says that a bundle is verified.
@@ -114,6 +120,7 @@ struct AnswerFields {
         return layout.address(of: location.withoutFragment) == layout.address(of: asked.withoutFragment)
     }
 
+    /// The mirror address of a URL in a field; unchanged if it is relative or not mirrored.
     private func rewriteURL(_ value: String, base: WebURL) -> String {
         // A relative reference resolves correctly without rewriting, as in the body.
         if layout.keepsRelativeLinks(of: base), WebURL(value) == nil, !Self.namesHost(value) { return value }
@@ -137,6 +144,7 @@ struct AnswerFields {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// Rewrites the URL in a `Refresh` field, if it has one.
     private func rewriteRefresh(_ value: String, base: WebURL) -> String {
         guard let refresh = RefreshDirective(value), let range = refresh.urlRange, let url = refresh.url
         else {
@@ -147,6 +155,7 @@ struct AnswerFields {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// Rewrites a list of origins. Origins that have no mirror name are left out.
     private func rewriteOrigins(_ value: String) -> String {
         guard value != "*" else { return value }
         let origins = value.utf8.split(separator: UInt8(ascii: ",")).compactMap { part -> String? in
@@ -189,6 +198,7 @@ struct AnswerFields {
         case drop
     }
 
+    /// The treatment of a field of the response of a URL.
     private func treatment(of name: String, _ url: WebURL) -> Treatment {
         let name = HTTPGrammar.lowercased(name.utf8)
         // Beside a site at the root, the worker would be that site's worker.
@@ -209,21 +219,27 @@ struct AnswerFields {
         case "x-frame-options": .framing
         case "age", "vary": .cache
         case "cache-control", "expires", "pragma": .lifetime
+        // Dropped. First, fields about the connection (RFC 9110 7.6.1).
         case "connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer",
             "transfer-encoding",
-            "upgrade", "content-length", "content-md5", "content-digest", "repr-digest",
+            "upgrade",
+            // About the exact bytes of the body, which may be rewritten or decoded.
+            "content-length", "content-md5", "content-digest", "repr-digest",
             "digest",
             "etag", "accept-ranges", "content-range",
-            "strict-transport-security", "content-security-policy-report-only", "access-control-allow-origin",
-            "access-control-allow-credentials", "referrer-policy", "cross-origin-opener-policy-report-only",
+            // Larder sends its own for each requester or page.
+            "access-control-allow-origin", "access-control-allow-credentials", "referrer-policy",
+            "set-cookie", "server-timing", "x-dns-prefetch-control", "origin-agent-cluster",
+            // Make a browser send requests or reports to the live site, or change how it reaches a host.
+            "strict-transport-security", "content-security-policy-report-only",
+            "cross-origin-opener-policy-report-only",
             "cross-origin-embedder-policy-report-only", "permissions-policy-report-only",
             "document-policy-report-only",
             "expect-ct", "public-key-pins", "report-to", "reporting-endpoints", "nel",
             "speculation-rules",
             "attribution-reporting-register-source", "attribution-reporting-register-trigger",
             "onion-location",
-            "alt-svc", "clear-site-data", "set-cookie", "server-timing", "sourcemap", "x-sourcemap",
-            "x-dns-prefetch-control", "origin-agent-cluster":
+            "alt-svc", "clear-site-data", "sourcemap", "x-sourcemap":
             .drop
         default:
             .keep
@@ -248,6 +264,7 @@ enum AnswerSource {
         }
     }
 
+    /// The value of the `Larder` field.
     var text: String {
         switch self {
         case .hit([]): "hit"

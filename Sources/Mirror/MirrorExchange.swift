@@ -26,7 +26,9 @@ final class MirrorExchange {
     var timing = ServerTiming()
     /// Whether the response was not stored and not requested from an origin.
     private var hasMissed = false
+    /// The state of the store that this exchange reads; nil until it is needed.
     private var currentView: MirrorResponder.StoreView?
+    /// The result of `requestTarget`, once it is known.
     private var knownTarget: RequestTarget?
     /// The layout as the client sees it.
     private(set) lazy var layout = seenLayout
@@ -38,7 +40,8 @@ final class MirrorExchange {
         : RequestContext(
             fields, authority: request.authority, layout: layout, isExpected: isExpectedNavigation)
 
-    /// Whether a service worker passes a navigation on to which this server has just redirected a person.
+    /// Whether a service worker repeats a navigation to which this server has just redirected a person. Such a request has no
+    /// `Sec-Fetch-User`, by which the person's click would be recognised otherwise.
     private var isExpectedNavigation: Bool {
         guard fields["Sec-Fetch-Mode"] == "navigate", fields["Sec-Fetch-Dest"] == "empty" else {
             return false
@@ -71,6 +74,7 @@ final class MirrorExchange {
 
     var context: MirrorContext { responder.context }
 
+    /// The layout for the host name and seal of this request, with the page bar if the user has switched it on.
     private var seenLayout: OriginLayout {
         var layout = context.layout.forClient(request.authority, target: request.targetText)
         if let bar = context.powers?.bar, bar.isOn, layout.portal != nil {
@@ -121,8 +125,10 @@ final class MirrorExchange {
         return target
     }
 
+    /// The cache rules and names of all sites.
     func rules() throws(StoreError) -> SiteRules { try responder.rules(try view()) }
 
+    /// Whether the request may be for another origin that shares the name of the site at the root.
     private var canBeBesideRoot: Bool { responder.context.canBeBesideRoot(request) }
 
     /// Whether the headers are those of a browser: programs send none of the fields that identify the
@@ -139,6 +145,7 @@ final class MirrorExchange {
         if isRefusedBeforeLookup { return Reply(answer: Self.refusalAnswer(to: requestContext)) }
         if context.canHaveEarlierState(request), let ending = endEarlierState() { return ending }
         if isPortalCommand, case .portal = try requestTarget() { return try runPortalCommand(orDefer: later) }
+        // Before the lookup: the document must have its own seal whether it is stored or not.
         if canBeBesideRoot, let sealed = try redirectToSealedAddress() { return reply(sealed) }
         if isPortalSearch, let searches = context.searches, case .portal = try requestTarget() {
             return try search(by: searches, orDefer: later)
@@ -215,6 +222,7 @@ final class MirrorExchange {
             ? request.method == "POST" : request.target.elementsEqual(PortalLinks.live.utf8)
     }
 
+    /// Whether the request is a search, which runs on a thread of its own since it may take long.
     private var isPortalSearch: Bool {
         !isTransparent && request.head.method != .other
             && request.target.starts(with: PortalLinks.prefix.utf8)
@@ -247,6 +255,7 @@ final class MirrorExchange {
         return nil
     }
 
+    /// The sender of the request as the portal's access rules see it.
     private var visitor: PortalVisitor {
         PortalVisitor(
             fields, authority: request.authority, port: layout.port,
@@ -296,6 +305,7 @@ final class MirrorExchange {
 
     /// Adds an answer to the memory tier, for later requests.
     private func keepInMemory(_ answer: Answer, for url: Int64, _ view: MirrorResponder.StoreView) {
+        // The key has the host as the client sent it, so that a repeated request needs no URL parsing.
         func add(for host: UnsafeBufferPointer<UInt8>) {
             let isKept = context.tier.keep(
                 answer, byteCount: answer.heldByteCount, id: url, for: host.span, request.target.span,
@@ -434,12 +444,14 @@ final class MirrorExchange {
             if let pastedURLAnswer { return (pastedURLAnswer, nil) }
             return (try recordMiss(try likeliestURL(addresses)), nil)
         }
+        // `reply` makes the real refusal from the sharing; the body is not even rendered.
         if refusal(of: copy.sharing) != nil {
             return (Answer(status: 403, fields: [], body: [], sharing: copy.sharing), nil)
         }
         _ = try isDamaged(copy, isRequired: bundle != nil)
         context.notes?.didRender(copy.response.url, at: view.time)
         let renderer = renderer(finder(view), asked: fields)
+        // A page that does not work offline is served as its frozen copy, unless the user asks for its scripts.
         let mayBeFrozen = try rules().frozen.contains(copy.url.href)
         if mayBeFrozen, !wantsScripts, key == .get, fields.isNavigation, layout.snapshot == nil,
             !isTransparent,
@@ -487,12 +499,14 @@ final class MirrorExchange {
         request.method == "GET" && fields.isNavigation ? nil : SystemClock.secondsSinceEpoch()
     }
 
+    /// Finds stored responses in this state of the store, for this requester.
     private func finder(_ view: MirrorResponder.StoreView) -> ResponseFinder {
         ResponseFinder(
             reader: view.reader, fields: AnswerFields(layout: layout), now: timeOfAsking,
             context: requestContext)
     }
 
+    /// Renders responses for this requester.
     func renderer(_ finder: ResponseFinder, asked: HTTPFields) -> ResponseRenderer {
         ResponseRenderer(
             finder: finder, layout: layout, shim: context.shim, verifier: context.verifier, asked: asked)
@@ -624,6 +638,7 @@ final class MirrorExchange {
         !isTransparent && (request.isCrossOrigin || canBeBesideRoot || context.layout.isExposed)
     }
 
+    /// The reply if the store cannot be read.
     func failure(_ error: StoreError) -> Reply { reply(Self.failure(error, in: layout)) }
 
     /// The answer if the store cannot be read; most reasons are temporary.
@@ -645,12 +660,13 @@ final class MirrorExchange {
     /// The store is checked again after one second.
     private static let secondsToRetry = 2
 
+    /// The answer to a requester who may not have a response that was fetched with credentials.
     static let withheld = Answer.text(
         403,
         "This response was fetched with credentials and is not served to this client; see: larder help serve\n",
         fields: [("Cache-Control", "no-store")])
 
-    /// The same answer whether the URL is stored or not, so that the requester learns nothing. A foreign page
+    /// The answer to a requester who may not have a response. It is the same whether the URL is stored or not, so that the requester learns nothing. A foreign page
     /// does not even learn that there is an answer.
     static func refusalAnswer(to context: RequestContext) -> Answer {
         let policy = context.kind == .foreignPage ? [("Cross-Origin-Resource-Policy", "same-origin")] : []
@@ -659,10 +675,12 @@ final class MirrorExchange {
             fields: policy + [("Cache-Control", "no-store")])
     }
 
+    /// The answer to a method that a page of the mirror itself does not support.
     private var refusal: Answer {
         plain(405, "This page allows only GET and HEAD.", fields: [("Allow", "GET, HEAD")])
     }
 
+    /// An answer of one line.
     private func plain(
         _ status: Int, _ text: String, fields: [(name: String, value: String)] = [],
         sharing: Sharing = .portal
@@ -804,6 +822,7 @@ final class MirrorExchange {
         }
         guard let copy else {
             // Records the request that would have followed as a miss.
+            // The browser does not send the request itself after a failed preflight.
             if method == "GET" { _ = try recordMiss(url.href) }
             return reply(plain(504, "Not stored: \(url.href)", sharing: Sharing(missing: url)))
         }
