@@ -20,6 +20,7 @@ package enum FrozenCopy {
     static func withScripts(_ url: WebURL) -> WebURL? {
         guard let query = url.query else { return nil }
         if query == scriptsQuery { return url.replacingQuery(nil) }
+        // `askingForScripts` appends it, so it is always last.
         guard query.hasSuffix("&" + scriptsQuery) else { return nil }
         return url.replacingQuery(String(query.dropLast(scriptsQuery.utf8.count + 1)))
     }

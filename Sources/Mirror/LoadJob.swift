@@ -6,6 +6,10 @@ package import Store
 package import Web
 
 /// A request that is to be sent to an origin, with all that is needed to judge and store the response.
+///
+/// A job is a value: it outlives the client's request, whose thread does not wait, and is used on the threads of the
+/// loader. `CacheExchange` makes it, `upstream` is the request for the origin, and the decisions about the response are in
+/// the second extension.
 struct LoadJob: Sendable {
     let policy: CachePolicy
     let method: String
@@ -55,6 +59,7 @@ struct LoadJob: Sendable {
     /// Whether the request is for the missing rest of a partly stored body.
     var isCompletion: Bool { additional.contains("Range") }
 
+    /// Whether the request had a condition of Larder, so that a 304 confirms the stored response.
     var wasConditional: Bool {
         additional.contains("If-None-Match") || additional.contains("If-Modified-Since")
     }
@@ -88,6 +93,7 @@ struct LoadJob: Sendable {
         request.upstreamFields(additional, keepingRange: keepsRange, keepingConditions: keepsConditions)
     }
 
+    /// Fields of the client that are not for the origin: they are about the connection to Larder, or are set anew.
     private static let mirrorFields: FieldNames = [
         "host", "larder-policy", "accept-encoding", "content-length", "expect",
     ]
@@ -124,8 +130,9 @@ struct LoadJob: Sendable {
     }
 }
 
-/// Decisions about the response.
+/// Decisions about the response. They are pure: `LoadedResponseHandler` carries them out.
 extension LoadJob {
+    /// Decides what is stored and what the client gets, by the policy and RFC 9111.
     func conclusion(of outcome: LoadOutcome, _ profile: CacheProfile, _ now: HTTPDate) -> CacheConclusion {
         let answered: CacheOutcome =
             switch outcome {
@@ -179,6 +186,7 @@ extension LoadJob {
         return !isRead || rules.rejection(of: subject, byteCount: byteCount ?? bytes.count) == nil
     }
 
+    /// The response as it is stored in memory.
     func memoryResponse(_ entry: CacheEntry, _ body: MemoryResponse.Body, _ flags: ResponseFlags)
         -> MemoryResponse
     {
@@ -187,6 +195,7 @@ extension LoadJob {
             body: body, isPrivate: isPrivate(entry.fields), flags: flags)
     }
 
+    /// The values of this request's fields that the response varies by; `VaryKey.never` if it matches no other request.
     func variant(of entry: CacheEntry) -> String {
         VaryKey(decoded: entry.fields, request: request.fields, secrets: secrets)?.text ?? VaryKey.never
     }
@@ -200,6 +209,7 @@ extension LoadJob {
             && (canSendCredentials || fields.contains("Access-Control-Allow-Origin"))
     }
 
+    /// Whether the response may be personal because of the credentials that its request carried (RFC 9111 3.5).
     private func isCredentialed(_ fields: HTTPFields, hasCredentials: Bool = false) -> Bool {
         if RequestSecrets.makesPrivate(fields, to: sentFields) { return true }
         return hasCredentials
@@ -292,6 +302,7 @@ package typealias Load = @Sendable (LoadRequest, @escaping @Sendable (LoadOutcom
 
 /// A loader that belongs to one thread of a server.
 package protocol ThreadLoader: SideWork {
+    /// Sends a request without blocking, like `Load`.
     func load(_ request: LoadRequest, done: @escaping @Sendable (LoadOutcome) -> Void)
 }
 
@@ -300,7 +311,9 @@ package protocol ThreadLoader: SideWork {
 struct Preflight: Sendable {
     let request: LoadRequest
     private let method: String
+    /// Names of the request's fields that need permission, in lowercase and sorted, as browsers send them.
     private let names: [String]
+    /// The origin of the requesting page.
     private let origin: String
 
     /// Makes the preflight, or nil if a browser would not send one.

@@ -5,6 +5,10 @@ internal import Web
 
 /// The replacement check of a server or proxy, with the stored responses that it may have to restore. It
 /// belongs to the thread that stores.
+///
+/// A captive portal answers requests with pages of its own. Some of them are recognised only after others: for example, when
+/// several URLs get the same body. By then the first ones have replaced stored pages. Each replaced response is therefore
+/// remembered for an hour; if the check finds that its replacement was wrong, `LoadedResponseHandler` stores it again.
 struct LoadedReplacements {
     private var check = ReplacementCheck(.serving)
     /// Responses that were replaced, by URL, with the time of the replacement.
@@ -12,11 +16,14 @@ struct LoadedReplacements {
 
     /// The maximum number of entries. Above it, older entries are dropped and cannot be restored.
     private static let maxReplaced = 4096
+    /// The time for which a replaced response can be restored.
     private static let secondsToRestore: Int64 = 3600
 
     /// Records that the origin confirmed the stored response.
     mutating func confirm(_ url: WebURL, now: Int64) { check.confirm(url.withoutFragment, now: now) }
 
+    /// Judges whether a new response may replace the stored one, and remembers the stored one if it may.
+    ///
     /// - Parameters:
     ///   - sha256: of the new body.
     ///   - load: reads a stored body.
@@ -52,6 +59,7 @@ struct LoadedReplacements {
         replaced.removeValue(forKey: href)?.response
     }
 
+    /// Remembers a response that is being replaced.
     private mutating func note(_ previous: StoredResponse, _ now: Int64) {
         if replaced.count >= Self.maxReplaced {
             replaced = replaced.filter { now - $0.value.time < Self.secondsToRestore }

@@ -30,6 +30,7 @@ final class MirrorResponder: Responder {
     private var store: WatchedStore
     /// The rules of the sites, read once per generation of the store.
     private var rules: (generation: TierGeneration, rules: SiteRules)?
+    /// The digests that manifests require, read once per generation and version of the store's data.
     private var requirements: (generation: TierGeneration, version: Int64, requirements: Requirements)?
     /// By https origin: whether it has stored responses only over http.
     private var httpOnlyOrigins: (generation: TierGeneration, origins: [String: Bool])?
@@ -134,6 +135,7 @@ final class MirrorResponder: Responder {
         do throws(StoreError) { return try MirrorExchange(request, self).pass(upload) } catch { return nil }
     }
 
+    /// Answers a CORS preflight; nil if it is handled like other requests.
     func preflight(_ request: Request) -> Reply? {
         if let refusal = refusal(of: request) { return refusal }
         let exchange = MirrorExchange(request, self)
@@ -150,6 +152,7 @@ final class MirrorResponder: Responder {
     struct StoreView {
         let reader: StoreReader
         let generation: TierGeneration
+        /// Seconds of `SystemClock` at which the view was made.
         let time: Int64
     }
 
@@ -180,6 +183,7 @@ final class MirrorResponder: Responder {
         }
     }
 
+    /// The rules of all sites, as of the generation of the view.
     func rules(_ view: StoreView) throws(StoreError) -> SiteRules {
         if let rules, rules.generation == view.generation { return rules.rules }
         let read = SiteRules(
@@ -251,23 +255,31 @@ final class MirrorResponder: Responder {
 /// The state that the responders of all server threads share.
 struct MirrorContext: Sendable {
     let layout: OriginLayout
+    /// The host names that the server answers to.
     let names: MirrorHostNames
     /// Nil if pages get no shim.
     let shim: Shim?
     let verifier: BodyVerifier
+    /// Rendered answers that are the same for every requester.
     let tier: MemoryTier<Answer>
     /// Nil if only the limit of the tier applies.
     let budget: MemoryBudget?
+    /// The counts of all threads, for the portal and metrics.
     let totals: ServingTotals
+    /// Whether the store can be read; nil if it is not watched.
     let health: StoreHealth?
     let rejectedResponses: RejectedResponses?
     /// Nil if notes cannot be written.
     let notes: ServingRecords?
+    /// Addresses to which this server has just redirected a user.
     let expected: ExpectedNavigations
     /// Nil if no origin is ever asked.
     let loader: OriginLoader?
+    /// Makes the loader of a server thread, if threads load by themselves.
     let makeThreadLoader: (@Sendable () -> (any ThreadLoader)?)?
+    /// The cache rules of the server's options. They apply to all sites, in addition to the sites' own rules.
     let rules: [CacheRules.Rule]
+    /// Reads the digests that active manifests require.
     let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     let walk: SiteNeeds.Walk?
     /// Carries out the portal's commands; nil if it is read-only.

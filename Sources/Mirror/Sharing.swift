@@ -5,7 +5,7 @@ internal import Web
 
 // The rules of ``Sharing``: how they are derived from responses, and how they apply to one requester.
 //
-// A mirror does for its pages what a browser does on the web, in two steps:
+// The mirror applies the CORS and CORP rules that a browser applies on the web, in two steps:
 //
 // 1. When an answer is made, the headers of the response give its `Sharing`: who may read it (CORS), and who may embed
 //    it (CORP). The answer and its `Sharing` are cached together and serve all requesters.
@@ -31,7 +31,7 @@ extension Sharing {
         self.init(subject: .response(url))
         (embedding, isData) = Self.embedding(fields)
         isPrivate = flags.contains(.isPrivate)
-        // Whether anybody on the public network could have got the same response.
+        // Whether every client on the public network would have got the same response.
         let isOpen =
             !isPrivate
             && flags.isDisjoint(with: [.fromPrivateNetwork, .fromThisMachine, .claimedNonPublicZone])
@@ -81,7 +81,7 @@ extension Sharing {
     /// The origins that may read the response, by its CORS headers.
     ///
     /// - Parameters:
-    ///   - isOpen: Whether anybody on the public network could have got the same response.
+    ///   - isOpen: Whether every client on the public network would have got the same response.
     ///   - isUnknown: Whether the request had no `Origin`, so that the server had no reason to send CORS headers.
     private static func readers(
         _ fields: HTTPFields, isPrivate: Bool, isOpen: Bool, isUnknown: Bool

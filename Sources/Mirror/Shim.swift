@@ -5,9 +5,18 @@ internal import Web
 
 /// The shim: its paths, its script, and its element in pages. It is the script that rewrites the absolute
 /// URLs that other scripts make at run time.
+///
+/// Links in stored bodies are rewritten when they are served. A script that joins `"https://cdn.test"` and `"/a.png"` makes
+/// a URL that no scanner sees. The page's policy would block the request, and the shim gives it the mirror's address
+/// instead. It runs before all other scripts of a page (`ResponseRenderer` inserts `tag`), and wraps the functions and
+/// properties that take URLs.
+///
+/// Nothing depends on the shim for safety, since a script can avoid it. The Content-Security-Policy of each mirrored response
+/// is what keeps the page from the network.
 struct Shim: Sendable {
     /// The folder of Larder's own resources, which exists on every origin.
     static let folder = "/-/larder/"
+    /// The path of the script.
     static let path = folder + "shim.js"
     /// The path below which the shim requests the mirror name of an origin. Only the server has the list of
     /// public suffixes.
@@ -46,6 +55,7 @@ struct Shim: Sendable {
         return Array("<script\(space) src=\"\(address)\(folder)\"\(steady)></script>".utf8)
     }
 
+    /// Sets the page's clock to a fixed start, if the script element has one.
     private static let steady = """
         {
           const since = Number(document.currentScript.dataset.steady);
@@ -54,10 +64,12 @@ struct Shim: Sendable {
 
         """
 
+    /// The answer to a request for the mirror name of an origin.
     static func nameAnswer(_ name: String) -> Answer {
         .text(200, name, fields: [("Cache-Control", "max-age=86400")], sharing: .common)
     }
 
+    /// Whether a request target is that of the script, in any version.
     static func isTarget(_ target: String) -> Bool {
         target.hasPrefix(path) && (target.utf8.count == path.utf8.count || target.hasPrefix(path + "?"))
     }
