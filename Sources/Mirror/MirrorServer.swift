@@ -13,15 +13,29 @@ package import Web
 
 /// Serves the contents of a store, on loopback by default, until it is stopped. It is a mirror, a proxy, or
 /// both.
+///
+/// Its threads:
+///
+/// - `threadCount` server threads for each port. Each has its own `MirrorResponder` or `ProxyResponder` and reader of the
+///   store; they share one `MirrorContext` and one memory tier.
+/// - `larder-load` and `larder-wait`, if the policy may ask origins (`OriginLoader`).
+/// - `larder-notes`, which writes what was served and missed (`ServingRecordWriter`).
+/// - threads for jobs and searches of the portal.
+///
+/// All properties are constant after `init`, so that any thread may use the server.
 package final class MirrorServer: Sendable {
     private let server: HTTPServer?
     private let proxy: HTTPServer?
     private let layout: OriginLayout
+    /// Shrinks the tier while programs on this machine wait for memory; nil if there is no tier.
     private let pressure: MemoryPressure?
+    /// Writes records of what was served, and keeps the memory budget.
     private let housekeeping: Housekeeping?
     private let loader: OriginLoader?
+    /// Runs the jobs of the portal; nil if it accepts no commands.
     private let board: JobRunner?
     private let searches: PortalSearchQueue?
+    /// Rendered answers in memory, shared by all threads.
     private let tier: MemoryTier<Answer>
 
     /// - Parameters:
@@ -105,6 +119,7 @@ package final class MirrorServer: Sendable {
                 throw ServerError(error)
             }
         }
+        // The proxy opens first, since the portal shows its port and traffic.
         let opened = try proxy.map { (proxy) throws(ServerError) in
             try HTTPServer(
                 port: proxy.port, threadCount: threadCount, address: options.address, limits: .proxy
@@ -172,10 +187,12 @@ package final class MirrorServer: Sendable {
     /// Starts an update of a site, as the portal does.
     package func update(_ site: String) { _ = board?.add(.update(site: site), by: .schedule) }
 
+    /// A killed process loses the misses of at most this time.
     private static let secondsBetweenNotes: Int32 = 2
 
     /// The port of the mirror; 0 if only the proxy runs.
     package var port: UInt16 { server?.port ?? 0 }
+    /// The port of the proxy; nil if only the mirror runs.
     package var proxyPort: UInt16? { proxy?.port }
 
     /// Makes every thread read the store again before its next answer. Any thread may call this.
@@ -184,6 +201,8 @@ package final class MirrorServer: Sendable {
     /// Ends requests in progress, records the served responses, and returns when every thread has ended. Any
     /// thread may call this, repeatedly.
     package func stop() {
+        // The loader ends after the server threads, whose clients wait for its replies. The last records are written after
+        // the last response.
         board?.close()
         server?.stopAndWait()
         proxy?.stopAndWait()

@@ -31,7 +31,7 @@ final class ResponseRenderer {
     private lazy var scanner = LinkScanner()
     /// Whether the result is only for this kind of use.
     private(set) var dependsOnUse = false
-    /// The start of the fixed clock, if the site gives its pages the same time at each visit.
+    /// The start of the fixed clock that pages of this site have; nil for other sites.
     private var steadySince: Int?
     /// A notice at the end of the document.
     var notice: [UInt8] = []
