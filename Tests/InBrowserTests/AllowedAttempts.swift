@@ -10,15 +10,15 @@ extension Attempt {
     /// What the web lets a page do, and a mirror must let it do too.
     static let allowed: [Attempt] = [
         may(
-            "use a CDN's font that is for everybody", "loaded",
+            "use a CDN's font with CORS for all origins", "loaded",
             "return new FontFace('A', `url(${at.cdn}/any.woff2)`).load().then(() => 'loaded', () => 'refused')"
         ),
         may(
-            "use a CDN's font that is for whoever asks", "loaded",
+            "use a CDN's font with CORS for the requesting origin", "loaded",
             "return new FontFace('B', `url(${at.cdn}/reflected.woff2)`).load().then(() => 'loaded', () => 'refused')"
         ),
         may(
-            "use a sibling's font that is for this origin", "loaded",
+            "use a sibling's font with CORS for this origin", "loaded",
             """
             return new FontFace("C", `url(${at["static.app"]}/own.woff2)`).load().then(() => "loaded", () => "refused")
             """),
@@ -29,16 +29,16 @@ extension Attempt {
             "read a CDN's JSON", "read",
             "return read(at.cdn + '/data.json')"),
         may(
-            "read an interface that allows it, with credentials", "read",
+            "read an API that allows this origin, with credentials", "read",
             arrives: ["GET cdn/api.json {} O:app R:app/ cross-site cors empty"],
             "return read(at.cdn + '/act/api.json', { credentials: 'include' })"),
         may(
-            "put to an interface that allows it", "read",
+            "send a PUT to an API that allows it", "read",
             arrives: ["PUT cdn/api.json {} O:app R:app/ cross-site cors empty"],
             "return read(at.cdn + '/act/api.json', { method: 'PUT', credentials: 'include', headers: { 'X-Own': '1' } })"
         ).but([.offline], says: nil, arrives: [], because: "nobody is there to take it"),
         may(
-            "read the dots of a picture that is for everybody", "read",
+            "read the pixels of an image with CORS for all origins", "read",
             """
             const image = make("img", { crossorigin: "", src: at.cdn + "/open.png" })
             if (await image.outcome !== "loaded") return "refused"
@@ -48,20 +48,20 @@ extension Attempt {
             return "read"
             """),
         may(
-            "run a CDN's script that must be allowed to be read", "loaded",
+            "run a CDN's script with crossorigin", "loaded",
             "return loads('script', { crossorigin: '', src: at.cdn + '/open.js' })"),
         may(
             "run a CDN's script", "loaded", "return loads('script', { src: at.cdn + '/lib.js' })"),
         may(
-            "show a CDN's picture", "loaded", "return loads('img', { src: at.cdn + '/pic.png' })"),
+            "show a CDN's image", "loaded", "return loads('img', { src: at.cdn + '/pic.png' })"),
         may(
-            "use a CDN's style", "rgb(1, 2, 3)",
+            "use a CDN's style sheet", "rgb(1, 2, 3)",
             """
             await loads("link", { rel: "stylesheet", href: at.cdn + "/style.css" })
             return getComputedStyle(document.body).color
             """),
         may(
-            "be called back by a CDN's script", "SECRET",
+            "receive data by a CDN's JSONP script", "SECRET",
             """
             const called = new Promise((done) => { self.took = (data) => done(data.word) })
             make("script", { src: at.cdn + "/jsonp.js?callback=took" })
@@ -81,18 +81,18 @@ extension Attempt {
             [.offline, .auto, .atRoot, .besideRoot, .sharedRoot, .besideSharedRoot], says: nil,
             because: "a worker made of a blob does not say whose it is"),
         may(
-            "start one's own worker", "worked",
+            "start a worker of the own origin", "worked",
             """
             const worker = new Worker(at.app + "/worker.js")
             return soon(new Promise((done) => { worker.onmessage = (event) => done(event.data) }))
             """
         ).but([.besideSharedRoot], says: "refused", because: noOrigin),
         may(
-            "register one's own service worker", "registered", by: [.alone],
+            "register a service worker of the own origin", "registered", by: [.alone],
             "return navigator.serviceWorker.register(at.app + '/sw.js').then(() => 'registered', () => 'refused')"
         ).but([.besideSharedRoot], says: "refused", because: noOrigin),
         may(
-            "register a service worker as far as its server allows", on: "evil/agent", "registered",
+            "register a service worker for the scope that its server allows", on: "evil/agent", "registered",
             by: [.alone],
             """
             return navigator.serviceWorker.register(at.evil + "/folder/sw-wide.js", { scope: at.evil + "/" })
@@ -100,22 +100,22 @@ extension Attempt {
             """
         ).but([.besideSharedRoot], says: "refused", because: noOrigin),
         may(
-            "know who sends a message", on: "evil/agent", "evil",
+            "read the origin of a received message", on: "evil/agent", "evil",
             "return ask(await frame(at.bank + '/agent'), 'nick(asker)')"
         ).but([.besideSharedRoot], says: "null", because: noOrigin),
         may(
-            "frame a page that asks for no other", on: "evil/agent", "shown",
+            "frame a page that does not restrict framing", on: "evil/agent", "shown",
             "return shows(at.bank + '/framed')"),
         may(
-            "frame a page that wants this site around it", "shown",
+            "frame a page that allows framing by this site", "shown",
             "return shows(at.bank + '/framed-app')"
         ).but([.besideSharedRoot], says: "nothing", because: noOrigin),
         may(
-            "frame a page that wants its own site around it", on: "bank/agent", "shown",
+            "frame a page that allows framing only by its own site", on: "bank/agent", "shown",
             "return shows(at.bank + '/framed-self')"
         ).but([.besideSharedRoot], says: "nothing", because: noOrigin),
         may(
-            "lead a window that one has opened", on: "evil/agent", "led", by: [.alone, .asUser],
+            "navigate a window that this page opened", on: "evil/agent", "led", by: [.alone, .asUser],
             """
             const window = await popup(at.bank + "/agent")
             window.location = at.player + "/agent"
@@ -127,22 +127,23 @@ extension Attempt {
             return "nothing"
             """),
         may(
-            "look into a window of one's own", "app", by: [.alone, .asUser],
+            "look into a window of the own origin", "app", by: [.alone, .asUser],
             """
             const window = await popup(at.app + "/agent")
             try { return window.document.title } catch { return "refused" }
             """
         ).but([.besideSharedRoot], says: "refused", because: noOrigin),
         may(
-            "talk with one's opener on the same site", "heard", by: [.alone, .asUser],
+            "exchange messages with an opener of the same site", "heard", by: [.alone, .asUser],
             "return ask(await popup(at['www.app'] + '/agent'), \"opener ? 'heard' : 'alone'\")"),
         may(
-            "be apart from all others, as threads demand", on: "app/isolated", "isolated", by: [.alone],
+            "be cross-origin isolated, as shared memory requires", on: "app/isolated", "isolated",
+            by: [.alone],
             """
             return crossOriginIsolated ? "isolated" : "not"
             """),
         may(
-            "show a picture for all in a page that demands it", on: "app/isolated", "loaded",
+            "show an image with CORP cross-origin in an isolated page", on: "app/isolated", "loaded",
             "return loads('img', { src: at.cdn + '/corp.png' })"),
         may(
             "share a cookie of the domain with a sibling", on: "www.bank/agent", "shared", by: [.alone],
@@ -154,7 +155,7 @@ extension Attempt {
         ).but([.sharedRoot, .besideSharedRoot], says: nil, because: noOrigin)
             .but([.atRoot], says: nil, because: rootName),
         may(
-            "share a cookie of the domain by its name on the web", on: "www.bank/agent", "shared",
+            "share a cookie of the domain by its original name", on: "www.bank/agent", "shared",
             by: [.alone],
             """
             document.cookie = "shared=1; Domain=bank.example"

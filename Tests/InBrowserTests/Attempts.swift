@@ -107,29 +107,29 @@ extension Attempt {
             arrives: ["GET bank/account.json {none} O:evil R:evil/ cross-site cors empty"],
             "return read(at.bank + '/act/account.json', { credentials: 'include' })"),
         Attempt(
-            "fetch another site's page as one's own", "refused",
+            "fetch another site's page with the mode same-origin", "refused",
             "return read(at.bank + '/act/account', { mode: 'same-origin' })"),
         Attempt(
-            "fetch another site's page without asking to read it", "opaque",
+            "fetch another site's page with the mode no-cors", "opaque",
             arrives: ["GET bank/account {none} O:- R:evil/ cross-site no-cors empty"],
             "return read(at.bank + '/act/account', { mode: 'no-cors', credentials: 'include' })"),
         Attempt(
-            "fetch another site's page by a redirect of one's own", "refused",
+            "fetch another site's page by a redirect of the own site", "refused",
             arrives: ["GET bank/account {none} O:evil R:evil/ cross-site cors empty"],
             "return read(at.evil + '/to-bank', { credentials: 'include' })"),
         Attempt(
-            "fetch what an interface allows to another site alone", "refused",
+            "fetch from an API that allows only another site", "refused",
             arrives: ["GET cdn/api.json {} O:evil R:evil/ cross-site cors empty"],
             "return read(at.cdn + '/act/api.json', { credentials: 'include' })"),
         Attempt(
-            "fetch what is for everybody, with credentials", "refused",
+            "fetch a response with CORS for all origins, with credentials", "refused",
             "return read(at.cdn + '/data.json', { credentials: 'include' })"
         ).but([.sharedRoot], says: "read", because: "everybody gets it, and no credentials go along"),
         Attempt(
-            "fetch what nobody allows", "refused",
+            "fetch a response without CORS headers", "refused",
             "return read(at.cdn + '/closed.json')"),
         Attempt(
-            "ask by XMLHttpRequest with credentials", "refused",
+            "send an XMLHttpRequest with credentials", "refused",
             arrives: ["GET bank/account {none} O:evil R:evil/ cross-site cors empty"],
             """
             return new Promise((done) => {
@@ -142,7 +142,7 @@ extension Attempt {
             })
             """),
         Attempt(
-            "read a picture's dots", "shown",
+            "read the pixels of an image", "shown",
             arrives: ["GET bank/card.png {none} O:- R:evil/ cross-site no-cors image"],
             """
             const image = make("img", { src: at.bank + "/act/card.png" })
@@ -155,7 +155,7 @@ extension Attempt {
         ).but([.offline], says: "refused", because: withheld).but(
             [.sharedRoot], says: "read", because: isOwn),
         Attempt(
-            "show a picture that must be allowed to be read", "refused",
+            "show an image with crossorigin use-credentials", "refused",
             arrives: ["GET bank/card.png {none} O:evil R:evil/ cross-site cors image"],
             "return loads('img', { crossorigin: 'use-credentials', src: at.bank + '/act/card.png' })"),
         Attempt(
@@ -187,7 +187,7 @@ extension Attempt {
             "return new FontFace('Closed', `url(${at.cdn}/closed.woff2)`).load().then(() => 'loaded', () => 'refused')"
         ),
         Attempt(
-            "listen to another site's events", "refused",
+            "open another site's event stream", "refused",
             arrives: ["GET bank/events {none} O:evil R:evil/ cross-site cors empty"],
             """
             return new Promise((done) => {
@@ -211,7 +211,7 @@ extension Attempt {
             try { return object.contentDocument?.body.innerText.includes("SECRET") ? "read" : "apart" } catch { return "apart" }
             """),
         Attempt(
-            "draw a part of another site's SVG picture", "refused",
+            "draw a part of another site's SVG image", "refused",
             """
             const space = "http://www.w3.org/2000/svg"
             const svg = document.createElementNS(space, "svg"), use = document.createElementNS(space, "use")
@@ -223,7 +223,7 @@ extension Attempt {
             """
         ).but([.sharedRoot], says: "shown", because: isOwn),
         Attempt(
-            "learn a picture's size and status from the time that it took", "hidden",
+            "learn the size and status of an image from resource timing", "hidden",
             arrives: ["GET bank/card.png {none} O:- R:evil/ cross-site no-cors image"],
             """
             const address = at.bank + "/act/card.png?timed"
@@ -233,13 +233,13 @@ extension Attempt {
             """
         ).but([.sharedRoot], says: "told", because: isOwn),
         Attempt(
-            "show a picture that is for its own origin alone", "refused",
+            "show an image with CORP same-origin", "refused",
             "return loads('img', { src: at.bank + '/corp.png' })"),
         Attempt(
-            "show a picture that is for its own site alone", "refused",
+            "show an image with CORP same-site", "refused",
             "return loads('img', { src: at.bank + '/corp-site.png' })"),
         Attempt(
-            "tell what is held from what is not", "alike",
+            "distinguish stored URLs from missing ones", "alike",
             arrives: ["account", "account-not"].flatMap {
                 [
                     "GET bank/\($0) {none} O:evil R:evil/ cross-site cors empty",
@@ -256,7 +256,7 @@ extension Attempt {
             return held === not ? "alike" : `${held} against ${not}`
             """),
         Attempt(
-            "read one's own page from an opaque origin", "refused",
+            "read the own page from an opaque origin", "refused",
             arrives: ["GET evil/account.json {} O:null R:- cross-site cors empty"],
             """
             const window = await frame(at.evil + "/agent", { sandbox: "allow-scripts" })
@@ -310,7 +310,7 @@ extension Attempt {
             arrives: ["GET bank/account {none} O:evil R:evil/ cross-site cors empty"],
             "return read(at.bank + '/act/account', { credentials: 'include' })"),
         Attempt(
-            "read with a header of the larder's own", "refused",
+            "read with the header Larder-Policy", "refused",
             """
             return read(at.bank + "/act/account", { credentials: "include", headers: { "Larder-Policy": "reload" } })
             """),
@@ -343,19 +343,19 @@ extension Attempt {
             "return read(at.bank + '/act/transfer', { method: 'POST', mode: 'no-cors', credentials: 'include', body: 'x' })"
         ),
         Attempt(
-            "post JSON, for which a browser asks first", "refused",
+            "post JSON, which needs a preflight", "refused",
             """
             const headers = { "Content-Type": "application/json" }
             return read(at.bank + "/act/transfer", { method: "POST", credentials: "include", headers, body: "{}" })
             """),
         Attempt(
-            "put, for which a browser asks first", "refused",
+            "send a PUT, which needs a preflight", "refused",
             "return read(at.bank + '/act/transfer', { method: 'PUT', credentials: 'include', body: 'x' })"),
         Attempt(
-            "delete, for which a browser asks first", "refused",
+            "send a DELETE, which needs a preflight", "refused",
             "return read(at.bank + '/act/account', { method: 'DELETE', credentials: 'include' })"),
         Attempt(
-            "put to an interface that allows it to another site alone", "refused",
+            "send a PUT to an API that allows only another site", "refused",
             "return read(at.cdn + '/act/api.json', { method: 'PUT', credentials: 'include', headers: { 'X-Own': '1' } })"
         ),
         Attempt(
@@ -366,14 +366,14 @@ extension Attempt {
             [.auto, .atRoot, .besideRoot], says: "sent", arrives: [],
             because: "what only tells a server something is told to nobody"),
         Attempt(
-            "have a link ping", "sent",
+            "send a link's ping", "sent",
             arrives: ["POST bank/transfer {none} O:evil R:- cross-site no-cors empty"],
             """
             make("a", { ping: at.bank + "/act/transfer", href: "#here" }).click()
             return "sent"
             """),
         Attempt(
-            "change something by a picture's address", "refused",
+            "change data by the URL of an image", "refused",
             arrives: ["GET bank/transfer {none} O:- R:evil/ cross-site no-cors image"],
             "return loads('img', { src: at.bank + '/act/transfer' })"),
     ]
@@ -402,7 +402,7 @@ extension Attempt {
             setTimeout(() => document.head.append(meta))
             """),
         Attempt(
-            "lead to another site by a redirect", "bank/act/account",
+            "redirect to another site", "bank/act/account",
             arrives: ["GET bank/account {jar lax none} O:- R:evil/ cross-site navigate document"],
             by: [.leaves],
             "setTimeout(() => { location = at.evil + '/to-bank' })"),
@@ -412,7 +412,7 @@ extension Attempt {
             by: [.asUser],
             "return open(at.bank + '/act/account') ? 'opened' : 'refused'"),
         Attempt(
-            "lead the page around a frame elsewhere", on: "bank/agent", "stays", by: [.alone],
+            "navigate the page around a frame to another site", on: "bank/agent", "stays", by: [.alone],
             """
             const window = await frame(at.evil + "/agent")
             await ask(window, "parent.location = at.evil + '/agent'")
@@ -431,16 +431,16 @@ extension Attempt {
             try { return window.document.body.innerText.includes("SECRET") ? "read" : "seen" } catch { return "refused" }
             """),
         Attempt(
-            "frame a page that wants no frame", "nothing",
+            "frame a page that forbids framing", "nothing",
             "return shows(at.bank + '/framed-deny')"),
         Attempt(
-            "frame a page that wants its own site around it", "nothing",
+            "frame a page that allows framing only by its own site", "nothing",
             "return shows(at.bank + '/framed-self')"),
         Attempt(
-            "frame a page that wants a named site around it", "nothing",
+            "frame a page that allows framing only by a named site", "nothing",
             "return shows(at.bank + '/framed-app')"),
         Attempt(
-            "send a message to a frame of another origin than one names", "nothing",
+            "send a message to a frame whose origin is not the target origin", "nothing",
             """
             const window = await frame(at.player + "/agent")
             const heard = new Promise((done) => addEventListener("message", (event) => done(event.data.said)))
@@ -460,13 +460,13 @@ extension Attempt {
             try { return "read " + window.document.title } catch { return "refused" }
             """),
         Attempt(
-            "read where a window of another site is", "refused", by: [.asUser],
+            "read the location of a window of another site", "refused", by: [.asUser],
             """
             const window = await popup(at.bank + "/agent")
             try { return "read " + window.location.href } catch { return "refused" }
             """),
         Attempt(
-            "hold on to a window whose page parts from its opener", "parted", by: [.asUser],
+            "keep a reference to a window whose page severs its opener", "parted", by: [.asUser],
             """
             const window = open(at.bank + "/coop")
             for (let turn = 0; turn < 40; turn++) {
@@ -516,13 +516,13 @@ extension Attempt {
             [.sharedRoot], says: "registered",
             because: "it hears of no request for what stands beside the root"),
         Attempt(
-            "register a service worker beyond its folder", "refused", by: [.alone],
+            "register a service worker for a scope above its folder", "refused", by: [.alone],
             """
             return navigator.serviceWorker.register(at.evil + "/folder/sw.js", { scope: at.evil + "/" })
               .then(() => "registered", () => "refused")
             """),
         Attempt(
-            "stand between another site and its pages by a service worker", "nothing",
+            "intercept another site's requests by a service worker", "nothing",
             arrives: ["GET bank/account {none} O:- R:evil/ cross-site navigate iframe"], by: [.alone],
             """
             try {
@@ -554,7 +554,7 @@ extension Attempt {
             \(planted)
             """),
         Attempt(
-            "set a cookie for everybody below a public suffix", "refused",
+            "set a cookie for a public suffix", "refused",
             arrives: ["GET bank/seen.png {none} O:- R:evil/ cross-site no-cors image"], by: [.alone],
             """
             for (const name of [domain(at.bank).split(".").pop(), "example", "localhost", ".localhost"])
@@ -562,7 +562,7 @@ extension Attempt {
             \(planted)
             """),
         Attempt(
-            "have one's server set cookies for others", "refused",
+            "set cookies for other sites by response headers", "refused",
             arrives: [
                 "GET bank/seen.png {none} O:- R:evil/ cross-site no-cors image",
                 "GET evil/plant {} O:- R:evil/agent same-origin cors empty",
@@ -572,7 +572,7 @@ extension Attempt {
             \(planted)
             """),
         Attempt(
-            "share a cookie of a host alone with its sibling", on: "www.bank/agent", "apart", by: [.alone],
+            "share a host-only cookie with a sibling host", on: "www.bank/agent", "apart", by: [.alone],
             """
             document.cookie = "own=1"
             if (!document.cookie.includes("own=1")) return "not set"
@@ -580,7 +580,7 @@ extension Attempt {
             return (await ask(window, "document.cookie")).includes("own") ? "shared" : "apart"
             """),
         Attempt(
-            "take a public suffix for one's domain", "refused", by: [.alone],
+            "set document.domain to a public suffix", "refused", by: [.alone],
             """
             for (const name of ["example", "localhost"]) {
               try { document.domain = name; return "taken" } catch {}
@@ -613,7 +613,7 @@ extension Attempt {
             try { return (await caches.keys()).length ? "read" : "apart" } catch { return "apart" }
             """),
         Attempt(
-            "hear another site's broadcasts", "apart", by: [.alone, .asUser],
+            "receive another site's broadcast messages", "apart", by: [.alone, .asUser],
             """
             const heard = new Promise((done) => { new BroadcastChannel("word").onmessage = () => done("read") })
             await ask(await popup(at.bank + "/agent"), "new BroadcastChannel('word').postMessage('SECRET')")
@@ -626,7 +626,7 @@ extension Attempt {
             try { return localStorage.word ? "read" : "apart" } catch { return "apart" }
             """),
         Attempt(
-            "find what a player keeps on another site's pages", on: "app/agent", "apart",
+            "find the storage that an embedded player has on another site's pages", on: "app/agent", "apart",
             by: [.alone, .asUser],
             """
             await ask(await frame(at.player + "/embed"), "localStorage.volume = '7'")
@@ -640,13 +640,13 @@ extension Attempt {
 
     private static let probing: [Attempt] = [
         Attempt(
-            "read the larder's own page", "refused", by: [.mirrorOnly],
+            "read a page of the portal", "refused", by: [.mirrorOnly],
             "return read(at.portal + '/')"),
         Attempt(
-            "read what the larder holds as JSON", "refused", by: [.mirrorOnly],
+            "read the portal's list of sites as JSON", "refused", by: [.mirrorOnly],
             "return read(at.portal + '/?format=json', { credentials: 'include' })"),
         Attempt(
-            "run the larder's JSON as a script", "ran unread", by: [.mirrorOnly],
+            "run the portal's JSON as a script", "ran unread", by: [.mirrorOnly],
             """
             let said = "ran unread"
             self.onerror = (text) => { if (text !== "Script error.") said = "told: " + text; return true }
@@ -654,13 +654,13 @@ extension Attempt {
             return said
             """),
         Attempt(
-            "look into the larder's page in a frame", "refused", by: [.mirrorOnly],
+            "look into a page of the portal in a frame", "refused", by: [.mirrorOnly],
             """
             const window = await frame(at.portal + "/")
             try { return "read " + window.document.title } catch { return "refused" }
             """),
         Attempt(
-            "look into the larder's page in a window", "refused", by: [.mirrorOnly, .alone, .asUser],
+            "look into a page of the portal in a window", "refused", by: [.mirrorOnly, .alone, .asUser],
             """
             const window = open(at.portal + "/")
             // Until its page is there the window is this page's own, and empty.
@@ -671,7 +671,7 @@ extension Attempt {
             return "empty"
             """),
         Attempt(
-            "have the larder ask a server that it does not have to ask", "refused", by: [.mirrorOnly],
+            "make the mirror load from an origin by Larder-Policy", "refused", by: [.mirrorOnly],
             """
             const all = ["reload", "revalidate", "reload-end-to-end"].map((policy) =>
               read(at.bank + "/style.css", { headers: { "Larder-Policy": policy } }))
@@ -764,7 +764,7 @@ extension Attempt {
             return "done"
             """),
         leak(
-            "a connection made early", ["a connection to outside"], by: [.alone, .connects],
+            "a preconnect", ["a connection to outside"], by: [.alone, .connects],
             """
             make("link", { rel: "preconnect", href: at.outside }, document.head)
             await soon(new Promise(() => {}), "nothing", 300)
@@ -778,7 +778,7 @@ extension Attempt {
             return "done"
             """),
         leak(
-            "speculation", ["GET outside/speculation"], by: [.alone],
+            "speculation rules", ["GET outside/speculation"], by: [.alone],
             """
             const script = document.createElement("script")
             script.type = "speculationrules"
@@ -829,7 +829,7 @@ extension Attempt {
             return "done"
             """),
         leak(
-            "a window that was empty", ["GET outside/gone"], by: [.asUser],
+            "a window that was opened empty", ["GET outside/gone"], by: [.asUser],
             gap: "a script made for it can send the window away",
             """
             open("about:blank").location = at.outside + "/gone"
@@ -843,7 +843,7 @@ extension Attempt {
             return "done"
             """),
         leak(
-            "a service worker that leads its page", ["GET outside/gone"], by: [.alone, .leaves],
+            "a service worker that navigates its page", ["GET outside/gone"], by: [.alone, .leaves],
             says: "outside/gone",
             gap: "a script made for it can send the window away",
             """

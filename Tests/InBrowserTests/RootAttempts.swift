@@ -16,7 +16,7 @@ extension Attempt {
             "`/-/web/${'0'.repeat(32)}.http.${at.bankHost}/http/${at.bankHost}/act/account`"
         ),
         (
-            "by one's own seal with the other's name",
+            "by the own seal with the other site's name",
             "`${(folder ?? '/-/web/0.http.x/').replace(/\\.http.*/, '')}.http.${at.bankHost}/http/${at.bankHost}/act/account`"
         ),
         ("by one's own seal", "`${folder ?? '/-/web/'}http/${at.bankHost}/act/account`"),
@@ -53,7 +53,7 @@ extension Attempt {
             "return steal(at.bank + '/act/account', { referrer: `/-/as/0.http.${at.bankHost}/http/${at.bankHost}/x` })"
         ),
         kept(
-            "read as a page of the bank by one's own address", by: [.alone],
+            "read as a page of the bank by a changed address of the own page", by: [.alone],
             """
             try { history.replaceState(0, "", `/-/web/http/${at.bankHost}/act/x`) } catch { return "kept" }
             return new Promise((done) => {
@@ -66,21 +66,21 @@ extension Attempt {
             })
             """),
         kept(
-            "read as a document that a person opens",
+            "read as a document that a user opens",
             """
             const headers = { Accept: "text/html,application/xhtml+xml", "Upgrade-Insecure-Requests": "1" }
             return steal(at.bank + "/act/account", { headers, referrerPolicy: "no-referrer" })
             """),
         kept(
-            "read by a policy of Larder's",
+            "read with Larder-Policy prefer-cache",
             "return steal(at.bank + '/act/account', { headers: { 'Larder-Policy': 'prefer-cache' } })"),
         kept("read as one's own origin", "return steal(at.bank + '/act/account', { mode: 'same-origin' })"),
         kept("read a part", "return steal(at.bank + '/act/account', { headers: { Range: 'bytes=0-9999' } })"),
         kept(
-            "read by a redirect of one's own",
+            "read by a redirect of the own site",
             "return steal(at.evil + '/to-bank', { credentials: 'include', referrerPolicy: 'no-referrer' })"),
         kept(
-            "read from a sandboxed frame of one's own",
+            "read from a sandboxed frame of the own site",
             """
             const code = `(${async (url) => {
               try { return (await (await fetch(url)).text()).includes("SECRET") ? "read" : "kept" } catch { return "kept" }
@@ -120,7 +120,7 @@ extension Attempt {
             try { return window.document.body.textContent.includes("SECRET") ? "read" : "kept" } catch { return "kept" }
             """),
         kept(
-            "learn another page's seal from where a window came from", by: [.alone],
+            "learn another page's seal from the referrer of a frame", by: [.alone],
             """
             const window = await frame(at.bank + "/agent")
             window.postMessage({ id: 1, code: `location = ${JSON.stringify(at.evil + "/agent")}` }, "*")
@@ -167,7 +167,7 @@ extension Attempt {
             } catch { return "kept" }
             """),
         kept(
-            "answer for another site by a service worker that is a module", by: [.alone],
+            "answer for another site by a module service worker", by: [.alone],
             """
             try {
               const place = at.bank + "/act/account"
