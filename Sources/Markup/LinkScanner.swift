@@ -29,7 +29,7 @@ package struct BodyReading: Sendable {
 /// 2. The sink decodes the references and passes each one to the caller.
 /// 3. The result is a ``LinkTable``, which is stored with the body. A ``Patch`` uses it later to replace links.
 package final class LinkScanner {
-    private let sink = LinkSink(tags: TagReader())
+    private let sink = LinkSink(decoder: AttributeDecoder())
 
     package init() {}
 
@@ -135,8 +135,8 @@ package final class LinkScanner {
 
 /// A receiver that collects the links from the scanners in the order of the body, and decodes each reference.
 ///
-/// References that ``TagReader`` must read are pending until ``flush()``, and so are all links after them,
-/// since it reads many tags at once. The cycle is ``begin(_:_:_:onLink:)``, any number of additions,
+/// References that ``AttributeDecoder`` must decode are pending until ``flush()``, and so are all links after them,
+/// since it decodes many values at once. The cycle is ``begin(_:_:_:onLink:)``, any number of additions,
 /// ``end()``.
 final class LinkSink {
     /// A link whose reference is still to be emitted.
@@ -145,7 +145,7 @@ final class LinkSink {
         var kind: LinkKind
         var context: LinkContext
         var flags: LinkFlags
-        var reading: TagReader.ValueSource
+        var source: AttributeDecoder.ValueSource
     }
 
     /// When this many links are pending, they are read and emitted.
@@ -154,7 +154,7 @@ final class LinkSink {
     static let maxImplied = 131_072
     private static let maxMarks = 131_072
 
-    private let tags: TagReader
+    private let decoder: AttributeDecoder
     private var reader = ReferenceReader(encoding: .utf8)
     private var body = Bytes(start: nil, count: 0)
     private var pending: [PendingLink] = []
@@ -170,8 +170,8 @@ final class LinkSink {
     /// The implied links of the table, to avoid duplicates.
     private var impliedLinks: Set<ImpliedLink> = []
 
-    init(tags: TagReader) {
-        self.tags = tags
+    init(decoder: AttributeDecoder) {
+        self.decoder = decoder
     }
 
     /// Starts a body. `onLink` is called from here until ``end()``.
@@ -215,19 +215,19 @@ final class LinkSink {
         _ range: Range<Int>, name: Bytes, of element: Bytes, isUnquoted: Bool, _ kind: LinkKind,
         _ flags: LinkFlags
     ) {
-        let reading = tags.add(TagMemory.Tag(element: element, attribute: name, value: body.part(range)))
-        enqueue(range, kind, LinkContext(levels: 1, isUnquoted: isUnquoted, .plain), flags, reading)
+        let source = decoder.add(LinkAttribute(element: element, name: name, value: body.part(range)))
+        enqueue(range, kind, LinkContext(levels: 1, isUnquoted: isUnquoted, .plain), flags, source)
     }
 
     private func enqueue(
         _ range: Range<Int>, _ kind: LinkKind, _ context: LinkContext, _ flags: LinkFlags,
-        _ reading: TagReader.ValueSource
+        _ source: AttributeDecoder.ValueSource
     ) {
         // Scanners report ascending places. The check keeps a hostile body from producing a table that cannot
         // be decoded.
         let last = pending.last?.range ?? table.occurrences.last?.range
         guard !range.isEmpty, range.lowerBound >= last?.upperBound ?? 0 else { return }
-        let link = PendingLink(range: range, kind: kind, context: context, flags: flags, reading: reading)
+        let link = PendingLink(range: range, kind: kind, context: context, flags: flags, source: source)
         if pending.isEmpty, emit(link) { return }
         pending.append(link)
         if pending.count >= Self.maxPendingLinks { flush() }
@@ -254,18 +254,18 @@ final class LinkSink {
     /// Emits the pending links. Lets libxml2 read their references, all in one call.
     func flush() {
         guard !pending.isEmpty else { return }
-        tags.read()
+        decoder.parse()
         for link in pending where !emit(link) {
-            guard case .queued(let number) = link.reading else { continue }
-            if !tags.withValue(number, { emit(link, $0) }) { emitDecoding(link) }
+            guard case .queued(let number) = link.source else { continue }
+            if !decoder.withValue(number, { emit(link, $0) }) { emitDecoding(link) }
         }
         pending.removeAll(keepingCapacity: true)
-        tags.reset()
+        decoder.reset()
     }
 
     /// Emits a link. Returns false if its reference must still be read.
     private func emit(_ link: PendingLink) -> Bool {
-        switch link.reading {
+        switch link.source {
         case .asWritten: emit(link, body.part(link.range))
         case .unsupported: emitDecoding(link)
         case .queued: return false

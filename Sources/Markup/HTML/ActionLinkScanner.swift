@@ -9,7 +9,7 @@ package enum ActionLinkScanner {
     /// - Parameter isUTF8: Whether the document is in UTF-8; else libxml2 looks for its encoding.
     package static func links(in body: Span<UInt8>, isUTF8: Bool = true, base: WebURL) -> Set<WebURL> {
         guard body.count <= maxBytes else { return [] }
-        TagReader.initializeLibraryOnce()
+        AttributeDecoder.initializeLibraryOnce()
         let options = Int32(
             HTML_PARSE_RECOVER.rawValue | HTML_PARSE_NOERROR.rawValue | HTML_PARSE_NOWARNING.rawValue
                 | HTML_PARSE_NONET.rawValue)

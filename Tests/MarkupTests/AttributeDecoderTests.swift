@@ -2,7 +2,7 @@ import Testing
 
 @testable import Markup
 
-@Suite struct TagReaderTests {
+@Suite struct AttributeDecoderTests {
     /// Every element and attribute of the table of link rules.
     static let names: [(String, String)] = LinkRule.table.flatMap { line in
         line.elements.split(separator: " ").flatMap { element in
@@ -13,25 +13,25 @@ import Testing
         }
     }
 
-    private func value(_ reading: TagReader.ValueSource, _ reader: TagReader) -> String? {
-        guard case .queued(let number) = reading else { return nil }
+    private func value(_ source: AttributeDecoder.ValueSource, _ decoder: AttributeDecoder) -> String? {
+        guard case .queued(let number) = source else { return nil }
         var text = ""
-        return reader.withValue(number) { text = String(decoding: $0, as: UTF8.self) } ? text : nil
+        return decoder.withValue(number) { text = String(decoding: $0, as: UTF8.self) } ? text : nil
     }
 
     private func read(_ tags: [(element: String, attribute: String, value: String)]) -> [String?] {
-        let reader = TagReader()
+        let decoder = AttributeDecoder()
         let numbers = tags.map { tag in
             Array(tag.element.utf8).withUnsafeBufferPointer { element in
                 Array(tag.attribute.utf8).withUnsafeBufferPointer { attribute in
                     Array(tag.value.utf8).withUnsafeBufferPointer {
-                        reader.add(TagMemory.Tag(element: element, attribute: attribute, value: $0))
+                        decoder.add(LinkAttribute(element: element, name: attribute, value: $0))
                     }
                 }
             }
         }
-        reader.read()
-        return numbers.map { value($0, reader) }
+        decoder.parse()
+        return numbers.map { value($0, decoder) }
     }
 
     @Test("libxml2 reads the attributes of every element that can carry a link, each as its own tag")
@@ -61,7 +61,7 @@ import Testing
 
     @Test("Many tags in many batches keep their order")
     func batches() {
-        let reader = TagReader()
+        let decoder = AttributeDecoder()
         for batch in 0..<50 {
             // An ampersand has every one of them read.
             let values = (0..<1000).map { "\(batch)/\($0)?a&amp;b" }
@@ -69,68 +69,68 @@ import Testing
                 Array("a".utf8).withUnsafeBufferPointer { element in
                     Array("href".utf8).withUnsafeBufferPointer { attribute in
                         Array(value.utf8).withUnsafeBufferPointer {
-                            reader.add(TagMemory.Tag(element: element, attribute: attribute, value: $0))
+                            decoder.add(LinkAttribute(element: element, name: attribute, value: $0))
                         }
                     }
                 }
             }
-            reader.read()
-            let found = numbers.map { value($0, reader) }
+            decoder.parse()
+            let found = numbers.map { value($0, decoder) }
             #expect(found == values.map { $0.replacing("&amp;", with: "&") })
-            reader.reset()
+            decoder.reset()
         }
     }
 
-    private func add(_ element: String, _ attribute: String, _ value: String, to reader: TagReader)
-        -> TagReader.ValueSource
+    private func add(_ element: String, _ attribute: String, _ value: String, to decoder: AttributeDecoder)
+        -> AttributeDecoder.ValueSource
     {
         Array(element.utf8).withUnsafeBufferPointer { element in
             Array(attribute.utf8).withUnsafeBufferPointer { attribute in
                 Array(value.utf8).withUnsafeBufferPointer {
-                    reader.add(TagMemory.Tag(element: element, attribute: attribute, value: $0))
+                    decoder.add(LinkAttribute(element: element, name: attribute, value: $0))
                 }
             }
         }
     }
 
-    private static func isAsWritten(_ reading: TagReader.ValueSource) -> Bool {
-        if case .asWritten = reading { true } else { false }
+    private static func isAsWritten(_ source: AttributeDecoder.ValueSource) -> Bool {
+        if case .asWritten = source { true } else { false }
     }
 
     @Test(
         "A plain value is used as written once libxml2 returned one of the same attribute as written"
     )
     func plainValues() {
-        let reader = TagReader()
-        #expect(!Self.isAsWritten(add("a", "href", "x?a&amp;b", to: reader)))
-        reader.read()
-        reader.reset()
-        #expect(!Self.isAsWritten(add("a", "href", "x", to: reader)))
-        reader.read()
-        reader.reset()
+        let decoder = AttributeDecoder()
+        #expect(!Self.isAsWritten(add("a", "href", "x?a&amp;b", to: decoder)))
+        decoder.parse()
+        decoder.reset()
+        #expect(!Self.isAsWritten(add("a", "href", "x", to: decoder)))
+        decoder.parse()
+        decoder.reset()
         for value in ["y", "", "a \"b\" 'c' <d> #e", String(repeating: "z", count: 100_000)] {
-            #expect(Self.isAsWritten(add("a", "href", value, to: reader)))
+            #expect(Self.isAsWritten(add("a", "href", value, to: decoder)))
         }
         for value in ["y&amp;z", "y&z", "\u{E4}", "a\tb", "\u{7F}"] {
-            #expect(!Self.isAsWritten(add("a", "href", value, to: reader)))
+            #expect(!Self.isAsWritten(add("a", "href", value, to: decoder)))
         }
-        #expect(!Self.isAsWritten(add("area", "href", "y", to: reader)))
-        #expect(!Self.isAsWritten(add("a", "ping", "y", to: reader)))
+        #expect(!Self.isAsWritten(add("area", "href", "y", to: decoder)))
+        #expect(!Self.isAsWritten(add("a", "ping", "y", to: decoder)))
         let long = String(repeating: "e", count: 40)
         for _ in 1...2 {
-            #expect(!Self.isAsWritten(add(long, "href", "y", to: reader)))
-            reader.read()
-            reader.reset()
+            #expect(!Self.isAsWritten(add(long, "href", "y", to: decoder)))
+            decoder.parse()
+            decoder.reset()
         }
     }
 
     @Test("A value that libxml2 reads differently is never used as written")
     func lostAttributes() {
-        let reader = TagReader()
+        let decoder = AttributeDecoder()
         for _ in 1...3 {
-            #expect(!Self.isAsWritten(add("head", "profile", "y", to: reader)))
-            reader.read()
-            reader.reset()
+            #expect(!Self.isAsWritten(add("head", "profile", "y", to: decoder)))
+            decoder.parse()
+            decoder.reset()
         }
     }
 }
