@@ -1,8 +1,9 @@
 internal import LarderKit
 
-/// Generates the manual pages from the table of commands.
+/// Generates manual pages from the table of commands (`CommandEntry`), in the format of `man`: roff with the macros of
+/// man(7). `larder manual` prints them.
 enum ManualPage {
-    /// `larder(1)`.
+    /// The text of `larder(1)`, which lists all commands, environment variables and files.
     static var overview: String {
         var lines = [
             heading("LARDER"), ".SH NAME", "larder \\- \(escaped(HelpText.promise))", ".SH SYNOPSIS",
@@ -18,15 +19,15 @@ enum ManualPage {
             }
         }
         lines += [".SH EXIT STATUS", escaped(HelpText.exitStatus), ".SH ENVIRONMENT"]
-        for (name, text) in environment { lines += [".TP", "\\fB\(name)\\fR", escaped(text)] }
+        for (name, meaning) in environment { lines += [".TP", "\\fB\(name)\\fR", escaped(meaning)] }
         lines += [".SH FILES"]
-        for (name, text) in files { lines += [".TP", "\\fI\(escaped(name))\\fR", escaped(text)] }
+        for (name, meaning) in files { lines += [".TP", "\\fI\(escaped(name))\\fR", escaped(meaning)] }
         lines += [".SH SEE ALSO"]
         lines.append(CommandEntry.all.map { ".BR larder\\-\(escaped($0.name)) (1)" }.joined(separator: ",\n"))
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// `larder-COMMAND(1)`.
+    /// Returns the text of the manual page of a command, `larder-COMMAND(1)`.
     static func text(of entry: CommandEntry) -> String {
         var lines = [
             heading("LARDER-\(entry.name.uppercased())"), ".SH NAME",
@@ -35,10 +36,10 @@ enum ManualPage {
         ]
         for example in entry.examples { lines += [".EX", escaped(example), ".EE"] }
         for group in Option.Group.allCases {
-            let members = entry.options.filter { $0.group == group }
-            if members.isEmpty { continue }
+            let options = entry.options.filter { $0.group == group }
+            if options.isEmpty { continue }
             lines.append(".SH \(group.rawValue.uppercased())")
-            for option in members {
+            for option in options {
                 let value = option.placeholder.map { " \\fI\(escaped($0))\\fR" } ?? ""
                 lines += [
                     ".TP",
@@ -54,12 +55,14 @@ enum ManualPage {
         return lines.joined(separator: "\n") + "\n"
     }
 
+    /// Returns the help of an option, and whether it can be repeated and what its default is.
     private static func help(of option: Option) -> String {
         option.help + (option.isRepeatable ? " (repeatable)" : "")
             + (option.defaultValue.map { " [default: \($0)]" } ?? "")
     }
 
-    static let environment = [
+    /// The environment variables with their meaning. A test checks that those of all options are listed.
+    private static let environment = [
         ("LARDER_STORE", "Folder or PostgreSQL address of the store, unless --store is given"),
         ("LARDER_PORT, LARDER_PROGRESS, LARDER_USER_AGENT", "Values of --port, --progress and --user-agent"),
         ("SSL_CERT_FILE", "PEM file with the trusted authorities, in place of the system's"),
@@ -74,7 +77,8 @@ enum ManualPage {
         ),
     ]
 
-    static let files = [
+    /// The files that users may meet, with their meaning.
+    private static let files = [
         (".larder.json", "Options, for the commands that are run in its folder; see larder-config(1)"),
         ("~/.config/larder/config.json", "Options for all commands of the user"),
         ("larder.db", "The database of the store, with views for sqlite3 -readonly"),
@@ -84,15 +88,18 @@ enum ManualPage {
         ("quarantine/", "Damaged bodies that larder fsck --repair took out of service"),
     ]
 
+    /// Returns the title line of a page: the section is 1, and there is no date, so that the text changes only with
+    /// Larder.
     private static func heading(_ title: String) -> String {
         ".TH \(title) 1 \"\" \"larder \(Larder.version)\" \"Larder\""
     }
 
-    /// Escapes text for roff: backslashes, periods and apostrophes at the start of a line, and hyphens.
+    /// Escapes text for roff. A period or an apostrophe at the start of a line would begin a request, and a hyphen
+    /// would become a typographic one that cannot be copied into a shell.
     private static func escaped(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
-            let plain = line.replacing("\\", with: "\\e").replacing("-", with: "\\-")
-            return plain.hasPrefix(".") || plain.hasPrefix("'") ? "\\&" + plain : String(plain)
+            let escaped = line.replacing("\\", with: "\\e").replacing("-", with: "\\-")
+            return escaped.hasPrefix(".") || escaped.hasPrefix("'") ? "\\&" + escaped : String(escaped)
         }
         return lines.joined(separator: "\n")
     }
