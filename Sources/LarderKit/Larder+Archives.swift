@@ -181,7 +181,7 @@ extension Larder {
             }
             let wanted = plan
             if form.isRendered {
-                var report = try PageExport(self, wanted, options).run(interruption)
+                var report = try RenderedPageExport(self, wanted, options).run(interruption)
                 try mapArchiveError { () throws(ArchiveError) in try report.countOtherPages(wanted, reader) }
                 return report
             }

@@ -32,7 +32,7 @@ extension Larder {
 }
 
 /// Opens one page of a stored site in a browser that reaches only this store's server, and exports it as PNG or PDF.
-struct PageExport {
+struct RenderedPageExport {
     private let larder: Larder
     private let plan: ExportPlan
     private let program: String
