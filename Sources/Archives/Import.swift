@@ -632,7 +632,7 @@ package final class Import {
     private static func flags(_ response: ArchivedResponse) -> ResponseFlags {
         var request = response.requestFields
         request.remove("Cookie")
-        if RequestSecrets.makesPrivate(response.fields, to: request) { return .isPrivate }
+        if RequestSecrets.isPrivate(response.fields, to: request) { return .isPrivate }
         let caching = response.fields.elements("Cache-Control").map { $0.lowercased() }
         let isOfCookies = response.requestFields.contains("Cookie")
         return isOfCookies && (caching.contains("private") || caching.contains("no-store")) ? .isPrivate : []

@@ -145,7 +145,7 @@ final class ScanWorker {
             ? VaryKey.never
             : VaryKey(
                 decoded: varying, request: job.sentFields,
-                secrets: job.flags.contains(.isPrivate) ? secrets : secrets.open)?.text ?? VaryKey.never
+                secrets: job.flags.contains(.isPrivate) ? secrets : secrets.withOpenValues)?.text ?? VaryKey.never
         try writes.add(new)
     }
 
@@ -344,7 +344,7 @@ final class ScanWorker {
             ? LoginPageSigns.hasInputField(bytes.span)
             : result.asksForPassword
                 && (table.title.map(LoginPageSigns.isLoginTitle) ?? false
-                    || LoginPageSigns.submitsToLoginURL(bytes.span)
+                    || LoginPageSigns.hasLoginForm(bytes.span)
                         && result.links.count { $0.role == .page } <= Self.fewLinks)
         guard isLogin else { return }
         result.login = isNamed && watch == .mayBeInPlace ? .byItself : .inPlace

@@ -11,7 +11,7 @@ package struct HostFields: Sendable {
 
     /// Whether any field, for whatever host, may be a secret (`RequestSecrets`).
     var hasSecrets: Bool {
-        RequestSecrets.mayBeIn(forEveryHost) || byHost.values.contains(where: RequestSecrets.mayBeIn)
+        RequestSecrets.canOccur(in: forEveryHost) || byHost.values.contains(where: RequestSecrets.canOccur)
     }
 
     package var isEmpty: Bool { forEveryHost.isEmpty && byHost.isEmpty }

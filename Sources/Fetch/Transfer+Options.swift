@@ -28,10 +28,10 @@ extension Transfer {
         try set(CURLOPT_URL, href)
         try setRoute(request)
         var fields = request.fields
-        var hasSecret = setup.hasSession && RequestSecrets.mayBeIn(request.fields)
+        var hasSecret = setup.hasSession && RequestSecrets.canOccur(in: request.fields)
         if !options.hostFields.isEmpty, !isAnonymous {
             fields = options.hostFields.fields(for: request.url)
-            hasSecret = hasSecret || RequestSecrets.mayBeIn(fields)
+            hasSecret = hasSecret || RequestSecrets.canOccur(in: fields)
             fields.override(with: request.fields)
         }
         if options.sendsReferrer, let page = request.referrer, !fields.contains("Referer"),

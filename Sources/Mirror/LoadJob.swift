@@ -51,7 +51,7 @@ struct LoadJob: Sendable {
     var isLost: (@Sendable (_ why: String) -> Void)?
 
     /// Whether the client sent the server a header field that may be a secret.
-    var hasCredentials: Bool { RequestSecrets.mayBeIn(sentFields) }
+    var hasCredentials: Bool { RequestSecrets.canOccur(in: sentFields) }
 
     /// The client's fields without those for this connection, such as a password for this proxy.
     private var sentFields: HTTPFields { request.fields.withoutConnectionFields }
@@ -211,7 +211,7 @@ extension LoadJob {
 
     /// Whether the response may be personal because of the credentials that its request carried (RFC 9111 3.5).
     private func isCredentialed(_ fields: HTTPFields, hasCredentials: Bool = false) -> Bool {
-        if RequestSecrets.makesPrivate(fields, to: sentFields) { return true }
+        if RequestSecrets.isPrivate(fields, to: sentFields) { return true }
         return hasCredentials
             && !fields.elements("Cache-Control").contains { HTTPGrammar.matches($0, "public") }
     }

@@ -28,11 +28,12 @@ package struct VaryKey: Sendable, Hashable {
                 lines.append(name)
                 continue
             }
-            guard let shown = RequestSecrets.isHarmless(name) ? value : secrets.tag(of: value, in: name)
+            guard
+                let stored = RequestSecrets.isHarmless(name) ? value : secrets.storedText(of: value, in: name)
             else {
                 return nil
             }
-            lines.append("\(name): \(shown)")
+            lines.append("\(name): \(stored)")
         }
         text = lines.joined(separator: "\n")
     }
@@ -100,15 +101,16 @@ package struct VaryKey: Sendable, Hashable {
         for line in text.utf8.split(separator: 0x0A) {
             let line = HTTPGrammar.text(line)
             guard let field = fieldsWithValues(in: line).first, !RequestSecrets.isHarmless(field.name),
-                !field.value.hasPrefix(SecretHasher.prefix), !field.value.hasPrefix(SecretHasher.openPrefix)
+                !field.value.hasPrefix(SecretHasher.hashPrefix),
+                !field.value.hasPrefix(SecretHasher.openPrefix)
             else {
                 lines.append(line)
                 continue
             }
             if field.value.hasPrefix("#"), ["cookie", "authorization"].contains(field.name) { return nil }
             hadSecret = true
-            guard let tag = secrets.tag(of: field.value, in: field.name) else { return nil }
-            lines.append("\(field.name): \(tag)")
+            guard let stored = secrets.storedText(of: field.value, in: field.name) else { return nil }
+            lines.append("\(field.name): \(stored)")
         }
         return lines.joined(separator: "\n")
     }
@@ -125,7 +127,9 @@ package struct VaryKey: Sendable, Hashable {
         for line in text.utf8.split(separator: 0x0A) {
             let name = HTTPGrammar.text(line.prefix { $0 != 0x3A })
             let isOpen = line.dropFirst(name.utf8.count + 2).starts(with: SecretHasher.openPrefix.utf8)
-            guard let key = VaryKey(names: [name], request: request, isOpen ? secrets.open : secrets) else {
+            guard
+                let key = VaryKey(names: [name], request: request, isOpen ? secrets.withOpenValues : secrets)
+            else {
                 return nil
             }
             lines.append(key.text)

@@ -28,8 +28,8 @@ struct RequestSecretsTests {
     {
         for name in names {
             #expect(RequestSecrets.isHarmless(name), "\(name)")
-            #expect(!RequestSecrets.mayBeIn([name: "a"]))
-            #expect(!RequestSecrets.makesPrivate([:], to: [name: "a"]))
+            #expect(!RequestSecrets.canOccur(in: [name: "a"]))
+            #expect(!RequestSecrets.isPrivate([:], to: [name: "a"]))
         }
     }
 
@@ -42,8 +42,8 @@ struct RequestSecretsTests {
         ]) func secret(name: String)
     {
         #expect(!RequestSecrets.isHarmless(name))
-        #expect(RequestSecrets.mayBeIn(["Accept": "a", name: "a"]))
-        #expect(RequestSecrets.makesPrivate([:], to: ["Accept": "a", name: "a"]))
+        #expect(RequestSecrets.canOccur(in: ["Accept": "a", name: "a"]))
+        #expect(RequestSecrets.isPrivate([:], to: ["Accept": "a", name: "a"]))
     }
 
     @Test(arguments: [
@@ -52,9 +52,9 @@ struct RequestSecretsTests {
         name: String, isPrivate: Bool
     ) {
         #expect(
-            RequestSecrets.makesPrivate(["Cache-Control": "max-age=9, Public"], to: [name: "a"]) == isPrivate)
-        #expect(RequestSecrets.makesPrivate(["Cache-Control": "max-age=9"], to: [name: "a"]))
+            RequestSecrets.isPrivate(["Cache-Control": "max-age=9, Public"], to: [name: "a"]) == isPrivate)
+        #expect(RequestSecrets.isPrivate(["Cache-Control": "max-age=9"], to: [name: "a"]))
         let both: HTTPFields = [name: "a", "X-Key": "b"]
-        #expect(RequestSecrets.makesPrivate(["Cache-Control": "public"], to: both))
+        #expect(RequestSecrets.isPrivate(["Cache-Control": "public"], to: both))
     }
 }
