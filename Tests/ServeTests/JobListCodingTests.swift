@@ -77,16 +77,16 @@ import Web
     @Test(arguments: ["", #""by":"somebody","#, #""by":7,"#])
     func `a stored job without a known principal counts as one of a remote user`(member: String) {
         let text =
-            #"{"version":1,"jobs":[{"job":1,"command":"update",\#(member)"fields":[],"state":"done","asked":1,"outcome":[]}]}"#
+            #"{"version":1,"jobs":[{"job":1,"order":"update",\#(member)"fields":[],"state":"done","asked":1,"outcome":[]}]}"#
         #expect(JobListCoding.decode(Array(text.utf8)).map(\.principal) == [.remoteUser])
     }
 
     @Test(arguments: [
         "", "{", "[]", "null", "{\"version\":2,\"jobs\":[]}", "{\"version\":1,\"jobs\":7}",
         "{\"version\":1,\"jobs\":[1,null,{}, {\"job\":1}]}",
-        #"{"version":1,"jobs":[{"job":-1,"command":"update","fields":[],"state":"done","asked":1,"outcome":[]}]}"#,
-        #"{"version":1,"jobs":[{"job":1,"command":"erase","fields":[],"state":"done","asked":1,"outcome":[]}]}"#,
-        #"{"version":1,"jobs":[{"job":1,"command":"fetch","fields":[["url","file:///etc/passwd"]],"state":"done","asked":1,"outcome":[]}]}"#,
+        #"{"version":1,"jobs":[{"job":-1,"order":"update","fields":[],"state":"done","asked":1,"outcome":[]}]}"#,
+        #"{"version":1,"jobs":[{"job":1,"order":"erase","fields":[],"state":"done","asked":1,"outcome":[]}]}"#,
+        #"{"version":1,"jobs":[{"job":1,"order":"fetch","fields":[["url","file:///etc/passwd"]],"state":"done","asked":1,"outcome":[]}]}"#,
         "\u{0}\u{0}\u{0}",
     ])
     func `a damaged job list is empty`(text: String) {
@@ -95,7 +95,7 @@ import Web
 
     @Test func `valid entries of a job list are read, and repeated numbers skipped`() {
         let job =
-            #"{"job":1,"command":"update","fields":[],"state":"done","asked":1,"outcome":[["nonsense"],["quoted","x"],7]}"#
+            #"{"job":1,"order":"update","fields":[],"state":"done","asked":1,"outcome":[["nonsense"],["quoted","x"],7]}"#
         let text =
             "{\"version\":1,\"jobs\":[\(job),\(job),{\"job\":2},\(job.replacing("\"job\":1", with: "\"job\":5"))]}"
         let jobs = JobListCoding.decode(Array(text.utf8))
