@@ -2,18 +2,31 @@ internal import LarderKit
 internal import System
 internal import Web
 
-/// The parsed command line of one command, with the settings from the environment and the configuration
-/// files.
+/// The parsed arguments of one command, with the settings from the environment and the configuration files.
+///
+/// The value of an option comes from the first of these that sets it: command line, environment variable,
+/// `.larder.json`, the user's configuration file, default. A list replaces a list of lower precedence.
+/// Values are checked when they are read: the accessors throw a `UsageError` that names the place where the
+/// wrong value is set.
+///
+/// To read a new option, call one of the accessors with it, such as `try arguments.number(.depth, in:
+/// 0...65_000)`. An option that is not in the command's entry is never set.
 struct Arguments: Sendable {
+    /// The words that are not options, in order. Their number is in the range of the command's entry.
     let operands: [String]
     private let command: String
+    /// All options of the command, for the defaults of numbers.
     private let options: [Option]
-    /// The values in effect and their sources, by the name of the option.
+    /// The values in effect and their sources, by the name of the option. Flags have one empty text.
+    /// Earlier names and short names are replaced by the name.
     private let values: [String: Settings.Value]
     /// The options on the command line, in the order given.
     private let commandLineOptions: [(option: Option, text: String?)]
+    /// The environment and the configuration files that `values` came from.
     let settings: Settings
 
+    /// Whether the option is set by the command line, the environment or a file. False for a flag with
+    /// `=false`.
     func has(_ option: Option) -> Bool { values[option.name]?.texts != nil }
 
     /// The value of the option; the last one if it is given several times.
@@ -22,10 +35,11 @@ struct Arguments: Sendable {
     /// All values of the option, in the order given.
     func texts(_ option: Option) -> [String] { values[option.name]?.texts ?? [] }
 
-    /// The source of the value of the option.
+    /// The place that sets the value of the option; `.defaultValue` if none does.
     func source(of option: Option) -> Settings.Source { values[option.name]?.source ?? .defaultValue }
 
-    /// The value on the command line; nil for a flag, and for an option that is set elsewhere or not at all.
+    /// The value on the command line; nil for a flag, and for an option that is set elsewhere or not at
+    /// all. Suggested commands repeat these values only, because variables and files apply to them anyway.
     func commandLineValue(of option: Option) -> String? {
         commandLineOptions.last { $0.option.name == option.name }?.text
     }
@@ -56,7 +70,8 @@ struct Arguments: Sendable {
         has(option) ? try number(option, in: range) : nil
     }
 
-    /// The error for a wrong value of an option; it names the place where the value is set.
+    /// The error for a wrong value of an option; it names the place where the value is set: the option, the
+    /// variable, or the file with its line.
     ///
     /// - Parameter mistake: a verb phrase such as `must be a number`, since it follows the name of the
     ///   option.
@@ -68,10 +83,11 @@ struct Arguments: Sendable {
         }
     }
 
-    /// The command line of this command, quoted for a shell.
+    /// The command line of this command, quoted for a shell, for messages such as "to continue: …". Secrets
+    /// are replaced.
     var commandLine: String { commandLine(changing: [:]) }
 
-    /// The command line of this command with some options changed.
+    /// The command line of this command with other values for some options, by their names with dashes.
     func commandLine(changing changes: [String: String]) -> String {
         commandLine(of: command, changing: changes)
     }
@@ -91,9 +107,15 @@ struct Arguments: Sendable {
         return CommandLine.shellCommand([command] + operands + options + changed)
     }
 
+    /// Parses the words after the name of the command, and adds the settings for options that the words do
+    /// not have.
+    ///
     /// Options may be anywhere on the command line. `--` ends them, and so does the first operand of a
     /// command that runs another program. `--name=value` and `--name value` are the same; `--name=false`
-    /// switches off a flag that a file sets.
+    /// switches off a flag that a file sets. With `--help` or `-h`, the number of operands is not checked.
+    ///
+    /// - Throws: `UsageError` for an unknown option, a missing value, an option that is given twice, and a
+    ///   wrong number of operands. Values are not checked here.
     init(
         _ words: some Sequence<String>, for entry: CommandEntry, settings: Settings = Settings()
     ) throws(UsageError) {
@@ -114,6 +136,7 @@ struct Arguments: Sendable {
             }
             let (name, attached) = Self.splitOption(word)
             let known = entry.options + [.help, .briefHelp]
+            // In a search, -word is an operand that excludes a word.
             if entry.acceptsDashedOperands, !word.hasPrefix("--"),
                 !known.contains(where: { $0.short == name || $0.name == name })
             {
@@ -122,6 +145,7 @@ struct Arguments: Sendable {
             }
             let option = try Self.findOption(name, of: entry)
             guard let kind = option.placeholder else {
+                // Nil texts mark a flag that is switched off, so that a file cannot switch it on again.
                 guard attached == nil || attached == "false" else {
                     throw UsageError("\(name) takes no value; write only \(name)")
                 }
@@ -153,6 +177,7 @@ struct Arguments: Sendable {
         try checkCount(of: operands, for: entry)
     }
 
+    /// Checks the number of operands. The message quotes the first example of the command.
     private func checkCount(of operands: [String], for entry: CommandEntry) throws(UsageError) {
         if operands.count < entry.operandCount.lowerBound {
             throw UsageError(
@@ -167,6 +192,9 @@ struct Arguments: Sendable {
         }
     }
 
+    /// Returns the option of the command with this name, short name or earlier name.
+    ///
+    /// - Throws: `UsageError` with a similar option, if there is one.
     private static func findOption(_ name: String, of entry: CommandEntry) throws(UsageError) -> Option {
         let known = entry.options + [.help, .briefHelp]
         if let option = known.first(where: {
@@ -186,6 +214,7 @@ struct Arguments: Sendable {
                 + (close.map { "; did you mean \($0)?" } ?? "; see: larder \(entry.name) --help"))
     }
 
+    /// Splits `--name=value`. A word without an equals sign has no value.
     private static func splitOption(_ word: String) -> (name: String, value: String?) {
         guard let equals = word.utf8.firstIndex(of: UInt8(ascii: "=")) else { return (word, nil) }
         return (String(word[..<equals]), String(word[word.utf8.index(after: equals)...]))
@@ -203,7 +232,10 @@ struct UsageError: Error, Equatable {
 }
 
 extension Arguments {
-    /// The options of a prefetch. Options that are not given keep their defaults.
+    /// The options of a prefetch, update or worker, from all options that start with these. Options that
+    /// are not given keep the defaults of the library.
+    ///
+    /// - Throws: `UsageError` for wrong values, and for options that contradict each other.
     func prefetchOptions() throws(UsageError) -> PrefetchOptions {
         var options = PrefetchOptions()
         options.plan = try sitePlan()
@@ -276,6 +308,7 @@ extension Arguments {
         }
     }
 
+    /// The part of the options that is stored with the site, so that an update can use it again.
     private func sitePlan() throws(UsageError) -> SitePlan {
         var plan = SitePlan()
         plan.scope = ScopeOptions(
@@ -298,7 +331,7 @@ extension Arguments {
         return plan
     }
 
-    /// Which snapshots to keep.
+    /// The rules for snapshots that are kept. A site without rules keeps all.
     func keepRules() throws(UsageError) -> KeepRules {
         var rules = KeepRules()
         rules.last = try numberIfGiven(.keepLast, in: 1...1_000_000)
@@ -314,6 +347,10 @@ extension Arguments {
         return rules
     }
 
+    /// The options that concern connections: proxy, addresses, certificates, logins and cookies. They apply
+    /// to one run, and are not stored with the site.
+    ///
+    /// - Throws: `UsageError` for wrong values, and for options that exclude each other.
     func networkOptions() throws(UsageError) -> NetworkOptions {
         var network = NetworkOptions()
         network.userAgent = text(.userAgent)
@@ -339,6 +376,7 @@ extension Arguments {
         return network
     }
 
+    /// The login of `--user` or `--bearer`; nil if neither is given. Basic authentication is the default.
     private func login() throws(UsageError) -> NetworkOptions.Login? {
         if let token = text(.bearer) {
             guard !has(.user) else {
@@ -358,6 +396,8 @@ extension Arguments {
         return isDigest ? .digest(user: user, password: password) : .basic(user: user, password: password)
     }
 
+    /// The value as a positive number of bytes; nil if the option is not given. Zero is rejected, since it
+    /// would stop every transfer.
     private func byteCount(_ option: Option) throws(UsageError) -> Int? {
         guard let size = try size(option) else { return nil }
         guard size.byteCount > 0 else {
@@ -372,6 +412,7 @@ extension Arguments {
         let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         let unit = text.last.flatMap { units[$0] }
         guard let number = Int(unit == nil ? text : String(text.dropLast())),
+            // At most a year of seconds, so that no sum of times overflows.
             (1...31_536_000).contains(number)
         else {
             throw invalidValue(option, "must be a time such as 90s, 10m or 2h, not \"\(text)\"")

@@ -1,30 +1,53 @@
 internal import LarderKit
 internal import Web
 
-/// A command with its options and help. The parser, the help, the manual pages and the completions read this
-/// table.
+/// A command with its options and help, as data. The parser, the help, the manual pages, the completions
+/// and the JSON Schema read `CommandEntry.all`.
+///
+/// To add a command:
+/// 1. Write an enum with `static func run(_ arguments: Arguments, _ terminal: Terminal) async ->
+///   ExitStatus` in `Commands/`. Its body is one call of `terminal.attempt`, which prints errors and
+///   returns their exit status.
+/// 2. Add an entry to `CommandEntry.all`, with at least one example. `HelpExampleTests` parses every
+///   example.
+/// 3. Add its name to a `Group`, or to `ungroupedNames`.
+///
+/// `docs/commands.md` and `docs/json.md` are compared with these entries by tests; CONTRIBUTING.md says how
+/// to write them again.
 struct CommandEntry: Sendable {
+    /// The word after `larder`. It is also the section in configuration files.
     let name: String
     /// The operands, as the help shows them.
     let operands: String
+    /// The allowed numbers of operands. The parser rejects any other number with exit status 2, so `run`
+    /// can index up to the lower bound.
     let operandCount: ClosedRange<Int>
+    /// One line for the list of commands, an imperative without a period.
     let summary: String
+    /// Complete command lines. The first one is quoted if operands are missing; the short help shows three.
     let examples: [String]
+    /// The options in the order of the help. `--help` and `-h` are implied. A command without options is
+    /// run even if a configuration file is invalid.
     let options: [Option]
     /// Other names of the command, including earlier ones.
     var aliases: [String] = []
-    /// Words for which the command is suggested.
+    /// Words of other programs for this command. They are not accepted, only used for suggestions.
     var synonyms: [String] = []
     /// The options that the short help (`-h`) shows; the first ten if none are named.
     var mainOptions: [Option] = []
-    /// Whether a word such as `-word` is an operand unless it is one of the options.
+    /// Whether a word such as `-word` is an operand unless it is one of the options. `search` uses it: a
+    /// minus sign excludes a word.
     var acceptsDashedOperands = false
-    /// Whether everything after the first operand belongs to another program's command line.
+    /// Whether the command runs another program. The first operand is then its name, and everything after
+    /// it belongs to its command line.
     var runsOtherProgram = false
     /// Notes below the options, one paragraph each.
     var notes: [String] = []
+    /// Runs the command. Results are printed through the terminal; the caller exits with the returned
+    /// status.
     let run: @Sendable (Arguments, Terminal) async -> ExitStatus
 
+    /// All commands, in the order of the groups of the help; commands without a group come last.
     static let all: [CommandEntry] = [
         // MARK: Get started
         CommandEntry(
@@ -754,7 +777,7 @@ struct CommandEntry: Sendable {
             options: [.store, .json, .quiet], run: SitesCommand.run),
     ]
 
-    /// The command with this name or alias.
+    /// Returns the command with this name or alias; nil if there is none.
     static func command(named name: String) -> CommandEntry? {
         all.first { $0.name == name } ?? all.first { $0.aliases.contains(name) }
     }
@@ -772,7 +795,8 @@ struct CommandEntry: Sendable {
 }
 
 extension CommandEntry {
-    /// The headings under which `larder help` lists commands, in the order in which people need them.
+    /// The headings under which `larder help` lists commands, in the order in which a new user needs them.
+    /// A test checks that each command is in exactly one group or in `ungroupedNames`.
     enum Group: String, CaseIterable {
         case start = "Get started"
         case look = "Look inside"
@@ -783,6 +807,7 @@ extension CommandEntry {
         case care = "Maintenance"
         case more = "Plan, log in, share the work"
 
+        /// The commands below the heading.
         var members: [CommandEntry] { names.compactMap(CommandEntry.command(named:)) }
 
         private var names: [String] {
@@ -799,7 +824,7 @@ extension CommandEntry {
         }
     }
 
-    /// Commands that `larder help` only names, in one line.
+    /// Commands that `larder help` lists by name only, in one line.
     static let ungroupedNames = [
         "ca", "completions", "config", "demo", "help", "index", "logout", "manual", "password", "pins",
         "sites",

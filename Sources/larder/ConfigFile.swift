@@ -3,13 +3,16 @@ internal import System
 internal import Web
 
 /// A parsed configuration file: options for all commands, and sections with options for one command, each
-/// with its line number.
+/// with its line number for messages.
 ///
 /// ```json
 /// {"per-host": 8, "prefetch": {"exclude": ["*.pdf"]}, "serve": {"port": 9000}}
 /// ```
+///
+/// This type knows the syntax only. `Settings.check()` compares the entries with the options of the
+/// commands, so a new option needs no change here.
 struct ConfigFile: Sendable, Equatable {
-    /// The value of an entry.
+    /// The value of an entry. `null` and objects are errors.
     enum Value: Sendable, Equatable {
         case flag(Bool)
         /// A string, or a number as written in the file.
@@ -29,16 +32,20 @@ struct ConfigFile: Sendable, Equatable {
     }
 
     let path: String
+    /// The entries in the order of the file. If a key is repeated, the last one counts.
     let entries: [OptionEntry]
 
     /// The key of the schema's URL, which is for editors.
     static let schemaKey = "$schema"
 
+    /// The maximum size of a file. A larger one is an error, because it is probably not a configuration.
     private static let maxBytes = 1 << 20
 
     /// The result of looking for a configuration file.
     enum ReadResult: Sendable, Equatable {
+        /// The file was read and parsed.
         case read(ConfigFile)
+        /// No file exists at the path, which is usual.
         case absent
         /// The file belongs to another user, who could change what Larder does with it. It is not read.
         case ownedByOtherUser
@@ -53,6 +60,8 @@ struct ConfigFile: Sendable, Equatable {
             let file = try File(path, O_RDONLY)
             var status = stat()
             guard fstat(file.descriptor, &status) == 0 else { throw SystemError(errno, doing: "read", path) }
+            // Checked on the open file, so that it cannot be exchanged in between. git does the same with
+            // safe.directory.
             guard status.st_uid == geteuid() || status.st_uid == 0 else { return .ownedByOtherUser }
             bytes = try file.read(atMost: maxBytes + 1)
         } catch {
@@ -105,6 +114,9 @@ struct ConfigFile: Sendable, Equatable {
         self.entries = entries
     }
 
+    /// Returns the value of an entry. Numbers stay text, as on the command line.
+    ///
+    /// - Parameter place: the file and line, for messages.
     private static func value(_ member: JSONValue.Member, _ place: String) throws(UsageError) -> Value {
         switch member.value.content {
         case .bool(let flag): return .flag(flag)
@@ -122,7 +134,8 @@ struct ConfigFile: Sendable, Equatable {
     }
 }
 
-/// The options that are set, and where.
+/// The report of `larder config`: the configuration files, and the options that are set, with their
+/// sources.
 struct ConfigReport: Sendable, Equatable {
     /// A configuration file that was looked for.
     struct File: Sendable, Equatable {

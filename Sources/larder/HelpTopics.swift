@@ -1,4 +1,6 @@
-/// A help text on a subject that concerns several commands: `larder help TOPIC`.
+/// A help text on a subject that concerns several commands: `larder help TOPIC`. To add one, add it to
+/// `all`; the help, `docs/commands.md` and suggestions follow. `TopicBlock` in HelpCommand.swift describes
+/// its layout.
 struct HelpTopic: Sendable {
     let name: String
     let summary: String
@@ -7,6 +9,7 @@ struct HelpTopic: Sendable {
 
     static let all = [rules, policies, rendering, archives, postgres]
 
+    /// Returns the topic with this name; nil if there is none.
     static func topic(named name: String) -> HelpTopic? { all.first { $0.name == name } }
 
     private static let rules = HelpTopic(

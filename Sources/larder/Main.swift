@@ -1,7 +1,11 @@
 internal import Glibc
 internal import LarderKit
 
-/// The entry point of the program.
+/// The entry point of the program. It prepares the process, finds the command in `CommandEntry.all`, parses
+/// its arguments, runs it, and exits with its status.
+///
+/// Order matters in `main`: closed standard streams are replaced before anything opens a file, and signal
+/// handlers are installed before any work that a signal could interrupt.
 @main
 struct Main {
     static func main() async {
@@ -20,7 +24,7 @@ struct Main {
         _exit(exitStatus(afterWriting: status).rawValue)
     }
 
-    /// The exit status of the process: an error if the report could not be written, as in curl and git.
+    /// The exit status of the process: 3 if the report could not be written, as in curl and git.
     private static func exitStatus(afterWriting status: ExitStatus) -> ExitStatus {
         switch status {
         case .interrupted: status
@@ -28,8 +32,10 @@ struct Main {
         }
     }
 
+    /// Runs the command that the words name, or prints the overview, the version or an error.
     private static func run(_ words: [String]) async -> ExitStatus {
         let terminal = Terminal(isQuiet: false)
+        // A file of `larder export --self-serving` contains this program and a site.
         if let status = await EnclosedSiteCommand.run(words, terminal) { return status }
         guard let name = words.first, name != "-h" else {
             terminal.sayStyled(HelpText.ofReports.briefOverview)
@@ -64,8 +70,9 @@ struct Main {
     }
 }
 
-/// The exit status of the command.
+/// The exit statuses of all commands, also listed in `HelpText.exitStatus`. Scripts and CI depend on them.
 enum ExitStatus: Int32 {
+    /// Everything that was asked for is done.
     case done = 0
     /// Finished, but something is missing, failed or differs.
     case incomplete = 1

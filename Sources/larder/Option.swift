@@ -1,38 +1,62 @@
 internal import LarderKit
 
-/// An option of the command line. The parser, the help, the manual pages and the completions read these
-/// values.
+/// An option of the command line, as data. The parser, the help, the manual pages, the completions, the
+/// JSON Schema and `larder config` all read these values, so an option is described in one place.
+///
+/// To add an option:
+/// 1. Add a `static let` below, to the extension of the commands that have it.
+/// 2. Add it to the lists of these commands, such as `Option.prefetch`, or to their entries in
+///   `CommandEntry.all`.
+/// 3. Read it with `Arguments`: `has` for a flag, `text`, `texts`, `number`, `size`, `time` or `choice` for
+///   a value. Options of prefetches are read in `Arguments.prefetchOptions()`.
+///
+/// ```swift
+/// static let depth = Option(
+///     name: "--depth", placeholder: "N", help: "Maximum number of links from the start URLs to a page",
+///     defaultValue: "no limit", group: .scope)
+/// ```
+///
+/// Two options may share a name, such as `--verify` of `serve` and of `export`. `Settings.isAmbiguous`
+/// finds them by their different help; a configuration file may set them only in the section of a command.
+/// `Arguments` looks values up by name, so one command must not have both.
 struct Option: Sendable, Equatable {
     /// The name, with its dashes.
     let name: String
     /// The placeholder for its value in the help; nil for a flag.
     let placeholder: String?
+    /// The text of the full help, without a period. It says what the option does, and is compared with the
+    /// help of other options of the same name.
     let help: String
-    /// The text of the short help, if `help` does not fit its line.
+    /// The text of the short help (`-h`), if `help` does not fit one line of 80 columns beside the name.
     var brief: String?
-    /// The default, as the help shows it and `number` reads it; nil if there is none.
+    /// The default, as the help shows it; nil if there is none. `Arguments.number` also parses it. For all
+    /// other options it is only a text: the code that reads the option must use the same default.
     var defaultValue: String?
     var group = Group.general
     /// Whether the option may be given several times.
     var isRepeatable = false
     /// A short name, with its dash.
     var short: String?
-    /// The environment variable that sets the option if the command line does not.
+    /// The environment variable that sets the option if the command line does not. List it in
+    /// `ManualPage.environment`, too.
     var variable: String?
     /// Whether only the command line may set the option, because it is for a single run. Other options may also
     /// be in configuration files and environment variables.
     var isCommandLineOnly = false
-    /// Earlier names, which still work but are not shown.
+    /// Earlier names, with their dashes. They still work on the command line and in files, but are not
+    /// shown.
     var aliases: [String] = []
 
     /// Whether the option has no value, as `--json`.
     var isFlag: Bool { placeholder == nil }
 
-    /// Whether the value of the option is never printed.
+    /// Whether the value may be a password or token. Such values are left out of command lines that a user
+    /// is shown, and out of `larder config`.
     var isSecret: Bool { ["--user", "--bearer", "--header", "--proxy-user"].contains(name) }
 
-    /// The values for people: the address of a store without its password. Nil for values that may be secret,
-    /// such as a URL with a user name or a query.
+    /// Returns the values for the screen, with the address of a PostgreSQL store without its password.
+    /// Returns nil for values that may be secret: those of secret options, and URLs with a user name or a
+    /// query.
     func printableValues(_ values: [String]) -> [String]? {
         if name == Option.store.name { return values.map { Larder(at: $0).shownPath } }
         return isSecret || values.contains { $0.contains("@") || $0.contains("://") && $0.contains("?") }
@@ -147,7 +171,9 @@ struct Option: Sendable, Equatable {
         name: "--keep-within", placeholder: "TIME",
         help: "Keep all snapshots of the last TIME, such as 30d, 8w or 12h",
         brief: "Keep snapshots of the last TIME, such as 30d", defaultValue: "all", isCommandLineOnly: true)
+    /// The retention rules of `gc`. `prefetch` and `update` have them too, and store them with the site.
     static let keepOptions: [Option] = [.keepLast, .keepDaily, .keepWeekly, .keepWithin]
+    /// `-v` of `gc`. Unlike `verbose`, it changes the report and not the progress display.
     static let details = Option(
         name: "--verbose", placeholder: nil, help: "List the removed URLs",
         brief: "List all that is removed", short: "-v",
@@ -184,10 +210,11 @@ struct Option: Sendable, Equatable {
         name: "--help", placeholder: nil, help: "Show all options and notes",
         isCommandLineOnly: true)
 
+    /// The parser accepts `-h` and `--help` for every command, so no command lists them.
     static let briefHelp = Option(
         name: "-h", placeholder: nil, help: "Show a short help", isCommandLineOnly: true)
 
-    /// All options, without duplicates.
+    /// The options of all commands, the first of each name. Configuration files and the JSON Schema use it.
     static var all: [Option] {
         var all: [Option] = []
         for option in CommandEntry.all.flatMap(\.options)
@@ -206,7 +233,7 @@ struct Option: Sendable, Equatable {
     /// The keys of the name and of earlier names.
     var keys: [String] { ([name] + aliases).map { String($0.dropFirst(2)) } }
 
-    /// This option with another default.
+    /// Returns this option with another default, for a command that differs from the others.
     func withDefault(_ defaultValue: String) -> Option {
         var option = self
         option.defaultValue = defaultValue
@@ -215,7 +242,8 @@ struct Option: Sendable, Equatable {
 }
 
 extension Option {
-    /// Options of other programs, with the corresponding option of Larder.
+    /// Options of wget, curl, HTTrack and other programs, and the option to suggest instead. They are not
+    /// accepted. A suggestion is made only if the command has that option.
     static let synonyms = [
         "--level": "--depth", "--max-depth": "--depth", "-l": "--depth", "-d": "--depth",
         "--limit-rate": "--rate",
@@ -248,11 +276,14 @@ extension Option {
         + scopeOptions + politenessOptions + renderOptions + storageOptions + groupedKeepOptions
         + networkOptions
         + identityOptions
+    /// The options of `prefetch` that apply to a shared snapshot: those about pages, rendering and
+    /// connections.
     static let work: [Option] =
         [.store, .json, .quiet, .verbose, .progress, .strict, .stay]
         + scopeOptions + politenessOptions + renderOptions
         + storageOptions.filter { $0.name != Option.maxSize.name }
         + networkOptions + identityOptions
+    /// No scope options: an update keeps the scope that the site was prefetched with.
     static let update: [Option] =
         [.store, .due, .json, .quiet, .verbose, .progress, .strict]
         + (politenessOptions + renderOptions).map {
@@ -261,6 +292,7 @@ extension Option {
         + storageOptions.filter { $0 != .rule }
         + groupedKeepOptions.map { $0.withDefault("as in the last run") }
         + networkOptions + identityOptions
+    /// `keepOptions` below the heading "Stored content".
     private static let groupedKeepOptions = keepOptions.map { $0.inGroup(.storage) }
 
     static let preload: [Option] =
@@ -270,9 +302,12 @@ extension Option {
         ]
         + [.perHost, .rate, .maxBody, .timeout] + networkOptions + identityOptions
 
+    /// Options that an update takes from the last run of the site if they are not given. Only their shown
+    /// default differs; the library does the rest.
     private static let inheritedByUpdate: [Option] =
         [.robots, .nofollow, .noindex] + renderOptions.filter { ![.browser, .renderTabs].contains($0) }
 
+    /// No store: a plan requests pages of the live site, and stores nothing.
     static let plan: [Option] =
         [.json, .quiet, .progress, .sample] + scopeOptions.filter { ![.sitemap, .noGuesses].contains($0) }
         + [.perHost, .robots, .rate, .timeout] + networkOptions + identityOptions
@@ -563,7 +598,7 @@ extension Option {
         defaultValue: "in the --cert file",
         group: .identity)
 
-    /// This option in another group of the help.
+    /// Returns this option below another heading of the help.
     func inGroup(_ group: Group) -> Option {
         var option = self
         option.group = group

@@ -2,16 +2,32 @@ internal import Glibc
 internal import LarderKit
 internal import Reports
 
-/// The lines of the progress display on a terminal: a pure function of the figures and the size of the
-/// terminal.
+/// The lines of the progress display on a terminal: a pure function of the figures, their age and the size
+/// of the terminal. At 80 columns, a prefetch looks like this:
+///
+/// ```text
+/// Prefetching https://example.com/                                        0:42
+///   pages       120 done, 340 queued
+///   assets      800 done, 25 queued
+///   received    12.5 MB at 1.2 MB/s, 300 unchanged
+///   hosts       example.com 20/s, 4 of 16 open, 340 queued, and 2 more hosts
+///   waiting for 4 responses
+///   time left   about 3 minutes
+/// ```
+///
+/// Below `minColumnsForLabels`, labels are short and only one host is shown. Texts that do not fit a line
+/// are left out from its end. `ProgressDisplay` draws the lines.
 enum ProgressBlock: Equatable {
+    /// The block of a prefetch, update or preload.
     case prefetch(PrefetchProgress)
+    /// The title and the figures of other work, on one line.
     case work(String, WorkProgress)
 
-    /// The minimum width in columns for labels.
+    /// The minimum width in columns for full labels and the title. Narrower terminals get short ones.
     private static let minColumnsForLabels = 60
     /// The width of the labels in columns.
     private static let labelColumns = 12
+    /// The maximum number of hosts with a line. The others are counted.
     private static let maxHosts = 3
 
     /// The lines that fit the terminal.
@@ -76,6 +92,7 @@ enum ProgressBlock: Equatable {
         return height > lines.count ? lines : Array(lines.prefix(4)) + lines.suffix(1)
     }
 
+    /// The name of the site on the left, the elapsed time on the right.
     private static func heading(_ progress: PrefetchProgress, _ room: Int, _ age: Duration) -> BlockLine {
         let time = Wording.clock(progress.elapsed + age)
         let name = Fitting.replaceNonASCII(progress.site)
@@ -90,6 +107,7 @@ enum ProgressBlock: Equatable {
         ["\(Wording.number(count.done)) done", "\(Wording.number(count.queued)) queued"]
     }
 
+    /// The received bytes, their rate, and what revalidation saved.
     private static func byteTexts(_ progress: PrefetchProgress) -> [String?] {
         [
             Wording.bytes(progress.byteCount)
@@ -99,6 +117,7 @@ enum ProgressBlock: Equatable {
         ]
     }
 
+    /// A line for each of the busiest hosts. Only the first one has the label.
     private static func hostLines(_ progress: PrefetchProgress, _ hasLabels: Bool, _ room: Int) -> [BlockLine]
     {
         let shown = progress.hosts.prefix(hasLabels ? maxHosts : 1)
@@ -127,6 +146,7 @@ enum ProgressBlock: Equatable {
         return lines
     }
 
+    /// The events that the crawl is waiting for; "nothing" if there are none.
     private static func waitTexts(_ progress: PrefetchProgress) -> [String?] {
         let waiting = progress.waiting
         let texts = [
@@ -141,6 +161,7 @@ enum ProgressBlock: Equatable {
         return texts.allSatisfy { $0 == nil } ? ["nothing"] : texts
     }
 
+    /// The estimated time left, in rough words.
     private static func timeLeft(_ progress: PrefetchProgress) -> String {
         if progress.phase != .fetching { return "almost done" }
         guard let remaining = progress.remaining else { return "unknown (more may be found)" }
@@ -194,6 +215,7 @@ struct BlockLine: Equatable {
         return line
     }
 
+    /// Returns the text between the escape sequences of its style, if colours are wanted.
     private static func addStyle(_ text: String, _ style: FragmentStyle, _ isColored: Bool) -> String {
         guard isColored, !text.isEmpty else { return text }
         return switch style {
@@ -207,7 +229,8 @@ struct BlockLine: Equatable {
 
 /// Fits text into a number of columns, and removes characters that would control the terminal.
 enum Fitting {
-    /// Shortens text in the middle, because the ends of a URL are the most informative parts.
+    /// Shortens text to the width by replacing its middle with two dots, because the ends of a URL are the
+    /// most informative parts.
     static func shorten(_ text: String, to width: Int) -> String {
         let scalars = Array(text.unicodeScalars)
         guard scalars.count > width else { return text }
@@ -217,7 +240,8 @@ enum Fitting {
         return string(scalars[..<head]) + ".." + string(scalars[(scalars.count - room / 2)...])
     }
 
-    /// Replaces everything but printable ASCII by question marks.
+    /// Replaces everything but printable ASCII by question marks: host names from servers could control the
+    /// terminal, and the width of other characters is unknown.
     static func replaceNonASCII(_ text: String) -> String {
         String(decoding: text.utf8.map { (0x20..<0x7f).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
     }
@@ -241,7 +265,12 @@ enum FetchLine {
     }
 }
 
-/// Computes the terminal output that replaces the lines of a block by new ones. It does no I/O.
+/// The lines that are on the screen. It computes the terminal output that replaces them by new ones, and
+/// does no I/O.
+///
+/// The cursor is always below the block. To redraw, it moves up by the rows of the old block, overwrites
+/// each line, and erases the rest. Escape sequences: `ESC [ n A` moves up n rows, `ESC [ K` erases to the
+/// end of the line, `ESC [ J` to the end of the screen.
 struct Canvas: Equatable {
     /// The width in columns of each line that is shown.
     private var widths: [Int] = []
@@ -291,6 +320,7 @@ struct Screen: Equatable {
         isColored = isDrawable && (environment("NO_COLOR") ?? "").isEmpty
     }
 
+    /// The terminal of standard error, with its current size.
     static func ofErrors() -> Screen {
         var screen = Screen(isTerminal: isatty(STDERR_FILENO) == 1) { name in
             getenv(name).map { String(cString: $0) }
@@ -299,7 +329,7 @@ struct Screen: Equatable {
         return screen
     }
 
-    /// The terminal of standard output.
+    /// The terminal of standard output, to decide on colours. Its size is not read.
     static func ofReports() -> Screen {
         Screen(isTerminal: isatty(STDOUT_FILENO) == 1) { name in getenv(name).map { String(cString: $0) } }
     }

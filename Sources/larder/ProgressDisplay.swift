@@ -3,26 +3,50 @@ internal import LarderKit
 internal import Synchronization
 internal import System
 
-/// The progress display: a block of lines on a terminal, or a line of JSON every second. It has its own
-/// thread, so that a slow terminal does not slow down the work.
+/// The progress display of a long command on standard error: a block of lines on a terminal, or a line of
+/// JSON every second.
+///
+/// Workers report figures from any thread with the callbacks that `attach` and `progress` set. The
+/// callbacks only store the figures, so a slow terminal does not slow down the work. A thread of its own
+/// (`Ticker`) draws the latest figures ten times a second. Lines of `--verbose` and notices wait in
+/// `DisplayState.text` and are written above the block.
+///
+/// ```swift
+/// let display = try ProgressDisplay(arguments, terminal)
+/// let report = try await display.run(orContinueWith: arguments.commandLine) {
+///     try await larder.index(site, progress: display.progress("Indexing pages"))
+/// }
+/// ```
+///
+/// `state` is locked for short times only, never during a write. `writing` is locked around each write; it
+/// is always taken before `state`. After the last refresh (`hasEnded`), nothing is written any more: the
+/// terminal belongs to the report.
 final class ProgressDisplay: Sendable {
-    /// The form of the progress display, as in `--progress`.
+    /// The form of the progress display, as in `--progress`. `block` becomes `none` if standard error is
+    /// not a terminal that can move its cursor.
     enum Mode: String, CaseIterable {
         case block, json, none
     }
 
-    /// The latest figures, and what is still to be written.
+    /// The latest figures and the unwritten text, protected by the lock of `state`.
     private struct DisplayState {
+        /// The latest figures; nil until the first report.
         var block: ProgressBlock?
+        /// The time of the latest figures. The block adds their age to the elapsed time, so that its clock
+        /// runs between reports.
         var receivedAt = ContinuousClock.now
-        /// Text that is still to be written above the block.
+        /// Lines that are not written yet, such as those of `--verbose`.
         var text = ""
+        /// The line below the block after the first Ctrl-C.
         var notice: String?
+        /// The lines on the screen, to be replaced by the next ones.
         var canvas = Canvas()
         var screen: Screen
+        /// The time of the last line of JSON.
         var lastEvent: ContinuousClock.Instant?
         /// Whether there are figures that have not been written as JSON yet.
         var hasUnwrittenFigures = false
+        /// Whether the last refresh was written. Later calls of callbacks write nothing.
         var hasEnded = false
     }
 
@@ -31,16 +55,21 @@ final class ProgressDisplay: Sendable {
     private let isQuiet: Bool
     private let output: Output
     private let state: Mutex<DisplayState>
+    /// The thread that draws; nil if there is nothing to draw.
     private let ticker: Ticker?
     /// Locked during each write, so that lines of different threads do not mix.
     private let writing = Mutex(())
 
+    /// The time between two refreshes of the block.
     private static let interval: Duration = .milliseconds(100)
+    /// The minimum time between two lines of JSON.
     private static let eventInterval: Duration = .seconds(1)
-    /// The size of waiting text in bytes beyond which the ticker that adds more writes it, and waits for
-    /// that.
+    /// The maximum size of waiting text. A thread that adds more writes the text itself, and waits for the
+    /// terminal.
     private static let maxWaitingTextBytes = 64 * 1024
 
+    /// Chooses the form from `--progress`, `--verbose`, `--quiet` and the terminal. Nothing is drawn before
+    /// `run`.
     init(_ arguments: Arguments, _ terminal: Terminal) throws(UsageError) {
         let screen = Screen.ofErrors()
         let wanted: Mode = try arguments.choice(.progress) ?? .block
@@ -52,16 +81,19 @@ final class ProgressDisplay: Sendable {
         ticker = mode == .none && !isVerbose ? nil : Ticker(every: Self.interval)
     }
 
+    /// Whether figures are shown.
     var isShown: Bool { mode != .none }
 
-    /// Sets the callbacks that a prefetch reports its progress to.
+    /// Sets the callbacks of a prefetch: figures, finished requests with `--verbose`, and notices.
     func attach(to options: inout PrefetchOptions) {
         if isShown { options.progress = { self.show(.prefetch($0)) } }
         if isVerbose { options.fetched = { self.addRequestLine($0) } }
         if !isQuiet { options.notice = { self.writeNotice($0) } }
     }
 
-    /// The callback for the progress of other work; nil if no progress is shown.
+    /// Returns the callback for the progress of other work; nil if no progress is shown.
+    ///
+    /// - Parameter title: the first words of the line, such as `Indexing pages`.
     func progress(_ title: String) -> (@Sendable (WorkProgress) -> Void)? {
         guard isShown else { return nil }
         return { progress in self.show(.work(title, progress)) }
@@ -71,8 +103,9 @@ final class ProgressDisplay: Sendable {
     /// first signal cancels the work.
     ///
     /// - Parameters:
-    ///   - command: the command line that continues or repeats the work.
-    ///   - isStoppable: whether the work can end early by itself; if not, the first signal ends the process.
+    ///   - command: the command line that continues or repeats the work, which is shown after a signal.
+    ///   - isStoppable: whether the work returns early when it is cancelled; if not, the first signal ends
+    /// the process.
     func run<Value: Sendable>(
         orContinueWith command: String, isStoppable: Bool = true,
         _ body: @escaping @Sendable () async throws -> Value
@@ -84,6 +117,7 @@ final class ProgressDisplay: Sendable {
         }
     }
 
+    /// Stores the latest figures. The ticker draws them.
     private func show(_ block: ProgressBlock) {
         state.withLock { state in
             state.block = block
@@ -92,6 +126,7 @@ final class ProgressDisplay: Sendable {
         }
     }
 
+    /// Adds the line of `--verbose` for a finished request.
     private func addRequestLine(_ url: PrefetchedURL) {
         let isFull = state.withLock { state in
             state.text += (mode == .json ? url.json : FetchLine.text(of: url)) + "\n"
@@ -100,7 +135,7 @@ final class ProgressDisplay: Sendable {
         if isFull { refresh() }
     }
 
-    /// Writes a notice, such as a reason why the work is waiting.
+    /// Writes a notice at once, such as a reason why the work is waiting.
     private func writeNotice(_ notice: String) {
         let text = "larder: \(Larder.printable(notice))\n"
         guard ticker != nil else {
@@ -111,6 +146,7 @@ final class ProgressDisplay: Sendable {
         refresh()
     }
 
+    /// Says that the work is stopping, after the first signal.
     private func didRequestStop(_ command: String) {
         state.withLock { state in
             if mode == .json {
@@ -122,13 +158,17 @@ final class ProgressDisplay: Sendable {
         refresh()
     }
 
-    /// Ends the process. Work that cannot end early loses nothing by that.
+    /// Ends the process with status 130. Used for work that does not return early, and that loses nothing
+    /// by this.
     private func exitNow(_ command: String) {
         if ticker != nil { refresh(isLast: true) }
         _ = output.write("larder: stopped; to start again: \(command)\n")
         _exit(ExitStatus.interrupted.rawValue)
     }
 
+    /// Writes the waiting text and the new block.
+    ///
+    /// - Parameter isLast: removes the block for good.
     private func refresh(isLast: Bool = false) {
         // `state` must not stay locked during the write: a slow terminal would slow down the work.
         writing.withLock { _ in
@@ -137,7 +177,8 @@ final class ProgressDisplay: Sendable {
         }
     }
 
-    /// The text to write now.
+    /// Removes the waiting text from the state, and returns it with the new block or line of JSON. Called
+    /// with the lock of `state`.
     private func takeOutput(from state: inout DisplayState, isLast: Bool) -> String {
         guard !state.hasEnded else { return "" }
         state.hasEnded = isLast
@@ -155,6 +196,8 @@ final class ProgressDisplay: Sendable {
         }
     }
 
+    /// Returns the line of JSON if it is due and the figures are new, else an empty text. The last figures
+    /// are always written.
     private func takeEvent(from state: inout DisplayState, isLast: Bool) -> String {
         let now = ContinuousClock.now
         let isDue = state.lastEvent.map { now - $0 >= Self.eventInterval } ?? true
@@ -167,6 +210,7 @@ final class ProgressDisplay: Sendable {
         }
     }
 
+    /// The lines of the block for the current size of the terminal.
     private func blockLines(_ state: borrowing DisplayState) -> [String] {
         guard let block = state.block else { return [] }
         return block.lines(
@@ -174,6 +218,7 @@ final class ProgressDisplay: Sendable {
             isColored: state.screen.isColored, notice: state.notice)
     }
 
+    /// Stops the ticker, then removes the block. No thread draws after that.
     private func end() {
         ticker?.stop()
         if ticker != nil { refresh(isLast: true) }

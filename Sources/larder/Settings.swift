@@ -3,7 +3,10 @@ internal import Synchronization
 internal import Web
 
 /// The settings beside the command line: environment variables, then the configuration files in order of
-/// precedence.
+/// precedence. `Arguments` asks for the value of each option that the command line does not have.
+///
+/// An unknown entry is an error and not ignored, because a misspelled option such as `"exlude"` would
+/// otherwise fetch what the user wanted to exclude.
 struct Settings: Sendable {
     /// The source of the value of an option.
     enum Source: Sendable, Equatable {
@@ -12,6 +15,7 @@ struct Settings: Sendable {
         case file(String, line: Int)
         case defaultValue
 
+        /// The source as `larder config` prints it.
         var text: String {
             switch self {
             case .commandLine: "the command line"
@@ -32,7 +36,8 @@ struct Settings: Sendable {
     /// The files with the highest precedence come first.
     var files: [ConfigFile] = []
 
-    /// The section of the command has precedence over entries for all commands in the same file.
+    /// The value of an option for a command; nil if neither a variable nor a file sets it. In one file, the
+    /// section of the command has precedence over entries for all commands.
     func value(of option: Option, for command: String) -> Value? {
         guard !option.isCommandLineOnly else { return nil }
         if let variable = option.variable, let text = environment[variable], !text.isEmpty {
@@ -49,6 +54,8 @@ struct Settings: Sendable {
         return nil
     }
 
+    /// The value as texts, as on the command line: a flag that is on has one empty text, one that is off
+    /// has nil.
     private static func texts(_ value: ConfigFile.Value) -> [String]? {
         switch value {
         case .flag(true): [""]
@@ -58,8 +65,9 @@ struct Settings: Sendable {
         }
     }
 
-    /// - Throws: `UsageError` for an entry that is not an option, with its file and line and the nearest
-    ///   option.
+    /// Checks the entries of all files against the options of the commands, whatever command runs.
+    ///
+    /// - Throws: `UsageError` for the first wrong entry, with its file and line and the nearest option.
     func check() throws(UsageError) {
         for file in files {
             // A file without any known entry is probably something else, such as a report.
@@ -76,6 +84,7 @@ struct Settings: Sendable {
         }
     }
 
+    /// Whether the entry is an option or command, or similar to one.
     private static func isKnown(_ entry: ConfigFile.OptionEntry) -> Bool {
         if let section = entry.section {
             return suggestion(for: section, CommandEntry.all.map(\.name)) != Self.noSuggestion
@@ -128,11 +137,12 @@ struct Settings: Sendable {
         }
     }
 
-    /// Whether different commands have different options of this name.
+    /// Whether commands have different options of this name. Such an option may only be set in a section.
     static func isAmbiguous(_ option: Option) -> Bool {
         CommandEntry.all.flatMap(\.options).contains { $0.name == option.name && $0.help != option.help }
     }
 
+    /// The end of a message about an unknown word: the most similar candidate, or `noSuggestion`.
     private static func suggestion(for word: String, _ candidates: [String]) -> String {
         Spelling.closest(to: word, among: candidates).map { "; did you mean \"\($0)\"?" } ?? noSuggestion
     }
@@ -155,10 +165,12 @@ extension Settings {
         return paths
     }
 
-    /// The name of the file in the current folder in version 0.1. A manifest may have the same name.
+    /// The name of `.larder.json` in version 0.1. A manifest may have the same name.
     private static let earlierName = "larder.json"
+    /// Whether the warning about the earlier name has been printed in this process.
     private static let hasWarned = Atomic(false)
 
+    /// The variables that Larder reads, from the environment of the process.
     static func environment() -> [String: String] {
         let names =
             Option.all.compactMap(\.variable) + ["LARDER_CONFIG", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME"]

@@ -2,12 +2,21 @@ internal import Glibc
 internal import Synchronization
 internal import System
 
-/// Signals as events. The first SIGINT, SIGTERM or SIGHUP of a closed terminal asks the command to stop; the
-/// second one ends the process at once. With a handler for it, SIGHUP means to reload. While `larder record`
-/// or `larder replay` runs another command, all signals are passed on to that command.
+/// The signals of the process, delivered as events on a thread of its own (`larder-signals`).
+///
+/// - SIGINT, SIGTERM and SIGHUP: the first one asks the command to stop through the handler of `onFirst`;
+///   without a handler, the process ends at once. The second one always ends it. Everything committed to
+///   the store is kept in both cases.
+/// - SIGHUP after `onHangUp`: calls that handler, which reloads; the command goes on.
+/// - After `beginForwarding` (`larder record` and `larder replay`): every signal goes to the other program,
+///   and `larder` ends when that program does.
+///
+/// The signal handler writes one byte to a pipe; the thread reads it and calls the handlers, where every
+/// call is allowed. Each of the three states has a lock of its own. Handlers are called without a lock.
 final class Signals: Sendable {
     static let shared = Signals()
 
+    /// The number of stop signals that arrived, and the handler of the first.
     private let state = Mutex<(count: Int, handler: (@Sendable () -> Void)?)>((0, nil))
     private let hangUp = Mutex<HangUp?>(nil)
     private let forwarding = Mutex<Forwarding?>(nil)
@@ -18,7 +27,7 @@ final class Signals: Sendable {
         let handler: @Sendable () -> Void
     }
 
-    /// The command that signals are passed on to.
+    /// The program that receives the signals. Nil in `forwarding` means that signals stop `larder` itself.
     private struct Forwarding {
         var child: pid_t?
         /// The first signal that arrived before the child was started.
@@ -44,6 +53,7 @@ final class Signals: Sendable {
         if !Self.isIgnored(SIGHUP) { Self.installHandler(for: SIGHUP) }
     }
 
+    /// Whether the parent process set the signal to be ignored, as `nohup` does.
     private static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         guard sigaction(number, nil, &action) == 0 else { return true }
@@ -51,6 +61,8 @@ final class Signals: Sendable {
             == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
+    /// Installs the handler that writes the signal to the pipe. `SA_RESTART` lets interrupted system calls
+    /// of other threads continue.
     private static func installHandler(for number: Int32) {
         var action = sigaction()
         action.sa_flags = SA_SIGINFO | SA_RESTART
@@ -129,6 +141,7 @@ final class Signals: Sendable {
         return true
     }
 
+    /// Handles a signal that asks the command to stop.
     private func didReceiveStop() {
         let (count, handler) = state.withLock { state in
             state.count += 1
@@ -161,9 +174,9 @@ final class Signals: Sendable {
 }
 
 extension Signals {
-    /// Runs `body` as a task that the first signal cancels.
+    /// Runs `body` as a task that the first signal cancels, and returns its result.
     ///
-    /// - Parameter onStop: called after that.
+    /// - Parameter onStop: called on the signal thread after the cancellation.
     func runCancellable<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value, onStop: @escaping @Sendable () -> Void = {}
     ) async throws -> Value {
@@ -181,7 +194,7 @@ extension Signals {
         return try await task.value
     }
 
-    /// An interruption that the first signal requests.
+    /// Returns an interruption that the first signal requests, for a command that waits for it.
     func interruption() -> Interruption {
         let interruption = Interruption()
         onFirst { interruption.request() }

@@ -3,8 +3,25 @@ internal import LarderKit
 internal import Synchronization
 internal import System
 
-/// The output of a command: reports go to standard output, errors and progress to standard error.
+/// The output of a command. Reports go to standard output; errors, warnings and progress go to standard
+/// error, so that a report can be piped.
+///
+/// | function | stream | with `--quiet` | for |
+/// | --- | --- | --- | --- |
+/// | `say` | output | not printed | reports and results that are short lines |
+/// | `sayStyled` | output | not printed | the program's own text with colours, such as help |
+/// | `report` | output | JSON only | reports; wraps text to the terminal, prints JSON unchanged |
+/// | `reportJSON` | output | printed | JSON that the command puts together, such as a list of reports |
+/// | `writePart` | output | printed | parts of long or binary output, such as bodies |
+/// | `fail` | errors | printed | errors and warnings, with the prefix `larder: ` |
+/// | `remark` | errors | not printed | results of commands whose output belongs to another program |
+/// | `note` | errors | not printed | hints, only if standard error is a terminal |
+///
+/// All text except that of `sayStyled` and `writePart` passes through `String.printable`, because it may
+/// quote servers. The streams are shared by all values of this type, and have no lock: use one thread for
+/// reports.
 struct Terminal: Sendable {
+    /// Whether `--quiet` is given.
     let isQuiet: Bool
     private let reports: Output
     private let errors: Output
@@ -15,7 +32,7 @@ struct Terminal: Sendable {
         self.errors = errors
     }
 
-    /// Whether standard error is a terminal and `--quiet` is not given.
+    /// Whether a user probably watches: standard error is a terminal, and `--quiet` is not given.
     var isInteractive: Bool { !isQuiet && isatty(STDERR_FILENO) == 1 }
 
     /// Writes a report or a line of it, unless `--quiet` is given.
@@ -24,7 +41,8 @@ struct Terminal: Sendable {
         _ = didWrite(reports.write(text.printable + "\n"))
     }
 
-    /// Writes text that may contain escape sequences for colours. It must not contain text from outside.
+    /// Writes text with escape sequences for colours, unless `--quiet` is given. It must not contain text
+    /// from outside, which could control the terminal.
     func sayStyled(_ text: String) {
         guard !isQuiet, !reports.hasFailed else { return }
         _ = didWrite(reports.write(text + "\n"))
@@ -49,6 +67,8 @@ struct Terminal: Sendable {
         !reports.hasFailed && didWrite(reports.write(piece))
     }
 
+    /// Reports a failed write once, on standard error. Returns false if `code` is an `errno`, true if it is
+    /// nil.
     private func didWrite(_ code: Int32?) -> Bool {
         guard let code else { return true }
         // EPIPE: the reader stopped on purpose, as `head` does.
@@ -61,8 +81,8 @@ struct Terminal: Sendable {
         _ = errors.write("larder: \(message.printable)\n")
     }
 
-    /// Writes a line about the work of `larder` to standard error, because another program uses standard
-    /// output.
+    /// Writes a line about the work of `larder` to standard error, unless `--quiet` is given, because
+    /// another program uses standard output (`larder record`).
     func remark(_ line: String) {
         if !isQuiet { fail(line) }
     }
@@ -80,7 +100,10 @@ extension String {
     var printable: String { Larder.printable(self) }
 }
 
-/// Standard output or standard error. It records whether a write has failed.
+/// Standard output or standard error. The only state is an atomic flag that says whether a write has
+/// failed; `main` turns that into exit status 3, as curl and git do.
+///
+/// Safe to use from any thread. Writes of different threads may mix; `ProgressDisplay` locks its own.
 final class Output: Sendable {
     static let standard = Output(STDOUT_FILENO)
     static let errors = Output(STDERR_FILENO)
@@ -88,6 +111,7 @@ final class Output: Sendable {
     private let file: Int32
     private let failed = Atomic(false)
 
+    /// - Parameter file: the file descriptor, which stays open.
     init(_ file: Int32) {
         self.file = file
     }
@@ -113,6 +137,7 @@ final class Output: Sendable {
         bytes.withUnsafeBytes { writeAll($0) }
     }
 
+    /// Writes until all bytes are written or a write fails. Returns the `errno` of a failure.
     private func writeAll(_ bytes: UnsafeRawBufferPointer) -> Int32? {
         let code = File.write(bytes, to: file)
         guard code != 0 else { return nil }
@@ -140,6 +165,7 @@ enum Program {
         var line: [UInt8] = []
         var byte: UInt8 = 0
         while true {
+            // One byte at a time, so that nothing after the first line is read.
             let count = read(pipe.reading, &byte, 1)
             if count < 0, errno == EINTR { continue }
             guard count == 1, byte != UInt8(ascii: "\n") else { break }
@@ -151,6 +177,10 @@ enum Program {
     /// `POSIX_SPAWN_SETSID`, which Swift does not import.
     private static let newSession: Int16 = 0x80
 
+    /// Starts a program in a session of its own. Returns false if it cannot be started.
+    ///
+    /// - Parameter output: the file for its output and errors; nil for `/dev/null`. Its input is
+    ///   `/dev/null`.
     private static func spawn(_ path: String, _ words: [String], output: Int32?) -> Bool {
         var words = words.map { strdup($0) }
         defer { for word in words { free(word) } }
@@ -177,7 +207,8 @@ enum Program {
 }
 
 extension CommandLine {
-    /// A command line of `larder`, quoted for a shell, with the name under which it was called.
+    /// Returns a command line of `larder` that can be pasted into a shell, with the name under which it was
+    /// called.
     static func shellCommand(_ words: [String], program: String = program) -> String {
         ([program] + words).map(quoted).joined(separator: " ")
     }
@@ -195,7 +226,8 @@ extension CommandLine {
         return name.isEmpty ? "larder" : name
     }
 
-    /// A word as it is typed in a shell, in quotation marks if it needs them.
+    /// Returns a word as it is typed in a shell, in single quotes if it contains anything but letters,
+    /// digits and `-./:_=`.
     static func quoted(_ word: String) -> String {
         let isPlain = word.utf8.allSatisfy { byte in
             (0x2d...0x3a).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)

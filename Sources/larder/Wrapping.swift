@@ -36,6 +36,7 @@ enum Wrapping {
         }.joined(separator: "\n")
     }
 
+    /// Breaks one line. A command (`: larder …`) is one unbreakable word at the end of the line.
     private static func fit(line: Substring, to width: Int, _ program: String) -> String {
         guard line.unicodeScalars.count > width else { return String(line) }
         let margin = line.prefix { $0 == " " }

@@ -1,7 +1,12 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder export SITE FILE|DIR/`
+/// `larder export SITE FILE|DIR/`: writes a snapshot as an archive, a folder, a single page or an
+/// executable file. The format follows from the file name unless `--format` names it.
+///
+/// Exit status 0: complete. 1: something was left out or damaged, or the verification failed. 2: options
+/// that contradict each other, or an existing file without `--force`. 3: the disk or the store failed. 130:
+/// interrupted.
 enum ExportCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -63,6 +68,7 @@ enum ExportCommand {
         }
     }
 
+    /// The maximum number of items in each list. The others are counted.
     private static let maxListedItems = 5
 
     private static func text(of report: ExportReport, at path: String) -> String {
@@ -164,7 +170,11 @@ enum ExportCommand {
     }
 }
 
-/// `larder import FILE...`
+/// `larder import FILE...`: stores the responses of archives, folders or saved pages as a new snapshot, and
+/// indexes its pages unless `--no-index` is given.
+///
+/// Exit status 0: everything was imported. 1: responses were refused or left out, with the reason. 2: not
+/// an archive, or the site exists already. 3: a file or the store failed. 130: interrupted.
 enum ImportCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -193,6 +203,7 @@ enum ImportCommand {
         }
     }
 
+    /// The maximum number of faults in each list. The others are counted.
     private static let maxListedFaults = 5
 
     private static func text(of report: ImportReport, _ arguments: Arguments) -> String {
@@ -229,6 +240,11 @@ enum ImportCommand {
         return lines.joined(separator: "\n")
     }
 
+    /// The lines about faults of one kind.
+    ///
+    /// - Parameters:
+    ///   - count: the number of all faults; `faults` may have fewer.
+    ///   - word: the state at the start of each line, such as `refused`.
     private static func faultLines(_ faults: [ImportReport.Fault], _ count: Int, _ word: String) -> [String] {
         var lines = faults.prefix(maxListedFaults).map { fault in
             "  \(word): \(fault.url.map { "\($0): " } ?? "")\(fault.reason) (\(fault.place))"

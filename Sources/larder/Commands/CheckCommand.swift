@@ -3,7 +3,15 @@ internal import Reports
 internal import System
 internal import Web
 
-/// `larder check [MANIFEST|SITE]`
+/// `larder check [MANIFEST|SITE]`: compares bundles with their manifest, or checks that a stored site is
+/// complete offline.
+///
+/// Prints the reports of `--report` to standard output or to files; a text report is always printed if no
+/// other is.
+///
+/// Exit status 0: no verdict of `--fail-on`. 1: at least one such verdict, or the required level is not
+/// reached. 2: a wrong target or option. 3: a report could not be written, or the store could not be read.
+/// 130: interrupted.
 enum CheckCommand {
     /// The stored sites or the manifest to check.
     private enum Target {
@@ -38,8 +46,15 @@ enum CheckCommand {
         }
     }
 
-    /// The manifest or stored site that the command line or the configuration names; all stored sites if
-    /// neither names one.
+    /// Decides between a manifest and stored sites, in this order:
+    ///
+    /// 1. `--offline`: the named site, the site of `--target`, or all sites.
+    /// 2. No name: all stored sites.
+    /// 3. A name with an option of manifests, or the path of a file: a manifest.
+    /// 4. The name of a stored site: that site.
+    /// 5. A URL, or any name if nothing is stored: a manifest.
+    ///
+    /// - Throws: `UsageError` if a name is none of these, or if options contradict each other.
     private static func target(_ arguments: Arguments) async throws -> Target {
         let given = manifestOptions.first { arguments.has($0) && arguments.source(of: $0) == .commandLine }
         let isOffline = arguments.has(.offline)
@@ -92,6 +107,8 @@ enum CheckCommand {
         return names
     }
 
+    /// Checks a stored site. Pages are opened in a browser if one is found, unless `--quick` or `--require
+    /// read` excludes that.
     private static func offline(
         _ site: String, _ arguments: Arguments, _ display: ProgressDisplay
     ) async throws -> CheckReport {
@@ -120,6 +137,7 @@ enum CheckCommand {
         }
     }
 
+    /// Checks the bundles of a manifest on the live site, in folders or in the store.
     private static func bundles(
         of manifest: String, _ arguments: Arguments, _ display: ProgressDisplay
     ) async throws -> CheckReport {
@@ -158,6 +176,7 @@ enum CheckCommand {
 }
 
 extension Arguments {
+    /// The values of `--evidence`.
     fileprivate var evidence: [CheckOptions.Evidence] {
         get throws(UsageError) {
             var evidence: [CheckOptions.Evidence] = []
@@ -179,6 +198,7 @@ extension Arguments {
         }
     }
 
+    /// The verdicts of `--fail-on`, or the default of the library.
     fileprivate var failsOn: Set<CheckReport.Verdict> {
         get throws(UsageError) {
             guard let text = text(.failOn) else { return CheckOptions().failsOn }
@@ -197,7 +217,8 @@ extension Arguments {
     }
 }
 
-/// The formats and files of the requested reports.
+/// The formats and files of the requested reports. At most one report is printed, so that standard output
+/// stays parseable.
 struct CheckOutputs {
     /// A report in one format.
     private struct Output {
@@ -240,6 +261,7 @@ struct CheckOutputs {
         self.outputs = outputs
     }
 
+    /// Writes the report in each format, and returns the exit status.
     func write(_ report: CheckReport, _ terminal: Terminal) throws(SystemError) -> ExitStatus {
         for output in outputs {
             let text = report.text(as: output.format, isBrief: output.file == nil)
@@ -253,7 +275,11 @@ struct CheckOutputs {
     }
 }
 
-/// `larder manifest URL|DIR|SITE`
+/// `larder manifest URL|DIR|SITE`: writes a manifest with the digests of a site or folder, to standard
+/// output or to `--output`.
+///
+/// Skipped files are named on standard error. Exit status 0: all files are listed. 1: some were skipped. 2:
+/// an unknown source. 3: the source or the output failed. 130: interrupted.
 enum ManifestCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {

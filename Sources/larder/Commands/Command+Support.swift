@@ -3,7 +3,7 @@ internal import LarderKit
 internal import Synchronization
 
 extension Arguments {
-    /// The store set by the options. Warns once if another user owns it.
+    /// The store that the options name. Warns once if another user owns it.
     var larder: Larder {
         get throws(UsageError) {
             var larder = Larder(at: try store)
@@ -64,7 +64,8 @@ extension Arguments {
         }
     }
 
-    /// The command line of another command on the same store, quoted for a shell.
+    /// The command line of another command on the same store, quoted for a shell. `--store` is repeated
+    /// only if it was on the command line.
     func command(_ name: String, _ operands: [String] = []) -> String {
         CommandLine.shellCommand(
             [name] + operands
@@ -73,7 +74,8 @@ extension Arguments {
 }
 
 extension Terminal {
-    /// Runs the body of a command, prints the error that it throws, and returns the exit status.
+    /// Runs the body of a command, prints the error that it throws, and returns the exit status: 2 for a
+    /// `UsageError`, that of its kind for a `LarderError`, 3 for any other error.
     func attempt(_ body: () async throws -> ExitStatus) async -> ExitStatus {
         do {
             return try await body()
@@ -91,7 +93,9 @@ extension Terminal {
         }
     }
 
-    /// Prints an error of the library, and returns the exit status for it.
+    /// Prints an error of the library, and returns its exit status.
+    ///
+    /// - Parameter prefix: words before the message, such as the site.
     func reportError(_ error: LarderError, _ prefix: String = "") -> ExitStatus {
         fail(prefix + error.description + (error.remedy.map { " with \($0.options)" } ?? ""))
         switch error.kind {
@@ -103,7 +107,8 @@ extension Terminal {
 }
 
 extension Remedy {
-    /// The options or the command to use, as they are typed.
+    /// The options or the command to use, as they are typed. The library knows no options, so its errors
+    /// carry a `Remedy`, and the command adds the words.
     var options: String {
         switch self {
         case .store: Option.store.name

@@ -1,4 +1,5 @@
-/// Completion scripts for shells, generated from the table that the parser reads.
+/// Completion scripts for shells, generated from `CommandEntry.all`. To add a shell, add a case to `Shell`
+/// and a property that generates its script. Operands such as the names of sites are not completed.
 enum Completions {
     /// The supported shells.
     enum Shell: String, CaseIterable {
@@ -17,6 +18,8 @@ enum Completions {
 
     private static func options(of entry: CommandEntry) -> [Option] { entry.options + [.help] }
 
+    /// A function that completes commands, then options of the command; files and folders after options
+    /// that need them.
     private static var bash: String {
         var lines = [
             "# bash completion for larder", "_larder() {", "    local current=${COMP_WORDS[COMP_CWORD]}",
@@ -43,7 +46,7 @@ enum Completions {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The names of the options with a wanted kind of value.
+    /// The names of all options whose placeholder fulfils the condition.
     private static func optionNames(where isWanted: (String) -> Bool) -> [String] {
         var names: [String] = []
         for option in CommandEntry.all.flatMap(\.options) {
@@ -54,6 +57,7 @@ enum Completions {
         return names.sorted()
     }
 
+    /// A function that calls `_arguments` with the options of the command and their descriptions.
     private static var zsh: String {
         var lines = ["#compdef larder", "_larder() {", "    local -a commands", "    commands=("]
         for entry in CommandEntry.all {
@@ -95,6 +99,7 @@ enum Completions {
         return colons ? plain.replacing(":", with: "\\:") : plain
     }
 
+    /// A `complete` line for each command and each of its options.
     private static var fish: String {
         var lines = ["# fish completion for larder", "complete -c larder -f"]
         for entry in CommandEntry.all {

@@ -1,7 +1,11 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder config [COMMAND]`
+/// `larder config [COMMAND]`: prints the configuration files and the options that are set, with their
+/// sources; for one command also the defaults. `--schema` prints the JSON Schema of the files.
+///
+/// Exit status 0: printed. 2: an unknown command, or a file with a mistake. Secret values are never
+/// printed.
 enum ConfigCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -20,6 +24,7 @@ enum ConfigCommand {
         }
     }
 
+    /// The entry of the named command, or all entries.
     private static func entries(_ name: String?) throws(UsageError) -> [CommandEntry] {
         guard let name else { return CommandEntry.all }
         guard let entry = CommandEntry.command(named: name) else {

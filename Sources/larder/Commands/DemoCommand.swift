@@ -4,7 +4,12 @@ internal import Reports
 internal import Synchronization
 internal import System
 
-/// `larder demo`: starts a site, prefetches it, stops it, and serves it from the store.
+/// `larder demo`: starts a small built-in site, preloads and prefetches it, stops it, and serves it from
+/// the store. Everything is in a temporary folder, and needs no network.
+///
+/// Prints a line for each step. `--site-only` serves the demo site itself instead. Exit status 0: every
+/// step succeeded. 1: one did not. 3: the port or the disk failed. 130: interrupted before the server
+/// started.
 enum DemoCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -70,7 +75,8 @@ enum DemoCommand {
         return report.isComplete && check.isClean && last.isServed ? .done : .incomplete
     }
 
-    /// Preloads and prefetches the site, which runs only for that time.
+    /// Preloads four releases and prefetches the site, which runs only for that time. The second release is
+    /// broken on purpose, to show that it does not replace the first.
     private static func fillStore(
         _ larder: Larder, _ terminal: Terminal
     ) async throws -> (origin: String, report: PrefetchReport) {

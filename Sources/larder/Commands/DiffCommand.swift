@@ -1,7 +1,10 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder diff SITE [A] [B]`
+/// `larder diff SITE [A] [B]`: lists the URLs that differ between two snapshots, by default the last two;
+/// with `--pictures`, compares their screenshots.
+///
+/// Exit status 0, whether they differ or not. 2: no such site or snapshot. 3: the store cannot be read.
 enum DiffCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {

@@ -2,9 +2,13 @@ internal import LarderKit
 internal import System
 internal import Web
 
-/// This program, if it contains a site (`larder export SITE FILE --self-serving`). Without a command, it serves the site.
+/// This program, if it contains a site (`larder export SITE FILE --self-serving`). Without a command, it
+/// serves the site read-only from a temporary folder, until the first signal.
+///
+/// Prints the address of the site. Exit status 0 after a signal. 2: a wrong option. 3: the file is damaged,
+/// or the port or the disk cannot be used.
 enum EnclosedSiteCommand {
-    /// The program that runs.
+    /// The path of the running program, which contains the site.
     private static let program = "/proc/self/exe"
 
     /// The options of the file. The file itself is the command, so this entry is not in the table of commands.
@@ -44,6 +48,7 @@ enum EnclosedSiteCommand {
             Terminal(isQuiet: false).say("\(site.name), copied on \(day), is at \(address) (Ctrl-C stops)")
             terminal.say("Search and all pages: \(service.address)")
             if arguments.has(.openBrowser) { OpenCommand.show(address, terminal) }
+            // The export has no search index, so the pages are indexed while the server runs.
             let index = Task { _ = try? await site.larder.index(site.name) }
             await stop.waitForRequest()
             index.cancel()

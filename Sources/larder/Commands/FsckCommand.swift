@@ -1,9 +1,14 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder fsck [--repair]`
+/// `larder fsck [--repair]`: verifies bodies, link tables, the database and the journal, and with
+/// `--repair` takes damaged bodies out of service and rebuilds tables.
+///
+/// Exit status 0: nothing is damaged any more. 1: something is damaged. 3: the store cannot be read.
 enum FsckCommand {
+    /// The maximum number of damaged bodies that are listed. The others are counted.
     private static let maxListedBodies = 5
+    /// The maximum number of URLs that are listed for a damaged body. The others are counted.
     private static let maxURLsPerBody = 2
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {

@@ -1,7 +1,11 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder gc`
+/// `larder gc`: removes data that nothing refers to, snapshots outside the retention rules, and with
+/// `--max-size` the least recently served pages until the store fits. `--dry-run` only lists them.
+///
+/// Exit status 0: done, and within the limit. 1: still over the limit, or the database file could not be
+/// shrunk. 2: a wrong option. 3: the store cannot be written.
 enum GCCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -30,6 +34,7 @@ enum GCCommand {
         }
     }
 
+    /// The maximum number of removed URLs that are listed without `-v`. The others are counted.
     private static let maxListedEvictions = 20
 
     /// The snapshots that one report has and the later one lacks, a line for each site.
@@ -49,6 +54,7 @@ enum GCCommand {
         return "\(word) \(snapshots.map(\.description).joined(separator: ", ")) of \(site)"
     }
 
+    /// The report of `--dry-run`. It ends with the same command without that option.
     private static func forecastText(of forecast: CollectionForecast, _ arguments: Arguments) -> String {
         let report = forecast.report
         var lines = summary(of: report, isDone: false)
@@ -81,7 +87,7 @@ enum GCCommand {
         return lines.joined(separator: "\n")
     }
 
-    /// The freed space, and what was removed for it.
+    /// The freed space, and the counts of removed snapshots, URLs and bodies.
     ///
     /// - Parameter isDone: false for a dry run.
     private static func summary(of report: CollectionReport, isDone: Bool) -> [String] {
@@ -137,6 +143,7 @@ enum GCCommand {
         return lines.joined(separator: "\n")
     }
 
+    /// Says why the store is still over the limit, and what to do.
     private static func obstacleText(
         of obstacle: CollectionReport.Obstacle, _ report: CollectionReport, _ arguments: Arguments
     ) -> String {

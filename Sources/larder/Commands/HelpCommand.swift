@@ -1,6 +1,7 @@
 internal import LarderKit
 
-/// `larder help [COMMAND|TOPIC]`
+/// `larder help [COMMAND|TOPIC]`: prints a topic, the help of a command, or the overview. Exit status 0:
+/// printed. 2: an unknown name; a similar one is suggested.
 enum HelpCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         guard let name = arguments.operands.first else {
@@ -20,13 +21,15 @@ enum HelpCommand {
     }
 }
 
-/// Formats the help for a screen: wrapped to its width, with bold headings if it has colours.
+/// Formats the help for a screen: wrapped to its width, with bold headings if it has colours. All texts
+/// come from `CommandEntry`, `Option` and `HelpTopic`; this type adds only the layout.
 struct HelpText {
     private let width: Int
     private let isColored: Bool
 
-    /// Longer lines are hard to read.
+    /// The maximum width in columns, because longer lines are hard to read.
     private static let maxWidth = 100
+    /// The minimum width in columns. Narrower terminals wrap the lines themselves.
     private static let minWidth = 40
 
     init(width: Int, isColored: Bool) {
@@ -167,6 +170,7 @@ struct HelpText {
         }
     }
 
+    /// The options in two columns, the first at most 28 columns wide.
     private func optionRows(_ options: [Option]) -> [String] {
         let column = min((options.map(\.title.utf8.count).max() ?? 0) + 4, 28)
         return rows(options.map { ($0.title, Self.description(of: $0)) }, column: column)
@@ -186,7 +190,13 @@ struct HelpText {
     }
 }
 
-/// A part of the text of a topic. Its source has manual line breaks; on the screen it is wrapped.
+/// A part of the text of a topic. The source has manual line breaks, and its indentation decides:
+///
+/// - Without indentation: a paragraph, or a heading if it is short and has no period or colon.
+/// - Two spaces and a command: a line that is not wrapped.
+/// - Two spaces, a name, and at least two spaces: a row of a table. Lines that are indented further
+///   continue it.
+/// - Other indented lines: an indented paragraph.
 private enum TopicBlock {
     case heading(String)
     case paragraph(String, indent: Int)
@@ -196,6 +206,7 @@ private enum TopicBlock {
     /// A command line or an empty line.
     case verbatim(String)
 
+    /// Splits the text of a topic into blocks.
     static func blocks(of text: String) -> [TopicBlock] {
         var blocks: [TopicBlock] = []
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0) }
@@ -223,14 +234,17 @@ private enum TopicBlock {
         return blocks
     }
 
+    /// Whether a line without indentation is a heading.
     private static func isHeading(_ words: Substring) -> Bool {
         words.utf8.count < 60 && !words.contains(".") && !words.contains(":")
     }
 
+    /// Whether an indented line is a command or a value to paste.
     private static func isCommand(_ words: Substring) -> Bool {
         ["larder ", "--rule ", "createdb ", "LARDER_STORE="].contains { words.hasPrefix($0) }
     }
 
+    /// Returns this block with another line of the source; nil if the line begins a new block.
     private func appendLine(_ words: String, indent: Int) -> TopicBlock? {
         switch self {
         case .paragraph(let text, indent): .paragraph(text + " " + words, indent: indent)
@@ -241,7 +255,8 @@ private enum TopicBlock {
     }
 }
 
-/// `larder manual [COMMAND]`, `larder completions SHELL`
+/// `larder manual [COMMAND]` and `larder completions SHELL`: print a manual page or a completion script.
+/// Exit status 0: printed. 2: an unknown command or shell.
 enum PagesCommand {
     static func manual(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         guard let name = arguments.operands.first else {

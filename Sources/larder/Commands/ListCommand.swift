@@ -2,7 +2,11 @@ internal import LarderKit
 internal import Reports
 internal import Synchronization
 
-/// `larder list [SITE]`
+/// `larder list [SITE]`: prints a line for each stored URL, in the order of the URLs; the count goes to
+/// standard error. With `--sites`, prints the names of the sites.
+///
+/// Exit status 0, also for an empty list. 2: an unknown site or a wrong filter. 3: the store cannot be
+/// read, or the list could not be written.
 enum ListCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         if arguments.has(.sites) { return await SitesCommand.run(arguments, terminal) }
@@ -41,6 +45,7 @@ final class ListWriter: Sendable {
     /// Whether URLs that do not exist on the live site are counted only.
     private let hidesMissing: Bool
 
+    /// The size of waiting output in bytes at which it is written.
     private static let minWriteBytes = 32 * 1024
 
     init(_ terminal: Terminal, isJSON: Bool, hidesMissing: Bool = false) {
@@ -79,6 +84,7 @@ final class ListWriter: Sendable {
         return state.withLock { $0.hiddenCount }
     }
 
+    /// Returns the bytes, and empties the array.
     private static func take(_ bytes: inout [UInt8]) -> [UInt8] {
         defer { bytes.removeAll() }
         return bytes
@@ -91,7 +97,8 @@ final class ListWriter: Sendable {
     }
 }
 
-/// `larder misses`
+/// `larder misses`: prints the requests that servers and proxies could not answer; `--clear` deletes the
+/// list after that. Exit status 0, also if there are none.
 enum MissesCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {

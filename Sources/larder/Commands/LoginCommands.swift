@@ -1,7 +1,10 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder login [URL]`
+/// `larder login [URL]`: opens a browser window for logging in, and stores the cookies of the site when it
+/// is closed. Without a URL, lists the stored logins; with `--forget`, deletes one.
+///
+/// Exit status 0: stored or listed. 2: a wrong URL. 3: no browser is found, or it failed. 130: interrupted.
 enum LoginCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         if arguments.has(.forgetLogin) { return await LogoutCommand.run(arguments, terminal) }
@@ -40,7 +43,8 @@ enum LoginCommand {
     }
 }
 
-/// `larder logout SITE`
+/// `larder logout SITE` and `larder login --forget SITE`: deletes the stored login. Exit status 0: deleted.
+/// 2: no login of this site is stored.
 enum LogoutCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {

@@ -1,7 +1,11 @@
 internal import Glibc
 internal import LarderKit
 
-/// `larder password`
+/// `larder password`: sets the password that other machines need for the portal, or removes it with
+/// `--forget`. It is read from the terminal twice, or once from standard input.
+///
+/// Exit status 0: set or removed. 2: no or different passwords, or one that is not accepted. 3: the store
+/// cannot be written.
 enum PasswordCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -23,7 +27,8 @@ enum PasswordCommand {
         }
     }
 
-    /// A line of standard input; nil if it is empty. A terminal does not show it.
+    /// Reads a line of standard input; nil if it is empty. On a terminal, prints the prompt to standard
+    /// error and turns the echo off.
     private static func line(_ prompt: String) -> String? {
         var before = termios()
         let isTerminal = isatty(STDIN_FILENO) == 1 && tcgetattr(STDIN_FILENO, &before) == 0

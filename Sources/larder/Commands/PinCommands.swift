@@ -1,7 +1,11 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder pin URL|PATTERN|SITE` and `larder unpin URL|PATTERN|SITE`
+/// `larder pin URL|PATTERN|SITE` and `larder unpin URL|PATTERN|SITE`: protect stored content from `gc`, or
+/// end that. `pin` without an operand lists the pins.
+///
+/// Prints what the pin covers. Exit status 0: changed, or pinned already. 2: no such pin or site, or a
+/// wrong pattern. 3: the store cannot be written.
 enum PinCommand {
     static func pin(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         guard let name = arguments.operands.first else { return await PinsCommand.run(arguments, terminal) }
@@ -44,7 +48,7 @@ enum PinCommand {
     }
 }
 
-/// `larder pins`
+/// `larder pins`: lists the pins with what they cover. Exit status 0, also if there are none.
 enum PinsCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -61,6 +65,7 @@ enum PinsCommand {
         }.joined(separator: "\n")
     }
 
+    /// The URLs and bytes that the pin protects.
     static func cover(of pin: PinReport) -> String {
         pin.urls == 0
             ? "no stored URL matches"
@@ -69,6 +74,7 @@ enum PinsCommand {
 }
 
 extension PinKind {
+    /// The kind in a sentence.
     var word: String {
         switch self {
         case .url: "URL"

@@ -1,8 +1,13 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder plan URL...`
+/// `larder plan URL...`: fetches a sample of a site, and prints an estimate of pages, size and time. Stores
+/// nothing.
+///
+/// Exit status 0: there is an estimate, however rough. 2: a wrong URL. 3: no page could be fetched. 130:
+/// interrupted, with an estimate from the pages fetched so far.
 enum PlanCommand {
+    /// The maximum number of URL patterns with a line. The others are counted.
     private static let maxListedPatterns = 20
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
@@ -65,6 +70,7 @@ enum PlanCommand {
         return lines.joined(separator: "\n")
     }
 
+    /// An estimate as text: `120`, `100 to 140`, or `100 or more` without an upper bound.
     private static func range(_ bounds: PlanEstimate.Bounds, _ text: (Int) -> String) -> String {
         guard let high = bounds.high else { return "\(text(bounds.low)) or more" }
         guard bounds.low < high else { return text(high) }
@@ -92,8 +98,12 @@ enum PlanCommand {
     }
 }
 
-/// `larder explain URL`
+/// `larder explain URL`: prints for each site whether the URL would be fetched as a page and as an asset,
+/// and why. Makes no network requests.
+///
+/// Exit status 0, whatever the answer is. 2: an invalid URL. 3: the store cannot be read.
 enum ExplainCommand {
+    /// The maximum number of URLs that link to the URL. The others are counted.
     private static let maxListedLinks = 10
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {

@@ -2,7 +2,15 @@ internal import LarderKit
 internal import Reports
 internal import System
 
-/// `larder prefetch URL...`
+/// `larder prefetch URL...` and `larder prefetch MANIFEST`: downloads a site, and publishes it as a
+/// snapshot.
+///
+/// The report goes to standard output, the reason why a snapshot is rejected or incomplete to standard
+/// error. With `--max-size`, the store is reduced afterwards.
+///
+/// Exit status 0: published, and nothing failed. 1: a URL failed, the snapshot is rejected, the session
+/// ended, or the store is larger than `--max-size`; with `--strict` also what the site itself lacks. 2: a
+/// wrong URL or manifest. 3: no start URL was reached. 130: interrupted.
 enum PrefetchCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -27,6 +35,8 @@ enum PrefetchCommand {
         }
     }
 
+    /// The options of a prefetch, with the callbacks of the progress display. `--max-size` is parsed too,
+    /// so that a wrong size is reported before anything is fetched.
     static func options(_ arguments: Arguments, _ display: ProgressDisplay) throws(UsageError)
         -> PrefetchOptions
     {
@@ -51,7 +61,11 @@ enum PrefetchCommand {
         return manifest
     }
 
-    /// Prints what went wrong, and returns the exit status.
+    /// Prints what went wrong to standard error, and returns the exit status.
+    ///
+    /// The order of the checks matters: a rejected snapshot explains its missing pages, so the first reason
+    /// that applies is the only one printed. A required response that is missing keeps the earlier snapshot
+    /// live; that is status 0 unless `isStrict` is set, because the site can still be served.
     ///
     /// - Parameter isUpdate: whether the site was stored before.
     static func status(
@@ -128,6 +142,7 @@ enum PrefetchCommand {
         return .incomplete
     }
 
+    /// The failed URL to name if the report is not printed; nil if none failed.
     private static func firstMissing(of report: PrefetchReport) -> String? {
         if let reason = report.reasonForOnePage { return "it has only one page: \(reason)" }
         let failed = report.missing.filter { !$0.isBroken && !$0.isNoted }
@@ -136,7 +151,8 @@ enum PrefetchCommand {
         }
     }
 
-    /// Reduces the store to `--max-size`, if it is given.
+    /// Reduces the store to `--max-size`, if it is given. Returns `incomplete` if everything left is live
+    /// or pinned.
     static func enforceMaxSize(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard let limit = try arguments.size(.maxSize) else { return .done }
         let report = try await arguments.larder.collectGarbage(limit: limit)
@@ -148,13 +164,20 @@ enum PrefetchCommand {
         return .incomplete
     }
 
-    /// The first exit status that is not `done`.
+    /// Combines exit statuses: returns the first one that is not `done`.
     static func worse(_ first: ExitStatus, _ second: ExitStatus) -> ExitStatus {
         first == .done ? second : first
     }
 }
 
-/// `larder update [SITE...]`
+/// `larder update [SITE...]`: refetches what has changed of the named sites, of all sites, or with `--due`
+/// of those that are due.
+///
+/// Prints a report for each site that was reached, with its changes, and an error line for each other site.
+/// `--json` prints an array of reports.
+///
+/// Exit status 0: all sites are updated. 1: a site is not updated, or something failed; its earlier
+/// snapshot stays live. 2: an unknown site. 130: interrupted.
 enum UpdateCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -207,7 +230,7 @@ enum UpdateCommand {
         }
     }
 
-    /// The sentence about the sites that could not be updated.
+    /// The last line of an update of several sites, some of which were not updated.
     private static func failureText(of failed: [String], among count: Int) -> String {
         let updated = "\(count - failed.count) of \(Wording.count(count, "site")) updated"
         let names = failed.prefix(maxNamedSites).joined(separator: ", ")
@@ -216,5 +239,6 @@ enum UpdateCommand {
         return "\(updated); not updated: \(names)\(more); \(copies)"
     }
 
+    /// The maximum number of sites in the last line. The others are counted.
     private static let maxNamedSites = 3
 }

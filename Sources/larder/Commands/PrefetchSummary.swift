@@ -1,10 +1,15 @@
 internal import LarderKit
 internal import Reports
 
-/// The summary of a prefetch for people.
+/// The text of the report of `prefetch`, `update` and `work`.
+///
+/// The first line has the counts. Indented lines follow for everything that a user may have to act on:
+/// failures, limits, logins, traps. The last lines name commands to run next. A report without problems has
+/// few lines; each list ends after `maxListedItems` and refers to `--json`.
 enum PrefetchSummary {
+    /// The maximum number of items in each list. The others are counted.
     private static let maxListedItems = 5
-    /// Advice for sites that send bot challenges. Larder does not solve them.
+    /// Advice for sites that send bot challenges, which Larder does not solve.
     static let challengeAdvice =
         "open the site in a browser and pass its cookies (larder login URL, or --cookies FILE), or try later, with --per-host 1"
 
@@ -74,6 +79,8 @@ enum PrefetchSummary {
         if let check = report.check {
             lines += check.text(as: .text, isBrief: true).split(separator: "\n").map { "  \($0)" }
         }
+        // Missing URLs are in one of three lists: recorded as misses by a server, failed with a stored
+        // response that stays, or failed without one.
         let noted = report.missing.filter(\.isNoted)
         let kept = report.missing.filter { $0.isKeptFromBefore && !$0.isNoted }
         let missing = report.missing.filter { !$0.isKeptFromBefore && !$0.isNoted }
@@ -145,6 +152,8 @@ enum PrefetchSummary {
             if let limit = report.limit {
                 let state = report.isCutShort ? "Not complete" : "Limited as requested"
                 lines.append("\(state): \(limit)\(Remedy.hint(report.remedy)); to continue:")
+                // The suggested command doubles the limit of pages; the same limit would end the run at
+                // once.
                 let changes = report.maxPages.map { [Option.maxPages.name: "\($0 * 2)"] } ?? [:]
                 lines.append("  \(arguments.commandLine(changing: changes))")
             }
@@ -215,7 +224,8 @@ enum PrefetchSummary {
         return lines
     }
 
-    /// A sentence about what pages did besides loading.
+    /// A line about other effects of rendered pages, such as dialogs and downloads. The names of notices
+    /// are those of the report.
     private static func noticeText(of notice: String, _ count: Int) -> String {
         switch notice {
         case "web-socket": "\(Wording.count(count, "WebSocket")) opened, whose messages are not stored"
@@ -237,7 +247,12 @@ enum PrefetchSummary {
         }
     }
 
-    /// A few missing URLs one by one, many grouped by host and reason, the largest group first.
+    /// The lines about missing URLs: one by one if they are few, else grouped by host and reason, the
+    /// largest group first.
+    ///
+    /// - Parameters:
+    ///   - noun: the kind of the URLs, in the singular.
+    ///   - state: the predicate of the heading, such as `failed`.
     private static func missingList(_ missing: [CrawlReport.Missing], _ noun: String, _ state: String)
         -> [String]
     {
@@ -261,18 +276,20 @@ enum PrefetchSummary {
         return lines
     }
 
+    /// The line of one missing URL, and the pages through which it was found.
     private static func missingLines(of item: CrawlReport.Missing) -> [String] {
         let line = "    \(item.url): \(item.reason)\(Remedy.hint(item.remedy))"
         return item.chain.isEmpty ? [line] : [line, "      found through \(chainText(item.chain))"]
     }
 
-    /// The pages from the start URL to the one that links to a URL; only the start and the end of a long
-    /// path.
+    /// The chain of pages from the start URL to the one that links to a URL. The middle of a long chain is
+    /// left out.
     private static func chainText(_ chain: [String]) -> String {
         guard chain.count > maxChainURLs else { return chain.joined(separator: " > ") }
         return ([chain[0], "..."] + chain.suffix(maxChainURLs - 1)).joined(separator: " > ")
     }
 
+    /// The maximum number of URLs of a chain that are shown in full.
     private static let maxChainURLs = 4
 
     /// The figures of each host; empty for a single host without failures, since the first line contains its

@@ -1,7 +1,15 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder preload MANIFEST|URL...`
+/// `larder preload MANIFEST|URL...`: fetches the bundles of manifests, verifies them, and publishes each
+/// complete set. A set that does not verify never replaces the set before.
+///
+/// Prints a summary for each manifest; `--json` prints an array. The first line on standard error says why
+/// a set is not live.
+///
+/// Exit status 0: all sets are live, or could not be updated while an earlier set stays live (with
+/// `--strict`, that is 1). 1: a set was refused. 2: a wrong manifest name. 3: unreachable, and nothing is
+/// live. 130: interrupted.
 enum PreloadCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -48,6 +56,7 @@ enum PreloadCommand {
         return options
     }
 
+    /// The values of `--assets`: whether the assets that bundles need are fetched too.
     enum Assets: String, CaseIterable {
         case all, none
     }
@@ -70,6 +79,7 @@ enum PreloadCommand {
         }
     }
 
+    /// The end of an error line: what is live instead.
     private static func rest(of report: PreloadReport) -> String {
         guard let since = report.sinceDate, let snapshot = report.snapshot else {
             let next =
@@ -87,8 +97,10 @@ enum PreloadCommand {
         return "required bundles are gone"
     }
 
+    /// The maximum number of refused or missing bundles in a list. The others are counted.
     private static let maxListedProblems = 5
 
+    /// The summary, and the command to run next.
     static func text(of report: PreloadReport, _ arguments: Arguments) -> String {
         var lines = [summary(of: report)]
         switch report.outcome {
@@ -99,6 +111,7 @@ enum PreloadCommand {
         return lines.joined(separator: "\n")
     }
 
+    /// The counts, the refused and missing bundles, and the live snapshot. `serve --preload` prints it too.
     static func summary(of report: PreloadReport) -> String {
         var lines: [String] = []
         let bundles = Wording.count(report.bundles, "bundle")

@@ -2,7 +2,11 @@ internal import Glibc
 internal import LarderKit
 internal import System
 
-/// `larder proxy`
+/// `larder proxy`: runs an HTTP proxy that answers from the store according to `--policy`, and stores what
+/// it loads.
+///
+/// Prints its address, and at the end the counts of requests. Runs until the first signal; SIGHUP reloads.
+/// Exit status 0 after a signal. 2: a wrong option. 3: the port or the store cannot be used.
 enum ProxyCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -29,6 +33,7 @@ enum ProxyCommand {
         }
     }
 
+    /// The options that `proxy`, `serve --proxy-port`, `record` and `replay` share.
     static func proxyOptions(_ arguments: Arguments, port: UInt16) throws(UsageError) -> ProxyOptions {
         var options = ProxyOptions()
         options.port = port
@@ -70,7 +75,13 @@ enum ProxyCommand {
     }
 }
 
-/// `larder record -- COMMAND...` and `larder replay -- COMMAND...`
+/// `larder record -- COMMAND...` and `larder replay -- COMMAND...`: run another program behind a proxy of
+/// their own, which stores all responses, or answers only from the store.
+///
+/// Standard input and output belong to that program; counts of requests and missed URLs go to standard
+/// error. Signals are forwarded to it. The exit status is that of the program, 128 plus the number of the
+/// signal that ended it, or 127 or 126 if it could not be started. Statuses 2 and 3 may also come from
+/// `larder` itself, before the program starts.
 enum RecordCommand {
     static func record(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await runThroughProxy(arguments, terminal, hint: replayHint(arguments)) { options, proxy in
@@ -93,7 +104,12 @@ enum RecordCommand {
         }
     }
 
-    /// - Parameter hint: printed at the end, if anything was stored.
+    /// Starts the proxy, runs the program, and prints what was stored. Does not return unless the proxy
+    /// could not be started.
+    ///
+    /// - Parameters:
+    ///   - hint: printed at the end, if anything was stored.
+    ///   - change: sets the options in which `record` and `replay` differ.
     private static func runThroughProxy(
         _ arguments: Arguments, _ terminal: Terminal, hint: String? = nil,
         _ change: @escaping @Sendable (inout ServeOptions, inout ProxyOptions) -> Void
@@ -129,6 +145,7 @@ enum RecordCommand {
         }
     }
 
+    /// The maximum number of URLs without a response that are listed. The others are counted.
     private static let maxListedURLs = 20
 
     private static func report(_ traffic: ProxyTraffic, isOffline: Bool, _ terminal: Terminal) {
@@ -183,7 +200,11 @@ enum RecordCommand {
     }
 }
 
-/// A temporary folder with the files and settings that make programs trust the authority of the proxy.
+/// A temporary folder with the files and settings that make programs trust the authority of the proxy. It
+/// contains no secrets, and `remove` deletes it.
+///
+/// There is no common setting: OpenSSL, curl, Python, git, Node, wget, apt and others each have an
+/// environment variable or a file of their own.
 struct TrustFolder {
     private let path: String
     private var certificate: String { path + "/larder-ca.pem" }
@@ -215,6 +236,7 @@ struct TrustFolder {
         }
     }
 
+    /// Deletes the folder. Errors are ignored, since it is a temporary folder.
     func remove() {
         for name in ["larder-ca.pem", "bundle.pem", "wgetrc", "apt.conf"] { unlink("\(path)/\(name)") }
         rmdir(path)
@@ -246,13 +268,17 @@ struct TrustFolder {
         }
         values["NODE_EXTRA_CA_CERTS"] = certificate
         values["NODE_USE_ENV_PROXY"] = "1"
+        // Settings that the user has made for these programs have precedence.
         if values["WGETRC"] == nil { values["WGETRC"] = path + "/wgetrc" }
         if values["APT_CONFIG"] == nil { values["APT_CONFIG"] = path + "/apt.conf" }
         return values
     }
 }
 
-/// `larder ca`
+/// `larder ca`: prints the certificate authority of the store, with instructions for clients; with `--pem`
+/// only the certificate. Creates the authority on first use.
+///
+/// Exit status 0: printed. 3: the store cannot be read or written.
 enum AuthorityCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {

@@ -3,7 +3,11 @@ internal import LarderKit
 internal import Reports
 internal import Web
 
-/// `larder remove SITE|SITE@N|URL|PATTERN...`
+/// `larder remove SITE|SITE@N|URL|PATTERN...`: removes sites, snapshots or URLs, after a question on a
+/// terminal. Either all operands are removed or none.
+///
+/// Exit status 0: removed. 1: not confirmed. 2: an operand names nothing. 3: the store cannot be written.
+/// `larder undo` restores the last removal until the next `gc`.
 enum RemoveCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -23,7 +27,8 @@ enum RemoveCommand {
         }
     }
 
-    /// Asks on the terminal whether to remove all this. Sites are listed with their sizes.
+    /// Asks on the terminal whether to remove these. The question goes to standard error; any answer but y
+    /// or yes means no.
     private static func isConfirmed(_ operands: [String], in larder: Larder) async throws(LarderError) -> Bool
     {
         let sites = try await larder.status().sites
@@ -53,6 +58,8 @@ enum RemoveCommand {
 
     // MARK: - larder drop, the earlier form of larder remove SITE@N
 
+    /// `larder drop SITE SNAPSHOT...`: removes snapshots and prints the others. There is no question, and
+    /// scripts rely on that.
     static func drop(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let snapshots = try arguments.operands.indices.dropFirst().compactMap {
@@ -73,7 +80,7 @@ enum RemoveCommand {
     }
 }
 
-/// `larder undo`
+/// `larder undo`: restores the last removal. Exit status 0: restored. 1: there is nothing to restore.
 enum UndoCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {

@@ -2,7 +2,14 @@ internal import Glibc
 internal import LarderKit
 internal import Reports
 
-/// `larder schedule`
+/// `larder schedule`: lists schedules, sets the interval of sites, or prints or installs a systemd timer.
+///
+/// The operands decide: `SITE... daily` and `SITE... every 6h` set an interval, `off` removes it, anything
+/// else is a list of sites. A schedule alone runs nothing: a server or a timer runs `larder update --due`,
+/// and the last line of the list says which one.
+///
+/// Exit status 0: done. 2: an unknown site or interval. 3: the timer could not be installed; a line for
+/// cron is printed instead.
 enum ScheduleCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -54,6 +61,7 @@ enum ScheduleCommand {
 
     private static let off = "off"
 
+    /// The line about a site whose schedule was changed.
     private static func line(of site: ScheduleReport.Site) -> String {
         guard let schedule = site.schedule, let next = site.next else {
             return "\(site.name): no schedule"
@@ -66,6 +74,7 @@ enum ScheduleCommand {
 
     // MARK: - The list
 
+    /// Prints the named sites, or all sites with a schedule.
     private static func list(
         _ sites: [String], _ arguments: Arguments, _ terminal: Terminal
     ) async throws -> ExitStatus {
@@ -96,7 +105,7 @@ enum ScheduleCommand {
         return .done
     }
 
-    /// Says what runs the updates that are due, or how to run them.
+    /// Says which server or timer runs the updates that are due, or how to start one.
     static func runnerText(_ runner: ScheduleRunner?, _ arguments: Arguments) -> String {
         guard let runner else {
             return
@@ -112,6 +121,7 @@ enum ScheduleCommand {
     /// without the variables of this shell.
     static func dueCommand(_ arguments: Arguments) -> String { updateCommand([Option.due.name], arguments) }
 
+    /// An update with an absolute path of the program and of the store.
     private static func updateCommand(_ words: [String], _ arguments: Arguments) -> String {
         CommandLine.shellCommand(
             ["update"] + words + (arguments.namedStore.map { ["--store", absolutePath($0)] } ?? []),

@@ -2,7 +2,11 @@ internal import Glibc
 internal import LarderKit
 internal import Reports
 
-/// `larder search WORDS...`
+/// `larder search WORDS...`: prints the stored pages with these words, the best first. Pages that are not
+/// indexed yet are indexed first, for at most `maxIndexingTime`.
+///
+/// Hits go to standard output, suggestions to standard error. Exit status 0: at least one hit. 1: none, as
+/// with grep. 2: a wrong option. 3: the store cannot be read.
 enum SearchCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -39,8 +43,8 @@ enum SearchCommand {
         }
     }
 
-    /// Indexes, for a limited time, pages that a prefetch did not index. Returns whether the index has
-    /// changed.
+    /// Indexes, for a limited time, pages that a prefetch did not index. Returns true if the index has
+    /// changed, so that a second search can find more.
     private static func indexUnreadPages(_ unread: Int, _ larder: Larder, _ terminal: Terminal) async -> Bool
     {
         if unread > minAnnouncedPages {
@@ -55,6 +59,7 @@ enum SearchCommand {
         }
     }
 
+    /// The time after which indexing stops, and the search continues with the pages indexed so far.
     private static let maxIndexingTime = Duration.seconds(20)
     /// The number of pages above which indexing takes long enough to be announced.
     private static let minAnnouncedPages = 1000
@@ -86,6 +91,8 @@ enum SearchCommand {
         return pieces
     }
 
+    /// The lines on standard error: why there are no hits, pages without an index, and similar words.
+    ///
     /// - Parameter unquoted: the question without quotation marks, if only that has hits.
     private static func remarks(
         _ report: SearchReport, _ unquoted: String?, _ arguments: Arguments
@@ -113,7 +120,8 @@ enum SearchCommand {
     }
 }
 
-/// `larder index [SITE]`
+/// `larder index [SITE]`: adds pages to the search index, and prints the counts. Exit status 0: done. 2: an
+/// unknown site. 3: the index cannot be written. 130: interrupted; the next run continues.
 enum IndexCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {

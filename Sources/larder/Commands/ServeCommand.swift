@@ -2,7 +2,14 @@ internal import Glibc
 internal import LarderKit
 internal import System
 
-/// `larder serve`
+/// `larder serve`: serves the stored sites and the portal until the first signal. SIGHUP reloads
+/// certificates and, with `--preload`, the manifests.
+///
+/// Prints the address, and warnings such as that other machines can read the sites. Without a named port,
+/// the next free one is used; a named port that is in use is an error.
+///
+/// Exit status 0 after a signal. 2: contradicting options. 3: a server of this store already runs, or the
+/// port or the store cannot be used.
 enum ServeCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -99,7 +106,7 @@ enum ServeCommand {
         return store.map { "serves another store (\($0))" } ?? "is in use by another program"
     }
 
-    /// The options of the server or proxy.
+    /// The options of the server that `serve`, `proxy`, `record` and `replay` share.
     static func options(_ arguments: Arguments) throws(UsageError) -> ServeOptions {
         if arguments.texts(.preloaded).isEmpty, try arguments.time(.every) != nil {
             throw UsageError("--every needs --preload; name the manifest")
@@ -126,6 +133,7 @@ enum ServeCommand {
         return options
     }
 
+    /// The certificates of `--tls`; nil for HTTP.
     private static func security(_ arguments: Arguments) throws(UsageError) -> ServeSecurity? {
         let key = arguments.text(.tlsKey)
         guard let certificate = arguments.text(.tls) else {
@@ -144,6 +152,7 @@ enum ServeCommand {
         return network
     }
 
+    /// The warning about what other machines can read or change.
     private static func exposureText(_ service: MirrorService) -> String {
         let places = service.reachableAddresses.map { "\(service.scheme)://\($0):\(service.port)/" }.joined(
             separator: " and ")
@@ -156,8 +165,11 @@ enum ServeCommand {
 
     // MARK: - Preloading
 
-    /// Preloads the manifests of `--preload` now, at every SIGHUP, and at the interval of `--every`. The
-    /// server serves new bundles as soon as they are published.
+    /// Starts a task that preloads the manifests of `--preload` now, at every SIGHUP, and at the interval
+    /// of `--every`. Returns nil without manifests.
+    ///
+    /// Requests to preload go through a stream that keeps only the newest one, so that signals during a
+    /// preload lead to one more, not to many. The server serves new bundles as soon as they are published.
     private static func startPreloading(
         _ arguments: Arguments, _ larder: Larder, _ terminal: Terminal
     ) throws(UsageError) -> Task<Void, Never>? {
@@ -191,6 +203,8 @@ enum ServeCommand {
         }
     }
 
+    /// Preloads one manifest, and prints the result. An error does not end the server, which serves the
+    /// bundles from before.
     private static func preload(
         _ manifest: String, _ options: PreloadOptions, _ larder: Larder, _ terminal: Terminal
     ) async {
@@ -205,7 +219,12 @@ enum ServeCommand {
     }
 }
 
-/// `larder open [SITE|URL]`
+/// `larder open [SITE|URL]`: shows the portal, a site or a page in the browser, and starts a server in the
+/// background if none runs. `--stop` stops it.
+///
+/// Prints the URL, so that it can be opened without a browser. Exit status 0: shown. 1: the site is not
+/// stored. 2: a wrong name. 3: no server could be started, the named port belongs to another store, or with
+/// `--stop` no server runs there.
 enum OpenCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -274,6 +293,8 @@ enum OpenCommand {
         return line.hasPrefix(mark) ? String(line.dropFirst(mark.count)) : nil
     }
 
+    /// Stops the server on the named port, or the one of this store. Refuses to stop a server of another
+    /// store.
     private static func stop(
         _ port: UInt16, _ larder: Larder, _ arguments: Arguments, _ terminal: Terminal
     ) async throws -> ExitStatus {
@@ -307,6 +328,7 @@ enum OpenCommand {
         return .done
     }
 
+    /// The command line that stops the server that these arguments mean.
     static func stopCommand(_ arguments: Arguments) -> String {
         CommandLine.shellCommand(
             ["open", "--stop"] + (arguments.commandLineValue(of: .port).map { ["--port", $0] } ?? [])

@@ -1,7 +1,11 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder show URL`
+/// `larder show URL`: prints everything that is stored for a URL: a block for each snapshot, with headers,
+/// digests and links.
+///
+/// Exit status 0: stored. 1: not stored; similar URLs are printed. 2: an invalid URL. 3: the store cannot
+/// be read.
 enum ShowCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -12,7 +16,8 @@ enum ShowCommand {
     }
 }
 
-/// The report of `larder show` for people.
+/// The report of `larder show` as text. Rows have a name of 14 columns, and are left out if there is no
+/// value.
 enum URLReportText {
     static func text(of report: URLReport, _ arguments: Arguments) -> String {
         var lines: [String] = []
@@ -48,6 +53,9 @@ enum URLReportText {
         return lines.joined(separator: "\n")
     }
 
+    /// The lines about one stored response.
+    ///
+    /// - Parameter seen: the responses above it, whose details are not repeated.
     private static func responseLines(
         of row: URLReport.Response, isLive: Bool, seen: ArraySlice<URLReport.Response>, servedAt: String?,
         _ listsLinks: Bool
@@ -82,6 +90,7 @@ enum URLReportText {
         return lines
     }
 
+    /// Adds the rows about a body.
     private static func addRows(of body: URLReport.Body, _ addRow: (String, String?) -> Void) {
         addRow("title", body.title)
         addRow("parsed as", body.formDescription)
@@ -91,6 +100,7 @@ enum URLReportText {
         addRow("stored in", body.place)
     }
 
+    /// The counts of links, and with `listsLinks` the URLs.
     private static func linkLines(of links: URLReport.Links, _ listsLinks: Bool) -> [String] {
         guard !links.isEmpty else { return [] }
         var counts = [
@@ -131,7 +141,11 @@ enum AbsenceText {
     }
 }
 
-/// `larder cat URL`
+/// `larder cat URL`: writes the stored body to standard output, byte for byte.
+///
+/// Exit status 0: written. 1: there is no body to write; one line on standard error says why and names the
+/// next command. 2: an invalid URL or snapshot. 3: the store cannot be read, or the output cannot be
+/// written.
 enum CatCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {

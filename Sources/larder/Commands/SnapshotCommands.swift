@@ -1,7 +1,8 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder snapshots [SITE]`
+/// `larder snapshots [SITE]`: prints a table of the snapshots of each site. Exit status 0; 2 for an unknown
+/// site.
 enum SnapshotsCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -38,7 +39,10 @@ enum SnapshotsCommand {
     }
 }
 
-/// `larder rollback SITE [SNAPSHOT]` and `larder rollback SITE@N`
+/// `larder rollback SITE [SNAPSHOT]` and `larder rollback SITE@N`: makes an earlier snapshot live, by
+/// default the one before. Removes nothing.
+///
+/// Exit status 0: live now. 2: no such site or snapshot, or an overlay. 3: the store cannot be written.
 enum RollbackCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -69,7 +73,7 @@ extension Arguments {
         return try snapshotName(operands[place])
     }
 
-    /// The value of `--snapshot`: `N`, or `SITE@N`.
+    /// The value of `--snapshot`: `N`, or `SITE@N`. Nil if the option is not given.
     var snapshotOption: (name: SnapshotName, site: String?)? {
         get throws(UsageError) {
             guard let value = self.text(.snapshot) else { return nil }

@@ -1,7 +1,8 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder sites`
+/// `larder sites`: prints the names of the stored sites, one on each line. Exit status 0, also if there are
+/// none.
 enum SitesCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -17,7 +18,8 @@ enum SitesCommand {
     }
 }
 
-/// `larder status`
+/// `larder status`: prints a table of the sites with their live snapshots and figures, and a line for each
+/// one that needs attention. Exit status 0, whatever the state of the sites is.
 enum StatusCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -27,6 +29,7 @@ enum StatusCommand {
         }
     }
 
+    /// A number, or a dash if it is not known.
     private static func count(_ number: Int?) -> String { number.map(Wording.number) ?? "-" }
 
     private static func text(of report: StatusReport, _ arguments: Arguments) -> String {

@@ -1,7 +1,12 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder store copy FROM TO`, `larder store status`, `larder store migrate`
+/// `larder store copy FROM TO`, `larder store status` and `larder store migrate`: copies a store between
+/// folders and PostgreSQL, shows how it is kept, or migrates it.
+///
+/// Exit status 0: done. 1: bodies were damaged and left out of the copy, or the store needs migration or is
+/// an incomplete copy (`status`). 2: an unknown subcommand. 3: a store cannot be read or written. 130:
+/// interrupted; the same `copy` continues.
 enum StoreCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -52,6 +57,7 @@ enum StoreCommand {
         return report.isWhole ? .done : .incomplete
     }
 
+    /// The maximum number of damaged bodies in each list. The counts include the others.
     private static let maxListedBodies = 5
 
     private static func copyText(of report: CopyReport, _ paths: [String]) -> String {

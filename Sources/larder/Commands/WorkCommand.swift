@@ -1,7 +1,14 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder work [URL...]`
+/// `larder work [URL...]`: prefetches a site together with workers on other machines, which share a
+/// PostgreSQL store.
+///
+/// Prints a report for each shared snapshot: the worker that completes one prints the report of the whole
+/// snapshot, the others their own share.
+///
+/// Exit status 0: the snapshots are published. 1: one is incomplete or not live. 2: a wrong URL, or a store
+/// that is a folder. 3: no page was reached. 130: interrupted; other workers continue.
 enum WorkCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
