@@ -4,7 +4,8 @@ internal import Reports
 /// `larder login [URL]`: opens a browser window for logging in, and stores the cookies of the site when it
 /// is closed. Without a URL, lists the stored logins; with `--forget`, deletes one.
 ///
-/// Exit status 0: stored or listed. 2: a wrong URL. 3: no browser is found, or it failed. 130: interrupted.
+/// Exit status 0: stored or listed. 2: a wrong URL, no display, or the site set no cookie. 3: the browser
+/// failed. 130: interrupted.
 enum LoginCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         if arguments.has(.forgetLogin) { return await LogoutCommand.run(arguments, terminal) }
