@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// `larder export` and `larder import`, as a person types them.
+/// `larder export` and `larder import`, run as commands.
 @Suite struct ArchiveCommandTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -26,7 +26,7 @@ import Web
     private static let atHome = "cd && exec \"$0\" \"$@\""
 
     @Test(arguments: ["warc.gz", "wacz", "har"])
-    func `what is exported and imported again is listed as before`(suffix: String) throws {
+    func `an exported site that is imported again has the same list`(suffix: String) throws {
         let file = home.file("site.\(suffix)")
         let export = try larder("export", origin.url("/"), file, "--verify")
         #expect(export.status == 0, "\(export)")
@@ -62,7 +62,8 @@ import Web
     }
 
     @Test(arguments: ["warc", "warc.gz", "wacz", "har"])
-    func `what leads on, and what is gone, is listed as before`(suffix: String) throws {
+    func `redirects and 404 responses are listed as before after an export and import`(suffix: String) throws
+    {
         origin.on("/s/", .page("<title>S</title><a href=old>old</a><a href=gone>gone</a>"))
         origin.on("/s/old", .redirect(to: "/s/new", status: 301))
         origin.on("/s/new", .page("new"))
@@ -79,7 +80,7 @@ import Web
     }
 
     @Test(arguments: ["site.warc.gz", "site.zip", "site/"])
-    func `two addresses with the same body come in again with what both need`(name: String) throws {
+    func `two URLs with the same body are imported with the assets of both`(name: String) throws {
         let page = "<title>Start</title><link rel=stylesheet href=a.css><a href=index.html>index</a>"
         origin.on("/s/", .page(page))
         origin.on("/s/index.html", .page(page))
@@ -95,7 +96,7 @@ import Web
     }
 
     /// The folder has its links by files, and the site had them from its root.
-    @Test func `a folder that comes in again changes nothing`() throws {
+    @Test func `importing an exported folder again changes nothing`() throws {
         origin.on(
             "/deep/page", .page("<title>Deep</title><a href=/b>b</a><a href=../b#x>b</a><img src=/a.png>ä"))
         origin.on(
@@ -120,7 +121,7 @@ import Web
         #expect(try larder("diff", site).output.contains("/b"))
     }
 
-    @Test func `what grows many times is refused, as far as nobody says that it may`() throws {
+    @Test func `an archive that expands many times is refused unless --growth allows it`() throws {
         for folder in ["h", "h/example.com"] { mkdir(home.file(folder), 0o755) }
         try home.write("<title>x</title>", to: "h/example.com/index.html")
         try home.write("", to: "h/example.com/sparse.bin")
@@ -135,7 +136,7 @@ import Web
         #expect(try larder("import", folder, "--store", store, "--growth", "much").status == 2)
     }
 
-    @Test func `a folder opens without a server, and patterns choose of what`() throws {
+    @Test func `an exported folder opens without a server, and patterns select its URLs`() throws {
         let export = try larder("export", origin.url("/"), home.file("out/"), "--exclude", "*.png")
         #expect(export.status == 0, "\(export)")
         #expect(export.output.contains("1 response left out by a pattern"))
@@ -172,7 +173,7 @@ import Web
             refused.status == 2 && refused.errors.contains("site-00000.warc.gz already exists"), "\(refused)")
     }
 
-    @Test func `a file of one page says how all pages are saved`() throws {
+    @Test func `the export of one page names the command that saves all pages`() throws {
         let site = try larder("export", origin.url("/"), home.file("one.html"))
         #expect(
             site.output.contains(
@@ -207,7 +208,7 @@ import Web
             "\(export)")
     }
 
-    @Test func `a page is one file that needs nothing else, or a message that is taken in again`() throws {
+    @Test func `a page is exported as one complete HTML file, or as MHTML that can be imported`() throws {
         let page = home.file("page.html")
         let export = try larder("export", origin.url("/"), page, "--verify")
         #expect(export.status == 0, "\(export)")
@@ -235,7 +236,7 @@ import Web
         #expect(part.output.contains("\"responses\": 1"), "\(part)")
     }
 
-    @Test func `what other programs do wants them, and says so`() throws {
+    @Test func `a format that needs another program names the missing program`() throws {
         let picture = try larder(
             "export", origin.url("/"), home.file("page.png"), "--browser", "/no/chromium")
         #expect(
@@ -249,7 +250,7 @@ import Web
             "\(zim)")
     }
 
-    @Test func `what cannot be done is said with what can`() throws {
+    @Test func `an impossible export names an alternative`() throws {
         let form = try larder("export", origin.url("/"), home.file("site.xyz"))
         #expect(form.status == 2 && form.errors.contains("one of these: warc (.warc.gz), "))
         let stick = home.file("stick")
@@ -311,7 +312,7 @@ import Web
     }
 
     @Test(arguments: ["/larder.db", "/x.warc.gz", "/packs/x.warc.gz", "/new/x.warc.gz", "/../store", ""])
-    func `nothing is written among the larder's own files`(name: String) throws {
+    func `an export into the folder of the store is refused`(name: String) throws {
         let store = home.file("store")
         #expect(try larder("prefetch", origin.url("/"), "--store", store, "--quiet").status == 0)
         #expect(symlink(store, home.file("link")) == 0)
@@ -324,7 +325,7 @@ import Web
         #expect(try larder("list", "--store", store).output.split(separator: "\n").count == 3)
     }
 
-    @Test func `a report for programs comes however quiet it is to be`() throws {
+    @Test func `--quiet does not suppress the JSON report`() throws {
         let file = home.file("site.har")
         for words in [
             ["export", origin.url("/"), file, "--force"],
@@ -338,7 +339,7 @@ import Web
         }
     }
 
-    @Test func `a damaged archive gives what is whole, and exit status 1`() throws {
+    @Test func `intact records of a damaged archive are imported, with exit status 1`() throws {
         let file = home.file("site.warc.gz")
         #expect(try larder("export", origin.url("/"), file, "--quiet").status == 0)
         var bytes = try WholeFile.read(file, atMost: 1 << 20)

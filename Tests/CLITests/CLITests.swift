@@ -38,7 +38,7 @@ import Web
         }
     }
 
-    @Test func `a site is prefetched, counted, and served when it is gone`() throws {
+    @Test func `a prefetched site is counted, and served after its origin has stopped`() throws {
         let prefetch = try larder("prefetch", origin.url("/"), "--store", store)
         #expect(prefetch.status == 0, "\(prefetch)")
         #expect(prefetch.output.contains("2 pages, 1 asset"))
@@ -65,7 +65,7 @@ import Web
         #expect(serve.wait().status == 0)
     }
 
-    @Test func `what is missing is told, and makes the exit status 1`() throws {
+    @Test func `missing URLs are reported, and make the exit status 1`() throws {
         origin.on("/two", .page("<img src=/closed.png><img src=/gone.png>"))
         origin.on("/closed.png", .failure(403))
         let ending = try larder("prefetch", origin.url("/"), "--store", store)
@@ -119,7 +119,7 @@ import Web
         #expect(updated.output.contains("larder update --store '\(store)' --max-pages 2"))
     }
 
-    @Test func `bundles are checked live and held, and one flipped byte is found`() throws {
+    @Test func `a check finds one flipped byte in live and in stored bundles`() throws {
         origin.on("/", .page("<script src=/a.js></script><script src=/b.js></script>"))
         origin.on("/a.js", .file(Array("a".utf8), type: "text/javascript"))
         origin.on("/b.js", .file(Array("b".utf8), type: "text/javascript"))
@@ -147,7 +147,7 @@ import Web
         #expect(try larder("check", manifest, "--base", origin.url("/")).status == 1)
     }
 
-    @Test func `interrupted, it keeps what it has and says how to go on`() throws {
+    @Test func `an interrupted prefetch keeps its responses and says how to continue`() throws {
         origin.hold("/two")
         let command = try Command(["prefetch", origin.url("/"), "--store", store], home: home)
         #expect(origin.waitForRequests(1, to: "/two"))
@@ -163,7 +163,7 @@ import Web
         #expect(origin.requests(to: "/").isEmpty)
     }
 
-    @Test func `killed, the next run goes on with what was committed`() throws {
+    @Test func `the run after a killed one continues from the last commit`() throws {
         origin.hold("/two")
         let command = try Command(["prefetch", origin.url("/"), "--store", store], home: home)
         #expect(origin.waitForRequests(1, to: "/two"))
@@ -176,8 +176,8 @@ import Web
         #expect(status["responses"]?.int == 3)
     }
 
-    /// Twice: the rest of a rest is one too.
-    @Test func `killed, the next run goes on with a large file where it was`() throws {
+    /// Kills two runs, because a resumed download must be resumable too.
+    @Test func `the run after a killed one resumes a large file`() throws {
         let size = 12_000_000
         let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 / 251 ^ $0) }
         let whole = OriginAnswer.file(body, type: "application/octet-stream").validated(entityTag: "\"1\"")
@@ -262,7 +262,7 @@ import Web
         #expect(ending.errors == errors)
     }
 
-    @Test func `what the machine or the network refuses is named, with exit status 3`() throws {
+    @Test func `a failure of the machine or network is named, with exit status 3`() throws {
         let unknown = try larder("prefetch", "http://no-such-host.invalid/", "--store", store)
         #expect(unknown.status == 3)
         #expect(
@@ -285,7 +285,7 @@ import Web
         #expect(try larder("status", "--store", home.file("nothing")).status == 3)
     }
 
-    @Test func `the store is where the environment says, and else in the home folder`() throws {
+    @Test func `the store is in the folder of $LARDER_STORE, else in the home folder`() throws {
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         #expect(home.names(in: ".local/share/larder").contains("larder.db"))
         let data = ["XDG_DATA_HOME": home.file("data")]
@@ -297,7 +297,7 @@ import Web
     }
 
     @Test
-    func `without a home folder the store has to be named, and is not made where the command happens to run`()
+    func `without a home folder, the store must be named and is not created in the current folder`()
         throws
     {
         let homeless = ["HOME": "", "XDG_DATA_HOME": "data"]
@@ -315,7 +315,7 @@ import Web
         #expect(try larder("prefetch", origin.url("/"), "--store", store, environment: homeless).status == 0)
     }
 
-    @Test func `a command that is shown can be pasted into a shell`() throws {
+    @Test func `a suggested command can be pasted into a shell`() throws {
         let url = origin.url("/?a=1&b=it's")
         let store = home.file("it's a store")
         origin.hold("/two")
@@ -336,7 +336,7 @@ import Web
         #expect(home.names() == ["it's a store"])
     }
 
-    @Test func `the help has the defaults of options`() throws {
+    @Test func `the help shows the defaults of options`() throws {
         let serve = try larder("help", "serve").output.split { $0 == " " || $0 == "\n" }.joined(
             separator: " ")
         #expect(serve.contains("0 chooses a free one [default: 8080]"))

@@ -36,7 +36,7 @@ import Web
         return String(decoding: bytes[..<fread(&bytes, 1, bytes.count, file)], as: UTF8.self)
     }
 
-    @Test func `staging, production, a build and what is held are compared in one run`() throws {
+    @Test func `staging, production, a build and stored bundles are compared in one run`() throws {
         let staging = try TestOrigin()
         staging.on("/a.js", .file("a", type: "text/javascript"))
         staging.on("/b.js", .file("B", type: "text/javascript"))
@@ -62,7 +62,7 @@ import Web
         #expect(all.output.contains("\(staging.url("/b.js")): MD5 9d5ed678…, expected 92eb5ffe…"))
     }
 
-    @Test func `check finds out whether its target is a manifest or a stored site`() throws {
+    @Test func `check detects whether its target is a manifest or a stored site`() throws {
         let shell = "cd \"$HOME\"; exec \"$0\" \"$@\""
         let nothing = try larder("check")
         #expect(
@@ -104,13 +104,13 @@ import Web
         (["check", "--live"], "--live needs a manifest, for example: larder check site.json --live"),
         (["manifest", "nodir"], "there is no folder nodir: name a folder, a stored site, or a URL to fetch"),
     ])
-    func `an operand that is not there is named with an example`(words: [String], message: String) throws {
+    func `a missing operand is reported with an example`(words: [String], message: String) throws {
         let ending = try Command(words, home: home).wait()
         #expect(ending.status == 2)
         #expect(ending.errors == "larder: \(message)\n")
     }
 
-    @Test func `what is held and what is in a folder is checked without asking anybody`() throws {
+    @Test func `stored bundles and folders are checked without network requests`() throws {
         #expect(try larder("prefetch", origin.url("/")).status == 0)
         let (requests, connections) = (origin.requests.count, origin.connectionCount)
         #expect(try larder("check", manifest, "--base", origin.url("/"), "--held").status == 0)
@@ -125,7 +125,7 @@ import Web
     @Test(
         .enabled(if: canTrace, "strace is not there"),
         arguments: [["m.json", "--held", "--base"], ["m.json", "--dir", "dist", "--base"], ["--offline"]])
-    func `no socket is opened for what is at hand`(words: [String]) throws {
+    func `a check of local bundles opens no socket`(words: [String]) throws {
         #expect(try larder("prefetch", origin.url("/")).status == 0)
         let ending = try Command(
             ["check"] + words + [origin.url("/")], home: home,
@@ -141,7 +141,7 @@ import Web
         #expect(sockets == [])
     }
 
-    @Test func `reports go to files, side by side with what is printed`() throws {
+    @Test func `reports are written to files beside the printed one`() throws {
         let ending = try larder(
             "check", manifest, "--dir", home.file("dist"), "--report", "junit=\(home.file("j.xml"))",
             "--report",
@@ -161,7 +161,7 @@ import Web
         #expect(file.output.contains("verified \(home.file("dist/a.js"))\n"))
     }
 
-    @Test func `what fails is up to the user`() throws {
+    @Test func `--fail-on chooses the verdicts that make the exit status 1`() throws {
         home.remove("dist/b.js")
         let missing = try larder("check", manifest, "--dir", home.file("dist"))
         #expect(missing.status == 1)
@@ -173,9 +173,9 @@ import Web
         )
     }
 
-    /// Nobody listens at port 1.
+    /// No program listens on port 1.
     @Test(arguments: ["http://127.0.0.1:1/m.json", "http://nosuch.invalid/m.json"])
-    func `a manifest that cannot be had is missing, and the reports say so`(address: String) throws {
+    func `an unreachable manifest is reported as missing`(address: String) throws {
         let ending = try larder(
             "check", address, "--report", "junit=\(home.file("j.xml"))", "--fail-on", "mismatch")
         #expect(ending.status == 1, "\(ending)")
@@ -191,7 +191,7 @@ import Web
         #expect(ending.output.contains("missing http://127.0.0.1:1/a.js: cannot connect"), "\(ending)")
     }
 
-    @Test func `a report that cannot be written is said to be so`() throws {
+    @Test func `a report that cannot be written is an error`() throws {
         let ending = try larder(
             "check", manifest, "--dir", home.file("dist"), "--report", "junit=/no/such/j.xml")
         #expect(ending.status == 3)
@@ -219,13 +219,13 @@ import Web
             "is relative: name its base with --base URL, or the build's folder with --dir DIR"
         ),
     ])
-    func `a wrong command line is told with what would be right`(words: [String], message: String) throws {
+    func `a wrong command line is rejected with a correction`(words: [String], message: String) throws {
         let ending = try Command(["check", manifest] + words, home: home).wait()
         #expect(ending.status == 2)
         #expect(ending.errors.contains(message), "\(ending.errors)")
     }
 
-    @Test func `an offline proof names what is missing, and the way that leads to it`() throws {
+    @Test func `an offline check names a missing URL and the pages that lead to it`() throws {
         origin.on("/b.js", .failure(500))
         #expect(try larder("prefetch", origin.url("/")).status == 1)
         let ending = try larder("check", "--offline", origin.url("/"))
@@ -246,7 +246,7 @@ import Web
         #expect(unknown.errors.contains("it is not stored; the stored sites are: \(origin.url("/"))"))
     }
 
-    @Test func `a manifest is written of a folder, of what is held, and of a site that is up`() throws {
+    @Test func `a manifest is written for a folder, a stored site and a live site`() throws {
         let folder = try larder("manifest", home.file("dist"), "--output", home.file("dist.json"))
         #expect(folder.status == 0, "\(folder)")
         #expect(try larder("check", home.file("dist.json"), "--dir", home.file("dist")).status == 0)

@@ -1,13 +1,13 @@
 import TestOrigin
 
-/// The real `larder`, run as a person would run it.
+/// A run of the built `larder` program as a child process.
 typealias Command = ChildProcess
 
 extension ChildProcess {
     /// - Parameters:
-    ///   - environment: added to a bare one, in which HOME is an empty folder and there is no browser.
-    ///   - shell: a script that runs it as `exec "$0" "$@"`, and changes something around it.
-    ///   - blocksOutput: false makes its standard output a pipe that refuses to wait for its reader.
+    ///   - environment: variables added to `HOME` (the empty folder `home`), `PATH` and a setting that hides Chromium.
+    ///   - shell: a shell script that prepares something, and then runs the command with `exec "$0" "$@"`.
+    ///   - blocksOutput: false makes standard output a non-blocking pipe.
     init(
         _ arguments: [String], home: TemporaryFolder, environment: [String: String] = [:],
         shell: String? = nil,
@@ -22,7 +22,7 @@ extension ChildProcess {
             blocksOutput: blocksOutput)
     }
 
-    /// Runs it to its end.
+    /// Runs the command, and returns its output and exit status.
     static func run(
         _ arguments: String..., home: TemporaryFolder, environment: [String: String] = [:]
     ) throws(TestError) -> Ending {
@@ -30,5 +30,5 @@ extension ChildProcess {
     }
 }
 
-/// The tests' own kind, by a name that larder's has not.
+/// A temporary folder that is the home folder of a run. `larder` has a `TemporaryFolder` of its own.
 typealias HomeFolder = TemporaryFolder

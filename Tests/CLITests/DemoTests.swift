@@ -18,7 +18,7 @@ import Testing
             ["demo"] + options, home: home, environment: environment.merging(["TMPDIR": home.path]) { $1 })
     }
 
-    @Test func `it shows the whole product and leaves nothing behind`() throws {
+    @Test func `the demo prints every step and leaves no files behind`() throws {
         let ending = try demo("--once").wait()
         #expect(ending.status == 0, "\(ending)")
         let lines = [
@@ -34,13 +34,13 @@ import Testing
 
     /// A proxy would look for the site in itself; this one is not even there.
     @Test(arguments: [[:], ["no_proxy": "example.com"], ["NO_PROXY": "example.com"], ["no_proxy": "*"]])
-    func `it needs no proxy`(exceptions: [String: String]) throws {
+    func `the demo ignores proxy settings`(exceptions: [String: String]) throws {
         let proxies = ["http_proxy": "http://127.0.0.1:9", "all_proxy": "http://127.0.0.1:9"]
         let ending = try demo("--once", environment: exceptions.merging(proxies) { $1 }).wait()
         #expect(ending.status == 0, "\(ending)")
     }
 
-    @Test func `its site alone stays up, and tells what has not changed`() throws {
+    @Test func `--site-only serves the demo site, which answers conditional requests`() throws {
         let command = try demo("--site-only")
         let port = try #require(Int(command.read(until: "(Ctrl-C").split { !$0.isNumber }.last ?? ""))
         let client = try RawClient(port: port)
@@ -57,7 +57,7 @@ import Testing
     @Test(arguments: [
         ("1. ", [130, 0]), ("4. ", [130, 0]), ("6. ", [130, 0]), ("8. ", [130, 0]), ("(Ctrl-C stops)", [0]),
     ])
-    func `stopped anywhere, it leaves nothing behind`(line: String, statuses: [Int32]) throws {
+    func `a demo stopped at any step leaves no files behind`(line: String, statuses: [Int32]) throws {
         let command = try demo()
         #expect(command.read(until: line).contains(line))
         command.signal(SIGINT)
@@ -66,7 +66,7 @@ import Testing
         #expect(home.names().isEmpty)
     }
 
-    @Test func `every file of its site is on the mirror`() throws {
+    @Test func `every file of the demo site is on the mirror`() throws {
         let command = try demo()
         let text = command.read(until: "(Ctrl-C stops)")
         let ports = text.split(separator: "\n").compactMap { line in

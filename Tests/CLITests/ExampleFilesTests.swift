@@ -75,7 +75,7 @@ import Testing
         #expect(timer["Timer"]?["OnCalendar"] == ["*:0/10"] && timer["Timer"]?["Persistent"] == ["true"])
     }
 
-    /// What programs read such files with, where it is there.
+    /// The programs that read such files, if they are installed.
     private static let reader = """
         import sys, yaml
         def walk(value):

@@ -3,13 +3,13 @@ import TestOrigin
 import Testing
 import Web
 
-/// What wget, wget2 and HTTrack have really written, taken in by `larder import`. Those that are not
+/// Imports of mirrors that wget, wget2 and HTTrack have written. Those that are not
 /// installed are left out.
 @Suite struct FolderImportTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
 
-    /// What names of files cannot hold everywhere, or have for something else.
+    /// Paths with characters that some file systems forbid or that have another meaning in URLs.
     private static let odd = [
         "/100%25.html", "/c%23d.html", "/a%3Fb.html", "/g%5Ch.html", "/lt%3Cgt%3E.html", "/pipe%7C.html",
         "/q?r=x%23y", "/q?n=a:b",
@@ -62,7 +62,7 @@ import Web
         ("wget2", ["-q", "-m", "-k", "-E"]),
         ("wget2", ["-q", "-r"]), ("httrack", ["-q", "-%v0", "-c8", "-A100000000", "-%c50"]),
     ])
-    func `nothing is missing of what a tool has mirrored`(tool: String, arguments: [String]) throws {
+    func `the import of another tool's mirror is complete`(tool: String, arguments: [String]) throws {
         guard let folder = try mirror(tool, arguments) else { return }
         // What wget2 tells of a host is its name alone: nothing in unconverted pages has the port.
         let told = tool == "wget2" ? ["--url", origin.url("/")] : []
@@ -78,7 +78,7 @@ import Web
         #expect(check.status == 0, "\(tool) \(arguments): \(check)")
     }
 
-    @Test func `a folder that says nothing of its address is taken in with one`() throws {
+    @Test func `a folder without a URL is imported with --url`() throws {
         guard let folder = try mirror("wget", ["-q", "-r", "-p", "-k", "-nH"]) else { return }
         let without = try larder("import", folder)
         #expect(
@@ -88,7 +88,7 @@ import Web
         #expect(try larder("import", folder, "--url", "ftp://x/").status == 2)
     }
 
-    @Test func `a folder that larder has written goes round the circle`() throws {
+    @Test func `a folder that larder exported is imported with the same URLs`() throws {
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         for name in ["out/", "out.zip"] {
             #expect(try larder("export", origin.url("/"), home.file(name), "--verify").status == 0)

@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: lines)
-    func `an example is understood`(line: String) throws {
+    func `the parser accepts an example`(line: String) throws {
         let words = Self.words(of: line)
         #expect(words.first == "larder")
         let entry = try #require(CommandEntry.command(named: words.dropFirst().first ?? ""), "\(line)")
@@ -41,7 +41,7 @@ import Testing
         #expect(!arguments.has(.help))
     }
 
-    /// As a shell would cut it; what goes into a file is none of the command's.
+    /// The words of a command line as a shell splits them, without redirections.
     private static func words(of line: String) -> [String] {
         var words: [String] = []
         var word: String?

@@ -54,7 +54,7 @@ import Web
         return samples
     }()
 
-    /// What may be left out, named by the lines that begin with `Optional:`.
+    /// The optional members, from the lines that begin with `Optional:`.
     private static let optional: Set<String> = {
         var names: Set<String> = []
         for line in text.split(separator: "\n") where line.hasPrefix("Optional:") {
@@ -75,7 +75,7 @@ import Web
         ).wait()
     }
 
-    /// Something that a browser asked for and nobody holds.
+    /// Records a miss: a request that the store cannot answer.
     private func miss() throws {
         let serve = try Command(
             ["serve", "--port", "0"], home: home, environment: ["LARDER_STORE": home.file("s")])
@@ -86,7 +86,7 @@ import Web
         #expect(serve.wait().status == 0)
     }
 
-    @Test func `every report has the shape that its page tells`() throws {
+    @Test func `every report has the shape in docs/json.md`() throws {
         #expect(Self.samples.count > 18)
         for sample in Self.samples {
             let name = sample.command.split(separator: " ")[0]
@@ -148,7 +148,7 @@ import Web
         }
     }
 
-    @Test func `every command that has --json is there`() throws {
+    @Test func `docs/json.md has every command with --json`() throws {
         let bash = try Command.run("completions", "bash", home: home).output
         let commands = bash.split(separator: "\n").compactMap { line -> String? in
             guard line.contains(") options='"), line.contains("--json") else { return nil }

@@ -42,7 +42,7 @@ import Web
         #expect(try larder("misses", "--clear").output == "nothing was missed\n")
     }
 
-    @Test func `what is shown is listed in the order of the URLs`() throws {
+    @Test func `the stored URLs are listed in their order`() throws {
         let list = try larder("list")
         #expect(list.errors == "")
         #expect(try larder("list", "--status", "404").output.hasSuffix("\(origin.url("/gone"))\n"))
@@ -92,7 +92,7 @@ import Web
         #expect(url["sha256"]?.string == "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b")
     }
 
-    @Test func `after a rollback the list is what is served`() throws {
+    @Test func `after a rollback the list has the live snapshot`() throws {
         origin.on("/", .page("<a href=/new>new</a>"))
         origin.on("/new", .page("new"))
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
@@ -101,7 +101,7 @@ import Web
         #expect(try urls("--type", "html") == ["/", "/c"].map(origin.url))
     }
 
-    @Test func `a wrong filter is named with what would be right`() throws {
+    @Test func `a wrong filter is rejected with a correction`() throws {
         let type = try larder("list", "--type", "pictures")
         #expect(type.status == 2)
         #expect(
@@ -114,7 +114,7 @@ import Web
                 "the stored sites are: \(origin.url("/"))"))
     }
 
-    @Test func `whoever stops reading is told nothing`() throws {
+    @Test func `a reader that closes the pipe causes no error message`() throws {
         let head = try Command(["list"], home: home, shell: "\"$0\" \"$@\" | head -n 1").wait()
         #expect(head.errors == "")
         #expect(head.output.hasSuffix("\(origin.url("/"))\n"))

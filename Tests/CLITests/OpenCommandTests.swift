@@ -12,7 +12,7 @@ import Testing
         origin.on("/", .page("<title>Home</title>"))
     }
 
-    /// The browser writes down what it is to show.
+    /// Runs a command with a fake browser that records the URL.
     private func larder(_ arguments: String...) throws -> Command.Ending {
         let browser = try home.write("#!/bin/sh\necho \"$1\" >> \"$HOME/shown\"\n", to: "browser")
         chmod(browser, 0o755)
@@ -20,7 +20,7 @@ import Testing
         return try Command(arguments, home: home, environment: environment).wait()
     }
 
-    @Test func `it starts a server that outlives it, shows a site, and stops the server`() throws {
+    @Test func `open starts a server in the background, shows a site, and --stop stops the server`() throws {
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         let port = "\(try FreePort.draw())"
         let address = "http://port-\(origin.port).127-0-0-1.localhost:\(port)/"
@@ -45,7 +45,7 @@ import Testing
         #expect(again.errors.contains("no server of yours runs on port \(port)"))
     }
 
-    @Test func `what is not held, or another larder's port, is told`() throws {
+    @Test func `a site that is not stored and the port of another store are errors`() throws {
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         let port = "\(try FreePort.draw())"
         let none = try larder("open", "https://none.test/", "--port", port)
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: ["open", "show", "cat", "explain", "pin"])
-    func `for a word that is no site, the stored sites are listed`(command: String) throws {
+    func `for an unknown site, the stored sites are listed`(command: String) throws {
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         let ending = try larder(command, "pantry")
         #expect(ending.status == 2, "\(ending)")

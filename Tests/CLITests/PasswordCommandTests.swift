@@ -24,7 +24,7 @@ import Testing
         return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    @Test func `it is set from the standard input, kept as a hash, changed and forgotten`() throws {
+    @Test func `a password from standard input is stored as a hash, changed and removed`() throws {
         let set = try password("correct horse\n")
         #expect(set.status == 0, "\(set)")
         #expect((set.output + set.errors).contains("the password is set"))
@@ -47,7 +47,7 @@ import Testing
         ("\n", "no password was entered; type one"),
         (String(repeating: "x", count: 1025) + "\n", "the password is too"),
     ])
-    func `what is no password is refused, and changes nothing`(words: String, message: String) throws {
+    func `an unusable password is refused, and changes nothing`(words: String, message: String) throws {
         #expect(try password("correct horse\n").status == 0)
         let before = kept()
         let ending = try password(words)

@@ -26,7 +26,7 @@ import Web
         try JSONValue.parse(Command(arguments + ["--json"], home: home).wait().output.utf8.span)
     }
 
-    @Test func `a word is a pattern, a site or a URL, and what that covers is told`() throws {
+    @Test func `an operand is a pattern, a site or a URL, and its coverage is printed`() throws {
         let page = try larder("pin", origin.url("/a"))
         #expect(page.output == "The URL \(origin.url("/a")) is pinned: 3 URLs, 300.1 kB\n")
         #expect(try larder("pin", origin.url("/a")).output.contains("is pinned already: 3 URLs"))
@@ -47,7 +47,9 @@ import Web
         #expect(try json("pins")["pins"]?.array?.count == 2)
     }
 
-    @Test func `what names a site and a page is the site, and how to pin the page is told`() throws {
+    @Test func `a name of both a site and a page pins the site, and the report says how to pin the page`()
+        throws
+    {
         let site = try larder("pin", origin.url("/"))
         #expect(site.output.contains("The site \(origin.url("/")) is pinned: 6 URLs"))
         #expect(site.output.contains("and then: larder pin --url \(origin.url("/"))\n"))
@@ -69,13 +71,15 @@ import Web
         (["pin", "ftp://a.test/"], "only http and https can"),
         (["unpin", "https://elsewhere.test/"], "is not pinned; list pins with: larder pins"),
     ])
-    func `what cannot be pinned or unpinned is named`(arguments: [String], message: String) throws {
+    func `an operand that cannot be pinned or unpinned is an error`(arguments: [String], message: String)
+        throws
+    {
         let ending = try Command(arguments, home: home).wait()
         #expect(ending.status == 2)
         #expect(ending.errors.contains(message), "\(ending)")
     }
 
-    @Test func `what is not held yet can be pinned, and a pattern that means files is helped`() throws {
+    @Test func `a URL that is not stored can be pinned, and a pattern for files gets a hint`() throws {
         #expect(
             try larder("pin", "elsewhere.test/x").output.contains("is pinned: no stored URL matches\n"))
         #expect(try larder("pin", "*.png").output.hasSuffix("for files, use '/**.png'\n"))
@@ -85,7 +89,7 @@ import Web
         #expect(home.names() == [".local"])
     }
 
-    @Test func `a collection comes below its limit and leaves what is pinned`() throws {
+    @Test func `gc gets below its limit and keeps pinned URLs`() throws {
         #expect(try larder("pin", origin.url("/a")).status == 0)
         let roomy = try larder("gc", "--max-size", "1GiB")
         #expect(roomy.status == 0)
@@ -113,7 +117,7 @@ import Web
         #expect(try larder("cat", origin.url("/b.png")).status == 0)
     }
 
-    @Test func `a dry run names what a collection then takes, and takes nothing`() throws {
+    @Test func `a dry run lists what gc then removes, and removes nothing`() throws {
         #expect(try larder("pin", origin.url("/a")).status == 0)
         let before = try larder("list").output
         let nothing = try larder("gc", "--dry-run")
@@ -151,7 +155,7 @@ import Web
         #expect(try larder("gc", "--dry-run", "--store", home.file("none")).status == 3)
     }
 
-    @Test func `a collection without a limit takes nothing that is held`() throws {
+    @Test func `gc without a limit removes no stored URL`() throws {
         #expect(try larder("gc").output.hasPrefix("nothing to remove; the store takes "))
         #expect(
             try larder("gc", "--max-size", "much").errors.contains(
@@ -161,7 +165,7 @@ import Web
         #expect(home.names() == [".local"])
     }
 
-    @Test func `a dropped snapshot is gone, and what later ones show stays`() throws {
+    @Test func `a dropped snapshot is gone, and responses of later ones stay`() throws {
         let site = origin.url("/")
         for text in ["a", "b"] {
             origin.on("/b", .page(text))

@@ -5,7 +5,7 @@ import System
 import TestOrigin
 import Testing
 
-/// `larder preload`, run as a person would run it. So many kills make the long test:
+/// `larder preload`, run as a command. The long test kills it more often:
 ///
 ///     LARDER_KILLS=100 scripts/test --filter PreloadCommandTests
 @Suite struct PreloadCommandTests {
@@ -37,7 +37,7 @@ import Testing
         )
     }
 
-    /// The releases of which readers see bundles.
+    /// The releases whose bundles are live.
     private func shown() throws -> Set<String> {
         let reader = try StoreReader(StoreFolder(home.file("s")))
         var versions: Set<String> = []
@@ -50,7 +50,7 @@ import Testing
         return versions
     }
 
-    @Test func `a preload that is killed shows the set before or the new one, never a mixture`() throws {
+    @Test func `after a killed preload, the earlier set or the new one is live, never a mixture`() throws {
         release("r0")
         #expect(try preload().wait().status == 0)
         var last = "r0"
@@ -75,7 +75,7 @@ import Testing
         #expect(try shown() == ["r\(Self.kills)"])
     }
 
-    @Test func `the exit status tells a set that does not verify from one that cannot be had`() throws {
+    @Test func `the exit status distinguishes a refused set from an unreachable one`() throws {
         release("one")
         let first = try preload().wait()
         #expect(first.status == 0, "\(first.errors)")
@@ -101,7 +101,7 @@ import Testing
         #expect(elsewhere.status == 3)
     }
 
-    @Test func `a set that MD5 verified is told so, and refused where SHA-256 is required`() throws {
+    @Test func `a set verified by MD5 is reported as weak, and refused with --strong`() throws {
         release("one")
         let strict = try preload("--strong").wait()
         #expect(strict.status == 1, "\(strict)")
@@ -206,7 +206,7 @@ import Testing
         String(decoding: try WholeFile.read(home.file(file), atMost: 1_000_000), as: UTF8.self)
     }
 
-    @Test func `what a manifest brought for a site is in that site's archives`() throws {
+    @Test func `preloaded bundles of a site are in its exports`() throws {
         func run(_ words: String...) throws -> Command.Ending {
             try Command(words, home: home, environment: ["LARDER_STORE": home.file("s")]).wait()
         }

@@ -13,12 +13,12 @@ import Web
             ("invoice\u{202E}fdp.exe", "invoice\\u202efdp.exe"), ("\u{2066}x\u{2069}", "\\u2066x\\u2069"),
             ("\u{200F}\u{061C}\u{2028}", "\\u200f\\u061c\\u2028"),
         ] as [(String, String)])
-    func `what a terminal would obey is shown instead`(text: String, shown: String) {
+    func `control characters are escaped`(text: String, shown: String) {
         #expect(text.printable == shown)
         #expect(shown.printable == shown)
     }
 
-    @Test func `JSON says the same as before`() throws {
+    @Test func `escaping does not change the meaning of JSON`() throws {
         let text = "{\"title\":\"a\u{202E}b\u{9B}\"}"
         let shown = text.printable
         #expect(shown != text)

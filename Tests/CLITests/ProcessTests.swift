@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// What the command does with what it was started with: streams, limits, folders, proxies, signals.
+/// The effects of the environment of the process: streams, limits, folders, proxies, signals.
 @Suite struct ProcessTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -32,7 +32,8 @@ import Web
         (">&-", "Bad file descriptor"),
         ("<&- >&-", "Bad file descriptor"),
     ])
-    func `a report that cannot be written is no success`(redirection: String, reason: String) throws {
+    func `a report that cannot be written makes the exit status 3`(redirection: String, reason: String) throws
+    {
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         for arguments in [["status", "--json"], ["--version"], ["help"], ["prefetch", origin.url("/")]] {
             let ending = try Command(arguments, home: home, shell: "exec \"$0\" \"$@\" \(redirection)").wait()
@@ -72,7 +73,7 @@ import Web
         }
     }
 
-    @Test func `a reader who goes is told nothing, but it is no success either`() throws {
+    @Test func `a reader that closes the pipe gets no message, but the status is not 0`() throws {
         origin.hold("/two")
         let command = try Command(["prefetch", origin.url("/")], home: home)
         #expect(origin.waitForRequests(1, to: "/two"))
@@ -83,7 +84,7 @@ import Web
         #expect(ending.errors == "")
     }
 
-    @Test func `a long report goes whole through a pipe that does not wait`() throws {
+    @Test func `a long report is written completely to a non-blocking pipe`() throws {
         let links = (0..<3000).map { "<a href=https://elsewhere.test/\($0)>\($0)</a>" }
         origin.on("/", .page(links.joined()))
         let arguments = ["prefetch", origin.url("/"), "--json"]

@@ -2,10 +2,10 @@ import Glibc
 import TestOrigin
 import Testing
 
-/// `larder proxy`, `record`, `replay` and `ca`, with the programs that people have: curl, Python, git and
+/// `larder proxy`, `record`, `replay` and `ca`, with common programs: curl, Python, git and
 /// pip.
 ///
-/// The origin for https is `openssl s_server`, with an authority that only larder is told of.
+/// The origin for https is `openssl s_server`, with an authority that only larder trusts.
 @Suite struct ProxyCommandTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -25,7 +25,7 @@ import Testing
         try Command(["replay", "--"] + command, home: home, environment: store).wait()
     }
 
-    @Test func `what a command loaded is given to it again when its server is gone`() throws {
+    @Test func `recorded responses are replayed after the server has stopped`() throws {
         let text = String(repeating: "jam ", count: 50_000)
         origin.on("/a.txt", .file(text, type: "text/plain"))
         let url = origin.url("/a.txt")
@@ -100,7 +100,7 @@ import Testing
         #expect(second.output.hasSuffix("alert(1)") && !second.output.contains("verified"))
     }
 
-    @Test func `a POST is answered by what the same POST was answered`() throws {
+    @Test func `a recorded POST gets the recorded response`() throws {
         origin.on("/api") { request in
             .file("you said \(String(decoding: request.body, as: UTF8.self))", type: "text/plain")
         }
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    @Test func `a server whose certificate nobody vouches for is not taken`() throws {
+    @Test func `an untrusted server certificate is refused`() throws {
         let server = try SecureOrigin(home, files: ["a.txt": "over TLS"])
         defer { server.stop() }
         let ending = try record(
@@ -212,7 +212,7 @@ import Testing
         #expect(ending.output.isEmpty)
     }
 
-    @Test func `git clones what was cloned before`() throws {
+    @Test func `a recorded git clone is replayed`() throws {
         let script = """
             set -e; cd \(home.path); git init -q made; cd made
             git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m one
@@ -233,7 +233,7 @@ import Testing
         #expect(home.names(in: "two").contains("jar"))
     }
 
-    @Test func `the authority stays the same, and its key is nobody else's`() throws {
+    @Test func `the authority is created once, and its key is readable only by its owner`() throws {
         let first = try Command(["ca", "--pem"], home: home, environment: store).wait()
         #expect(first.output.hasPrefix("-----BEGIN CERTIFICATE-----"))
         #expect(try Command(["ca", "--pem"], home: home, environment: store).wait().output == first.output)
@@ -243,7 +243,7 @@ import Testing
         #expect(try Command(["ca"], home: home, environment: store).wait().output.contains("SSL_CERT_FILE"))
     }
 
-    @Test func `a proxy for other machines wants a login`() throws {
+    @Test func `a proxy for other machines requires a login`() throws {
         let ending = try Command(["proxy", "--port", "0", "--listen", "*"], home: home, environment: store)
             .wait()
         #expect(ending.status == 2)

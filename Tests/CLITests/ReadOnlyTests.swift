@@ -3,7 +3,7 @@ import Store
 import TestOrigin
 import Testing
 
-/// A larder that whoever looks may not write to.
+/// A store that the user of the command may not write to.
 @Suite struct ReadOnlyTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -15,7 +15,7 @@ import Testing
         origin.on("/a", .page("a"))
     }
 
-    /// Who may write everywhere runs the command as somebody who may not.
+    /// Runs the command as an unprivileged user if the tests run as root.
     private func larder(_ arguments: String...) throws -> Command.Ending {
         let becoming = geteuid() == 0 ? "exec setpriv --reuid=65534 --regid=65534 --clear-groups" : "exec"
         return try Command(
@@ -26,7 +26,7 @@ import Testing
     private static let canBecomeAnother = geteuid() != 0 || access("/usr/bin/setpriv", X_OK) == 0
 
     @Test(.enabled(if: canBecomeAnother, "setpriv is not there"))
-    func `what was missed is listed, and what is held by now is left out`() throws {
+    func `misses are listed without those that are stored by now`() throws {
         let store = home.file("store")
         #expect(try Command.run("prefetch", origin.url("/"), "--store", store, home: home).status == 0)
         let misses = ["/a", "/b"].map { Miss(href: origin.url($0), isPage: false, first: 1, last: 1) }
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(.enabled(if: canBecomeAnother, "setpriv is not there"))
-    func `a larder that may not be looked into is not taken for none`() throws {
+    func `an unreadable store is not mistaken for a missing one`() throws {
         let store = home.file("store")
         #expect(try Command.run("prefetch", origin.url("/"), "--store", store, home: home).status == 0)
         // The rest of the way is open.

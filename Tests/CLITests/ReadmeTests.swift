@@ -6,7 +6,7 @@ import Testing
 @Suite struct ReadmeTests {
     private struct Block {
         var commands: [String] = []
-        /// What stands below them as their output.
+        /// The output that the README shows below the commands.
         var output: [String] = []
     }
 

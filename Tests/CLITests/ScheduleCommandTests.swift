@@ -75,7 +75,7 @@ import Testing
         try Command(arguments + ["--store", home.file("larder")], home: home).wait()
     }
 
-    @Test func `what is due is updated once, and what fails is tried again later`() throws {
+    @Test func `a due site is updated once, and a failed one is retried later`() throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
         origin.on("/", .page("<title>Home</title>"))
@@ -107,7 +107,7 @@ import Testing
         #expect(try larder("update", "--due").output == "No site is due\n")
     }
 
-    @Test func `a site that fails keeps no other one waiting`() throws {
+    @Test func `a failing site does not delay others`() throws {
         let (gone, origin) = (try TestOrigin(), try TestOrigin())
         defer {
             gone.stop()
@@ -137,7 +137,7 @@ import Testing
         (["https://none.test/", "9m"], "neither a site nor an interval"),
         (["https://none.test/", "every", "fortnight"], "neither a site nor an interval"),
     ])
-    func `what cannot be scheduled is told`(words: [String], expected: String) throws {
+    func `a wrong site or interval is an error`(words: [String], expected: String) throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
         try stock(origin)

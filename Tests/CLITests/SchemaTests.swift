@@ -20,7 +20,7 @@ import Testing
     private static let hasSQLite = access("/usr/bin/sqlite3", X_OK) == 0
     private static let canRun = hasSQLite || access("/usr/bin/python3", X_OK) == 0
 
-    /// Where there is no `sqlite3`, what does the same.
+    /// A Python script in place of `sqlite3`, if that is not installed.
     private static let replacement = """
         sqlite3() { python3 -c '
         import sqlite3, sys
@@ -57,7 +57,7 @@ import Testing
     @Test(
         .enabled(if: canRun, "neither sqlite3 nor python3 is there"),
         arguments: ["larder_response", "larder_body", "larder_link"])
-    func `the columns of a view are those that the schema tells`(view: String) throws {
+    func `the columns of a view are those of docs/schema.md`(view: String) throws {
         let (home, _) = try Self.stocked()
         let ending = try Self.run(
             "sqlite3 -readonly ~/.local/share/larder/larder.db \"SELECT name FROM pragma_table_info('\(view)')\"",

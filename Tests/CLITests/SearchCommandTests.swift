@@ -6,7 +6,7 @@ import Web
 
 @testable import LarderKit
 
-/// `larder search` and `larder index`, run as a person would run them.
+/// `larder search` and `larder index`, run as commands.
 @Suite struct SearchCommandTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -27,7 +27,7 @@ import Web
         try Command(words, home: home, environment: ["LARDER_STORE": home.file("s")]).wait()
     }
 
-    @Test func `what a prefetch brought is found by its words`() throws {
+    @Test func `prefetched pages are found by their words`() throws {
         #expect(try run("prefetch", origin.url("/"), "--render", "never").status == 0)
         let found = try run("search", "BUTTER")
         #expect(found.status == 0)
@@ -62,7 +62,7 @@ import Web
         #expect(try run("search", "--", "-jam").status == 2)
     }
 
-    @Test func `a limit of the larder's size holds for the index too`() throws {
+    @Test func `--max-size includes the search index`() throws {
         let links = (0..<60).map { "<a href=/page/\($0)>page</a>" }.joined()
         origin.on("/", .page("<title>Home</title>" + links))
         for page in 0..<60 {
@@ -81,7 +81,7 @@ import Web
         #expect(try run("search", "page").status == 0)
     }
 
-    /// Of the databases and what is beside them.
+    /// The size of the databases with their journals.
     private func byteCount() -> Int {
         let names = ["larder.db", "larder.db-wal", "search.db", "search.db-wal"]
         let own = names.reduce(0) { $0 + size(home.file("s/" + $1)) }
@@ -102,13 +102,13 @@ import Web
         return sum
     }
 
-    /// What it takes on the disk, which has the room between the bodies of a pack again.
+    /// The size of a file on the disk, without the holes of a pack.
     private func size(_ path: String) -> Int {
         var status = stat()
         return stat(path, &status) == 0 ? min(Int(status.st_size), Int(status.st_blocks) * 512) : 0
     }
 
-    @Test func `what an indexing had no time for is read by the first search`() async throws {
+    @Test func `pages that were not indexed in time are indexed by the first search`() async throws {
         #expect(try run("prefetch", origin.url("/"), "--render", "never", "--no-index").status == 0)
         let larder = Larder(at: home.file("s"))
         #expect(try await larder.index(within: .zero).left == 3)
@@ -118,7 +118,7 @@ import Web
         #expect(try await larder.search("butter").unread == 0)
     }
 
-    @Test func `a server indexes in the background what a prefetch did not`() async throws {
+    @Test func `a server indexes in the background pages that a prefetch did not`() async throws {
         #expect(try run("prefetch", origin.url("/"), "--render", "never", "--no-index").status == 0)
         let larder = Larder(at: home.file("s"))
         #expect(try await larder.search("butter").texts == nil)
@@ -166,7 +166,7 @@ import Web
         #expect(report["known"]?.int == 0)
     }
 
-    @Test func `an index that is damaged anywhere is made anew`() throws {
+    @Test func `a damaged index is rebuilt`() throws {
         #expect(try run("prefetch", origin.url("/"), "--render", "never").status == 0)
         #expect(try run("index").status == 0)
         let path = home.file("s") + "/search.db"

@@ -4,7 +4,7 @@ import Testing
 
 @testable import larder
 
-/// A larder that a PostgreSQL keeps, by every command that a larder in a folder has.
+/// All commands with a store in PostgreSQL, compared with a store in a folder.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
 struct ServerStoreTests {
     private let home: TemporaryFolder
@@ -27,7 +27,7 @@ struct ServerStoreTests {
         try Command(words + ["--store", place], home: home).wait()
     }
 
-    /// What both print.
+    /// Expects that the command prints the same for both stores.
     private func expectAlike(_ words: String..., at place: SourceLocation = #_sourceLocation) throws {
         let endings = try places.map { try larder(words, $0) }
         #expect(endings[0].status == endings[1].status, "\(endings)", sourceLocation: place)
@@ -38,7 +38,7 @@ struct ServerStoreTests {
         #expect(endings[0].errors == endings[1].errors, sourceLocation: place)
     }
 
-    @Test func `every command says of it what it says of a folder`() throws {
+    @Test func `every command prints the same for PostgreSQL as for a folder`() throws {
         let site = origin.url("/")
         for place in places {
             let ending = try larder(["prefetch", site], place)
@@ -79,7 +79,7 @@ struct ServerStoreTests {
         try expectAlike("sites")
     }
 
-    @Test func `a larder goes into a PostgreSQL and back, and is the same`() throws {
+    @Test func `a store copied to PostgreSQL and back is the same`() throws {
         let site = origin.url("/")
         #expect(try larder(["prefetch", site], places[0]).status == 0)
         let server = try TestPostgreSQL.running.get().place(home.file("there"))

@@ -3,9 +3,9 @@ import TestOrigin
 import Testing
 import Web
 
-/// What a person sees of a session that ends while a site is fetched.
+/// The report of a session that ends during a prefetch.
 @Suite struct SessionCommandTests {
-    @Test func `it is told on the screen, to programs and by the exit status`() throws {
+    @Test func `a lost session is in the text, the JSON and the exit status`() throws {
         let (home, origin) = (try TemporaryFolder(), try TestOrigin())
         // Answers to all of them would take 20 s.
         origin.on("/", .page((1...2000).map { "<a href=/members/\($0)>\($0)</a>" }.joined()))

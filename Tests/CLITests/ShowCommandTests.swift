@@ -30,7 +30,7 @@ import Web
         #expect(ending.status == 0, "\(ending)")
     }
 
-    @Test func `what is held under a URL is told with its headers, digests and links`() throws {
+    @Test func `a stored URL is shown with its headers, digests and links`() throws {
         try prefetch()
         let text = try larder("show", origin.url("/dot.png"))
         #expect(text.status == 0, "\(text)")
@@ -54,7 +54,7 @@ import Web
         #expect(try json("show", origin.url("/docs/two"))["linkedFrom"]?[0]?.string == origin.url("/"))
     }
 
-    @Test func `it is told where it is shown, and whether it is private`() throws {
+    @Test func `the mirror URL and private responses are shown`() throws {
         #expect(try larder("prefetch", origin.url("/"), "--bearer", "token").status == 0)
         let shown = try larder("show", origin.url("/dot.png")).output
         #expect(shown.contains("\n  state         private: fetched with credentials\n"))
@@ -69,7 +69,7 @@ import Web
         #expect(try json("show", origin.url("/none"))["shownAt"]?.string == nil)
     }
 
-    @Test func `every snapshot has its row, and the served one is told`() throws {
+    @Test func `every snapshot has its block, and the live one is marked`() throws {
         try prefetch()
         origin.on("/docs/two", .failure(404))
         try prefetch()
@@ -86,7 +86,7 @@ import Web
         #expect(try json("show", url)["rows"]?.array?.map { $0["shown"]?.bool } == [false, true])
     }
 
-    @Test func `what is not held is told with what there is instead, and makes the exit status 1`() throws {
+    @Test func `a URL that is not stored gets alternatives, and exit status 1`() throws {
         try prefetch()
         let busted = try larder("show", origin.url("/docs/two?_=17"))
         #expect(busted.status == 1)
@@ -178,7 +178,7 @@ import Web
         }
     }
 
-    @Test func `a damaged body is no success`() throws {
+    @Test func `a damaged body makes the exit status 1`() throws {
         origin.on("/dot.png", .file([UInt8](repeating: 7, count: 200_000), type: "image/png"))
         try prefetch()
         let folder = ".local/share/larder/packs/"

@@ -146,7 +146,7 @@ import Web
         #expect(page.errors.contains("which may be one of its pages; name the site: \(site)"), "\(page)")
     }
 
-    @Test func `an update that cannot have one site has the others, and says which`() throws {
+    @Test func `an update with an unreachable site updates the others, and names it`() throws {
         let sites = ["/a", "/b", "/c"].map { origin.url($0) }
         for path in ["/a", "/b", "/c"] { origin.on(path, .page(path)) }
         for site in sites { #expect(try larder("prefetch", site).status == 0) }
@@ -208,7 +208,7 @@ import Web
         ["remove", "SITE"],
         ["show", "SITE"], ["explain", "SITE"], ["pins"], ["check", "--offline", "SITE"],
     ])
-    func `of a damaged database every command says so, and none blames its asker`(words: [String]) throws {
+    func `every command reports a damaged database as a machine error`(words: [String]) throws {
         #expect(try larder("prefetch", site).status == 0)
         let database = home.file(".local/share/larder/larder.db")
         let file = open(database, O_WRONLY)

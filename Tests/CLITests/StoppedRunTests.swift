@@ -1,7 +1,7 @@
 import TestOrigin
 import Testing
 
-/// A run that the machine stops says what is there of it.
+/// Reports of runs that a full disk stops.
 @Suite(.enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"))
 struct StoppedRunTests {
     private let home: TemporaryFolder

@@ -29,7 +29,7 @@ import Testing
         #expect(try Command.run("check", "--offline", origin.url("/"), home: home).status == 0)
     }
 
-    @Test func `much that is missing is told by host and reason, on a screen`() throws {
+    @Test func `many missing URLs are grouped by host and reason on one screen`() throws {
         let pictures = (0..<30).map { "<img src=/gone\($0).png>" }.joined()
         let elsewhere = (0..<4).map { "<img src=http://nowhere.invalid/\($0).png>" }.joined()
         let links = (0..<40).map { "<a href=https://elsewhere.test/\($0)>x</a><a href=/dead\($0)>dead</a>" }

@@ -5,7 +5,7 @@ import Testing
 @testable import Cluster
 @testable import Store
 
-/// Several workers on one larder that a PostgreSQL keeps, as machines of their own.
+/// Several workers on one PostgreSQL store, each like a machine of its own.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
 struct WorkCommandTests {
     private let home: TemporaryFolder
@@ -71,7 +71,7 @@ struct WorkCommandTests {
             home: home)
     }
 
-    /// What is held, as it came: each address with its status and the digest of its body.
+    /// The stored responses: each URL with its status and the digest of its body.
     private func list(_ place: String) throws -> [String] {
         let ending = try Command(["list", "--json", "--store", place], home: home).wait()
         #expect(ending.status == 0, "\(ending)")
@@ -81,7 +81,7 @@ struct WorkCommandTests {
         }
     }
 
-    @Test func `three workers, one of which is killed, have what one prefetch has`() throws {
+    @Test func `three workers, one of which is killed, store the same as one prefetch`() throws {
         let alone = home.file("alone")
         let single = try Command(
             words("prefetch", place: alone) + [start, "--scope", "domain", "--json"], home: home
@@ -128,8 +128,8 @@ struct WorkCommandTests {
         #expect(last.output.contains("the limit of 40 pages was reached"), "\(last)")
     }
 
-    /// What it is known by that a host has no robots.txt, or a page is gone, is stored along with it.
-    @Test func `what a killed worker had found out and not stored is asked for again`() throws {
+    /// A missing robots.txt or page is stored together with the responses that depend on it.
+    @Test func `responses that a killed worker had not stored are requested again`() throws {
         let alone = home.file("alone")
         let single = try Command(
             words("prefetch", place: alone) + [start, "--scope", "domain"], home: home
@@ -153,7 +153,7 @@ struct WorkCommandTests {
         #expect(held == expected, "\(Set(held).symmetricDifference(expected))")
     }
 
-    @Test func `a limit of pages holds where a worker's lease is lost`() throws {
+    @Test func `a limit of pages holds when a worker loses its lease`() throws {
         let workers = try threeWorkers("--max-pages", "40")
         #expect(origin.waitForRequests(25))
         try loseLeases(StoreFolder(place), atMost: 1)
@@ -166,7 +166,7 @@ struct WorkCommandTests {
         #expect(last.output.contains("the limit of 40 pages was reached"), "\(last)")
     }
 
-    /// As if nothing had been heard for long of those that have asked for most.
+    /// Expires the leases of the workers with the most requests.
     private func loseLeases(_ folder: StoreFolder, atMost count: Int) throws {
         let connection = try folder.connect(.readWrite)
         var leases: [(worker: Int64, snapshot: Int64)] = []
@@ -197,7 +197,7 @@ struct WorkCommandTests {
         #expect(none.status == 0 && none.output.contains("larder work URL"), "\(none)")
     }
 
-    @Test func `a larder in a folder has no workers`() throws {
+    @Test func `a store in a folder has no workers`() throws {
         let ending = try Command(words("work", place: home.file("folder")) + [start], home: home).wait()
         #expect(ending.status == 2 || ending.status == 3, "\(ending)")
         #expect(ending.errors.contains("postgres://"), "\(ending)")

@@ -18,7 +18,7 @@ import Web
         ).wait()
     }
 
-    @Test func `what is in force is shown with who says so`() throws {
+    @Test func `the options in effect are shown with their sources`() throws {
         try home.write("{\n\"per-host\": 8,\n\"prefetch\": {\"header\": \"X-Key: 1\"}}", to: ".larder.json")
         for folder in [".config", ".config/larder"] { #expect(mkdir(home.file(folder), 0o755) == 0) }
         try home.write("{\"serve\": {\"port\": 9000}}", to: ".config/larder/config.json")
@@ -57,7 +57,7 @@ import Web
         }
     }
 
-    @Test func `a mistake in a file stops every command that could heed it`() throws {
+    @Test func `a mistake in a file stops every command that has options`() throws {
         try home.write("{\"stor\": \"/s\"}", to: ".larder.json")
         let message = "larder: .larder.json:1: there is no option \"stor\"; did you mean \"store\"?\n"
         #expect(try config().errors == message)
@@ -86,7 +86,7 @@ import Web
         #expect(ending.output.contains("Nothing is set"))
     }
 
-    @Test func `nothing set is told as well`() throws {
+    @Test func `without any setting, config says so`() throws {
         let ending = try config()
         #expect(
             ending.output.hasPrefix(

@@ -18,7 +18,7 @@ import Testing
         ("update", "5", "project:3"),
         ("plan", "4", "project:2"),
     ])
-    func `the command line counts more than files, and a command's own section more than the rest`(
+    func `the command line has precedence over files, and a section over entries for all commands`(
         words: String, value: String, source: String
     ) throws {
         var settings = Settings()
@@ -37,7 +37,8 @@ import Testing
         (["--into", "ci", "curl", "-sS", "--store", "x"], ["curl", "-sS", "--store", "x"]),
         (["--", "curl", "-sS"], ["curl", "-sS"]), (["npm", "ci"], ["npm", "ci"]),
     ])
-    func `options after the command to record are that command's`(words: [String], operands: [String]) throws
+    func `options after the recorded program belong to that program`(words: [String], operands: [String])
+        throws
     {
         let arguments = try Arguments(words, for: entry("record"))
         #expect(arguments.operands == operands)
@@ -58,7 +59,7 @@ import Testing
         #expect(try Arguments(operands, for: entry, settings: settings).has(option))
     }
 
-    @Test func `the environment stands between the command line and files`() throws {
+    @Test func `variables have precedence over files, and the command line over both`() throws {
         var settings = Settings(environment: ["LARDER_PORT": "81"])
         settings.files = [try file("{\"port\": 82, \"store\": \"/s\"}")]
         #expect(try Arguments([], for: entry("serve"), settings: settings).number(.port, in: 1...99) == 81)
@@ -70,7 +71,7 @@ import Testing
         #expect(try Arguments([], for: entry("serve")).number(.port, in: 1...9999) == 8080)
     }
 
-    @Test func `lists take the place of lists, and flags can be taken back`() throws {
+    @Test func `a list replaces a list, and =false switches off a flag`() throws {
         var settings = Settings()
         settings.files = [
             try file("{\"exclude\": [\"*.pdf\", \"*.zip\"], \"insecure\": true, \"no-guesses\": false}"),
@@ -121,7 +122,7 @@ import Testing
                 + "{\"prefetch\": {\"policy\": …}}"
         ),
     ])
-    func `what no option understands is named with its file, its line and what is near`(
+    func `an unknown entry is reported with its file, its line and a similar option`(
         text: String, message: String
     ) throws {
         let settings = Settings(files: [try file(text, "f")])
@@ -139,12 +140,12 @@ import Testing
             "f:1: \"store\" must be a string, a number, true, false, or a list of strings; leave it out to use the default"
         ),
     ])
-    func `what is no configuration is told with its line`(text: String, message: String) throws {
+    func `an invalid file is reported with its line`(text: String, message: String) throws {
         let error = #expect(throws: UsageError.self) { try file(text, "f") }
         #expect(error?.message == message)
     }
 
-    @Test func `a wrong value is blamed on who gave it`() throws {
+    @Test func `a wrong value is reported with the place that sets it`() throws {
         let settings = Settings(
             environment: ["LARDER_PORT": "x"], files: [try file("{\n\"depth\": \"deep\"}")])
         let serve = try Arguments([], for: entry("serve"), settings: settings)
@@ -166,7 +167,9 @@ import Testing
         (["HOME": "/h", "LARDER_CONFIG": "/f"], [".larder.json", "/f"]),
         ([:], [".larder.json"]),
     ])
-    func `files are looked for where people put them`(environment: [String: String], paths: [String]) {
+    func `the paths of configuration files follow the environment`(
+        environment: [String: String], paths: [String]
+    ) {
         #expect(Settings.paths(environment: environment) == paths)
     }
 }

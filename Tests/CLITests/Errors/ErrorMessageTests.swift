@@ -5,9 +5,9 @@ import Testing
 @testable import LarderKit
 @testable import Store
 
-/// Every message that tells why something did not go: what happened, to what, and the next step.
+/// Every error message says what happened, to what, and the next step.
 @Suite struct ErrorMessageTests {
-    /// Behind one of these stands what to do, or what would be right.
+    /// One of these comes before the next step or the correction.
     private static let turns = ["; ", ": ", " must ", " wants ", " with: ", "there are "]
 
     @Test(arguments: SourceMessage.all)
@@ -19,7 +19,7 @@ import Testing
         #expect(Self.turns.contains { message.text.contains($0) }, "\(message.file)")
     }
 
-    @Test func `there are as many as one knows of`() {
+    @Test func `the scan finds messages of each kind`() {
         let makers = Set(SourceMessage.all.map(\.maker))
         #expect(SourceMessage.all.count > 60)
         #expect(
@@ -28,14 +28,14 @@ import Testing
     }
 
     @Test(arguments: SourceMessage.all)
-    func `no message is a number alone, nor of the machine's inside`(message: SourceMessage) {
+    func `no message contains error numbers or internal terms`(message: SourceMessage) {
         for word in ["errno", "error code", "code …", "nil", "Optional(", "fatal", "exception"] {
             #expect(!message.text.contains(word), "\(message.file): \(message.text)")
         }
     }
 
     @Test(arguments: [StoreError.Reason.missing, .busy, .full, .denied, .unusable, .failed])
-    func `what stops the store has advice`(reason: StoreError.Reason) {
+    func `every reason for a store error has advice`(reason: StoreError.Reason) {
         let error = StoreError(reason, doing: "open the larder", path: "/s", detail: "no")
         #expect(error.description.hasPrefix("cannot open the larder /s: no; "))
         #expect(error.advice.split(separator: " ").count >= 4)
@@ -47,7 +47,7 @@ import Testing
         .refused,
         .mismatch, .endless, .diskFull, .interrupted, .machine,
     ])
-    func `what stops a fetch has advice`(kind: FetchFailure.Kind) {
+    func `every kind of fetch failure has advice`(kind: FetchFailure.Kind) {
         let error = LarderError(FetchFailure(kind, "example.com"))
         #expect(error.description.contains("example.com"))
         let advice = error.description.split(separator: ";", maxSplits: 1).last ?? ""

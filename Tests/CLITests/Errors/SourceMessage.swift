@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A message as the sources write it, with `…` where something is put in.
+/// An error message in the source, with `…` for each interpolation.
 struct SourceMessage: CustomTestStringConvertible, Sendable {
     let file: String
     let maker: String
@@ -9,14 +9,14 @@ struct SourceMessage: CustomTestStringConvertible, Sendable {
 
     var testDescription: String { "\(file): \(text)" }
 
-    /// What makes messages that a person reads when something did not go.
+    /// The functions and types whose arguments are error messages.
     private static let makers = [
         "UsageError", "LarderError", "NetworkOptionError", "URLInputError", "ServerError", "StoreError",
         "SystemError",
         "terminal.fail", "invalidValue",
     ]
 
-    /// Every one of the product.
+    /// All messages in `Sources`.
     static let all: [SourceMessage] = files(below: sources).flatMap { path in
         let text = Array(SourceText.read(path).utf8)
         return makers.flatMap { maker in
@@ -52,7 +52,7 @@ struct SourceMessage: CustomTestStringConvertible, Sendable {
             let message = scanner.scanCall()
             let before = start > 0 ? text[start - 1] : 0x20
             let isCall = before == 0x20 || before == UInt8(ascii: "(") || before == 0x0A
-            // What only puts others together has no letter of its own.
+            // A call that only combines other messages has no letters of its own.
             if isCall, message.contains(where: \.isLetter), message.contains(" ") { found.append(message) }
         }
         return found
@@ -72,7 +72,7 @@ struct SourceMessage: CustomTestStringConvertible, Sendable {
     }
 }
 
-/// Goes over the arguments of a call and keeps the texts in them.
+/// Collects the string literals in the arguments of a call.
 private struct LiteralScanner {
     private let text: [UInt8]
     private var place: Int
@@ -88,7 +88,7 @@ private struct LiteralScanner {
         return String(decoding: message, as: UTF8.self)
     }
 
-    /// To behind the closing parenthesis.
+    /// Moves behind the closing parenthesis.
     private mutating func skip(keeps: Bool) {
         var depth = 1
         while place < text.count, depth > 0 {
@@ -126,7 +126,7 @@ private struct LiteralScanner {
     }
 }
 
-/// The project's own files.
+/// Reads source files of the project.
 enum SourceText {
     static let root = #filePath.split(separator: "/").dropLast(4).reduce(into: "") { $0 += "/" + $1 }
 

@@ -42,7 +42,7 @@ import Testing
             width: width, height: height, age: age, isColored: false, notice: notice)
     }
 
-    @Test func `at 80 columns everything has its label`() {
+    @Test func `at 80 columns, every line has its label`() {
         let shown = lines(Self.progress(failed: 2, remaining: .seconds(170)), width: 80, age: .seconds(2))
         #expect(
             shown == [
@@ -66,7 +66,7 @@ import Testing
             })
     }
 
-    @Test func `at 40 columns labels are short, and what has no room is left out`() {
+    @Test func `at 40 columns, labels are short and texts without space are left out`() {
         let shown = lines(Self.progress(), width: 40)
         #expect(
             shown == [
@@ -107,11 +107,11 @@ import Testing
         (.seconds(91), "about 2 min"),
         (.seconds(4000), "about 1 h 6 min"),
     ])
-    func `what is left is as exact as it is known`(remaining: Duration?, text: String) {
+    func `the time left is as precise as the estimate`(remaining: Duration?, text: String) {
         #expect(lines(Self.progress(remaining: remaining), width: 80).last == "  time left   " + text)
     }
 
-    @Test func `a host that gives a pause, storing, and stopping are told`() {
+    @Test func `a paused host, storing and stopping are shown`() {
         let paused = Self.host("example.com", running: 0, queued: 310, limit: 4, rate: 0, pause: .seconds(12))
         let none = PrefetchProgress.Waiting(robots: 0, retries: 0, scans: 0)
         let shown = lines(
@@ -142,7 +142,7 @@ import Testing
         #expect(shown == [line])
     }
 
-    @Test func `colours are only where they are wanted`() {
+    @Test func `colours are used only on a terminal with colours`() {
         let block = ProgressBlock.prefetch(Self.progress(failed: 1))
         let plain = block.lines(width: 80, height: 24, age: .zero, isColored: false)
         let colored = block.lines(width: 80, height: 24, age: .zero, isColored: true)
@@ -155,7 +155,7 @@ import Testing
 }
 
 @Suite struct CanvasTests {
-    @Test func `lines take the place of those before, and text goes above them`() {
+    @Test func `new lines replace the old ones, and text is written above them`() {
         var canvas = Canvas()
         #expect(canvas.draw(["a", "b"], width: 80) == "a\u{1b}[K\nb\u{1b}[K\n")
         #expect(canvas.draw(["c"], width: 80) == "\r\u{1b}[2Ac\u{1b}[K\n\u{1b}[J")
@@ -182,7 +182,7 @@ import Testing
         (true, [:], false, false),
         (false, ["TERM": "xterm"], false, false),
     ])
-    func `only a terminal that can be drawn on is drawn on`(
+    func `only a terminal with a movable cursor gets a block`(
         isTerminal: Bool, environment: [String: String], isDrawable: Bool, isColored: Bool
     ) {
         let screen = Screen(isTerminal: isTerminal) { environment[$0] }

@@ -25,7 +25,7 @@ import Web
         try text.split(separator: "\n").filter { $0.hasPrefix("{") }.map { try JSONValue.parse($0.utf8.span) }
     }
 
-    @Test func `for programs there is a line of JSON, on standard error`() throws {
+    @Test func `--progress json prints lines of JSON to standard error`() throws {
         let ending = try larder("prefetch", origin.url("/"), "--progress", "json", "--json")
         #expect(try JSONValue.parse(ending.output.utf8.span)["pages"]?.int == 2)
         let last = try #require(try events(ending.errors).last)
@@ -46,7 +46,7 @@ import Web
         #expect(last["waiting"]?.members?.map(\.key) == ["robots", "retries", "scans"])
     }
 
-    @Test func `a line for each request comes with --verbose`() throws {
+    @Test func `--verbose prints a line for each request`() throws {
         let text = try larder("prefetch", origin.url("/"), "-v").errors
         let lines = text.split(separator: "\n")
         #expect(
@@ -71,14 +71,14 @@ import Web
     }
 
     @Test(arguments: [["--quiet"], ["-q", "-v"], []])
-    func `nothing is shown where nobody watches`(options: [String]) throws {
+    func `without a terminal, no progress is shown`(options: [String]) throws {
         origin.on("/gone.png", .file(Array("there".utf8), type: "image/png"))
         let ending = try Command(["prefetch", origin.url("/")] + options, home: home).wait()
         #expect(ending.errors == "")
         #expect(ending.output.isEmpty == options.contains { $0.hasSuffix("q") || $0 == "--quiet" })
     }
 
-    @Test func `other work tells how far it is`() throws {
+    @Test func `other work reports its progress`() throws {
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         let check = try larder("check", "--offline", origin.url("/"), "--progress", "json")
         let last = try #require(try events(check.errors).last)
@@ -89,7 +89,7 @@ import Web
             try larder("gc", "--max-size", "1k", "--progress", "json").errors.contains("\"unit\":\"room\""))
     }
 
-    /// A terminal of its own, by script(1), that nobody watches either.
+    /// Runs the command on a pseudoterminal of script(1).
     ///
     /// - Parameter shown: The server answers for `/two` once this text is on the screen.
     private func onTerminal(
@@ -103,7 +103,7 @@ import Web
         return text + command.wait().output
     }
 
-    @Test func `on a terminal there is a block, which is gone in the end`() throws {
+    @Test func `on a terminal, a block is drawn and removed at the end`() throws {
         let prefetch = "prefetch \(origin.url("/"))"
         let text = try onTerminal(prefetch, environment: ["TERM": "xterm"], until: "Prefetching")
         #expect(text.contains("Prefetching \(origin.url("/"))"))
@@ -121,7 +121,7 @@ import Web
         #expect(!plain.contains("\u{1b}[1m"))
     }
 
-    @Test func `interrupted, it names the same command with all its options, but no secrets`() throws {
+    @Test func `an interrupted command is shown with all its options except secrets`() throws {
         origin.hold("/two")
         let command = try Command(
             [
