@@ -4,8 +4,7 @@ import Store
 import TestOrigin
 import Testing
 
-/// What `larder schedule` prints is taken to pieces as systemd and cron take it to pieces, and then by a
-/// shell.
+/// `larder schedule`: its units and cron lines are split by the rules of systemd and cron, and then by a shell.
 @Suite struct ScheduleCommandTests {
     private let home: TemporaryFolder
 
@@ -18,7 +17,9 @@ import Testing
     ]
 
     @Test(arguments: stores, [true, false])
-    func `both are for the larder that is meant, whatever its name`(store: String, isFromEnvironment: Bool)
+    func `the timer and the cron line name the store, whatever its path is`(
+        store: String, isFromEnvironment: Bool
+    )
         throws
     {
         let arguments =
@@ -38,8 +39,8 @@ import Testing
         #expect(try words(of: command) == ["update", "example.com", "--store", store])
     }
 
-    /// By systemd.service(5): escapes of C within quotes, then `%%` and `$$`. What else begins with one of
-    /// these is something.
+    /// Unquotes by systemd.service(5): escapes of C within quotes, then `%%` and `$$`. Other uses of these
+    /// characters are specifiers or variables, which the units must not contain.
     private static func unquoted(_ text: String) -> String {
         var result = ""
         var rest = text.unicodeScalars.makeIterator()
@@ -56,7 +57,7 @@ import Testing
         return result
     }
 
-    /// Behind the program's name, as a shell reads them.
+    /// The words after the name of the program, as a shell splits them.
     private func words(of command: String) throws -> [String] {
         let line = command.hasPrefix("exec ") ? String(command.dropFirst(5)) : command
         let script = try home.write("set -- \(line)\nshift\nprintf '%s\\n' \"$@\"\n", to: "words.sh")
@@ -145,7 +146,7 @@ import Testing
         #expect(ending.status == 2 && ending.errors.contains(expected), "\(ending)")
     }
 
-    @Test func `a server that was told to updates what is due`() async throws {
+    @Test func `a server with isScheduled updates due sites`() async throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
         origin.on("/", .page("<title>Fresh</title>"))
@@ -167,7 +168,7 @@ import Testing
         #expect(throws: LarderError.self) { try larder.serve(port: 0, options: options) }
     }
 
-    @Test func `a larder that only a variable leads to is named, and the usual one is not`() throws {
+    @Test func `a store from a variable is named in the command, and the default store is not`() throws {
         for (data, store) in [("data", home.file("data") + "/larder"), (nil, nil)] {
             let environment = data.map { ["XDG_DATA_HOME": home.file($0)] } ?? [:]
             let ending = try Command(["schedule", "--print-timer"], home: home, environment: environment)
@@ -182,7 +183,7 @@ import Testing
         }
     }
 
-    @Test func `an hour is for the timer of once a day, and for nothing else`() throws {
+    @Test func `--hour applies only to the daily timer`() throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
         try stock(origin)
@@ -197,7 +198,7 @@ import Testing
         #expect(told.status == 0 && told.errors.contains("--hour is ignored"), "\(told)")
     }
 
-    @Test func `a larder in the current folder is named whole`() throws {
+    @Test func `a store in the current folder is named by its absolute path`() throws {
         let ending = try Command(
             ["schedule", "--print-timer"], home: home, environment: ["LARDER_STORE": "pantry"],
             shell: "cd \"$HOME\" && exec \"$0\" \"$@\""
@@ -230,7 +231,7 @@ import Testing
         ).wait()
     }
 
-    @Test func `a server updates what is due unless it is told not to, and the list names it`() throws {
+    @Test func `a server updates due sites unless --no-schedule is given, and the list names it`() throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
         try stock(origin)
