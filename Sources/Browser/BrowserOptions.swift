@@ -1,9 +1,11 @@
 internal import Glibc
 internal import System
 
-/// An error of the browser, with the action that failed and the reason.
+/// An error of the browser. The description is `doing: why`.
 package struct BrowserError: Error, Sendable, CustomStringConvertible {
+    /// The action that failed, such as "opening https://example.com/".
     package let doing: String
+    /// The reason, such as the end of the browser's log.
     package let why: String
 
     package init(doing: String, why: String) {
@@ -18,10 +20,13 @@ package struct BrowserError: Error, Sendable, CustomStringConvertible {
     package var description: String { "\(doing): \(why)" }
 }
 
-/// Finds the browser's executable.
+/// Finds the executable of an installed Chromium or Chrome.
 package enum BrowserProgram {
-    /// The path of a Chromium or Chrome: the value of LARDER_CHROMIUM, where an empty value means none; if it
-    /// is not set, the first one installed.
+    /// Returns the value of the environment variable LARDER_CHROMIUM; if it is not set, the result of
+    /// ``findInstalled(forWindow:)``. Nil if there is no browser, or if the variable is empty, which means: use no
+    /// browser. The named file may be missing.
+    ///
+    /// - Parameter forWindow: whether the browser must be able to open a window.
     package static func find(forWindow: Bool = false) -> String? {
         if let named = getenv("LARDER_CHROMIUM").map({ String(cString: $0) }) {
             return named.isEmpty ? nil : named
@@ -29,10 +34,12 @@ package enum BrowserProgram {
         return findInstalled(forWindow: forWindow)
     }
 
-    /// The first known name on the PATH and in /usr/bin, regardless of LARDER_CHROMIUM.
+    /// Returns the first browser on the PATH or in /usr/bin, by its known names. Ignores LARDER_CHROMIUM.
     ///
     /// Without a window, an installed headless shell is preferred. The full browser creates a window with all
     /// its menus for each context, and renders half as many pages in the same time.
+    ///
+    /// - Parameter forWindow: whether the browser must be able to open a window.
     package static func findInstalled(forWindow: Bool = false) -> String? {
         let path = getenv("PATH").map { String(cString: $0) } ?? ""
         let folders = path.split(separator: ":").map(String.init) + ["/usr/bin"]
@@ -56,24 +63,25 @@ package enum BrowserProgram {
 /// proxy get one that refuses connections, and the browser's own background requests are off.
 package struct BrowserOptions: Sendable {
     package var executable: String
-    /// The Base64 SHA-256 digests of public keys whose certificates are always trusted.
+    /// The Base64 SHA-256 digests of public keys, such as that of Larder's certificate authority. The browser trusts
+    /// every certificate chain that contains one of these keys.
     package var keyDigests: [String] = []
-    /// False opens a window for a person, for a login.
+    /// False if the browser opens a window, in which a person logs in to a site.
     package var isHeadless = true
     package var networkAccess = NetworkAccess.loopback
-    /// A permanent profile folder; nil for one that is removed at the end.
+    /// The path of a permanent profile folder; nil for a temporary one, which is removed when the browser ends.
     package var profile: String?
-    /// The parent of the temporary folder; nil for TMPDIR.
+    /// The parent of the browser's temporary folder; nil for TMPDIR.
     package var scratch: String?
-    /// The heap limit of each page's scripts. Without it, one page can use all memory of the machine.
-    package var scriptMegabytes = 512
-    /// The number that is added to the browser's niceness, as by `nice`(1). A higher one gives it less processor
-    /// time.
+    /// The maximum size of the JavaScript heap of each page's process, in megabytes. A page that needs more crashes.
+    /// Without this limit, one page could use all memory of the machine.
+    package var maxScriptMegabytes = 512
+    /// The increment of the browser's niceness, as for `nice`(1). A higher one gives it less processor time.
     package var niceness: Int32 = 0
-    /// Additional arguments, for measurements. Of two contradictory arguments, the last one applies.
+    /// Additional arguments, for benchmarks. They come last, so that they override others of the same name.
     package var extraArguments: [String] = []
 
-    /// Which servers a page without its own proxy can reach.
+    /// The servers that a page without its own proxy can reach. Pages with one send all requests to it.
     package enum NetworkAccess: Sendable {
         /// Only this machine.
         case loopback
@@ -81,11 +89,11 @@ package struct BrowserOptions: Sendable {
         ///
         /// - Parameters:
         ///   - proxy: such as `http://…` or `socks5://…`; nil for the proxy of the environment.
-        ///   - hosts: resolver rules such as `MAP example.com:443 127.0.0.1:8443`.
+        ///   - hosts: rules for the addresses of hosts, such as `MAP example.com:443 127.0.0.1:8443`.
         ///   - isInsecure: whether to accept any certificate.
         case network(proxy: String?, hosts: [String], isInsecure: Bool)
 
-        var arguments: [String] {
+        fileprivate var arguments: [String] {
             switch self {
             case .loopback:
                 // Only loopback names resolve, and nothing listens on port 9 ("discard"). By default,
@@ -107,11 +115,16 @@ package struct BrowserOptions: Sendable {
         self.executable = executable
     }
 
+    /// Returns the command line arguments.
+    ///
+    /// - Parameters:
+    ///   - profile: the path of the profile folder, also if it is a temporary one.
+    ///   - isSandboxed: false where the system does not allow Chromium's sandbox, such as in many containers.
     func arguments(profile: String, isSandboxed: Bool) -> [String] {
         var arguments = Self.commonArguments
         arguments.append("--user-data-dir=\(profile)")
         arguments.append("--disable-features=" + Self.disabledFeatures.joined(separator: ","))
-        arguments.append("--js-flags=--max-old-space-size=\(scriptMegabytes)")
+        arguments.append("--js-flags=--max-old-space-size=\(maxScriptMegabytes)")
         arguments += networkAccess.arguments
         if isHeadless { arguments += Self.headlessArguments }
         if !isSandboxed { arguments.append("--no-sandbox") }
@@ -119,12 +132,13 @@ package struct BrowserOptions: Sendable {
             let digests = keyDigests.joined(separator: ",")
             arguments.append("--ignore-certificate-errors-spki-list=\(digests)")
         }
-        if !Self.hasSharedMemory { arguments.append("--disable-dev-shm-usage") }
+        if !Self.hasEnoughSharedMemory { arguments.append("--disable-dev-shm-usage") }
         return arguments + extraArguments
     }
 
-    /// Whether /dev/shm has space for the pages' images. Containers often have 64 MB, with which pages crash.
-    private static var hasSharedMemory: Bool {
+    /// Whether /dev/shm is writable and has 1 GB left for the pages' images. Containers often have only 64 MB, with
+    /// which pages crash; the browser then uses files in its temporary folder.
+    private static var hasEnoughSharedMemory: Bool {
         var status = statvfs()
         guard statvfs("/dev/shm", &status) == 0, access("/dev/shm", W_OK) == 0 else { return false }
         return UInt64(status.f_bavail) * UInt64(status.f_frsize) >= 1 << 30
@@ -141,7 +155,7 @@ package struct BrowserOptions: Sendable {
         "--disable-client-side-phishing-detection", "--disable-field-trial-config",
         "--disable-search-engine-choice-screen", "--disable-print-preview", "--metrics-recording-only",
         "--password-store=basic", "--use-mock-keychain",
-        // Only the error message of a failed start is read from the log.
+        // Errors only: the log is read only for the message of a browser that failed or ended.
         "--log-level=2",
         // Treat all tabs as visible, although they run side by side.
         "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
@@ -156,7 +170,7 @@ package struct BrowserOptions: Sendable {
         "--force-color-profile=srgb", "--font-render-hinting=none", "--force-device-scale-factor=1",
     ]
 
-    /// Only the last `--disable-features` argument applies, so this is one list.
+    /// Features for one `--disable-features` argument, because the last one replaces those before it.
     private static let disabledFeatures = [
         // Pages may send requests to our proxy and test servers, which are on loopback.
         "LocalNetworkAccessChecks", "LocalNetworkAccessChecksWebSockets", "LocalNetworkAccessChecksWebRTC",
@@ -171,11 +185,17 @@ package struct BrowserOptions: Sendable {
         // Processes that the browser starts in advance.
         "SpareRendererForSitePerProcess", "PreloadTopChromeWebUI", "WebUIOmniboxPopup",
         "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup",
+        // AcceptCHFrame may restart a navigation, and PaintHolding shows the previous page until the new one paints.
+        // The last one is a control of the browser's window.
         "AcceptCHFrame", "PaintHolding", "GlobalMediaControls",
     ]
 
-    /// The preferences of a new profile. Contexts are private windows, which would block third-party cookies
-    /// without `cookie_controls_mode`. PDF files are downloaded and not shown. Pages are not preloaded.
+    /// The preferences of a new profile, for its file `Default/Preferences`.
+    ///
+    /// - `cookie_controls_mode` 0 allows third-party cookies. Each page has a browser context, which is like a private
+    ///   window and would block them.
+    /// - PDF files are downloaded, not shown.
+    /// - `network_prediction_options` 2 turns off preloading of pages.
     package static let preferences = """
         {"profile":{"cookie_controls_mode":0,"default_content_setting_values":{"notifications":2}},\
         "plugins":{"always_open_pdf_externally":true},"net":{"network_prediction_options":2},\
@@ -183,5 +203,6 @@ package struct BrowserOptions: Sendable {
         "credentials_enable_service":false,"alternate_error_pages":{"enabled":false},\
         "search":{"suggest_enabled":false},"safebrowsing":{"enabled":false}}
         """
+    /// The settings of a new profile folder that apply to all its profiles, for its file `Local State`.
     static let localState = #"{"dns_over_https":{"mode":"off"},"background_mode":{"enabled":false}}"#
 }

@@ -13,7 +13,7 @@ enum PageActions {
     /// fragments of other views of the document that the controls showed.
     static func unfold(for visit: PageVisit) -> String {
         PageScripts.function(
-            PageScripts.links(for: visit) + knownControls(visit) + shared + unfolding(for: visit))
+            PageScripts.collectLinks(for: visit) + knownControls(visit) + shared + unfolding(for: visit))
     }
 
     /// Sets `knownControls` to the signatures of controls that were used on other pages.
@@ -251,7 +251,7 @@ enum PageActions {
     /// loaded then. Returns whether there is one.
     static func focusSearch(for visit: PageVisit) -> String {
         PageScripts.function(
-            PageScripts.links(for: visit) + knownControls(visit) + shared + """
+            PageScripts.collectLinks(for: visit) + knownControls(visit) + shared + """
 
                 const texts = 'input:not([type]), input[type="text"], input[type="search"], textarea,'
                   + 'input[role="searchbox"], input[role="combobox"]';
@@ -313,7 +313,7 @@ enum PageActions {
     /// Reads the links among the results, and empties and leaves the field.
     static func leaveSearch(for visit: PageVisit) -> String {
         PageScripts.function(
-            PageScripts.links(for: visit) + knownControls(visit) + shared + """
+            PageScripts.collectLinks(for: visit) + knownControls(visit) + shared + """
 
                 const e = globalThis.larderSearch;
                 if (e && e.isConnected) {

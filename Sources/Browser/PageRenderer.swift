@@ -339,7 +339,7 @@ struct PageRenderer: Sendable {
                 for session in sessions { send("Runtime.disable", session) }
             }
         case "Runtime.bindingCalled":
-            guard event["name"]?.string == PageScripts.binding else { return }
+            guard event["name"]?.string == PageScripts.permissionBinding else { return }
             notices.note(.permission, event["payload"]?.string ?? "")
         case "Inspector.targetCrashed":
             notices.note(.crash, isOwn ? "the page" : "a frame or a worker")

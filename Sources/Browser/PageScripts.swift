@@ -1,13 +1,19 @@
 internal import Web
 
-/// The scripts that read and scroll pages. ``PageActions`` has those that use their controls.
+/// The JavaScript that reads and scrolls pages, as texts for `Runtime.evaluate`. ``PageActions`` contains the
+/// scripts that use a page's controls.
 ///
-/// They run in an isolated world, where pages cannot change built-in objects. Only named forms and images can
-/// shadow members of `document`, so those members are read through `Document.prototype`.
+/// The scripts run in an isolated world of Chromium: they share the page's DOM, but not its global objects, so
+/// that pages cannot replace built-in functions. Only one thing leaks through: a form or image with the name
+/// of a member of `document` hides that member. The scripts therefore read members through
+/// `Document.prototype`. ``permissionWatch`` is the exception: it runs in the page's own world.
 enum PageScripts {
-    /// Helper functions. `frames()` waits for two animation frames; by then the page has requested its newly
-    /// visible content. It gives up after a second, for pages that draw no frames.
-    private static let shared = """
+    /// JavaScript functions that all scripts can use:
+    /// - `own(name)` reads a member of `document` that a form or image may hide.
+    /// - `frames()` waits for two animation frames; by then the page has requested its newly visible content. It
+    ///   stops waiting after a second, for pages that draw no frames.
+    /// - `elements(root)` iterates over all elements below a node, including those in shadow roots.
+    private static let helpers = """
         const own = (name) => Reflect.get(Document.prototype, name, document);
         const frames = () => new Promise((done) => {
           const timer = setTimeout(done, 1000);
@@ -23,12 +29,16 @@ enum PageScripts {
         };
         """
 
-    static func function(_ body: String) -> String { "(async () => {\(shared)\(body)})()" }
+    /// Returns a script that runs `body` as an async function with the helper functions. The value that `body`
+    /// returns is the result of the evaluation.
+    static func function(_ body: String) -> String { "(async () => {\(helpers)\(body)})()" }
 
-    /// Sets `links` to the links of the document, its shadow roots and its same-origin frames.
-    static func links(for visit: PageVisit) -> String {
+    /// Returns statements that set `links` to a `Set` of the http and https URLs that the document, its shadow
+    /// roots and its same-origin frames link to. They also define `isAction(element)`. They work only inside
+    /// ``function(_:)``.
+    static func collectLinks(for visit: PageVisit) -> String {
         """
-        \(visit.ignoresActionLinks ? actionTest : "const isAction = () => false;")
+        \(visit.ignoresActionLinks ? isActionDefinition : "const isAction = () => false;")
         const links = new Set();
         const collect = (root, depth) => {
           for (const e of elements(root)) {
@@ -51,8 +61,9 @@ enum PageScripts {
         """
     }
 
-    /// Defines `isAction`, which tells whether a link may change something.
-    private static var actionTest: String {
+    /// JavaScript that defines `isAction`, which returns whether a link may change data on the server: its
+    /// attributes name a method other than GET or ask for confirmation, or its text is a verb such as "delete".
+    private static var isActionDefinition: String {
         var verbs = JSONWriter()
         verbs.value(ActionLink.verbs.sorted())
         return """
@@ -65,14 +76,15 @@ enum PageScripts {
             """
     }
 
-    /// A trivial script. Only the delay of its reply matters.
+    /// A trivial script. A busy page replies to it late, which shows that its scripts are still running.
     static let busyTest = "1"
 
-    /// Reads the address, the title and the links of the page, and, unless `linksOnly`, the other requested
-    /// contents.
+    /// Returns a script that reads the address, the title and the links of the page, and, unless `linksOnly` is
+    /// true, the other contents that `visit` requests. For a picture or PDF it first ends animations, pauses media,
+    /// hides the text cursor, and waits up to 2 s for fonts.
     static func look(for visit: PageVisit, linksOnly: Bool) -> String {
         var script =
-            links(for: visit)
+            collectLinks(for: visit)
                 + """
 
                 const look = { address: location.href, title: own('title'), links: [...links] };
@@ -112,12 +124,13 @@ enum PageScripts {
         return function(script + "return look;")
     }
 
-    /// The maximum length of a text or a document, in UTF-16 code units.
+    /// The maximum length of a page's text or HTML, in UTF-16 code units. The rest of a longer one is cut off.
+    /// Both must fit into one message of the browser (`Message.maxBytes`).
     private static let maxTextLength = 32 << 20
 
     /// Scrolls by one screen. Returns whether this moved the page, and the new height of the page.
     static let scroll = function(
-        box
+        findScrollBox
             + """
             const before = box.scrollTop;
             box.scrollBy({ top: box === page ? innerHeight : box.clientHeight, behavior: 'instant' });
@@ -126,16 +139,18 @@ enum PageScripts {
             return { hasMoved, height: box.scrollHeight };
             """)
 
+    /// Scrolls back to the top.
     static let scrollBack = function(
-        box
+        findScrollBox
             + """
             box.scrollTo({ top: 0, behavior: 'instant' });
             await frames();
             """)
 
-    /// Sets `box` to the element that scrolls: usually the document's own, or else the scrollable one in the
-    /// middle of the window.
-    private static let box = """
+    /// Statements that set `page` to the element that scrolls the document, and `box` to the element to scroll.
+    /// Usually they are the same. If the document fits into the window, `box` is the scrollable element in the
+    /// middle of the window, if there is one: many web applications scroll a part of the page instead.
+    private static let findScrollBox = """
         const page = own('scrollingElement') || own('documentElement');
         let box = page;
         if (page.scrollHeight <= innerHeight + 1) {
@@ -147,20 +162,23 @@ enum PageScripts {
         }
         """
 
+    /// Waits until the page has drawn itself, after its viewport or colour scheme changed.
     static let settle = function("await frames();")
 
-    /// Shows another view of the same document by setting its fragment.
+    /// Returns a script that shows another view of the same document by setting the URL's fragment.
     static func go(to fragment: String) -> String {
         var text = JSONWriter()
         text.value(fragment)
         return function("location.hash = \(text.text); await frames();")
     }
 
-    /// Reports which permissions a page requests, because the browser denies them without an event.
+    /// A script that reports which permissions a page requests, because the browser denies them without an event.
+    /// It runs in the page's own world, before the page's scripts, and replaces the functions that request
+    /// permissions by proxies.
     static let permissionWatch = """
         (() => {
-          const tell = globalThis['\(binding)'];
-          delete globalThis['\(binding)'];
+          const tell = globalThis['\(permissionBinding)'];
+          delete globalThis['\(permissionBinding)'];
           if (typeof tell !== 'function') return;
           const watch = (object, name, what) => {
             const original = object && object[name];
@@ -186,7 +204,8 @@ enum PageScripts {
         })();
         """
 
-    /// The name of the function that reports permissions. It is deleted before the first script of a page
-    /// runs.
-    static let binding = "larder asked"
+    /// The name of the DevTools binding, a function that sends `Runtime.bindingCalled` to Larder.
+    /// ``permissionWatch`` deletes it from the global object before the page's first script runs, so that pages
+    /// cannot call it.
+    static let permissionBinding = "larder asked"
 }

@@ -21,7 +21,7 @@ enum TargetSetup {
         ] + watch(session) + (visit.viewports.first.map { show($0, session) } ?? []) + [
             colours(visit.prefersDark ? "dark" : "light", session),
             Command("Emulation.setFocusEmulationEnabled", session, ["enabled": true]),
-            Command("Runtime.addBinding", session, ["name": PageScripts.binding]),
+            Command("Runtime.addBinding", session, ["name": PageScripts.permissionBinding]),
         ] + prepare(session, visit)
     }
 
@@ -31,7 +31,7 @@ enum TargetSetup {
         if type == "iframe" {
             commands = [
                 Command("Inspector.enable", session), Command("Page.enable", session),
-                Command("Runtime.addBinding", session, ["name": PageScripts.binding]),
+                Command("Runtime.addBinding", session, ["name": PageScripts.permissionBinding]),
             ]
             commands += prepare(session, visit)
         }
