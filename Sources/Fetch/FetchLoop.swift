@@ -304,7 +304,7 @@ extension FetchLoop {
         let now = now
         var wait = min(
             sockets.patience, running.isEmpty ? Duration.seconds(60) : max(.zero, nextLimitCheck - now))
-        if let due = setup.rate?.wait, due > .zero { wait = min(wait, due) }
+        if let due = setup.rate?.timeUntilOpen, due > .zero { wait = min(wait, due) }
         return wait
     }
 }

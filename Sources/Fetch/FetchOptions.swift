@@ -42,9 +42,9 @@ package struct FetchOptions: Sendable {
     package var minBytesPerSecond = 64
     package var speedWindow: Duration = .seconds(60)
     /// Audio or video without a declared length fails as endless after this time, if its average rate is
-    /// below `UnboundedBody.Limits.minMediaRate` and there is no limit by `bytesPerSecond`.
+    /// below `UnboundedBody.Limits.minMediaBytesPerSecond` and there is no limit by `bytesPerSecond`.
     package var slowMediaTimeout: Duration = .seconds(30)
-    /// The same for other bodies without a declared length, below `UnboundedBody.Limits.minOtherRate`.
+    /// The same for other bodies without a declared length, below `UnboundedBody.Limits.minOtherBytesPerSecond`.
     package var slowBodyTimeout: Duration = .seconds(120)
     /// Any body without a declared length fails as endless after this time, at whatever rate it arrives.
     package var unboundedBodyTimeout: Duration = .seconds(900)
@@ -99,13 +99,13 @@ extension FetchOptions {
     var timeLimits: TransferTimer.Limits {
         TransferTimer.Limits(
             stall: stallTimeout, header: headerTimeout, total: totalTimeout,
-            bytesPerSecond: minBytesPerSecond,
-            window: speedWindow)
+            minBytesPerSecond: minBytesPerSecond,
+            rateWindow: speedWindow)
     }
 
     var unboundedBodyLimits: UnboundedBody.Limits {
         UnboundedBody.Limits(
-            mediaTime: slowMediaTimeout, otherTime: slowBodyTimeout, maxTime: unboundedBodyTimeout)
+            slowMediaTime: slowMediaTimeout, slowOtherTime: slowBodyTimeout, maxTime: unboundedBodyTimeout)
     }
 
     /// The size of libcurl's receive buffer in bytes. It is small under a low rate limit, which cannot delay

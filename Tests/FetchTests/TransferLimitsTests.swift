@@ -7,8 +7,8 @@ import Web
 
 @Suite struct TransferWatchTests {
     private let limits = TransferTimer.Limits(
-        stall: .seconds(30), header: .seconds(130), total: .seconds(300), bytesPerSecond: 64,
-        window: .seconds(60))
+        stall: .seconds(30), header: .seconds(130), total: .seconds(300), minBytesPerSecond: 64,
+        rateWindow: .seconds(60))
 
     /// The bytes received so far at each second, the second of the timeout, and its reason.
     @Test(
@@ -119,7 +119,7 @@ import Web
     }
 
     private static let limits = UnboundedBody.Limits(
-        mediaTime: .seconds(30), otherTime: .seconds(120), maxTime: .seconds(900))
+        slowMediaTime: .seconds(30), slowOtherTime: .seconds(120), maxTime: .seconds(900))
 
     /// Bytes, seconds, whether the transfer is throttled, and whether it fails as media and as another type.
     @Test(
@@ -181,20 +181,20 @@ import Web
 @Suite struct RateBucketTests {
     @Test func `the wait is exactly as long as the overdrawn bytes take`() {
         var bucket = RateBucket(bytesPerSecond: 1000, now: .zero)
-        #expect(bucket.wait(now: .zero) == .zero)
+        #expect(bucket.timeUntilAvailable(now: .zero) == .zero)
         bucket.take(500, now: .zero)
-        #expect(bucket.wait(now: .zero) == .milliseconds(500))
-        #expect(bucket.wait(now: .milliseconds(400)) == .milliseconds(100))
+        #expect(bucket.timeUntilAvailable(now: .zero) == .milliseconds(500))
+        #expect(bucket.timeUntilAvailable(now: .milliseconds(400)) == .milliseconds(100))
         bucket.take(100, now: .milliseconds(400))
-        #expect(bucket.wait(now: .milliseconds(600)) == .zero)
+        #expect(bucket.timeUntilAvailable(now: .milliseconds(600)) == .zero)
     }
 
     @Test func `after a pause, at most a quarter of a second's bytes arrive at once`() {
         var bucket = RateBucket(bytesPerSecond: 1000, now: .zero)
         bucket.take(250, now: .seconds(100))
-        #expect(bucket.wait(now: .seconds(100)) == .zero)
+        #expect(bucket.timeUntilAvailable(now: .seconds(100)) == .zero)
         bucket.take(1, now: .seconds(100))
-        #expect(bucket.wait(now: .seconds(100)) == .milliseconds(1))
+        #expect(bucket.timeUntilAvailable(now: .seconds(100)) == .milliseconds(1))
     }
 
     /// However many bytes arrive at once, the rate over a minute is exact.
@@ -204,7 +204,7 @@ import Web
         var now = Duration.zero
         var total = 0
         while now < .seconds(600) {
-            let wait = bucket.wait(now: now)
+            let wait = bucket.timeUntilAvailable(now: now)
             if wait == .zero {
                 bucket.take(gulp, now: now)
                 total += gulp
