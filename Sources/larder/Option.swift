@@ -24,7 +24,7 @@ struct Option: Sendable, Equatable {
     let name: String
     /// The placeholder for its value in the help; nil for a flag.
     let placeholder: String?
-    /// The text of the full help, without a period. It says what the option does, and is compared with the
+    /// The text of the full help, without a period. Describes the effect of the option, and is compared with the
     /// help of other options of the same name.
     let help: String
     /// The text of the short help (`-h`), if `help` does not fit one line of 80 columns beside the name.

@@ -6,7 +6,7 @@ internal import Web
 /// precedence. `Arguments` asks for the value of each option that the command line does not have.
 ///
 /// An unknown entry is an error and not ignored, because a misspelled option such as `"exlude"` would
-/// otherwise fetch what the user wanted to exclude.
+/// otherwise fetch URLs that the user excluded.
 struct Settings: Sendable {
     /// The source of the value of an option.
     enum Source: Sendable, Equatable {

@@ -4,7 +4,7 @@ internal import Reports
 /// `larder pin URL|PATTERN|SITE` and `larder unpin URL|PATTERN|SITE`: protect stored content from `gc`, or
 /// end that. `pin` without an operand lists the pins.
 ///
-/// Prints what the pin covers. Exit status 0: changed, or pinned already. 2: no such pin or site, or a
+/// Prints the coverage of the pin. Exit status 0: changed, or pinned already. 2: no such pin or site, or a
 /// wrong pattern. 3: the store cannot be written.
 enum PinCommand {
     static func pin(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
@@ -48,7 +48,7 @@ enum PinCommand {
     }
 }
 
-/// `larder pins`: lists the pins with what they cover. Exit status 0, also if there are none.
+/// `larder pins`: lists the pins with their coverage. Exit status 0, also if there are none.
 enum PinsCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {

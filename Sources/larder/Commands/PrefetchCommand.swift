@@ -9,7 +9,7 @@ internal import System
 /// error. With `--max-size`, the store is reduced afterwards.
 ///
 /// Exit status 0: published, and nothing failed. 1: a URL failed, the snapshot is rejected, the session
-/// ended, or the store is larger than `--max-size`; with `--strict` also what the site itself lacks. 2: a
+/// ended, or the store is larger than `--max-size`; with `--strict` also broken links of the site. 2: a
 /// wrong URL or manifest. 3: no start URL was reached. 130: interrupted.
 enum PrefetchCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
@@ -170,7 +170,7 @@ enum PrefetchCommand {
     }
 }
 
-/// `larder update [SITE...]`: refetches what has changed of the named sites, of all sites, or with `--due`
+/// `larder update [SITE...]`: refetches changed URLs of the named sites, of all sites, or with `--due`
 /// of those that are due.
 ///
 /// Prints a report for each site that was reached, with its changes, and an error line for each other site.

@@ -79,7 +79,7 @@ enum PreloadCommand {
         }
     }
 
-    /// The end of an error line: what is live instead.
+    /// The end of an error line, about the set that stays live.
     private static func rest(of report: PreloadReport) -> String {
         guard let since = report.sinceDate, let snapshot = report.snapshot else {
             let next =

@@ -104,7 +104,7 @@ enum RecordCommand {
         }
     }
 
-    /// Starts the proxy, runs the program, and prints what was stored. Does not return unless the proxy
+    /// Starts the proxy, runs the program, and prints the counts of requests. Does not return unless the proxy
     /// could not be started.
     ///
     /// - Parameters:
