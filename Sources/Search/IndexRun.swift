@@ -85,24 +85,24 @@ package struct IndexRun {
             return clock.now - start + Self.timeOfKilobyte * (byteCount / 1024) >= budget
         }
         let reader = try StoreReader(folder)
-        let index = try SearchIndex.opened(folder)
+        let index = try SearchIndex.openOrCreate(folder)
         let site = try site.map { (name) throws(StoreError) in
             try SiteName.site(name, in: reader.sites()).id
         }
         var report = IndexReport()
-        if budget == nil, removesObsoleteTexts { report.forgotten = try index.forgetGone(reader) }
+        if budget == nil, removesObsoleteTexts { report.forgotten = try index.removeGoneTexts(reader) }
         report.known = try index.bodyCount()
         let pass = IndexPass(
             reader, index, try TextReaders(folder), report, hasTimeLimit: budget != nil, progress)
         defer { pass.end() }
-        for snapshot in try reader.textSnapshots(site: site) where try !index.hasRead(snapshot) {
+        for snapshot in try reader.textSnapshots(site: site) where try !index.hasIndexed(snapshot) {
             try pass.read(snapshot, until: isOver)
         }
         report = pass.report
-        if report.texts > 0, report.left == 0 { try index.settle() }
+        if report.texts > 0, report.left == 0 { try index.mergeAndCheckpoint() }
         // The counts of other sites are unchanged.
         let unread = site == nil ? 0 : try index.unreadCount()
-        try index.noteUnread(site == nil || report.left > 0 ? max(report.left, unread) : unread)
+        try index.recordUnread(site == nil || report.left > 0 ? max(report.left, unread) : unread)
         report.isInterrupted = interruption.isRequested
         report.elapsed = clock.now - start
         pass.reportProgress()
@@ -175,7 +175,8 @@ private final class IndexPass {
                 leave(bodies[offset...])
                 break
             }
-            guard let candidate = try reader.textCandidate(body), try !index.has(candidate.place) else {
+            guard let candidate = try reader.textCandidate(body), try !index.contains(candidate.indexedBody)
+            else {
                 continue
             }
             guard !isOver(pendingBytes + candidate.body.byteCount) else {
@@ -193,7 +194,7 @@ private final class IndexPass {
         }
         while queuedCount > 0 { try take() }
         try write()
-        if !hasLeftBodies { try index.noteRead(snapshot) }
+        if !hasLeftBodies { try index.recordIndexed(snapshot) }
     }
 
     /// Leaves bodies to the next run. Bodies that several snapshots share count once.
@@ -231,7 +232,7 @@ private final class IndexPass {
             // In ascending order of their row numbers: FTS5 flushes its buffer when a smaller one follows.
             for number in texts.indices.sorted(by: { (priors[$1], $0) < (priors[$0], $1) }) {
                 let (candidate, text) = texts[number]
-                if try index.add(text, at: candidate.place, prior: priors[number]) { added += 1 }
+                if try index.add(text, of: candidate.indexedBody, prior: priors[number]) { added += 1 }
             }
             return added
         }

@@ -37,12 +37,13 @@ struct Ranking {
     }
 
     /// Returns the score of the text at one of its URLs.
-    func score(_ holding: TextHolding) -> Double {
-        let address = String(decoding: [UInt8](percentDecoding: Array(holding.href.utf8).span), as: UTF8.self)
+    func score(_ response: ResponseWithText) -> Double {
+        let address = String(
+            decoding: [UInt8](percentDecoding: Array(response.href.utf8).span), as: UTF8.self)
         var score = min(score * Self.weight(ofName: Self.name(of: address[...]), words), maxScore)
-        score *= 1 - 0.02 * Double(min(Self.depth(of: holding.href), 8))
-        if holding.role != 0 { score *= 0.7 }
-        if let type = holding.type, type != "text/html", type != "application/xhtml+xml" { score *= 0.6 }
+        score *= 1 - 0.02 * Double(min(Self.depth(of: response.href), 8))
+        if response.role != 0 { score *= 0.7 }
+        if let type = response.type, type != "text/html", type != "application/xhtml+xml" { score *= 0.6 }
         return score
     }
 

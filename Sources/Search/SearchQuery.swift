@@ -223,7 +223,7 @@ extension SearchQuery {
         var frequentWords: (String) throws(StoreError) -> [String]? = { _ throws(StoreError) in nil }
         /// Whether a phrase is in so many texts that searching for it alone is useless. If only some
         /// conditions must hold, those with such phrases are left out, unless there are no others.
-        var isEverywhere: (String) throws(StoreError) -> Bool = { _ throws(StoreError) in false }
+        var isTooCommonToRank: (String) throws(StoreError) -> Bool = { _ throws(StoreError) in false }
     }
 
     /// Returns the expression for FTS5; nil if it would be the same as a stricter one, or if the query needs
@@ -259,7 +259,9 @@ extension SearchQuery {
             var rare: [TextExpression] = []
             for piece in pieces {
                 var isRare = true
-                for phrase in piece.phrases where try statistics.isEverywhere(phrase.text) { isRare = false }
+                for phrase in piece.phrases where try statistics.isTooCommonToRank(phrase.text) {
+                    isRare = false
+                }
                 if isRare { rare.append(piece) }
             }
             if !rare.isEmpty { pieces = rare }
@@ -271,12 +273,12 @@ extension SearchQuery {
                 try Self.phrase(term, statistics.frequentWords)
             }
             text = "(\(text)) NOT (\(others.joined(separator: " OR ")))"
-            phrases += others.map { TextExpression.Phrase($0, isSilent: true) }
+            phrases += others.map { TextExpression.Phrase($0, isFilter: true) }
         }
         if let site {
             let place = SearchIndex.expression(ofSite: site)
             text = "(\(text)) AND \(place)"
-            phrases.append(TextExpression.Phrase(place, isSilent: true))
+            phrases.append(TextExpression.Phrase(place, isFilter: true))
         }
         return TextExpression(text, phrases)
     }

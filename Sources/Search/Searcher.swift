@@ -36,8 +36,8 @@ package final class Searcher {
     /// The number of pages in snapshots that are complete and not in the index.
     private func newPageCount(_ index: SearchIndex) throws(StoreError) -> Int {
         var count = 0
-        for snapshot in try reader.textSnapshots(site: nil) where snapshot.isOver {
-            if try !index.hasRead(snapshot) { count += try reader.textBodies(of: snapshot).count }
+        for snapshot in try reader.textSnapshots(site: nil) where snapshot.isFinal {
+            if try !index.hasIndexed(snapshot) { count += try reader.textBodies(of: snapshot).count }
         }
         return count
     }
@@ -51,7 +51,7 @@ package final class Searcher {
     {
         var report = SearchReport(question: query.text)
         guard let index = try current() else { return report }
-        index.isWanted = isWanted
+        index.shouldContinue = isWanted
         report.texts = try index.textCount()
         report.unread = max(try index.unreadCount(), try newPageCount(index))
         let site = try options.site.map { (name) throws(StoreError) in
@@ -64,7 +64,7 @@ package final class Searcher {
         var strictness = SearchQuery.Strictness.all
         let statistics = SearchQuery.WordStatistics(
             frequentWords: { word throws(StoreError) in try index.frequentWords(beginning: word) },
-            isEverywhere: { phrase throws(StoreError) in try index.isEverywhere(phrase) })
+            isTooCommonToRank: { phrase throws(StoreError) in try index.isTooCommonToRank(phrase) })
         for next in SearchQuery.Strictness.allCases
         where pool.found.count < (next == .some ? pool.wanted : 1) {
             let words = QueryWords(query, lastWordIsPrefix: next == .lastWordIsPrefix, cutter)
@@ -77,7 +77,7 @@ package final class Searcher {
                 try add(matches, to: &pool, words, isComplete: next != .some, site: site, options, index)
             }
             try pool.settle { (candidate) throws(StoreError) in
-                if let known = candidate.holding { return known }
+                if let known = candidate.response { return known }
                 return try servedResponse(of: candidate.match, site: site, options, index)
             }
         }
@@ -127,7 +127,7 @@ package final class Searcher {
         let maxCount = max(Self.minCandidates, 2 * pool.wanted)
         var count = 0
         for match in matches where !pool.known.contains(match.id) {
-            var shown: TextHolding?
+            var shown: ResponseWithText?
             if options.isFiltering {
                 shown = try servedResponse(of: match, site: site, options, index)
                 guard shown != nil else { continue }
@@ -138,7 +138,7 @@ package final class Searcher {
                 Candidate(
                     match: match, facts: facts,
                     ranking: Ranking(match.score, facts, words, isComplete: isComplete),
-                    holding: shown))
+                    response: shown))
             count += 1
             if count >= maxCount { break }
         }
@@ -150,7 +150,7 @@ package final class Searcher {
         let facts: TextFacts
         let ranking: Ranking
         /// The response with the text; nil until it was looked up.
-        var holding: TextHolding?
+        var response: ResponseWithText?
         var score = 0.0
     }
 
@@ -173,7 +173,7 @@ package final class Searcher {
         /// Moves candidates to `found` until it has the best ones, and one more if there is one, which shows
         /// that there are further results.
         mutating func settle(
-            _ holding: (Candidate) throws(StoreError) -> TextHolding?
+            _ response: (Candidate) throws(StoreError) -> ResponseWithText?
         ) throws(StoreError) {
             open.sort { $0.ranking.maxScore > $1.ranking.maxScore }
             var count = 0
@@ -183,8 +183,8 @@ package final class Searcher {
                 var candidate = open[count]
                 count += 1
                 // There is no response that the reader may see and that passes the filter.
-                guard let shown = try holding(candidate) else { continue }
-                candidate.holding = shown
+                guard let shown = try response(candidate) else { continue }
+                candidate.response = shown
                 candidate.score = candidate.ranking.score(shown)
                 let place = found.firstIndex { $0.score < candidate.score } ?? found.count
                 found.insert(candidate, at: place)
@@ -197,11 +197,11 @@ package final class Searcher {
     /// none.
     private func servedResponse(
         of match: TextMatch, site: Site?, _ options: SearchOptions, _ index: SearchIndex
-    ) throws(StoreError) -> TextHolding? {
+    ) throws(StoreError) -> ResponseWithText? {
         for body in try index.bodies(of: match.id) {
-            let holdings = try reader.holdings(
-                ofText: body.sha256, form: body.form, site: site?.id, snapshot: snapshot, limit: 4)
-            for holding in holdings where options.type?.matches(holding.type) ?? true { return holding }
+            let responses = try reader.responsesWithText(
+                body.sha256, form: body.form, site: site?.id, snapshot: snapshot, limit: 4)
+            for response in responses where options.type?.matches(response.type) ?? true { return response }
         }
         return nil
     }
@@ -212,7 +212,7 @@ package final class Searcher {
     ) throws(StoreError) -> SearchReport.Hit {
         let id = candidate.match.id
         var snippet = Snippet(
-            of: try index.body(of: id, atMost: max(bytesLeft, Snippet.minLoadedBytes)), words,
+            of: try index.body(of: id, maxBytes: max(bytesLeft, Snippet.minLoadedBytes)), words,
             bytesLeft: &bytesLeft)
         var section: DocumentText.Section?
         if let place = snippet.place {
@@ -220,12 +220,12 @@ package final class Searcher {
         } else if !candidate.facts.description.isEmpty {
             snippet = Snippet(plain: candidate.facts.description)
         }
-        let (facts, holding) = (candidate.facts, candidate.holding)
+        let (facts, response) = (candidate.facts, candidate.response)
         return SearchReport.Hit(
-            url: holding?.href ?? "", title: facts.title, heading: section?.title ?? "",
-            anchor: section?.anchor ?? "", snippet: snippet, site: holding?.site ?? "",
-            snapshot: holding?.snapshot ?? 0, type: holding?.type, language: facts.language,
-            fetched: holding?.fetched ?? 0, score: candidate.score)
+            url: response?.href ?? "", title: facts.title, heading: section?.title ?? "",
+            anchor: section?.anchor ?? "", snippet: snippet, site: response?.site ?? "",
+            snapshot: response?.snapshot ?? 0, type: response?.type, language: facts.language,
+            fetched: response?.fetched ?? 0, score: candidate.score)
     }
 
     // MARK: - Typing errors

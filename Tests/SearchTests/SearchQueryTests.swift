@@ -52,7 +52,7 @@ import Testing
 
     @Test func `very frequent phrases are left out, and prefixes use the most frequent words`() throws {
         var statistics = SearchQuery.WordStatistics()
-        statistics.isEverywhere = { phrase throws(StoreError) in phrase.contains("page") }
+        statistics.isTooCommonToRank = { phrase throws(StoreError) in phrase.contains("page") }
         statistics.frequentWords = { word throws(StoreError) in ["\(word)a", "\(word)b"] }
         func expression(_ text: String, _ strictness: SearchQuery.Strictness) throws -> String? {
             try SearchQuery(text).expression(strictness, inSite: nil, statistics)?.text
@@ -68,7 +68,7 @@ import Testing
     @Test func `an expression has its phrases in order`() throws {
         let question = try SearchQuery("one OR two three NEAR four \"five six\" -seven")
         let expression = try #require(try question.expression(.all, inSite: "S"))
-        #expect(expression.phrases.map(\.isSilent) == [false, false, false, false, false, true, true])
+        #expect(expression.phrases.map(\.isFilter) == [false, false, false, false, false, true, true])
         var rest = expression.text[...]
         for phrase in expression.phrases {
             let place = try #require(rest.firstRange(of: phrase.text))

@@ -26,7 +26,7 @@ import Testing
                     href: "/1", referrer: nil, status: 200, role: 0, fields: "", fetched: 1, body: .new(body))
             ], to: snapshot)
         try writer.end(snapshot, .publish(now: 2))
-        _ = try SearchIndex.opened(folder)
+        _ = try SearchIndex.openOrCreate(folder)
         try ActivityDatabase(folder).recordMisses([Miss(href: "/2", isPage: false, first: 1, last: 1)])
         let reader = try StoreReader(folder)
         #expect(try reader.response(for: "/1")?.body != nil)

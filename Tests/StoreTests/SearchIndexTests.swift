@@ -15,11 +15,11 @@ import Web
         _ = try StoreWriter(folder)
     }
 
-    private static func place(_ byte: UInt8, _ address: String = "https://a.test/x", _ sites: String...)
-        -> TextPlace
+    private static func body(_ byte: UInt8, _ address: String = "https://a.test/x", _ sites: String...)
+        -> IndexedBody
     {
-        TextPlace(
-            sha256: [UInt8](repeating: byte, count: 32), form: "html;UTF-8", addresses: [address],
+        IndexedBody(
+            sha256: [UInt8](repeating: byte, count: 32), form: "html;UTF-8", hrefs: [address],
             sites: sites.isEmpty ? ["https://a.test/"] : sites)
     }
 
@@ -35,30 +35,30 @@ import Web
         try index.best(TextExpression(expression, [.init(expression)]), in: .all, atMost: 100).map(\.id)
     }
 
-    @Test func `a snapshot that is over is read once, one that is written to again`() throws {
-        let index = try SearchIndex.opened(folder)
+    @Test func `a final snapshot is indexed once, an open one again`() throws {
+        let index = try SearchIndex.openOrCreate(folder)
         let (over, open) = (
-            TextSnapshot(id: 1, started: 5, isOver: true), TextSnapshot(id: 2, started: 5, isOver: false)
+            TextSnapshot(id: 1, started: 5, isFinal: true), TextSnapshot(id: 2, started: 5, isFinal: false)
         )
         for snapshot in [over, open] {
-            #expect(try !index.hasRead(snapshot))
-            try index.noteRead(snapshot)
+            #expect(try !index.hasIndexed(snapshot))
+            try index.recordIndexed(snapshot)
         }
-        #expect(try index.hasRead(over))
-        #expect(try !index.hasRead(open))
+        #expect(try index.hasIndexed(over))
+        #expect(try !index.hasIndexed(open))
         // Of a store that was put together anew.
-        let other = TextSnapshot(id: 1, started: 6, isOver: true)
-        #expect(try !index.hasRead(other))
-        try index.noteRead(other)
-        #expect(try index.hasRead(other))
+        let other = TextSnapshot(id: 1, started: 6, isFinal: true)
+        #expect(try !index.hasIndexed(other))
+        try index.recordIndexed(other)
+        #expect(try index.hasIndexed(other))
     }
 
-    @Test func `a text is one row, however many bodies have it`() throws {
-        let index = try SearchIndex.opened(folder)
-        #expect(try index.add(Self.text("One", "read from a file"), at: Self.place(1), prior: 0))
+    @Test func `a text of several bodies is stored in one row`() throws {
+        let index = try SearchIndex.openOrCreate(folder)
+        #expect(try index.add(Self.text("One", "read from a file"), of: Self.body(1), prior: 0))
         #expect(
             try !index.add(
-                Self.text("One", "read from a file"), at: Self.place(2, "https://b.test/y", "B"), prior: 0))
+                Self.text("One", "read from a file"), of: Self.body(2, "https://b.test/y", "B"), prior: 0))
         #expect(try index.textCount() == 1)
         #expect(try index.bodies(of: 1).count == 2)
         #expect(try Self.found("\"file\"", index) == [1])
@@ -67,43 +67,43 @@ import Web
             #expect(try Self.found("file AND \(SearchIndex.expression(ofSite: site))", index) == [1])
         }
         #expect(try Self.found("file AND \(SearchIndex.expression(ofSite: "C"))", index) == [])
-        #expect(try index.has(Self.place(1, "https://a.test/x", "B")))
-        #expect(try !index.has(Self.place(1, "https://a.test/x", "C")))
-        #expect(try !index.has(Self.place(3)))
+        #expect(try index.contains(Self.body(1, "https://a.test/x", "B")))
+        #expect(try !index.contains(Self.body(1, "https://a.test/x", "C")))
+        #expect(try !index.contains(Self.body(3)))
         #expect(try index.isSound())
     }
 
-    @Test func `a question finds inflections of words that say so, and others as they are`() throws {
-        let index = try SearchIndex.opened(folder)
-        try index.add(Self.text("One", "parsing files"), at: Self.place(1), prior: 0)
+    @Test func `a query finds inflections of marked words, and other words only as they are`() throws {
+        let index = try SearchIndex.openOrCreate(folder)
+        try index.add(Self.text("One", "parsing files"), of: Self.body(1), prior: 0)
         #expect(try Self.found("\"\(SearchIndex.inflecting("file"))\"", index) == [1])
         #expect(try Self.found("\"\(SearchIndex.inflecting("parse"))\"", index) == [1])
         #expect(try Self.found("\"file\"", index) == [])
         #expect(try index.textCount(of: "\"files\"") == 1)
     }
 
-    @Test func `readers see what was committed while it is written, and nothing where there is no index`()
+    @Test func `readers see committed texts during writing, and get nil without an index`()
         throws
     {
         #expect(try SearchIndex.openIfExists(folder) == nil)
-        let index = try SearchIndex.opened(folder)
+        let index = try SearchIndex.openOrCreate(folder)
         let reader = try #require(try SearchIndex.openIfExists(folder))
         _ = try index.withTransaction { () throws(StoreError) in
-            try index.add(Self.text("One", "word"), at: Self.place(1), prior: 0)
+            try index.add(Self.text("One", "word"), of: Self.body(1), prior: 0)
         }
         #expect(try Self.found("word", reader) == [1])
         #expect(reader.isInPlace)
     }
 
-    @Test func `one that is damaged or of another version is made anew`() throws {
-        _ = try SearchIndex.opened(folder).add(Self.text("One", "word"), at: Self.place(1), prior: 0)
+    @Test func `an index that is damaged or of another version is rebuilt`() throws {
+        _ = try SearchIndex.openOrCreate(folder).add(Self.text("One", "word"), of: Self.body(1), prior: 0)
         try home.write(String(repeating: "no database ", count: 1000), to: "s/search.db")
         #expect(try SearchIndex.openIfExists(folder) == nil)
-        let index = try SearchIndex.opened(folder)
+        let index = try SearchIndex.openOrCreate(folder)
         #expect(try index.textCount() == 0)
         try index.connection.execute("PRAGMA user_version = 1")
         #expect(try SearchIndex.openIfExists(folder) == nil)
-        #expect(try SearchIndex.opened(folder).textCount() == 0)
+        #expect(try SearchIndex.openOrCreate(folder).textCount() == 0)
         #expect(!index.isInPlace)
     }
 
@@ -116,12 +116,12 @@ import Web
     }
 
     @Test func `texts are ranked as FTS5 ranks them`() throws {
-        let index = try SearchIndex.opened(folder)
+        let index = try SearchIndex.openOrCreate(folder)
         for number in 1...200 {
             let text = Self.text(
                 Self.words(number % 5, number), Self.words(1 + number * number % 300, number))
             try index.add(
-                text, at: Self.place(UInt8(number), "https://a.test/\(Self.words(1, number))"), prior: 0)
+                text, of: Self.body(UInt8(number), "https://a.test/\(Self.words(1, number))"), prior: 0)
         }
         for phrases in [["\"jam\""], ["\"plum\"", "\"label\""], ["\"pear jam\"", "\"jar\""]] {
             let expression = phrases.joined(separator: " AND ")
@@ -145,11 +145,11 @@ import Web
         }
     }
 
-    @Test func `of equal texts the one that many lead to comes first, whichever was read first`() throws {
-        let index = try SearchIndex.opened(folder)
+    @Test func `texts of higher quality are found first, whatever the order of indexing`() throws {
+        let index = try SearchIndex.openOrCreate(folder)
         for (number, quality) in [0.0, 7, 3, 40, 0].enumerated() {
             try index.add(
-                Self.text("T", "the same word, and \(number)"), at: Self.place(UInt8(number)), prior: quality)
+                Self.text("T", "the same word, and \(number)"), of: Self.body(UInt8(number)), prior: quality)
         }
         let numbers = try Self.found("word", index)
         #expect(numbers.map { SearchIndex.quality(of: $0) } == [31, 7, 3, 0, 0])
@@ -157,31 +157,31 @@ import Web
         #expect(try index.isSound())
     }
 
-    @Test func `what is called so is found by titles and addresses alone, and not once it is gone`() throws {
+    @Test func `a search in names finds titles and URLs only, and no removed texts`() throws {
         func named(_ words: String) throws -> [Int64] {
             try index.best(TextExpression(words, [.init(words)]), in: .names, atMost: 9).map(\.id)
         }
-        let index = try SearchIndex.opened(folder)
-        try index.add(Self.text("Plum jam", "of plums"), at: Self.place(1, "https://a.test/recipe"), prior: 2)
+        let index = try SearchIndex.openOrCreate(folder)
+        try index.add(Self.text("Plum jam", "of plums"), of: Self.body(1, "https://a.test/recipe"), prior: 2)
         let text = try #require(try named("jam").first)
         #expect(try named("plums") == [])
         #expect(try named("recipe") == [text])
         // Another address has it, too.
         try index.add(
-            Self.text("Plum jam", "of plums"), at: Self.place(2, "https://b.test/cellar", "B"), prior: 0)
+            Self.text("Plum jam", "of plums"), of: Self.body(2, "https://b.test/cellar", "B"), prior: 0)
         #expect(try named("cellar AND \(SearchIndex.expression(ofSite: "B"))") == [text])
         #expect(try named("jam") == [text])
-        #expect(try index.forgetGone(StoreReader(folder)) == 1)
+        #expect(try index.removeGoneTexts(StoreReader(folder)) == 1)
         #expect(try named("jam") == [] && named("cellar") == [])
         #expect(try index.isSound())
     }
 
-    @Test func `of a beginning that very many words have the most frequent are looked for`() throws {
-        let index = try SearchIndex.opened(folder)
+    @Test func `a prefix of very many words is replaced by the most frequent ones`() throws {
+        let index = try SearchIndex.openOrCreate(folder)
         #expect(try index.frequentWords(beginning: "wor") == nil)
         let many = (0..<2500).map { "wor\($0)" }.joined(separator: " ")
-        try index.add(Self.text("Many", many), at: Self.place(1), prior: 0)
-        try index.add(Self.text("One", "wor17 and wor18"), at: Self.place(2), prior: 0)
+        try index.add(Self.text("Many", many), of: Self.body(1), prior: 0)
+        try index.add(Self.text("One", "wor17 and wor18"), of: Self.body(2), prior: 0)
         let words = try #require(try index.frequentWords(beginning: "wor"))
         #expect(words.count == 64 && Set(words.prefix(2)) == ["wor17", "wor18"])
         let choice = "\"\(SearchIndex.oneOf(words))\""
@@ -190,22 +190,22 @@ import Web
         #expect(try index.frequentWords(beginning: "zz") == nil)
     }
 
-    @Test func `in how many texts a word stands is counted anew when more have come`() throws {
-        let index = try SearchIndex.opened(folder)
-        try index.add(Self.text("One", "word"), at: Self.place(1), prior: 0)
+    @Test func `the text count of a word is refreshed when texts were added`() throws {
+        let index = try SearchIndex.openOrCreate(folder)
+        try index.add(Self.text("One", "word"), of: Self.body(1), prior: 0)
         let reader = try #require(try SearchIndex.openIfExists(folder))
         #expect(try reader.textCount(of: "\"word\"") == 1)
-        try index.add(Self.text("Two", "word"), at: Self.place(2), prior: 5)
+        try index.add(Self.text("Two", "word"), of: Self.body(2), prior: 5)
         #expect(try reader.textCount(of: "\"word\"") == 2)
         #expect(try reader.textCount() == 2)
         #expect(try Self.found("word", reader).count == 2)
     }
 
-    @Test func `what the store has no more is forgotten`() throws {
-        let index = try SearchIndex.opened(folder)
-        try index.add(Self.text("One", "word"), at: Self.place(1), prior: 0)
-        try index.add(DocumentText(), at: Self.place(2), prior: 0)
-        #expect(try index.forgetGone(StoreReader(folder)) == 1)
+    @Test func `texts that the store does not have any more are removed`() throws {
+        let index = try SearchIndex.openOrCreate(folder)
+        try index.add(Self.text("One", "word"), of: Self.body(1), prior: 0)
+        try index.add(DocumentText(), of: Self.body(2), prior: 0)
+        #expect(try index.removeGoneTexts(StoreReader(folder)) == 1)
         #expect(try Self.found("word", index) == [])
         #expect(try index.textCount() == 0)
         #expect(try index.isSound())

@@ -46,9 +46,9 @@ struct UnwritableStoreTests {
     }
 
     @Test(arguments: Hindrance.allCases)
-    func `a store that nobody has open is read`(hindrance: Hindrance) throws {
+    func `an unwritable store without an open connection is readable`(hindrance: Hindrance) throws {
         try add(1, to: StoreWriter(folder))
-        _ = try SearchIndex.opened(folder)
+        _ = try SearchIndex.openOrCreate(folder)
         try hinder(hindrance)
         // The second reader finds what the first one tried to create.
         for _ in 1...2 {
@@ -60,7 +60,9 @@ struct UnwritableStoreTests {
     }
 
     @Test(arguments: Hindrance.allCases)
-    func `a store whose last run was killed is read with what its log has`(hindrance: Hindrance) throws {
+    func `an unwritable store whose last run was killed is read with its write-ahead log`(
+        hindrance: Hindrance
+    ) throws {
         try add(1, to: StoreWriter(folder))
         let killed = StoreFolder(disk.path + "/killed")
         try leaveLog(of: folder, in: killed)
@@ -85,7 +87,7 @@ struct UnwritableStoreTests {
         #expect(StoreFolder.byteCount(of: killed.database + "-wal") > 0)
     }
 
-    @Test func `a reader knows that it is outdated once somebody has written after all`() throws {
+    @Test func `a reader knows that it is outdated after a later write`() throws {
         try add(1, to: StoreWriter(folder))
         try disk.fill()
         let reader = try StoreReader(folder)
@@ -98,7 +100,7 @@ struct UnwritableStoreTests {
         #expect(try !StoreReader(folder).isOutdated)
     }
 
-    @Test func `a short run is noticed that left no file behind`() throws {
+    @Test func `a short run that left no files is noticed`() throws {
         try add(1, to: StoreWriter(folder))
         try disk.fill()
         let reader = try StoreReader(folder)

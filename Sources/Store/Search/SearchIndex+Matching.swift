@@ -16,15 +16,16 @@ package struct TextExpression: Sendable, Equatable {
         package let text: String
         /// Whether the phrase only restricts the matches, as an exclusion or a site does, and does not count
         /// for the score.
-        package let isSilent: Bool
+        package let isFilter: Bool
 
-        package init(_ text: String, isSilent: Bool = false) {
-            (self.text, self.isSilent) = (text, isSilent)
+        package init(_ text: String, isFilter: Bool = false) {
+            (self.text, self.isFilter) = (text, isFilter)
         }
     }
 
     package let text: String
-    /// All quoted phrases of `text` in the order in which they occur, which is how FTS5 numbers them.
+    /// All quoted phrases of `text` in the order in which they occur. FTS5 numbers them in this order, and
+    /// `TextScorer` refers to them by that number.
     package let phrases: [Phrase]
 
     package init(_ text: String, _ phrases: [Phrase]) {
@@ -33,14 +34,14 @@ package struct TextExpression: Sendable, Equatable {
 }
 
 /// A cache of statistics of an index: the lengths of its texts, and the number of texts that contain a word.
-struct CountedWords {
+struct IndexStatistics {
     /// The `data_version` of the connection when the statistics were read.
     var version: Int64 = -1
     var lengths = TextLengths()
     var textCounts: [String: Int] = [:]
 
     /// The maximum number of words in the cache. It is emptied when it is full.
-    static let mostWords = 10_000
+    static let maxCachedWords = 10_000
 }
 
 extension SearchIndex {
@@ -69,7 +70,7 @@ extension SearchIndex {
         /// The time after which a search ends with the matches so far. It is needed for queries whose words
         /// are common but rarely occur together. It is the CPU time of the thread, so that other load on the
         /// machine does not change the results.
-        fileprivate var patience: Duration {
+        fileprivate var timeLimit: Duration {
             switch self {
             case .all: .milliseconds(20)
             case .names: .milliseconds(8)
@@ -79,45 +80,50 @@ extension SearchIndex {
 
     /// The maximum number of matches that are ranked. The texts of the highest quality come first. Texts
     /// beyond the limit that have the words in their titles or addresses are found by a search in `names`.
-    private static let mostRanked = 50_000
+    private static let maxRankedMatches = 50_000
     /// The approximate number of texts that are searched between two checks of the limits.
     private static let sliceSize = 65_536
 
-    /// Returns the best matches of an expression, the best first; at most `most`. Stops at the limits of
-    /// ranked matches and time.
+    /// Returns the best matches of an expression, the best first; at most `maxCount`.
+    ///
+    /// The search runs FTS5's query on one range of ids after the other, beginning with the texts of the
+    /// highest quality, because SQLite cannot end a query in time by itself. After each range it stops if the
+    /// maximum number of matches was ranked, the time limit has passed, or `shouldContinue` returns false.
     package func best(
-        _ expression: TextExpression, in part: Part, atMost most: Int
+        _ expression: TextExpression, in part: Part, atMost maxCount: Int
     ) throws(StoreError) -> [TextMatch] {
-        try lookAgain()
-        let lengths = counted.lengths
-        let tellings = try expression.phrases.map { (phrase) throws(StoreError) in
-            phrase.isSilent
-                ? 0 : Self.telling(try textCount(of: phrase.text, in: part), of: lengths.textCount)
+        try refreshStatistics()
+        let lengths = statistics.lengths
+        let inverseFrequencies = try expression.phrases.map { (phrase) throws(StoreError) in
+            phrase.isFilter
+                ? 0 : Self.inverseFrequency(try textCount(of: phrase.text, in: part), of: lengths.textCount)
         }
-        scorer.begin(part.weights, tellings, lengths, keeping: most, mostRanked: Self.mostRanked)
-        let search = try prepared(
+        scorer.begin(
+            part.weights, inverseFrequencies, lengths, keeping: maxCount,
+            maxRankedCount: Self.maxRankedMatches)
+        let search = try statement(
             """
             SELECT 1 FROM \(part.table)
             WHERE \(part.table) MATCH ? AND rowid BETWEEN ? AND ? AND \(TextScorer.function)(\(part.table))
             """)
         let start = Self.threadTime
-        let isWhole = expression.phrases.contains { Self.isBeginning($0.text) }
-        for slice in isWhole ? [Self.allNumbers] : Self.slices(of: lengths) {
+        let hasPrefix = expression.phrases.contains { Self.isPrefix($0.text) }
+        for slice in hasPrefix ? [Self.allIDs] : Self.slices(of: lengths) {
             _ = try search.first(
                 .text(expression.text), .integer(slice.lowerBound), .integer(slice.upperBound)
             ) {
                 _ in true
             }
-            if scorer.isFull || Self.threadTime - start > part.patience || !isWanted() { break }
+            if scorer.isFull || Self.threadTime - start > part.timeLimit || !shouldContinue() { break }
         }
         return scorer.end()
     }
 
-    private static let allNumbers = Int64.min...Int64.max
+    private static let allIDs = Int64.min...Int64.max
 
     /// Whether a phrase is a prefix. For a prefix FTS5 builds a list of all matches at each execution, so the
     /// search is not split into slices.
-    private static func isBeginning(_ phrase: String) -> Bool { phrase.hasSuffix("*") }
+    private static func isPrefix(_ phrase: String) -> Bool { phrase.hasSuffix("*") }
 
     /// The CPU time that the thread has used.
     private static var threadTime: Duration {
@@ -142,7 +148,8 @@ extension SearchIndex {
     }
 
     /// Returns the inverse document frequency of Robertson and Spärck Jones, as FTS5 computes it.
-    private static func telling(_ count: Int, of all: Int) -> Double {
+    /// The minimum keeps the score of a word that is in more than half of the texts from being negative.
+    private static func inverseFrequency(_ count: Int, of all: Int) -> Double {
         let (count, all) = (Double(count), Double(max(all, count)))
         return max(log((all - count + 0.5) / (count + 0.5)), 1e-6)
     }
@@ -151,118 +158,121 @@ extension SearchIndex {
 
     /// Discards the statistics if the index has changed. `data_version` does not change with writes of the
     /// same connection, so one that writes always reads them again.
-    private func lookAgain() throws(StoreError) {
-        let version = try prepared("PRAGMA data_version").first { $0.integer(0) } ?? 0
-        guard version != counted.version || isWritten else { return }
+    private func refreshStatistics() throws(StoreError) {
+        let version = try statement("PRAGMA data_version").first { $0.integer(0) } ?? 0
+        guard version != statistics.version || canWrite else { return }
         var blocks: [(block: Int64, sizes: [UInt8])] = []
-        try prepared("SELECT block, sizes FROM length").each { blocks.append(($0.integer(0), $0.blob(1))) }
-        counted = CountedWords(version: version, lengths: TextLengths(blocks))
+        try statement("SELECT block, sizes FROM length").each { blocks.append(($0.integer(0), $0.blob(1))) }
+        statistics = IndexStatistics(version: version, lengths: TextLengths(blocks))
     }
 
-    /// The number of matching texts from which on counts are estimated.
-    private static let exactCount = 4096
+    /// The number of matching texts up to which counts are exact. Larger counts are estimates.
+    private static let maxExactCount = 4096
     /// The number of samples that an estimate uses, and the number of text ids in each.
     private static let (sampleCount, sampleSize) = (12, 1024)
-    /// The maximum number of blocks of an index that is counted completely in place of an estimate.
-    private static let fewBlocks = 16
+    /// The maximum number of blocks of an index that is counted completely. Larger ones are sampled.
+    private static let maxFullyCountedBlocks = 16
 
     /// Returns the number of texts that contain a phrase. The number is an estimate if it is large.
     package func textCount(of phrase: String, in part: Part = .all) throws(StoreError) -> Int {
-        try lookAgain()
+        try refreshStatistics()
         let key = part == .all ? phrase : "\0\(phrase)"
-        if let known = counted.textCounts[key] { return known }
-        var (count, last) = try matches(of: phrase, part, within: Self.allNumbers, atMost: Self.exactCount)
-        if count >= Self.exactCount {
+        if let known = statistics.textCounts[key] { return known }
+        var (count, last) = try matches(of: phrase, part, within: Self.allIDs, atMost: Self.maxExactCount)
+        if count >= Self.maxExactCount {
             let estimate =
-                Self.isBeginning(phrase)
-                ? estimatedCount(count, upTo: last) : try estimatedCount(of: phrase, part)
+                Self.isPrefix(phrase)
+                ? extrapolatedCount(count, upTo: last) : try sampledCount(of: phrase, part)
             count = max(count, estimate)
         }
-        if counted.textCounts.count >= CountedWords.mostWords { counted.textCounts = [:] }
-        counted.textCounts[key] = count
+        if statistics.textCounts.count >= IndexStatistics.maxCachedWords { statistics.textCounts = [:] }
+        statistics.textCounts[key] = count
         return count
     }
 
     /// Estimates the number of texts that contain a phrase, from samples in the whole range of ids.
-    private func estimatedCount(of phrase: String, _ part: Part) throws(StoreError) -> Int {
-        let lengths = counted.lengths
+    private func sampledCount(of phrase: String, _ part: Part) throws(StoreError) -> Int {
+        let lengths = statistics.lengths
         let blocks = lengths.counts
         let step = max(1, Double(blocks.count) / Double(Self.sampleCount))
-        let isWhole = blocks.count <= Self.fewBlocks
+        let isWhole = blocks.count <= Self.maxFullyCountedBlocks
         let size = isWhole ? Int(TextLengths.blockSize) : Self.sampleSize
         var (seen, found) = (0, 0)
-        var place = 0.0
-        while Int(place) < blocks.count {
-            let block = blocks[Int(place)].block
+        var position = 0.0
+        while Int(position) < blocks.count {
+            let block = blocks[Int(position)].block
             let first = block * TextLengths.blockSize
             seen += lengths.textCount(ofBlock: block, first: size)
             found += try matches(of: phrase, part, within: first...first + Int64(size) - 1, atMost: .max)
                 .count
-            place += isWhole ? 1 : step
+            position += isWhole ? 1 : step
         }
-        return Self.estimatedCount(found, among: seen, of: lengths)
+        return Self.scaledCount(found, among: seen, of: lengths)
     }
 
     /// Extrapolates the number of matches among the texts up to an id to all texts.
-    private func estimatedCount(_ count: Int, upTo last: Int64) -> Int {
-        let block = TextLengths.place(of: last).block
-        let seen = counted.lengths.counts.lazy.filter { $0.block <= block }.reduce(0) { $0 + $1.texts }
-        return Self.estimatedCount(count, among: seen, of: counted.lengths)
+    private func extrapolatedCount(_ count: Int, upTo last: Int64) -> Int {
+        let block = TextLengths.position(of: last).block
+        let seen = statistics.lengths.counts.lazy.filter { $0.block <= block }.reduce(0) { $0 + $1.texts }
+        return Self.scaledCount(count, among: seen, of: statistics.lengths)
     }
 
-    private static func estimatedCount(_ found: Int, among seen: Int, of lengths: TextLengths) -> Int {
+    /// Scales the matches among a part of the texts up to all texts.
+    private static func scaledCount(_ found: Int, among seen: Int, of lengths: TextLengths) -> Int {
         seen == 0 ? found : Int(Double(found) * Double(lengths.textCount) / Double(seen))
     }
 
-    /// Returns how many texts in a range contain a phrase, at most `most`, and the id of the last one
+    /// Returns how many texts in a range contain a phrase, at most `maxCount`, and the id of the last one
     /// counted.
     private func matches(
-        of phrase: String, _ part: Part, within numbers: ClosedRange<Int64>, atMost most: Int
+        of phrase: String, _ part: Part, within ids: ClosedRange<Int64>, atMost maxCount: Int
     ) throws(StoreError) -> (count: Int, last: Int64) {
         let table = part.table
-        return try prepared(
+        return try statement(
             """
             SELECT count(*), max(rowid) FROM (
                 SELECT rowid FROM \(table) WHERE \(table) MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?)
             """
         ).first(
-            .text(phrase), .integer(numbers.lowerBound), .integer(numbers.upperBound), .integer(Int64(most))
+            .text(phrase), .integer(ids.lowerBound), .integer(ids.upperBound), .integer(Int64(maxCount))
         ) { (Int($0.integer(0)), $0.optionalInteger(1) ?? 0) } ?? (0, 0)
     }
 
     /// Returns the number of texts in the index.
     package func textCount() throws(StoreError) -> Int {
-        try lookAgain()
-        return counted.lengths.textCount
+        try refreshStatistics()
+        return statistics.lengths.textCount
     }
 
     /// Returns whether a phrase is in more texts than can be ranked.
-    package func isEverywhere(_ phrase: String) throws(StoreError) -> Bool {
-        try textCount(of: phrase) > Self.mostRanked
+    package func isTooCommonToRank(_ phrase: String) throws(StoreError) -> Bool {
+        try textCount(of: phrase) > Self.maxRankedMatches
     }
 
     // MARK: - Prefixes
 
-    /// The maximum number of words with a prefix that are read, and of the texts that contain them.
-    private static let (mostWords, mostOccurrences) = (2000, 100_000)
-    /// The maximum number of words that replace a prefix.
-    private static let mostChosen = 64
+    /// Limits for the words with a prefix that are read: their number, and the sum of their text counts. At
+    /// either limit the prefix counts as common, and the most frequent of these words replace it.
+    private static let (maxPrefixWords, maxPrefixTexts) = (2000, 100_000)
+    /// The maximum number of words that replace a prefix. Rarer words are not searched for.
+    private static let maxReplacementWords = 64
 
-    /// Returns words to search for in place of a prefix: those that most texts contain, among the first in
-    /// alphabetical order. Returns nil if there are so few that FTS5 can search for the prefix itself.
+    /// Returns words to search for in place of a prefix: the most frequent ones among the first in
+    /// alphabetical order. Returns nil if the prefix has so few words that FTS5 can search for it itself.
     package func frequentWords(beginning: String) throws(StoreError) -> [String]? {
         var words: [(word: String, count: Int)] = []
         var count = 0
-        let isCut =
-            try prepared("SELECT term, doc FROM word WHERE term >= ? AND term < ?").first(
+        let isTooCommon =
+            try statement("SELECT term, doc FROM word WHERE term >= ? AND term < ?").first(
                 .text(beginning), .text(beginning + "\u{10FFFF}")
             ) { row -> Bool? in
                 words.append((row.text(0), Int(row.integer(1))))
                 count += words[words.count - 1].count
-                return words.count >= Self.mostWords || count >= Self.mostOccurrences ? true : nil
+                return words.count >= Self.maxPrefixWords || count >= Self.maxPrefixTexts ? true : nil
             } ?? false
-        guard isCut else { return nil }
-        return words.sorted { ($1.count, $0.word) < ($0.count, $1.word) }.prefix(Self.mostChosen).map(\.word)
+        guard isTooCommon else { return nil }
+        return words.sorted { ($1.count, $0.word) < ($0.count, $1.word) }.prefix(Self.maxReplacementWords)
+            .map(\.word)
     }
 
     // MARK: - Expressions

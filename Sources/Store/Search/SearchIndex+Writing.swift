@@ -3,8 +3,10 @@ internal import Digest
 package import Web
 
 extension SearchIndex {
-    /// The maximum number of addresses of a text that are searchable.
-    private static let mostAddresses = 8
+    /// The maximum number of URLs of a text that are searchable. Further ones are not indexed.
+    private static let maxURLs = 8
+    /// The maximum number of bytes of a URL that are searchable. The rest is not indexed.
+    private static let maxURLBytes = 1024
 
     /// Executes `body` in one transaction.
     package func withTransaction<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
@@ -12,97 +14,106 @@ extension SearchIndex {
     }
 
     /// Stores the number of bodies that are left to the next run.
-    package func noteUnread(_ count: Int) throws(StoreError) {
-        try prepared("UPDATE unread SET pages = ?").run(.integer(Int64(count)))
+    package func recordUnread(_ count: Int) throws(StoreError) {
+        try statement("UPDATE unread SET pages = ?").run(.integer(Int64(count)))
     }
 
     /// Returns whether all texts of a snapshot are in the index, so that it can be skipped.
-    package func hasRead(_ snapshot: TextSnapshot) throws(StoreError) -> Bool {
-        try prepared("SELECT 1 FROM snapshot WHERE id = ? AND started = ?")
+    package func hasIndexed(_ snapshot: TextSnapshot) throws(StoreError) -> Bool {
+        try statement("SELECT 1 FROM snapshot WHERE id = ? AND started = ?")
             .first(.integer(snapshot.id), .integer(snapshot.started)) { _ in true } ?? false
     }
 
     /// Records that all texts of a snapshot are in the index. Does nothing if the snapshot may still grow.
-    package func noteRead(_ snapshot: TextSnapshot) throws(StoreError) {
-        guard snapshot.isOver else { return }
-        try prepared(
+    package func recordIndexed(_ snapshot: TextSnapshot) throws(StoreError) {
+        guard snapshot.isFinal else { return }
+        try statement(
             "INSERT INTO snapshot VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET started = excluded.started"
         )
         .run(.integer(snapshot.id), .integer(snapshot.started))
     }
 
-    /// Returns whether a body was indexed with all the sites that have it now.
-    package func has(_ place: TextPlace) throws(StoreError) -> Bool {
-        guard let text = try text(of: place) else { return false }
+    /// Returns whether a body was indexed with all the sites that have it now. A site that was added since
+    /// must be added to the text, so that searches restricted to that site find it.
+    package func contains(_ body: IndexedBody) throws(StoreError) -> Bool {
+        guard let text = try text(of: body) else { return false }
         guard text != 0 else { return true }
-        let kept = try prepared("SELECT place FROM page WHERE rowid = ?").first(.integer(text)) { $0.text(0) }
-        guard let kept else { return false }
-        let words = Set(kept.split(separator: " ").map { String($0) })
-        return place.sites.allSatisfy { words.contains(Self.word(ofSite: $0)) }
+        let siteWords = try statement("SELECT place FROM page WHERE rowid = ?").first(.integer(text)) {
+            $0.text(0)
+        }
+        guard let siteWords else { return false }
+        let words = Set(siteWords.split(separator: " ").map { String($0) })
+        return body.sites.allSatisfy { words.contains(Self.word(ofSite: $0)) }
     }
 
     /// Returns the id of a body's text: 0 if it has no text, nil if it was not indexed.
-    private func text(of place: TextPlace) throws(StoreError) -> Int64? {
-        try prepared("SELECT text FROM body WHERE sha256 = ? AND form = ?")
-            .first(.blob(place.sha256), .text(place.form)) { $0.integer(0) }
+    private func text(of body: IndexedBody) throws(StoreError) -> Int64? {
+        try statement("SELECT text FROM body WHERE sha256 = ? AND form = ?")
+            .first(.blob(body.sha256), .text(body.form)) { $0.integer(0) }
     }
 
-    /// Adds the text of a body. If the index has the same text, adds only the addresses and sites.
+    /// Adds the text of a body. If the index has the same text, adds only the URLs and sites of the body to it.
     ///
     /// - Parameter prior: the quality of the text, which does not depend on the query; higher is better.
     ///   Values above 31 rank like 31.
     /// - Returns: whether the text is new.
     @discardableResult
-    package func add(_ text: DocumentText, at place: TextPlace, prior: Double) throws(StoreError) -> Bool {
+    package func add(_ text: DocumentText, of body: IndexedBody, prior: Double) throws(StoreError) -> Bool {
         guard !text.isEmpty else {
-            try keep(place, text: 0)
+            try store(body, text: 0)
             return false
         }
         let digest = Self.digest(of: text)
-        let held = try prepared("SELECT id FROM text WHERE digest = ?").first(.blob(digest)) { $0.integer(0) }
-        if let held {
-            try keep(place, text: held)
-            try extend(held, by: place)
+        let existing = try statement("SELECT id FROM text WHERE digest = ?").first(.blob(digest)) {
+            $0.integer(0)
+        }
+        if let existing {
+            try store(body, text: existing)
+            try addURLsAndSites(of: body, toText: existing)
             return false
         }
-        let id = try newNumber(quality: prior)
-        try prepared(
+        let id = try unusedID(quality: prior)
+        try statement(
             "INSERT INTO text (id, digest, description, language, sections, prior) VALUES (?, ?, ?, ?, ?, ?)"
         ).run(
             .integer(id), .blob(digest), .text(text.description), .text(text.language),
             .text(Self.lines(of: text.sections)), .real(prior))
         let headings = text.sections.map(\.title).joined(separator: "\n")
-        let (addresses, sites) = (Self.addressWords(place.addresses), Self.placeWords(place.sites))
-        try prepared(
+        let (addresses, sites) = (Self.urlWords(body.hrefs), Self.siteWords(body.sites))
+        try statement(
             "INSERT INTO page (rowid, title, headings, address, place, body, aside) VALUES (?, ?, ?, ?, ?, ?, ?)"
         ).run(
             .integer(id), .text(text.title), .text(headings), .text(addresses),
             .text(sites), .utf8(text.body), .utf8(text.aside))
-        try prepared("INSERT INTO name (rowid, title, address, place) VALUES (?, ?, ?, ?)")
+        try statement("INSERT INTO name (rowid, title, address, place) VALUES (?, ?, ?, ?)")
             .run(.integer(id), .text(text.title), .text(addresses), .text(sites))
-        try noteLength(of: id)
-        try keep(place, text: id)
+        try storeLength(of: id)
+        try store(body, text: id)
         return true
     }
 
     /// Returns an unused id. Texts of higher quality have smaller ids, and searches go through the ids in
     /// ascending order. So if a search stops at its limit, it has seen the best texts.
-    private func newNumber(quality: Double) throws(StoreError) -> Int64 {
-        let base = -(Int64(min(max(quality, 0), Self.mostQuality)) << 32)
-        let last = try prepared("SELECT max(id) FROM text WHERE id > ? AND id < ?")
+    ///
+    /// The quality is in the upper 32 bits, negated; the lower 32 bits count up from 1. For example, the first
+    /// text of quality 2 has the id -2 * 2^32 + 1.
+    private func unusedID(quality: Double) throws(StoreError) -> Int64 {
+        let base = -(Int64(min(max(quality, 0), Self.maxQuality)) << 32)
+        let last = try statement("SELECT max(id) FROM text WHERE id > ? AND id < ?")
             .first(.integer(base), .integer(base + (1 << 32))) { $0.optionalInteger(0) ?? base }
         return (last ?? base) + 1
     }
 
-    private static let mostQuality = 31.0
+    /// Higher qualities rank like this one.
+    private static let maxQuality = 31.0
 
-    /// Returns the quality of a text, which is part of its id.
+    /// Returns the quality of a text, which is part of its id (see `unusedID`).
     static func quality(of id: Int64) -> Int { Int(-(id >> 32)) }
 
     /// Stores the length of a text. FTS5 has counted the words of each column, and stores them as varints of
     /// seven bits per byte.
-    private func noteLength(of id: Int64) throws(StoreError) {
-        let counts = try prepared("SELECT sz FROM page_docsize WHERE id = ?").first(.integer(id)) {
+    private func storeLength(of id: Int64) throws(StoreError) {
+        let counts = try statement("SELECT sz FROM page_docsize WHERE id = ?").first(.integer(id)) {
             $0.blob(0)
         }
         var (sum, number) = (0, 0)
@@ -110,76 +121,77 @@ extension SearchIndex {
             number = number << 7 | Int(byte & 0x7F)
             if byte < 0x80 { (sum, number) = (sum + number, 0) }
         }
-        let (block, place) = TextLengths.place(of: id)
+        let (block, index) = TextLengths.position(of: id)
         var sizes =
-            try prepared("SELECT sizes FROM length WHERE block = ?").first(.integer(block)) { $0.blob(0) }
+            try statement("SELECT sizes FROM length WHERE block = ?").first(.integer(block)) { $0.blob(0) }
             ?? []
-        if sizes.count <= place { sizes += Array(repeating: 0, count: place + 1 - sizes.count) }
-        sizes[place] = TextLengths.size(ofLength: sum)
-        try prepared("INSERT OR REPLACE INTO length (block, sizes) VALUES (?, ?)")
+        if sizes.count <= index { sizes += Array(repeating: 0, count: index + 1 - sizes.count) }
+        sizes[index] = TextLengths.code(ofLength: sum)
+        try statement("INSERT OR REPLACE INTO length (block, sizes) VALUES (?, ?)")
             .run(.integer(block), .blob(sizes))
     }
 
     /// Removes texts. They should be sorted, so that each block of lengths is written only once.
-    private func forget(_ ids: some Collection<Int64>) throws(StoreError) {
+    private func removeTexts(_ ids: some Collection<Int64>) throws(StoreError) {
         var block: (number: Int64, sizes: [UInt8])?
         func writeBlock() throws(StoreError) {
             guard let block else { return }
-            try prepared("UPDATE length SET sizes = ? WHERE block = ?")
+            try statement("UPDATE length SET sizes = ? WHERE block = ?")
                 .run(.blob(block.sizes), .integer(block.number))
         }
         for id in ids {
-            try forgetName(of: id)
-            try prepared("DELETE FROM page WHERE rowid = ?").run(.integer(id))
-            try prepared("DELETE FROM text WHERE id = ?").run(.integer(id))
-            let (number, place) = TextLengths.place(of: id)
+            try removeName(of: id)
+            try statement("DELETE FROM page WHERE rowid = ?").run(.integer(id))
+            try statement("DELETE FROM text WHERE id = ?").run(.integer(id))
+            let (number, index) = TextLengths.position(of: id)
             if block?.number != number {
                 try writeBlock()
-                block = try prepared("SELECT sizes FROM length WHERE block = ?").first(.integer(number)) {
+                block = try statement("SELECT sizes FROM length WHERE block = ?").first(.integer(number)) {
                     (number, $0.blob(0))
                 }
             }
-            if let count = block?.sizes.count, place < count { block?.sizes[place] = 0 }
+            if let count = block?.sizes.count, index < count { block?.sizes[index] = 0 }
         }
         try writeBlock()
     }
 
     /// Removes a text from `name`. That table stores no content, so FTS5 needs the old values.
-    private func forgetName(of id: Int64) throws(StoreError) {
-        let kept = try prepared("SELECT title, address, place FROM page WHERE rowid = ?").first(.integer(id))
-        {
+    private func removeName(of id: Int64) throws(StoreError) {
+        let values = try statement("SELECT title, address, place FROM page WHERE rowid = ?").first(
+            .integer(id)
+        ) {
             [SQLValue.text($0.text(0)), .text($0.text(1)), .text($0.text(2))]
         }
-        guard let kept else { return }
-        try prepared("INSERT INTO name (name, rowid, title, address, place) VALUES ('delete', ?, ?, ?, ?)")
-            .run([.integer(id)] + kept, doing: "write to")
+        guard let values else { return }
+        try statement("INSERT INTO name (name, rowid, title, address, place) VALUES ('delete', ?, ?, ?, ?)")
+            .run([.integer(id)] + values, doing: "write to")
     }
 
     /// Records the text of a body; 0 if it has none.
-    private func keep(_ place: TextPlace, text: Int64) throws(StoreError) {
-        try prepared("INSERT OR REPLACE INTO body (sha256, form, text) VALUES (?, ?, ?)")
-            .run(.blob(place.sha256), .text(place.form), .integer(text))
+    private func store(_ body: IndexedBody, text: Int64) throws(StoreError) {
+        try statement("INSERT OR REPLACE INTO body (sha256, form, text) VALUES (?, ?, ?)")
+            .run(.blob(body.sha256), .text(body.form), .integer(text))
     }
 
-    /// Adds further addresses and sites to a text.
-    private func extend(_ id: Int64, by place: TextPlace) throws(StoreError) {
-        let row = try prepared("SELECT address, place FROM page WHERE rowid = ?").first(.integer(id)) {
+    /// Adds further URLs and sites to a text.
+    private func addURLsAndSites(of body: IndexedBody, toText id: Int64) throws(StoreError) {
+        let row = try statement("SELECT address, place FROM page WHERE rowid = ?").first(.integer(id)) {
             ($0.text(0), $0.text(1))
         }
         guard let (address, sites) = row else { return }
         var addresses = address.split(separator: "\n").map { String($0) }
-        for line in Self.addressWords(place.addresses).split(separator: "\n").map({ String($0) })
-        where addresses.count < Self.mostAddresses && !addresses.contains(line) {
+        for line in Self.urlWords(body.hrefs).split(separator: "\n").map({ String($0) })
+        where addresses.count < Self.maxURLs && !addresses.contains(line) {
             addresses.append(line)
         }
         var words = sites.split(separator: " ").map { String($0) }
-        for site in place.sites.map(Self.word) where !words.contains(site) { words.append(site) }
+        for site in body.sites.map(Self.word) where !words.contains(site) { words.append(site) }
         let (newAddress, newSites) = (addresses.joined(separator: "\n"), words.joined(separator: " "))
         guard newAddress != address || newSites != sites else { return }
-        try forgetName(of: id)
-        try prepared("UPDATE page SET address = ?, place = ? WHERE rowid = ?")
+        try removeName(of: id)
+        try statement("UPDATE page SET address = ?, place = ? WHERE rowid = ?")
             .run(.text(newAddress), .text(newSites), .integer(id))
-        try prepared(
+        try statement(
             """
             INSERT INTO name (rowid, title, address, place)
             SELECT rowid, title, address, place FROM page WHERE rowid = ?
@@ -191,14 +203,14 @@ extension SearchIndex {
     ///
     /// - Returns: the number of removed texts.
     @discardableResult
-    package func forgetGone(_ reader: StoreReader) throws(StoreError) -> Int {
+    package func removeGoneTexts(_ reader: StoreReader) throws(StoreError) -> Int {
         var gone: [(sha256: [UInt8], form: String)] = []
-        let isHeld = try reader.prepare("SELECT 1 FROM body WHERE sha256 = ? AND form = ?")
+        let findBody = try reader.prepare("SELECT 1 FROM body WHERE sha256 = ? AND form = ?")
         var failure: StoreError?
         try connection.prepare("SELECT sha256, form FROM body").each { row in
             let (sha256, form) = (row.blob(0), row.text(1))
             do throws(StoreError) {
-                if try isHeld.first(.blob(sha256), .text(form), read: { _ in true }) == nil {
+                if try findBody.first(.blob(sha256), .text(form), read: { _ in true }) == nil {
                     gone.append((sha256, form))
                 }
             } catch {
@@ -209,7 +221,7 @@ extension SearchIndex {
         if !gone.isEmpty {
             try withTransaction { () throws(StoreError) in
                 for (sha256, form) in gone {
-                    try prepared("DELETE FROM body WHERE sha256 = ? AND form = ?").run(
+                    try statement("DELETE FROM body WHERE sha256 = ? AND form = ?").run(
                         .blob(sha256), .text(form))
                 }
             }
@@ -221,24 +233,25 @@ extension SearchIndex {
             .each { texts.append($0.integer(0)) }
         var rest = texts[...]
         while !rest.isEmpty {
-            let part = rest.prefix(Self.mostForgottenAtOnce)
-            try withTransaction { () throws(StoreError) in try forget(part) }
+            let part = rest.prefix(Self.maxTextsPerTransaction)
+            try withTransaction { () throws(StoreError) in try removeTexts(part) }
             rest = rest.dropFirst(part.count)
         }
         return texts.count
     }
 
-    private static let mostForgottenAtOnce = 8192
+    /// The maximum number of texts that are removed in one transaction. More take several.
+    private static let maxTextsPerTransaction = 8192
 
     /// Merges some segments of the tables and writes the log back to the database.
-    package func settle() throws(StoreError) {
+    package func mergeAndCheckpoint() throws(StoreError) {
         try connection.execute("INSERT INTO page (page, rank) VALUES ('merge', 200)")
         try connection.execute("INSERT INTO name (name, rank) VALUES ('merge', 100)")
         try connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
     }
 
     /// Merges all segments of the tables, which removes the words of deleted texts from them.
-    func putTogether() throws(StoreError) {
+    func optimize() throws(StoreError) {
         for table in ["page", "name"] {
             try connection.execute(
                 "INSERT INTO \(table) (\(table)) VALUES ('optimize')", doing: "optimize")
@@ -246,7 +259,7 @@ extension SearchIndex {
     }
 
     /// Shrinks the file if more than a quarter of it is free.
-    func giveBackRoom() throws(StoreError) {
+    func shrinkIfSparse() throws(StoreError) {
         let free = try connection.integer("PRAGMA freelist_count")
         guard try free * 4 > connection.integer("PRAGMA page_count") else { return }
         try connection.execute("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", doing: "shrink")
@@ -270,6 +283,7 @@ extension SearchIndex {
 
     // MARK: - Stored forms
 
+    /// Returns the first 16 bytes of the SHA-256 of a text. Bodies whose texts have the same digest share a row.
     private static func digest(of text: DocumentText) -> [UInt8] {
         var stream = DigestStream(.sha256)
         for part in [text.title, text.description] {
@@ -294,13 +308,13 @@ extension SearchIndex {
         return "site" + String(hash, radix: 36)
     }
 
-    private static func placeWords(_ sites: [String]) -> String { sites.map(word).joined(separator: " ") }
+    private static func siteWords(_ sites: [String]) -> String { sites.map(word).joined(separator: " ") }
 
     /// Returns the searchable form of URLs: host and path, percent-decoded, one per line.
-    private static func addressWords(_ addresses: [String]) -> String {
-        addresses.prefix(mostAddresses).map { address in
-            let rest = address.firstRange(of: "://").map { address[$0.upperBound...] } ?? address[...]
-            let plain = [UInt8](percentDecoding: Array(rest.utf8.prefix(1024)).span)
+    private static func urlWords(_ hrefs: [String]) -> String {
+        hrefs.prefix(maxURLs).map { href in
+            let rest = href.firstRange(of: "://").map { href[$0.upperBound...] } ?? href[...]
+            let plain = [UInt8](percentDecoding: Array(rest.utf8.prefix(maxURLBytes)).span)
             return String(decoding: plain.map { $0 < 0x20 ? 0x20 : $0 }, as: UTF8.self)
         }.joined(separator: "\n")
     }

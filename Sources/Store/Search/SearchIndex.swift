@@ -7,23 +7,28 @@ internal import Web
 /// It can be rebuilt from the store at any time, so it may be removed without loss. One connection can write
 /// while others read. An instance belongs to one thread.
 ///
-/// A row is a text. Several bodies can have the same text, and several snapshots can share a body.
+/// A row is a text, found by the digest of its content. Several bodies can have the same text, and several
+/// snapshots can share a body, so each text is indexed once however often it is stored.
+///
+/// `SearchIndex+Writing.swift` adds and removes texts, `SearchIndex+Matching.swift` ranks them for a query,
+/// and `SearchIndex+Reading.swift` reads what results show.
 package final class SearchIndex {
-    /// The version of the tables, to be increased when they change. `version` also includes that of the word
-    /// cutter. An index of another version is rebuilt.
+    /// The version of the tables, to be increased when they change. `version` also includes that of
+    /// `WordSplitter`, because words that were split differently are not found. An index of another version is rebuilt.
     private static let layout: Int64 = 5
     static var version: Int64 { layout << 16 | Int64(WordSplitter.version) }
 
     let connection: Connection
     let scorer: TextScorer
     /// Cached statistics, as of the last change that this connection has seen.
-    var counted = CountedWords()
+    var statistics = IndexStatistics()
     /// Polled during a search. When it returns false, the search ends early, and its result must be ignored.
-    package var isWanted: () -> Bool = { true }
+    package var shouldContinue: () -> Bool = { true }
     /// Whether this connection may write. SQLite does not report a connection's own changes in
     /// `data_version`.
-    let isWritten: Bool
+    let canWrite: Bool
     private let folder: StoreFolder
+    /// The identity of the file that this instance has open.
     private let file: FileIdentity?
     /// Prepared statements by their SQL.
     private var statements: [String: Statement] = [:]
@@ -41,8 +46,8 @@ package final class SearchIndex {
         }
     }
 
-    private init(_ folder: StoreFolder, _ connection: Connection, _ scorer: TextScorer, isWritten: Bool) {
-        self.isWritten = isWritten
+    private init(_ folder: StoreFolder, _ connection: Connection, _ scorer: TextScorer, canWrite: Bool) {
+        self.canWrite = canWrite
         self.folder = folder
         self.connection = connection
         self.scorer = scorer
@@ -50,7 +55,7 @@ package final class SearchIndex {
     }
 
     /// Returns a prepared statement from the cache, or prepares it.
-    func prepared(_ sql: String) throws(StoreError) -> Statement {
+    func statement(_ sql: String) throws(StoreError) -> Statement {
         if let statement = statements[sql] { return statement }
         let statement = try connection.prepare(sql)
         statements[sql] = statement
@@ -67,7 +72,7 @@ package final class SearchIndex {
             guard connection.addSearch(scorer), try isCurrent(connection) else { return nil }
             try connection.execute(
                 "PRAGMA cache_size = -16384; PRAGMA mmap_size = 4294967296;", doing: "open")
-            return SearchIndex(folder, connection, scorer, isWritten: false)
+            return SearchIndex(folder, connection, scorer, canWrite: false)
         } catch  where error.reason == .unusable || error.reason == .denied {
             return nil
         }
@@ -75,14 +80,14 @@ package final class SearchIndex {
 
     /// Opens the index for writing. Creates it if there is none, and rebuilds it if it is damaged or has
     /// another version.
-    package static func opened(_ folder: StoreFolder) throws(StoreError) -> SearchIndex {
+    package static func openOrCreate(_ folder: StoreFolder) throws(StoreError) -> SearchIndex {
         do throws(StoreError) {
-            if let index = try current(folder) { return index }
+            if let index = try openIfCurrent(folder) { return index }
         } catch  where error.reason == .unusable {
             // It is rebuilt below.
         }
         folder.removeSearchIndex()
-        if let index = try current(folder) { return index }
+        if let index = try openIfCurrent(folder) { return index }
         throw StoreError(
             .failed, doing: "set up", path: folder.searchIndex,
             detail: "this SQLite has no full-text search (FTS5)",
@@ -90,7 +95,7 @@ package final class SearchIndex {
     }
 
     /// Returns the index, creating its tables if necessary; nil if it has another version.
-    private static func current(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
+    private static func openIfCurrent(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
         let locks = try StoreLocks(folder)
         let connection = try Connection(folder.searchIndex, access: .readWrite, modeOf: folder.locks)
         let scorer = TextScorer()
@@ -107,7 +112,7 @@ package final class SearchIndex {
             }
         }
         guard try isCurrent(connection) else { return nil }
-        return SearchIndex(folder, connection, scorer, isWritten: true)
+        return SearchIndex(folder, connection, scorer, canWrite: true)
     }
 
     private static func isCurrent(_ connection: Connection) throws(StoreError) -> Bool {
@@ -118,7 +123,9 @@ package final class SearchIndex {
     /// Whether the open file is still the store's index. Another process may have replaced it.
     package var isInPlace: Bool { FileIdentity(folder.searchIndex) == file }
 
-    /// The SQL that creates the tables:
+    /// The SQL that creates the tables. `place` and `address` are column names of the file format; in the code
+    /// they are sites and URLs.
+    ///
     ///
     /// - `text`: the properties of a text.
     /// - `body`: the text of a body; 0 for a body without text, so that it is not read again.
@@ -173,10 +180,10 @@ extension SearchIndex {
     /// Removes texts from the index of a store that the store does not have any more. Does nothing if there
     /// is no index. Errors are ignored, since the next run of the indexer removes them as well.
     package static func clean(_ reader: StoreReader) {
-        guard reader.folder.hasSearchIndex, let index = try? opened(reader.folder) else { return }
+        guard reader.folder.hasSearchIndex, let index = try? openOrCreate(reader.folder) else { return }
         // Optimizing also removes the words of deleted texts from the file.
-        if let count = try? index.forgetGone(reader), count > 0 { try? index.putTogether() }
-        _ = try? index.giveBackRoom()
+        if let count = try? index.removeGoneTexts(reader), count > 0 { try? index.optimize() }
+        _ = try? index.shrinkIfSparse()
     }
 
     /// Returns whether the index of a store is intact; true if there is none.
@@ -187,7 +194,7 @@ extension SearchIndex {
         let isSound: Bool
         do throws(StoreError) {
             // An index of another version is rebuilt anyway.
-            isSound = try current(folder)?.isSound() ?? true
+            isSound = try openIfCurrent(folder)?.isSound() ?? true
         } catch {
             isSound = error.reason != .unusable
         }
@@ -202,6 +209,7 @@ extension StoreFolder {
 
     package var hasSearchIndex: Bool { access(searchIndex, F_OK) == 0 }
 
+    /// Removes the index with its log. Readers that have it open keep the old file until they close it.
     package func removeSearchIndex() {
         for suffix in ["", "-wal", "-shm", "-journal"] { unlink(searchIndex + suffix) }
     }
@@ -210,17 +218,17 @@ extension StoreFolder {
 // MARK: - Writing
 
 /// A body that is indexed, with its URLs and sites.
-package struct TextPlace: Sendable, Equatable {
+package struct IndexedBody: Sendable, Equatable {
     package var sha256: [UInt8]
     package var form: String
-    package var addresses: [String]
+    package var hrefs: [String]
     /// The names of the sites that have the body.
     package var sites: [String]
 
-    package init(sha256: [UInt8], form: String, addresses: [String], sites: [String]) {
+    package init(sha256: [UInt8], form: String, hrefs: [String], sites: [String]) {
         self.sha256 = sha256
         self.form = form
-        self.addresses = addresses
+        self.hrefs = hrefs
         self.sites = sites
     }
 }

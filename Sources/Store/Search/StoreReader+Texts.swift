@@ -8,7 +8,7 @@ package struct TextCandidate: Sendable {
     package let url: Int64
     package let type: String?
     /// The URLs of responses with this body, and the sites that have them, without duplicates.
-    private var addresses: [String]
+    private var hrefs: [String]
     private var sites: [String]
     /// Whether the body is the text of a page as the browser showed it. Then `title` is the title of the
     /// page.
@@ -20,16 +20,18 @@ package struct TextCandidate: Sendable {
     ) {
         (self.body, self.url, self.type) = (body, url, type)
         (self.isRenderedText, self.title) = (isRenderedText, title)
-        (addresses, sites) = ([], [])
+        (hrefs, sites) = ([], [])
     }
 
-    fileprivate mutating func add(_ address: String, _ site: String, atMost most: Int) {
+    /// Adds a response with the body. Ignores further URLs if there are `maxURLs`.
+    fileprivate mutating func add(_ href: String, _ site: String, maxURLs: Int) {
         if !sites.contains(site) { sites.append(site) }
-        if addresses.count < most, !addresses.contains(address) { addresses.append(address) }
+        if hrefs.count < maxURLs, !hrefs.contains(href) { hrefs.append(href) }
     }
 
-    package var place: TextPlace {
-        TextPlace(sha256: body.sha256, form: body.form, addresses: addresses, sites: sites)
+    /// The body under the key by which the index stores it.
+    package var indexedBody: IndexedBody {
+        IndexedBody(sha256: body.sha256, form: body.form, hrefs: hrefs, sites: sites)
     }
 }
 
@@ -39,11 +41,11 @@ package struct TextSnapshot: Sendable {
     /// The start of the snapshot, in seconds since 1970.
     package let started: Int64
     /// Whether the snapshot is finished and no overlay, so that nothing is added to it any more.
-    package let isOver: Bool
+    package let isFinal: Bool
 }
 
 /// A stored response that has a given text.
-package struct TextHolding: Sendable, Equatable {
+package struct ResponseWithText: Sendable, Equatable {
     package let href: String
     package let site: String
     package let snapshot: SnapshotName
@@ -54,12 +56,13 @@ package struct TextHolding: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// The maximum number of responses that are read for a body, and of URLs that are used.
-    private static let mostAddresses: Int64 = 256
-    private static let keptAddresses = 16
+    /// The maximum number of responses that are read for a body. Further ones are ignored.
+    private static let maxResponsesPerBody: Int64 = 256
+    /// The maximum number of URLs that are used of these responses.
+    private static let maxURLsPerBody = 16
 
     /// Media types of documents that the indexer converts to text.
-    private static let otherTypes = """
+    private static let documentTypes = """
         'text/markdown', 'text/x-markdown', 'application/pdf', 'application/epub+zip',
         'application/vnd.oasis.opendocument.text',
         'application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'application/msword'
@@ -69,10 +72,10 @@ extension StoreReader {
     /// the text that it showed is indexed in place of the page's body.
     private static let isText = """
         response.request IN ('', 'shown') AND response.status BETWEEN 200 AND 299
-            AND response.flags & \(unread) = 0
+            AND response.flags & \(excludedFlags) = 0
             AND (body.form LIKE 'html;%' OR body.form LIKE 'xhtml;%'
                 OR response.role = 0 AND (body.form LIKE 'plainText;%' OR body.form LIKE 'feed;%'
-                    OR response.type IN (\(otherTypes))) OR response.request = 'shown')
+                    OR response.type IN (\(documentTypes))) OR response.request = 'shown')
             AND NOT (response.request = '' AND EXISTS (
                 SELECT 1 FROM response AS shown WHERE shown.url = response.url AND shown.snapshot = response.snapshot
                     AND shown.request = 'shown'))
@@ -88,7 +91,7 @@ extension StoreReader {
             """, .optional(site)
         ) { row in
             snapshots.append(
-                TextSnapshot(id: row.integer(0), started: row.integer(1), isOver: row.integer(2) != 0))
+                TextSnapshot(id: row.integer(0), started: row.integer(1), isFinal: row.integer(2) != 0))
         }
         return snapshots
     }
@@ -122,21 +125,21 @@ extension StoreReader {
             CROSS JOIN site ON site.id = snapshot.site
             WHERE body.id = ? AND \(Self.isText) LIMIT ?
             """
-        ).each(.integer(body), .integer(Self.mostAddresses)) { row in
+        ).each(.integer(body), .integer(Self.maxResponsesPerBody)) { row in
             let (href, site) = (row.text(7), row.text(8))
             if candidate == nil, let body = StoredBody(row, from: 0) {
                 candidate = TextCandidate(
                     body: body, url: row.integer(11), type: row.optionalText(6),
                     isRenderedText: row.text(9) == RequestKey.shown.text, title: row.optionalText(10))
             }
-            candidate?.add(href, site, atMost: Self.keptAddresses)
+            candidate?.add(href, site, maxURLs: Self.maxURLsPerBody)
         }
         return candidate
     }
 
     /// The flags of responses that are not indexed: partial content, bodies that are still encoded, and error
     /// pages with a success status.
-    private static let unread =
+    private static let excludedFlags =
         ResponseFlags.isPart.rawValue | ResponseFlags.isCoded.rawValue | ResponseFlags.isSoftNotFound.rawValue
 
     /// Returns the number of pages that link to each URL, by its id. A page counts once for each of its
@@ -144,7 +147,7 @@ extension StoreReader {
     package func linkCounts() throws(StoreError) -> [Int64: Int] {
         var counts: [Int64: Int] = [:]
         try eachRow("SELECT pages FROM link") { row in
-            for number in LinkLists.numbers(row.text(0)) { counts[number, default: 0] += 1 }
+            for id in LinkLists.numbers(row.text(0)) { counts[id, default: 0] += 1 }
         }
         return counts
     }
@@ -161,50 +164,50 @@ extension StoreReader {
     ///   - snapshot: the id of a snapshot of `site` whose state, including responses from earlier snapshots,
     ///     is searched; nil for live snapshots.
     ///   - limit: the maximum number of responses.
-    package func holdings(
-        ofText sha256: [UInt8], form: String, site: Int64?, snapshot: Int64? = nil, limit: Int
-    ) throws(StoreError) -> [TextHolding] {
-        let isSeen =
+    package func responsesWithText(
+        _ sha256: [UInt8], form: String, site: Int64?, snapshot: Int64? = nil, limit: Int
+    ) throws(StoreError) -> [ResponseWithText] {
+        let isVisible =
             snapshot == nil
             ? Schema.isVisible("response")
             : "site.id = (SELECT site FROM snapshot WHERE id = ?5) AND response.snapshot <= ?5"
         // SQLite returns an arbitrary row of each group.
-        let (one, each) = isPostgreSQL ? ("DISTINCT ON (url.id)", "") : ("", "GROUP BY url.id")
-        let isNewerSeen =
+        let (distinct, grouping) = isPostgreSQL ? ("DISTINCT ON (url.id)", "") : ("", "GROUP BY url.id")
+        let isNewerVisible =
             snapshot == nil ? Schema.isVisible("newer") : "newer.snapshot <= ?5"
-        let isUnhidden =
+        let isNotHidden =
             snapshot == nil
             ? "(CAST(?3 AS BIGINT) IS NOT NULL OR NOT \(Provenance.isHiddenByOrigin))" : "true"
         let find = try textStatement(
             """
-            SELECT \(one) url.href, site.name, \(SnapshotName.columns), plain.type, plain.role, response.fetched
+            SELECT \(distinct) url.href, site.name, \(SnapshotName.columns), plain.type, plain.role, response.fetched
             FROM body
             CROSS JOIN response ON response.body = body.id AND response.request IN ('', 'shown')
             CROSS JOIN response AS plain ON plain.url = response.url AND plain.snapshot = response.snapshot AND plain.request = ''
             CROSS JOIN snapshot ON snapshot.id = response.snapshot
             CROSS JOIN site ON site.id = snapshot.site
             CROSS JOIN url ON url.id = response.url
-            WHERE body.sha256 = ?1 AND body.form = ?2 AND (CAST(?3 AS BIGINT) IS NULL OR site.id = ?3) AND \(isSeen)
+            WHERE body.sha256 = ?1 AND body.form = ?2 AND (CAST(?3 AS BIGINT) IS NULL OR site.id = ?3) AND \(isVisible)
                 AND NOT EXISTS (
                     SELECT 1 FROM response AS newer JOIN snapshot AS later ON later.id = newer.snapshot
                     WHERE newer.url = response.url AND newer.request = ''
                         AND \(Provenance.isPreferred("newer", to: "response"))
-                        AND later.site = site.id AND \(isNewerSeen)
-                        -- What a browser showed of a page holds as long as that is as it was.
+                        AND later.site = site.id AND \(isNewerVisible)
+                        -- The text that a browser showed is valid as long as the page has the same body.
                         AND (response.request = '' OR newer.body IS NOT plain.body))
-                AND \(isUnhidden)
-            \(each) ORDER BY url.id LIMIT ?4
+                AND \(isNotHidden)
+            \(grouping) ORDER BY url.id LIMIT ?4
             """)
-        var holdings: [TextHolding] = []
+        var responses: [ResponseWithText] = []
         var values: [SQLValue] = [.blob(sha256), .text(form), .optional(site), .integer(Int64(limit))]
         if let snapshot { values.append(.integer(snapshot)) }
         try find.each(values) { row in
-            holdings.append(
-                TextHolding(
+            responses.append(
+                ResponseWithText(
                     href: row.text(0), site: row.text(1), snapshot: SnapshotName(row, from: 2),
                     type: row.optionalText(4), role: UInt8(truncatingIfNeeded: row.integer(5)),
                     fetched: row.integer(6)))
         }
-        return holdings
+        return responses
     }
 }
