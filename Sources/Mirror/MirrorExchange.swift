@@ -307,10 +307,10 @@ final class MirrorExchange {
     private func keepInMemory(_ answer: Answer, for url: Int64, _ view: MirrorResponder.StoreView) {
         // The key has the host as the client sent it, so that a repeated request needs no URL parsing.
         func add(for host: UnsafeBufferPointer<UInt8>) {
-            let isKept = context.tier.keep(
+            let isInserted = context.tier.insert(
                 answer, byteCount: answer.heldByteCount, id: url, for: host.span, request.target.span,
-                madeIn: view.generation, now: view.time)
-            if isKept { responder.didKeep(answer.heldByteCount) }
+                derivedIn: view.generation, now: view.time)
+            if isInserted { responder.didKeep(answer.heldByteCount) }
         }
         guard isTransparent else { return add(for: request.host) }
         var origin = request.proxiedOrigin ?? ""

@@ -484,7 +484,7 @@ struct WatchedStore {
         live = (version, try reader.liveSnapshots())
         // A run that only adds to a snapshot that is not live is noticed by the next check.
         guard live.snapshots != before else { return view }
-        guard let begun = tier.advance(after: view) else { return nil }
+        guard let begun = tier.advanceIfCurrent(view) else { return nil }
         dataVersion = version
         lastCheck?.generation = begun
         return begun

@@ -246,7 +246,7 @@ package final class MirrorServer: Sendable {
     private static func pressure(on tier: MemoryTier<Answer>) throws(ServerError) -> MemoryPressure? {
         do throws(SystemError) {
             return try MemoryPressure(
-                held: { tier.byteCount },
+                freeableByteCount: { tier.byteCount },
                 shrink: { byteCount in
                     tier.shrink(to: byteCount)
                     // Memory that is free inside the heap is not available to other processes.

@@ -316,9 +316,9 @@ final class FreshAnswerCache: Sendable {
         _ answer: Answer, of copy: FoundResponse, _ view: MirrorResponder.StoreView, notedAt changeCount: Int
     ) {
         let (origin, target) = Self.key(copy.url)
-        tier.keep(
+        tier.insert(
             answer, byteCount: answer.heldByteCount, id: copy.response.url, for: origin.span, target.span,
-            madeIn: view.generation, now: view.time)
+            derivedIn: view.generation, now: view.time)
         // A change in the meantime was forgotten before this was kept.
         if changeCount != self.changeCount { tier.remove(origin.span, target.span) }
     }

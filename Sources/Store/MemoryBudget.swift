@@ -12,7 +12,7 @@ package final class MemoryBudget: Sendable {
 
     /// - Parameters:
     ///   - limit: The limit for the whole process, in bytes.
-    ///   - measure: Returns the memory that the process uses now, in bytes; nil if the system does not tell.
+    ///   - measure: Returns the memory that the process uses now, in bytes; nil if the system does not report it.
     package init(limit: Int, measure: @escaping @Sendable () -> Int? = ProcessMemory.atStart.measure) {
         self.limit = limit
         self.measure = measure
@@ -20,8 +20,10 @@ package final class MemoryBudget: Sendable {
 
     /// Returns how many bytes caches may use, given their size and the size of the whole process. They always
     /// get at least an eighth of the limit: without any cache, the server would only become slower.
-    package static func allowance(limit: Int, taken: Int, cached: Int) -> Int {
-        let rest = max(0, taken - cached)
+    ///
+    /// For example, with a limit of 800 MB of which 500 MB are used, 100 MB by caches, they may use 400 MB.
+    package static func allowance(limit: Int, used: Int, cached: Int) -> Int {
+        let rest = max(0, used - cached)
         return min(max(limit - rest, limit / 8), limit)
     }
 
@@ -32,15 +34,15 @@ package final class MemoryBudget: Sendable {
             return
         }
         defer { isChecking.store(false, ordering: .releasing) }
-        guard var taken = measure() else { return }
-        if taken > limit {
-            tier.setLimit(Self.allowance(limit: limit, taken: taken, cached: tier.byteCount))
+        guard var used = measure() else { return }
+        if used > limit {
+            tier.setLimit(Self.allowance(limit: limit, used: used, cached: tier.byteCount))
             // Free blocks in the heap count towards the memory of the process too.
             _ = malloc_trim(0)
-            guard let left = measure() else { return }
-            taken = left
+            guard let usedAfterwards = measure() else { return }
+            used = usedAfterwards
         }
-        tier.setLimit(Self.allowance(limit: limit, taken: taken, cached: tier.byteCount))
+        tier.setLimit(Self.allowance(limit: limit, used: used, cached: tier.byteCount))
     }
 }
 
@@ -59,6 +61,8 @@ package struct ProcessMemory: Sendable {
 
     private static let pageSize = max(1, sysconf(Int32(_SC_PAGESIZE)))
 
+    /// Returns the numbers of resident pages from `/proc/self/statm`: its second field is all resident pages, its
+    /// third those of files and shared memory.
     private static func pages() -> (anonymous: Int, files: Int)? {
         let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }

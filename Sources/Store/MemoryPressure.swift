@@ -15,20 +15,22 @@ package final class MemoryPressure: Sendable {
     ///   - relief: The policy that decides how much to free.
     ///   - pause: The interval in milliseconds between readings of files that cannot wake the thread, and the
     ///     pause after a file has woken it.
-    ///   - held: Returns how many bytes can be freed. Called on the thread, like `shrink`.
+    ///   - freeableByteCount: Returns how many bytes can be freed. Called on the thread, like `shrink`.
     ///   - shrink: Frees memory until only the given number of bytes is left.
     package init?(
         _ files: [PressureFile] = PressureFile.ofThisProcess(), relief: PressureRelief = PressureRelief(),
-        pause: Int32 = 2000, held: @escaping @Sendable () -> Int, shrink: @escaping @Sendable (Int) -> Void
+        pause: Int32 = 2000, freeableByteCount: @escaping @Sendable () -> Int,
+        shrink: @escaping @Sendable (Int) -> Void
     ) throws(SystemError) {
         guard !files.isEmpty else { return nil }
         let stop = try StopSignal()
         stopSignal = stop
         thread = try NamedThread.start("larder-memory") {
             var relief = relief
-            Self.watch(files, stop: stop, pause: pause) { sign in
-                let kept = relief.bytesToKeep(of: held(), after: sign, now: SystemClock.seconds())
-                if let kept { shrink(kept) }
+            Self.watch(files, stop: stop, pause: pause) { report in
+                let remaining = relief.bytesToKeep(
+                    of: freeableByteCount(), after: report, now: SystemClock.seconds())
+                if let remaining { shrink(remaining) }
             }
         }
     }
@@ -43,20 +45,20 @@ package final class MemoryPressure: Sendable {
         thread.join()
     }
 
-    /// Waits for signs and passes them to `tell`, until the thread is stopped.
+    /// Waits for reports of the kernel and passes them to `report`, until the thread is stopped.
     private static func watch(
-        _ files: [PressureFile], stop: StopSignal, pause: Int32, tell: (PressureRelief.Sign) -> Void
+        _ files: [PressureFile], stop: StopSignal, pause: Int32, report: (PressureRelief.KernelReport) -> Void
     ) {
-        let waking = files.filter { $0.manner == .wakes }
-        let silent = files.filter { $0.manner == .isRead }
+        let pollable = files.filter { $0.notification == .byPolling }
+        let unpollable = files.filter { $0.notification == .byReading }
         var polled = [pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0)]
-        polled += waking.map { pollfd(fd: $0.descriptor, events: Int16(POLLPRI), revents: 0) }
+        polled += pollable.map { pollfd(fd: $0.descriptor, events: Int16(POLLPRI), revents: 0) }
         while true {
-            let count = poll(&polled, nfds_t(polled.count), silent.isEmpty ? -1 : pause)
+            let count = poll(&polled, nfds_t(polled.count), unpollable.isEmpty ? -1 : pause)
             // With so few descriptors, no other error is possible.
             if count < 0, errno != EINTR { return }
             if polled[0].revents != 0 { return }
-            for case let average? in silent.map({ $0.average() }) { tell(.average(average)) }
+            for case let average? in unpollable.map({ $0.average() }) { report(.average(average)) }
             guard count > 0 else { continue }
             for index in polled.indices.dropFirst() where polled[index].revents != 0 {
                 // A control group that was removed reports nothing any more. `poll` ignores negative
@@ -65,7 +67,7 @@ package final class MemoryPressure: Sendable {
                 {
                     polled[index].fd = -1
                 } else {
-                    tell(.stall)
+                    report(.stall)
                 }
             }
             if poll(&polled, 1, pause) > 0 { return }
@@ -79,7 +81,7 @@ package final class MemoryPressure: Sendable {
 /// rest, as long as they wait. The cache fills again by use afterwards.
 package struct PressureRelief: Sendable, Equatable {
     /// A report of the kernel about waiting programs.
-    package enum Sign: Sendable, Equatable {
+    package enum KernelReport: Sendable, Equatable {
         /// Programs waited for longer than the trigger allows.
         case stall
         /// The share of the last ten seconds in which some program waited, in hundredths of a percent.
@@ -88,27 +90,28 @@ package struct PressureRelief: Sendable, Equatable {
 
     /// The minimum time between two reliefs, so that the first can take effect.
     package let secondsBetween: Int64
+    /// The time of the last relief.
     private var last: Int64?
 
     /// The average from which on it counts as a stall; the same share as in `PressureFile.trigger`.
-    package static let averageThatStalls = 750
+    package static let minStallAverage = 750
     /// If half of the cache would be smaller than this, all of it is freed.
-    package static let smallest = 1024 * 1024
+    package static let minCacheBytes = 1024 * 1024
 
     package init(secondsBetween: Int64 = 5) {
         self.secondsBetween = secondsBetween
     }
 
     /// Returns how many of `byteCount` bytes to keep; nil to keep all of them.
-    package mutating func bytesToKeep(of byteCount: Int, after sign: Sign, now: Int64) -> Int? {
-        switch sign {
+    package mutating func bytesToKeep(of byteCount: Int, after report: KernelReport, now: Int64) -> Int? {
+        switch report {
         case .stall: break
-        case .average(let average): guard average >= Self.averageThatStalls else { return nil }
+        case .average(let average): guard average >= Self.minStallAverage else { return nil }
         }
         if let last, now - last < secondsBetween { return nil }
         guard byteCount > 0 else { return nil }
         last = now
-        return byteCount / 2 < Self.smallest ? 0 : byteCount / 2
+        return byteCount / 2 < Self.minCacheBytes ? 0 : byteCount / 2
     }
 }
 
@@ -118,24 +121,24 @@ package struct PressureRelief: Sendable, Equatable {
 /// with the last reference.
 package final class PressureFile: Sendable {
     /// How changes of a file are noticed.
-    package enum Manner: Sendable {
+    package enum Notification: Sendable {
         /// The kernel wakes a thread that polls the file.
-        case wakes
+        case byPolling
         /// The file has to be read at intervals.
-        case isRead
+        case byReading
     }
 
     let descriptor: Int32
-    let manner: Manner
+    let notification: Notification
 
     /// Wakes the thread when some program has waited for 150 ms within two seconds. Unprivileged processes
     /// may only use multiples of two seconds.
     private static let trigger: StaticString = "some 150000 2000000"
 
     /// Takes ownership of the descriptor.
-    package init(descriptor: Int32, manner: Manner) {
+    package init(descriptor: Int32, notification: Notification) {
         self.descriptor = descriptor
-        self.manner = manner
+        self.notification = notification
     }
 
     deinit {
@@ -145,18 +148,18 @@ package final class PressureFile: Sendable {
     /// Opens a pressure file; nil if the kernel does not have it. If the kernel does not allow a trigger, the
     /// file is read at intervals.
     package static func open(_ path: String) -> PressureFile? {
-        let woken = Glibc.open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
-        if woken >= 0 {
+        let descriptor = Glibc.open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        if descriptor >= 0 {
             // The kernel expects the terminating null byte.
             let size = trigger.utf8CodeUnitCount + 1
-            if write(woken, trigger.utf8Start, size) == size {
-                return PressureFile(descriptor: woken, manner: .wakes)
+            if write(descriptor, trigger.utf8Start, size) == size {
+                return PressureFile(descriptor: descriptor, notification: .byPolling)
             }
-            close(woken)
+            close(descriptor)
         }
         let read = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard read >= 0 else { return nil }
-        let file = PressureFile(descriptor: read, manner: .isRead)
+        let file = PressureFile(descriptor: read, notification: .byReading)
         // A kernel with PSI turned off has the file, but reading it fails.
         return file.average() == nil ? nil : file
     }
@@ -223,7 +226,7 @@ package final class PressureFile: Sendable {
 package enum HeapMemory {
     /// Makes malloc return large blocks to the system at once. By default, each freed large block raises the
     /// threshold, up to 32 MB.
-    package static func givesLargeBlocksBack() {
+    package static func returnLargeBlocksAtOnce() {
         mallopt(M_MMAP_THRESHOLD, 1 << 20)
         mallopt(M_TRIM_THRESHOLD, 2 << 20)
     }

@@ -4,14 +4,16 @@ internal import Synchronization
 /// A cache in memory with a limit in bytes, which evicts the least recently used values first. Any thread may
 /// use it.
 ///
-/// A thread never waits for another one in `value` or `keep`: if a shard is locked, `value` finds nothing in
-/// it and `keep` stores nothing in it. The order of use is exact within a shard. With several shards, the
-/// tier evicts the oldest value of the new entry's shard, then of the next shard, and so on, which is
-/// approximately the oldest of all.
+/// The entries are divided into shards by the hash of their keys, each with a lock of its own. A thread never
+/// waits for another one in `value` or `insert`: if a shard is locked, `value` finds nothing in it and `insert`
+/// stores nothing in it. The order of use is exact within a shard. With several shards, the tier evicts the
+/// oldest value of the new entry's shard, then of the next shard, and so on, which is approximately the oldest
+/// of all.
 ///
-/// Values are derived from facts that change. The maker of a value reads `generation` before it reads the
-/// facts, and passes it to `keep`. A thread that sees the facts change calls `advance`: from then on, no
-/// value of an earlier generation is returned, and `keep` refuses those that are still being made.
+/// Values are derived from the content of the store, which changes. A thread that derives a value reads
+/// `generation` before it reads the store, and passes it to `insert`. A thread that notices a change of the
+/// store calls `advance`: from then on, no value of an earlier generation is returned, and `insert` refuses
+/// values that were derived from the earlier content.
 package struct MemoryTier<Value: AnyObject & Sendable>: Sendable {
     private let untyped: UntypedMemoryTier
 
@@ -28,19 +30,19 @@ package struct MemoryTier<Value: AnyObject & Sendable>: Sendable {
     /// The size of all entries. Never exceeds the limit, except for a moment after `setLimit`.
     package var byteCount: Int { untyped.byteCount }
 
-    /// The current generation. Must be read before the facts that a value is derived from.
+    /// The current generation. Must be read before the content that a value is derived from.
     package var generation: TierGeneration { untyped.generation }
 
-    /// Begins a new generation: removes all values, and makes `keep` refuse those that are being made.
+    /// Begins a new generation: removes all values, and makes `insert` refuse those that are being derived.
     /// Returns the new generation.
     @discardableResult package func advance() -> TierGeneration {
         untyped.advance()
     }
 
-    /// Does the same for a caller whose facts are as old as `generation`. If another thread has begun a later
-    /// generation, removes nothing and returns nil.
-    package func advance(after generation: TierGeneration) -> TierGeneration? {
-        untyped.advance(after: generation)
+    /// Begins a new generation, unless another thread has begun one after `generation`. In that case it removes
+    /// nothing and returns nil.
+    package func advanceIfCurrent(_ generation: TierGeneration) -> TierGeneration? {
+        untyped.advanceIfCurrent(generation)
     }
 
     /// Returns the value with this key, and makes it the most recently used. A key has two parts, so that
@@ -49,22 +51,23 @@ package struct MemoryTier<Value: AnyObject & Sendable>: Sendable {
     /// - Parameter now: The time in seconds, by a clock that is the same for all calls.
     package func value(for first: Span<UInt8>, _ second: Span<UInt8> = Span(), now: Int64) -> Value? {
         guard let value = untyped.value(for: first, second, now: now) else { return nil }
-        // Only `keep` adds values.
+        // Only `insert` adds values.
         return unsafeDowncast(value, to: Value.self)
     }
 
     /// Adds the value, or replaces the one with the same key. Returns false if the value was not added:
-    /// because it is larger than a quarter of the limit, was made in an earlier generation, or would have to
+    /// because it is larger than a quarter of the limit, was derived in an earlier generation, or would have to
     /// wait for another thread.
     ///
     /// - Parameters:
     ///   - byteCount: The size of the value. The sizes of the key and the entry are added to it.
     ///   - id: The id of the value in `uses`.
-    @discardableResult package func keep(
+    @discardableResult package func insert(
         _ value: Value, byteCount: Int, id: Int64, for first: Span<UInt8>, _ second: Span<UInt8> = Span(),
-        madeIn generation: TierGeneration, now: Int64
+        derivedIn generation: TierGeneration, now: Int64
     ) -> Bool {
-        untyped.keep(value, byteCount: byteCount, id: id, for: first, second, madeIn: generation, now: now)
+        untyped.insert(
+            value, byteCount: byteCount, id: id, for: first, second, derivedIn: generation, now: now)
     }
 
     /// Removes the value with this key.
@@ -84,7 +87,7 @@ package struct MemoryTier<Value: AnyObject & Sendable>: Sendable {
     }
 }
 
-/// A number for the state of the facts that values were made from.
+/// A number for the state of the content that values were derived from.
 package struct TierGeneration: Sendable, Equatable {
     package let number: Int
 }
@@ -112,7 +115,8 @@ private final class UntypedMemoryTier: Sendable {
     private let byteLimit: Atomic<Int>
     private let shards: [Shard]
     /// The size of all entries, including reservations for those that are being added.
-    private let total = Atomic(0)
+    private let totalByteCount = Atomic(0)
+    /// The number of the current generation.
     private let newestGeneration = Atomic(0)
 
     init(byteLimit: Int, shardCount: Int) {
@@ -121,7 +125,7 @@ private final class UntypedMemoryTier: Sendable {
         shards = (0..<shardCount).map { _ in Shard() }
     }
 
-    var byteCount: Int { total.load(ordering: .relaxed) }
+    var byteCount: Int { totalByteCount.load(ordering: .relaxed) }
 
     private var limit: Int { byteLimit.load(ordering: .relaxed) }
 
@@ -135,28 +139,29 @@ private final class UntypedMemoryTier: Sendable {
     }
 
     func advance() -> TierGeneration {
-        forget(before: newestGeneration.add(1, ordering: .acquiringAndReleasing).newValue)
+        removeAll(before: newestGeneration.add(1, ordering: .acquiringAndReleasing).newValue)
     }
 
-    func advance(after generation: TierGeneration) -> TierGeneration? {
-        let begun = generation.number + 1
+    func advanceIfCurrent(_ generation: TierGeneration) -> TierGeneration? {
+        let next = generation.number + 1
         let (isBegun, _) = newestGeneration.compareExchange(
-            expected: generation.number, desired: begun, ordering: .acquiringAndReleasing)
-        return isBegun ? forget(before: begun) : nil
+            expected: generation.number, desired: next, ordering: .acquiringAndReleasing)
+        return isBegun ? removeAll(before: next) : nil
     }
 
-    private func forget(before begun: Int) -> TierGeneration {
+    /// Removes the entries of generations before `number`.
+    private func removeAll(before number: Int) -> TierGeneration {
         for shard in shards {
             // Freed after the lock is released, because freeing much memory takes long.
-            let forgotten = shard.contents.withLock { contents -> LeastRecentlyUsed? in
+            let removed = shard.contents.withLock { contents -> LeastRecentlyUsed? in
                 // Another thread may have begun a later generation already.
-                guard contents.generation < begun else { return nil }
-                defer { contents = LeastRecentlyUsed(generation: begun) }
+                guard contents.generation < number else { return nil }
+                defer { contents = LeastRecentlyUsed(generation: number) }
                 return contents
             }
-            release(forgotten?.byteCount ?? 0)
+            release(removed?.byteCount ?? 0)
         }
-        return TierGeneration(number: begun)
+        return TierGeneration(number: number)
     }
 
     func value(for first: Span<UInt8>, _ second: Span<UInt8>, now: Int64) -> AnyObject? {
@@ -168,39 +173,40 @@ private final class UntypedMemoryTier: Sendable {
         } ?? nil
     }
 
-    func keep(
+    func insert(
         _ value: any AnyObject & Sendable, byteCount: Int, id: Int64, for first: Span<UInt8>,
         _ second: Span<UInt8>,
-        madeIn generation: TierGeneration, now: Int64
+        derivedIn generation: TierGeneration, now: Int64
     ) -> Bool {
         let key = TierKey(first, second)
-        let cost = byteCount + key.bytes.count + TierEntry.ownByteCount
+        let cost = byteCount + key.bytes.count + TierEntry.overheadByteCount
+        // A larger value would evict too many others.
         guard cost <= limit / 4, generation == self.generation else { return false }
         // Removed first, so that no other entry is evicted to make space for a replacement.
-        let replaced = shard(of: key.hash).contents.withLockIfAvailable { $0.remove(key) }
+        let replaced = shard(of: key.hash).contents.withLockIfAvailable { $0.removeEntry(for: key) }
         guard let replaced else { return false }
         free(replaced)
         guard reserve(cost, evictingFrom: key.hash & (shards.count - 1)) else { return false }
         let entry = TierEntry(value: value, key: key, id: id, byteCount: cost, lastUse: now)
-        let isKept = shard(of: key.hash).contents.withLockIfAvailable { contents in
+        let isInserted = shard(of: key.hash).contents.withLockIfAvailable { contents in
             // Another thread may have changed the shard since.
             guard contents.generation == generation.number else { return false }
             return contents.insert(entry)
         }
-        if isKept != true { release(cost) }
-        return isKept ?? false
+        if isInserted != true { release(cost) }
+        return isInserted ?? false
     }
 
     func remove(_ first: Span<UInt8>, _ second: Span<UInt8>) {
         let key = TierKey(first, second)
-        free(shard(of: key.hash).contents.withLock { $0.remove(key) })
+        free(shard(of: key.hash).contents.withLock { $0.removeEntry(for: key) })
     }
 
     func shrink(to byteCount: Int) {
-        var (next, fruitless) = (0, 0)
-        while self.byteCount > byteCount, fruitless < shards.count {
+        var (next, emptyShards) = (0, 0)
+        while self.byteCount > byteCount, emptyShards < shards.count {
             let evicted = shards[next].contents.withLock { $0.removeOldest() }
-            fruitless = evicted == nil ? fruitless + 1 : 0
+            emptyShards = evicted == nil ? emptyShards + 1 : 0
             next = (next + 1) % shards.count
             free(evicted)
         }
@@ -212,8 +218,8 @@ private final class UntypedMemoryTier: Sendable {
             // Reads a few entries at a time, so that threads that serve requests rarely find the shard
             // locked.
             var start: Int? = 0
-            while let place = start {
-                let (some, next) = shard.contents.withLock { $0.uses(since: time, from: place) }
+            while let index = start {
+                let (some, next) = shard.contents.withLock { $0.uses(since: time, from: index) }
                 uses += some
                 start = next
             }
@@ -221,33 +227,36 @@ private final class UntypedMemoryTier: Sendable {
         return uses
     }
 
-    /// Reserves space for an entry, and evicts others for it. Returns false if shards that would have to
-    /// evict are locked. The caller releases the space.
+    /// Reserves space for an entry, and evicts others for it. Goes through the shards in turn, beginning
+    /// with `start`. Returns false if every shard in a whole round was locked or empty. The caller releases the
+    /// space.
     private func reserve(_ byteCount: Int, evictingFrom start: Int) -> Bool {
-        var (next, fruitless) = (start, 0)
-        while !reserve(byteCount) {
-            guard fruitless < shards.count else { return false }
+        var (next, emptyShards) = (start, 0)
+        while !tryReserve(byteCount) {
+            guard emptyShards < shards.count else { return false }
             let evicted = shards[next].contents.withLockIfAvailable { $0.removeOldest() } ?? nil
-            fruitless = evicted == nil ? fruitless + 1 : 0
+            emptyShards = evicted == nil ? emptyShards + 1 : 0
             next = (next + 1) % shards.count
             free(evicted)
         }
         return true
     }
 
-    private func reserve(_ byteCount: Int) -> Bool {
-        var held = total.load(ordering: .relaxed)
-        while held + byteCount <= limit {
-            let (isDone, found) = total.weakCompareExchange(
-                expected: held, desired: held + byteCount, ordering: .relaxed)
+    /// Adds to `totalByteCount` unless the sum would exceed the limit. Returns whether it did.
+    private func tryReserve(_ byteCount: Int) -> Bool {
+        var current = totalByteCount.load(ordering: .relaxed)
+        while current + byteCount <= limit {
+            let (isDone, actual) = totalByteCount.weakCompareExchange(
+                expected: current, desired: current + byteCount, ordering: .relaxed)
             if isDone { return true }
-            held = found
+            current = actual
         }
         return false
     }
 
+    /// Subtracts from `totalByteCount`.
     private func release(_ byteCount: Int) {
-        total.subtract(byteCount, ordering: .relaxed)
+        totalByteCount.subtract(byteCount, ordering: .relaxed)
     }
 
     /// Releases the entry's space. The memory is freed with the last reference, outside of any lock.
@@ -262,15 +271,15 @@ private final class UntypedMemoryTier: Sendable {
 
 /// The entries of a shard by their keys, in a doubly linked list from the most recently used to the oldest.
 private struct LeastRecentlyUsed: Sendable {
-    /// The entries. Free places are reused. The links of the list are indices, and index 0 is the sentinel at
-    /// both ends.
+    /// The entries. Free slots are reused. The links of the list are indices, and index 0 is the sentinel at both
+    /// ends.
     private var entries: [TierEntry] = [TierEntry()]
-    private var freePlaces: [Int] = []
+    private var freeSlots: [Int] = []
     /// The index of the entry for each hash. If two keys have the same hash, which callers cannot choose, one
     /// replaces the other.
-    private var places: [Int: Int] = [:]
+    private var indexByHash: [Int: Int] = [:]
     private(set) var byteCount = 0
-    /// The generation that all entries were made in.
+    /// The generation that all entries were derived in.
     let generation: Int
 
     init(generation: Int) {
@@ -281,35 +290,36 @@ private struct LeastRecentlyUsed: Sendable {
     mutating func use(
         _ hash: Int, _ first: Span<UInt8>, _ second: Span<UInt8>, now: Int64
     ) -> (any AnyObject & Sendable)? {
-        guard let place = places[hash], entries[place].key.isMade(of: first, second) else { return nil }
-        entries[place].lastUse = now
-        if entries[place].newer != 0 {
-            unlink(place)
-            link(place)
+        guard let index = indexByHash[hash], entries[index].key.hasParts(first, second) else { return nil }
+        entries[index].lastUse = now
+        if entries[index].newer != 0 {
+            unlink(index)
+            link(index)
         }
-        return entries[place].value
+        return entries[index].value
     }
 
     /// Returns false if there is an entry with the same hash.
     mutating func insert(_ entry: TierEntry) -> Bool {
-        guard places[entry.key.hash] == nil else { return false }
-        let place = freePlaces.popLast() ?? entries.count
-        if place == entries.count { entries.append(entry) } else { entries[place] = entry }
-        places[entry.key.hash] = place
+        guard indexByHash[entry.key.hash] == nil else { return false }
+        let index = freeSlots.popLast() ?? entries.count
+        if index == entries.count { entries.append(entry) } else { entries[index] = entry }
+        indexByHash[entry.key.hash] = index
         byteCount += entry.byteCount
-        link(place)
+        link(index)
         return true
     }
 
-    mutating func remove(_ key: TierKey) -> TierEntry? {
-        places[key.hash].map { remove($0) }
+    mutating func removeEntry(for key: TierKey) -> TierEntry? {
+        indexByHash[key.hash].map { removeEntry(at: $0) }
     }
 
+    /// Removes the least recently used entry; nil if there is none.
     mutating func removeOldest() -> TierEntry? {
-        entries[0].newer == 0 ? nil : remove(entries[0].newer)
+        entries[0].newer == 0 ? nil : removeEntry(at: entries[0].newer)
     }
 
-    /// Returns the uses in some of the places, beginning with `start`, and the place to continue at.
+    /// Returns the uses in some of the slots, beginning with `start`, and the index to continue at.
     func uses(since time: Int64, from start: Int) -> (uses: [TierUse], next: Int?) {
         guard start < entries.count else { return ([], nil) }
         let end = min(start + 64, entries.count)
@@ -319,26 +329,28 @@ private struct LeastRecentlyUsed: Sendable {
         return (uses, end)
     }
 
-    private mutating func remove(_ place: Int) -> TierEntry {
-        unlink(place)
-        let entry = entries[place]
-        entries[place] = TierEntry()
-        freePlaces.append(place)
-        places[entry.key.hash] = nil
+    private mutating func removeEntry(at index: Int) -> TierEntry {
+        unlink(index)
+        let entry = entries[index]
+        entries[index] = TierEntry()
+        freeSlots.append(index)
+        indexByHash[entry.key.hash] = nil
         byteCount -= entry.byteCount
         return entry
     }
 
-    private mutating func link(_ place: Int) {
+    /// Makes an entry the most recently used.
+    private mutating func link(_ index: Int) {
         let newest = entries[0].older
-        entries[place].newer = 0
-        entries[place].older = newest
-        entries[newest].newer = place
-        entries[0].older = place
+        entries[index].newer = 0
+        entries[index].older = newest
+        entries[newest].newer = index
+        entries[0].older = index
     }
 
-    private mutating func unlink(_ place: Int) {
-        let (newer, older) = (entries[place].newer, entries[place].older)
+    /// Takes an entry out of the list.
+    private mutating func unlink(_ index: Int) {
+        let (newer, older) = (entries[index].newer, entries[index].older)
         entries[newer].older = older
         entries[older].newer = newer
     }
@@ -346,7 +358,7 @@ private struct LeastRecentlyUsed: Sendable {
 
 /// An entry of a shard.
 private struct TierEntry: Sendable {
-    /// Nil in a free place and in the sentinel.
+    /// Nil in a free slot and in the sentinel.
     var value: (any AnyObject & Sendable)?
     var key = TierKey(Span(), Span())
     var id: Int64 = 0
@@ -356,9 +368,9 @@ private struct TierEntry: Sendable {
     var newer = 0
     var older = 0
 
-    /// The size of an entry without its key and value: the struct, the overhead of malloc, and its places in
+    /// The size of an entry without its key and value: the struct, the overhead of malloc, and its slots in
     /// the tables.
-    static let ownByteCount = 200
+    static let overheadByteCount = 200
 }
 
 /// The key of an entry: bytes in two parts, which callers need not join for a look-up.
@@ -384,7 +396,7 @@ private struct TierKey: Sendable {
         return hasher.finalize()
     }
 
-    func isMade(of first: Span<UInt8>, _ second: Span<UInt8>) -> Bool {
+    func hasParts(_ first: Span<UInt8>, _ second: Span<UInt8>) -> Bool {
         guard firstCount == first.count, bytes.count == firstCount + second.count else { return false }
         return bytes.withUnsafeBytes { own in
             Self.isEqual(own.baseAddress, first)
@@ -392,10 +404,10 @@ private struct TierKey: Sendable {
         }
     }
 
-    private static func isEqual(_ own: UnsafeRawPointer?, _ asked: Span<UInt8>) -> Bool {
-        asked.withUnsafeBytes { asked in
-            guard let own, let start = asked.baseAddress else { return true }
-            return memcmp(own, start, asked.count) == 0
+    private static func isEqual(_ own: UnsafeRawPointer?, _ other: Span<UInt8>) -> Bool {
+        other.withUnsafeBytes { other in
+            guard let own, let start = other.baseAddress else { return true }
+            return memcmp(own, start, other.count) == 0
         }
     }
 }

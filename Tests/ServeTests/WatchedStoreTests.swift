@@ -69,12 +69,12 @@ import Web
     }
 }
 
-/// What one thread's look at the store means for the others, who share its tier.
+/// The effect of one thread's check of the store on the other threads that share its tier.
 @Suite struct SharedTierTests {
     private static let address = "https://example.test/"
     private let tier = MemoryTier<Answer>(byteLimit: 1_000_000)
     private let store: StockedStore
-    /// Those of two threads.
+    /// The watched stores of two threads.
     private var one: WatchedStore
     private var other: WatchedStore
 
@@ -84,10 +84,10 @@ import Web
         other = try WatchedStore(store.folder, secondsBetweenChecks: 10)
     }
 
-    private func keep(_ text: String, madeIn generation: TierGeneration) -> Bool {
+    private func keep(_ text: String, derivedIn generation: TierGeneration) -> Bool {
         let key = Array("key".utf8)
-        return tier.keep(
-            .text(200, text), byteCount: text.utf8.count, id: 1, for: key.span, madeIn: generation, now: 0)
+        return tier.insert(
+            .text(200, text), byteCount: text.utf8.count, id: 1, for: key.span, derivedIn: generation, now: 0)
     }
 
     private var isHeld: Bool {
@@ -100,7 +100,7 @@ import Web
     {
         let before = one.generation(in: tier, at: 0)
         #expect(other.generation(in: tier, at: 0) == before)
-        #expect(keep("older", madeIn: before))
+        #expect(keep("older", derivedIn: before))
         #expect(isHeld)
         try store.publish([.init(href: Self.address, text: "newer")])
         // It is not time for a look.
@@ -108,7 +108,7 @@ import Web
         #expect(isHeld)
         #expect(one.generation(in: tier, at: 10) != before)
         #expect(!isHeld)
-        #expect(!keep("older", madeIn: before))
+        #expect(!keep("older", derivedIn: before))
     }
 
     @Test
@@ -125,7 +125,7 @@ import Web
         #expect(followed != seen)
         #expect(one.generation(in: tier, at: 10) == followed)
         #expect(other.generation(in: tier, at: 11) == followed)
-        #expect(keep("newer", madeIn: followed))
+        #expect(keep("newer", derivedIn: followed))
         #expect(other.generation(in: tier, at: 19) == followed)
         #expect(isHeld)
     }
@@ -172,12 +172,12 @@ import Web
     {
         let look = one.generation(in: tier, at: 0)
         _ = other.generation(in: tier, at: 0)
-        #expect(keep("older", madeIn: look))
+        #expect(keep("older", derivedIn: look))
         #expect(try generation(since: look, &one) == look)
         try store.publish([.init(href: Self.address, text: "newer")])
         let begun = try #require(try generation(since: look, &one))
         #expect(begun != look && tier.generation == begun)
-        #expect(!isHeld && !keep("older", madeIn: look))
+        #expect(!isHeld && !keep("older", derivedIn: look))
         // It is as new as a look, and no look of this thread is due.
         #expect(one.generation(in: tier, at: 9) == begun)
         #expect(other.generation(in: tier, at: 9) != look)
@@ -198,7 +198,7 @@ import Web
         throws
     {
         let look = one.generation(in: tier, at: 0)
-        #expect(keep("older", madeIn: look))
+        #expect(keep("older", derivedIn: look))
         try store.learn([.init(href: "https://example.test/more", text: "more")])
         #expect(try generation(since: look, &one) == look)
         #expect(isHeld)

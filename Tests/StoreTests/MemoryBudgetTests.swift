@@ -6,20 +6,20 @@ import Testing
 @Suite struct MemoryBudgetTests {
     @Test(arguments: [
         // Everything that the rest of the process leaves.
-        (limit: 64, taken: 40, cached: 10, allowance: 34),
-        (limit: 64, taken: 64, cached: 20, allowance: 20),
-        // More than the limit is taken: the caches give way.
-        (limit: 64, taken: 90, cached: 50, allowance: 24),
+        (limit: 64, used: 40, cached: 10, allowance: 34),
+        (limit: 64, used: 64, cached: 20, allowance: 20),
+        // More than the limit is used: the caches shrink.
+        (limit: 64, used: 90, cached: 50, allowance: 24),
         // An eighth stays theirs.
-        (limit: 64, taken: 200, cached: 50, allowance: 8),
+        (limit: 64, used: 200, cached: 50, allowance: 8),
         // What is counted at different moments may not fit together.
-        (limit: 64, taken: 10, cached: 30, allowance: 64),
-        (limit: 0, taken: 10, cached: 0, allowance: 0),
+        (limit: 64, used: 10, cached: 30, allowance: 64),
+        (limit: 0, used: 10, cached: 0, allowance: 0),
     ])
     func `caches get what the rest of the process leaves of the limit`(
-        limit: Int, taken: Int, cached: Int, allowance: Int
+        limit: Int, used: Int, cached: Int, allowance: Int
     ) {
-        #expect(MemoryBudget.allowance(limit: limit, taken: taken, cached: cached) == allowance)
+        #expect(MemoryBudget.allowance(limit: limit, used: used, cached: cached) == allowance)
     }
 
     private final class Value: Sendable {}
@@ -29,8 +29,8 @@ import Testing
         func keep(_ count: Int) {
             for number in 0..<count {
                 let key = Array("\(number)".utf8)
-                tier.keep(
-                    Value(), byteCount: 1000, id: 1, for: key.span, madeIn: tier.generation,
+                tier.insert(
+                    Value(), byteCount: 1000, id: 1, for: key.span, derivedIn: tier.generation,
                     now: Int64(number))
             }
         }

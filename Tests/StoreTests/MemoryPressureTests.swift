@@ -11,7 +11,7 @@ import Testing
 
     private func watch(_ files: [PressureFile]) throws -> MemoryPressure {
         let watcher = try MemoryPressure(
-            files, relief: relief, pause: 5, held: { Self.held },
+            files, relief: relief, pause: 5, freeableByteCount: { Self.held },
             shrink: { [kept] bytes in kept.change { $0.append(bytes) } })
         return try #require(watcher)
     }
@@ -20,9 +20,9 @@ import Testing
         kept.wait { $0.popLast() }
     }
 
-    @Test func `a file that wakes makes it shrink, time and again`() throws {
+    @Test func `a file that supports polling triggers relief again and again`() throws {
         let pair = try UrgentPair()
-        let watcher = try watch([PressureFile(descriptor: pair.receiver, manner: .wakes)])
+        let watcher = try watch([PressureFile(descriptor: pair.receiver, notification: .byPolling)])
         try pair.send()
         #expect(waitForRelief() == Self.held / 2)
         #expect(waitForRelief() == Self.held / 2)
@@ -30,25 +30,25 @@ import Testing
         watcher.stop()
     }
 
-    @Test func `a file that wakes nobody is read again and again`() throws {
+    @Test func `a file that does not support polling is read at intervals`() throws {
         let scratch = try TemporaryFolder()
         let path = try scratch.write("some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", to: "pressure")
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         try #require(descriptor >= 0)
-        let watcher = try watch([PressureFile(descriptor: descriptor, manner: .isRead)])
+        let watcher = try watch([PressureFile(descriptor: descriptor, notification: .byReading)])
         defer { watcher.stop() }
         try scratch.write("some avg10=80.00 avg60=0.00 avg300=0.00 total=0\n", to: "pressure")
         #expect(waitForRelief() == Self.held / 2)
     }
 
-    @Test func `a file that has gone is not listened to any more, and the others are`() throws {
+    @Test func `a removed file is not polled any more, and the others are`() throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)
         close(ends[1])
         let pair = try UrgentPair()
         let watcher = try watch([
-            PressureFile(descriptor: ends[0], manner: .wakes),
-            PressureFile(descriptor: pair.receiver, manner: .wakes),
+            PressureFile(descriptor: ends[0], notification: .byPolling),
+            PressureFile(descriptor: pair.receiver, notification: .byPolling),
         ])
         defer { watcher.stop() }
         try pair.send()
@@ -56,20 +56,20 @@ import Testing
         #expect(kept.change { $0.allSatisfy { $0 == Self.held / 2 } })
     }
 
-    @Test func `it ends with its last reference`() throws {
+    @Test func `the thread ends with the last reference`() throws {
         let pair = try UrgentPair()
         weak var weakly: MemoryPressure?
         do {
-            let watcher = try watch([PressureFile(descriptor: pair.receiver, manner: .wakes)])
+            let watcher = try watch([PressureFile(descriptor: pair.receiver, notification: .byPolling)])
             weakly = watcher
         }
         #expect(weakly == nil)
     }
 
-    /// What this machine has, which may be nothing, is opened and closed without harm.
-    @Test func `the kernel's own files are taken as they are`() throws {
+    /// The pressure files of this machine, of which there may be none, can be opened and closed.
+    @Test func `the files of this machine's kernel can be watched`() throws {
         let watcher = try MemoryPressure(
-            held: { 0 }, shrink: { _ in Issue.record("there was nothing to give back") })
+            freeableByteCount: { 0 }, shrink: { _ in Issue.record("there was nothing to free") })
         watcher?.stop()
     }
 
@@ -125,14 +125,14 @@ import Testing
         ("4:memory:/a\n1:cpu:/b\n0::/c\n", "/c"), ("4:memory:/a\n", nil), ("10::/a\n", nil), ("0::\n", nil),
         ("", nil),
     ])
-    func `our control group is that of version 2`(text: String, path: String?) {
+    func `the control group is read from the line of cgroup version 2`(text: String, path: String?) {
         #expect(PressureFile.controlGroup(in: Array(text.utf8)) == path)
     }
 
-    @Test func `where there is no file there is nothing to watch`() throws {
+    @Test func `without pressure files no thread is started`() throws {
         let scratch = try TemporaryFolder()
         #expect(PressureFile.open(scratch.file("pressure")) == nil)
-        let watcher = try MemoryPressure([], held: { 1 }, shrink: { _ in })
+        let watcher = try MemoryPressure([], freeableByteCount: { 1 }, shrink: { _ in })
         #expect(watcher == nil)
     }
 }
@@ -142,31 +142,32 @@ import Testing
 
     struct Step: Sendable, CustomTestStringConvertible {
         let now: Int64
-        let sign: PressureRelief.Sign
+        let report: PressureRelief.KernelReport
         let held: Int
         let kept: Int?
 
-        var testDescription: String { "\(now): \(sign), \(held) held" }
+        var testDescription: String { "\(now): \(report), \(held) held" }
     }
 
-    @Test func `half goes at a stall, not more often than every few seconds, and a small rest goes whole`() {
+    @Test func `a stall frees half of the cache, at most once in some seconds, and a small rest completely`()
+    {
         let steps = [
-            Step(now: 100, sign: .stall, held: 64 * Self.megabyte, kept: 32 * Self.megabyte),
-            Step(now: 100, sign: .stall, held: 32 * Self.megabyte, kept: nil),
-            Step(now: 104, sign: .average(9000), held: 32 * Self.megabyte, kept: nil),
-            Step(now: 105, sign: .stall, held: 32 * Self.megabyte, kept: 16 * Self.megabyte),
-            Step(now: 110, sign: .average(749), held: 16 * Self.megabyte, kept: nil),
-            Step(now: 110, sign: .average(750), held: 16 * Self.megabyte, kept: 8 * Self.megabyte),
-            Step(now: 115, sign: .stall, held: 2 * Self.megabyte, kept: Self.megabyte),
-            Step(now: 120, sign: .stall, held: 2 * Self.megabyte - 1, kept: 0),
+            Step(now: 100, report: .stall, held: 64 * Self.megabyte, kept: 32 * Self.megabyte),
+            Step(now: 100, report: .stall, held: 32 * Self.megabyte, kept: nil),
+            Step(now: 104, report: .average(9000), held: 32 * Self.megabyte, kept: nil),
+            Step(now: 105, report: .stall, held: 32 * Self.megabyte, kept: 16 * Self.megabyte),
+            Step(now: 110, report: .average(749), held: 16 * Self.megabyte, kept: nil),
+            Step(now: 110, report: .average(750), held: 16 * Self.megabyte, kept: 8 * Self.megabyte),
+            Step(now: 115, report: .stall, held: 2 * Self.megabyte, kept: Self.megabyte),
+            Step(now: 120, report: .stall, held: 2 * Self.megabyte - 1, kept: 0),
             // There was nothing to give back, which does not put off the next relief.
-            Step(now: 125, sign: .stall, held: 0, kept: nil),
-            Step(now: 126, sign: .stall, held: 3, kept: 0),
+            Step(now: 125, report: .stall, held: 0, kept: nil),
+            Step(now: 126, report: .stall, held: 3, kept: 0),
         ]
         var relief = PressureRelief(secondsBetween: 5)
         for step in steps {
             #expect(
-                relief.bytesToKeep(of: step.held, after: step.sign, now: step.now) == step.kept, "\(step)")
+                relief.bytesToKeep(of: step.held, after: step.report, now: step.now) == step.kept, "\(step)")
         }
     }
 }

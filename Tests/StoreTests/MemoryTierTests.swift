@@ -20,8 +20,8 @@ import Testing
     ) -> Bool {
         let tier = tier ?? self.tier
         let key = Array(name.utf8)
-        return tier.keep(
-            Page(name), byteCount: total - key.count - 200, id: id, for: key.span, madeIn: tier.generation,
+        return tier.insert(
+            Page(name), byteCount: total - key.count - 200, id: id, for: key.span, derivedIn: tier.generation,
             now: now)
     }
 
@@ -34,7 +34,7 @@ import Testing
         return page != nil
     }
 
-    /// The ids of what is held, the first to go first.
+    /// The ids of the cached values in the order of eviction.
     private func orderOfGoing() -> [Int64] {
         var order: [Int64] = []
         var left = Set(tier.uses(since: 0).map(\.id))
@@ -47,7 +47,8 @@ import Testing
         return order
     }
 
-    @Test func `with one shard what was used before all others goes first, whatever the order of keeping`() {
+    @Test
+    func `with one shard the least recently used value is evicted first, whatever the order of insertion`() {
         for id in 1...10 { #expect(keep("\(id)", id: Int64(id))) }
         #expect(tier.byteCount == 10_000)
         for name in ["3", "1", "10", "3", "7"] { #expect(holds(name)) }
@@ -57,7 +58,7 @@ import Testing
         #expect(tier.byteCount == 0)
     }
 
-    @Test func `a new entry takes the place of the oldest, and of no more than it needs`() {
+    @Test func `a new entry evicts the oldest ones, and no more than it needs`() {
         for name in 1...10 { keep("\(name)") }
         holds("1")
         keep("new", total: 1500)
@@ -66,14 +67,14 @@ import Testing
         #expect(tier.byteCount == 9500)
     }
 
-    @Test func `what takes the place of its own key drives nothing else out`() {
+    @Test func `replacing a value evicts no other value`() {
         for name in 1...10 { keep("\(name)") }
         for _ in 0..<20 { #expect(keep("10")) }
         #expect((1...10).allSatisfy { holds("\($0)") })
         #expect(tier.byteCount == 10_000)
     }
 
-    @Test func `a key is told by both of its parts`() {
+    @Test func `keys differ if either of their parts differs`() {
         let generation = tier.generation
         func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
         func name(_ first: String, _ second: String) -> String? {
@@ -81,8 +82,8 @@ import Testing
         }
         for (first, second) in [("a", "/bc"), ("b", "/bc"), ("", "a/bc"), ("", "")] {
             let page = Page(first + "+" + second)
-            tier.keep(
-                page, byteCount: 0, id: 0, for: bytes(first).span, bytes(second).span, madeIn: generation,
+            tier.insert(
+                page, byteCount: 0, id: 0, for: bytes(first).span, bytes(second).span, derivedIn: generation,
                 now: 0)
         }
         #expect(name("a", "/bc") == "a+/bc")
@@ -94,7 +95,7 @@ import Testing
         #expect(name("a", "/b") == nil)
     }
 
-    @Test(arguments: [1, 16]) func `a limit of 0 turns it off`(shardCount: Int) {
+    @Test(arguments: [1, 16]) func `a limit of 0 turns the cache off`(shardCount: Int) {
         let tier = MemoryTier<Page>(byteLimit: 0, shardCount: shardCount)
         #expect(!keep("a", in: tier, total: 201))
         #expect(!holds("a", in: tier))
@@ -105,7 +106,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 16])
-    func `an entry may take a quarter of the limit, however many shards there are`(
+    func `an entry may use a quarter of the limit, whatever the number of shards`(
         shardCount: Int
     ) {
         let tier = MemoryTier<Page>(byteLimit: 1_000_000, shardCount: shardCount)
@@ -119,7 +120,7 @@ import Testing
         #expect(holds("large", in: tier))
     }
 
-    @Test func `with several shards about the oldest go, from all of them alike`() {
+    @Test func `with several shards approximately the oldest values are evicted, from all shards`() {
         let tier = MemoryTier<Page>(byteLimit: 1_000_000, shardCount: 16)
         for number in 0..<1000 { keep("\(number)", in: tier) }
         for number in 0..<500 { holds("\(number)", in: tier) }
@@ -131,7 +132,7 @@ import Testing
         #expect((1000..<1300).allSatisfy { holds("\($0)", in: tier) })
     }
 
-    @Test(arguments: [1, 16]) func `it shrinks when told to, and grows again by use`(shardCount: Int) {
+    @Test(arguments: [1, 16]) func `the cache shrinks on request, and grows again by use`(shardCount: Int) {
         let tier = MemoryTier<Page>(byteLimit: 100_000, shardCount: shardCount)
         for number in 0..<100 { keep("\(number)", in: tier) }
         tier.shrink(to: 200_000)
@@ -145,7 +146,7 @@ import Testing
         #expect(tier.byteCount == 100_000)
     }
 
-    @Test func `what was made from an earlier look is forgotten, and refused when it comes late`() {
+    @Test func `values of an earlier generation are removed, and refused when inserted late`() {
         let older = tier.generation
         keep("kept")
         let newer = tier.advance()
@@ -154,15 +155,16 @@ import Testing
         #expect(!holds("kept"))
         #expect(tier.byteCount == 0)
         let key = Array("late".utf8)
-        let isLateKept = tier.keep(Page("late"), byteCount: 10, id: 0, for: key.span, madeIn: older, now: 0)
+        let isLateKept = tier.insert(
+            Page("late"), byteCount: 10, id: 0, for: key.span, derivedIn: older, now: 0)
         #expect(!isLateKept)
         #expect(!holds("late"))
-        let isKept = tier.keep(Page("late"), byteCount: 10, id: 0, for: key.span, madeIn: newer, now: 0)
+        let isKept = tier.insert(Page("late"), byteCount: 10, id: 0, for: key.span, derivedIn: newer, now: 0)
         #expect(isKept)
         #expect(holds("late"))
     }
 
-    @Test(arguments: [1, 16]) func `it tells what was used since a moment, once each`(shardCount: Int) {
+    @Test(arguments: [1, 16]) func `the uses since a time contain each value once`(shardCount: Int) {
         let tier = MemoryTier<Page>(byteLimit: 1_000_000, shardCount: shardCount)
         for number in 1...300 { keep("\(number)", in: tier, id: Int64(number), now: 10) }
         #expect(tier.uses(since: 11).isEmpty)
@@ -176,7 +178,7 @@ import Testing
         #expect(uses.map(\.lastUse) == [22, 21])
     }
 
-    @Test func `what is removed is gone, and nothing else`() {
+    @Test func `only the removed value is gone`() {
         for name in ["a", "b", "c"] { keep(name) }
         let key = Array("b".utf8)
         tier.remove(key.span)
@@ -185,13 +187,13 @@ import Testing
         #expect(tier.byteCount == 2000)
     }
 
-    @Test func `a value lives on with those who were given it, and ends with them`() {
+    @Test func `an evicted value is freed with its last user`() {
         weak var weakly: Page?
         do {
             let page = Page("a")
             weakly = page
             let key = Array("a".utf8)
-            tier.keep(page, byteCount: 1, id: 0, for: key.span, madeIn: tier.generation, now: 0)
+            tier.insert(page, byteCount: 1, id: 0, for: key.span, derivedIn: tier.generation, now: 0)
             let given = tier.value(for: key.span, now: 0)
             tier.advance()
             #expect(given === page)
@@ -206,7 +208,7 @@ import Testing
 
         var count: Int { value.load(ordering: .sequentiallyConsistent) }
 
-        /// What it has counted to.
+        /// The number that it has counted to.
         @discardableResult func add(_ number: Int = 1) -> Int {
             value.add(number, ordering: .sequentiallyConsistent).newValue
         }
@@ -264,10 +266,10 @@ import Testing
                 case 50..<400:
                     // Up to a quarter of the limit, and a little more.
                     let size = chance.next() % 20 == 0 ? 51_000 : 1200
-                    tier.keep(
+                    tier.insert(
                         Page(number, living: living), byteCount: Int(chance.next() % UInt64(size)),
                         id: Int64(number),
-                        for: key.span, madeIn: tier.generation, now: Int64(step))
+                        for: key.span, derivedIn: tier.generation, now: Int64(step))
                 default:
                     let page = tier.value(for: key.span, now: Int64(step))
                     hits.add(if: page != nil)
@@ -286,7 +288,9 @@ import Testing
     }
 
     @Test(arguments: [1, 16])
-    func `nobody is given what was made from an older look once anybody has seen a newer one`(shardCount: Int)
+    func `no thread gets a value of an older generation after any thread has seen a newer one`(
+        shardCount: Int
+    )
         throws
     {
         let tier = MemoryTier<Page>(byteLimit: 1_000_000, shardCount: shardCount)
@@ -314,8 +318,8 @@ import Testing
                     let generation = tier.generation
                     let page = Page(number, version: stored.count, living: living)
                     for _ in 0..<max(0, Int(chance.next() % 200) - 100) { _ = tier.byteCount }
-                    tier.keep(
-                        page, byteCount: 10, id: 0, for: Self.key(number).span, madeIn: generation, now: 0)
+                    tier.insert(
+                        page, byteCount: 10, id: 0, for: Self.key(number).span, derivedIn: generation, now: 0)
                 default:
                     ask(number, notOlderThan: tier.generation.number)
                 }
