@@ -6,21 +6,29 @@ internal import System
 internal import Web
 
 /// The destination of a copy. It writes in transactions of limited size. Until the copy is complete, a
-/// `CopyMark` shows that it is not, and which store is being copied.
+/// `CopyMark` in the destination says so, and which store is being copied: no process can open an incomplete
+/// copy, and only a copy of the same store can continue it.
+///
+/// Each `add` and `remove` opens a transaction if none is open. `commitIfMuch` ends it when it is large or old,
+/// `commit` ends it in any case. Within `transaction` neither does anything. It belongs to one thread.
 final class CopyTarget {
     private let folder: StoreFolder
     private let connection: Connection
     private let locks: StoreLocks
     /// The mark of the store that is being copied.
-    private let origin: CopyMark
+    private let sourceMark: CopyMark
     private var isOpen = false
     /// The approximate number of bytes in the open transaction.
     private var openByteCount = 0
     private var openSince = ContinuousClock.now
     private var statements: [String: Statement] = [:]
+    /// The number of nested calls of `transaction`. Nothing is committed within them.
     private var depth = 0
+    /// The large bodies of a PostgreSQL destination; nil for a folder.
     private let pieces: PostgreSQLBodies?
+    /// The body files of the open transaction, which are synced before it is committed.
     private var files: BodyFiles
+    /// The pack to which bodies are appended; nil until the first one, and after the pack is full.
     private var packWriter: PackWriter?
 
     /// Whether compressed bodies can be stored. PostgreSQL stores none.
@@ -31,19 +39,21 @@ final class CopyTarget {
         connection = opened.connection
         locks = opened.locks
         if !connection.isPostgreSQL {
-            guard try Schema.checkOurs(connection) == Schema.version else { throw Self.isTaken(folder) }
+            guard try Schema.checkOurs(connection) == Schema.version else {
+                throw Self.storeExistsError(folder)
+            }
             // Rows may refer to rows that are added later.
             try connection.execute("PRAGMA foreign_keys = OFF", doing: "copy to")
         }
         self.folder = folder
-        origin = CopyMark(of: source)
+        sourceMark = CopyMark(of: source)
         pieces = connection.isPostgreSQL ? try PostgreSQLBodies(folder, connection, isWriting: true) : nil
         files = BodyFiles(folder)
     }
 
     /// Runs `body` while no other process writes to the destination. Rolls back the open transaction if
     /// `body` throws.
-    func alone(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+    func withExclusiveAccess(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         try locks.withExclusiveAccess(doing: "copy to") { () throws(StoreError) in
             do throws(StoreError) {
                 try body()
@@ -57,7 +67,7 @@ final class CopyTarget {
         }
     }
 
-    private static func isTaken(_ folder: StoreFolder) -> StoreError {
+    private static func storeExistsError(_ folder: StoreFolder) -> StoreError {
         StoreError(
             .request, doing: "copy to", path: folder.name, detail: "a store already exists there",
             advice: "name an empty folder, or a schema that does not exist yet")
@@ -67,7 +77,7 @@ final class CopyTarget {
     /// the destination contains anything else.
     func begin() throws(StoreError) -> Bool {
         if let mark = try CopyMark(in: folder, connection) {
-            guard mark == origin else {
+            guard mark == sourceMark else {
                 throw StoreError(
                     .request, doing: "copy to", path: folder.name,
                     detail: "an unfinished copy of another store is there",
@@ -77,25 +87,28 @@ final class CopyTarget {
             return true
         }
         for table in ["site", "snapshot", "url", "body", "pin"] where try count(table) > 0 {
-            throw Self.isTaken(folder)
+            throw Self.storeExistsError(folder)
         }
-        try origin.put(in: folder, connection)
+        try sourceMark.store(in: folder, connection)
         return false
     }
 
-    func forgetMark() throws(StoreError) {
-        try origin.remove(from: folder, connection)
+    /// Removes the mark, which makes the destination a store.
+    func removeMark() throws(StoreError) {
+        try sourceMark.remove(from: folder, connection)
     }
 
     // MARK: Transactions
 
-    private func open() throws(StoreError) {
+    /// Begins a transaction, unless one is open.
+    private func beginIfNeeded() throws(StoreError) {
         guard !isOpen else { return }
         try connection.begin()
         isOpen = true
         openSince = .now
     }
 
+    /// Commits the open transaction if it is large or has been open for long.
     func commitIfMuch() throws(StoreError) {
         if openByteCount > Limits.maxOpenBodyBytes || .now - openSince > Limits.maxOpenTime { try commit() }
     }
@@ -103,6 +116,7 @@ final class CopyTarget {
     /// Commits the open transaction. Does nothing within `transaction`.
     func commit() throws(StoreError) {
         guard isOpen, depth == 0 else { return }
+        // Rows must not refer to bytes that are not on the disk yet.
         try files.sync()
         if let packWriter {
             try packWriter.sync()
@@ -117,7 +131,7 @@ final class CopyTarget {
 
     /// Runs `body` in one transaction.
     func transaction(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-        try open()
+        try beginIfNeeded()
         depth += 1
         let result = Result { () throws(StoreError) in try body() }
         depth -= 1
@@ -138,6 +152,8 @@ final class CopyTarget {
         try connection.integer("SELECT count(*) FROM \(table)")
     }
 
+    /// Returns the rows whose number is in a range, in the form that `StoreCopy` compares; all rows of a table
+    /// without numbers.
     func rows(of table: CopyTable, in range: ClosedRange<Int64>) throws(StoreError) -> [[CopyValue]] {
         var rows: [[CopyValue]] = []
         let values: [SQLValue] =
@@ -146,20 +162,23 @@ final class CopyTarget {
         return rows
     }
 
+    /// Adds rows. PostgreSQL gets the rows of a call in one statement, a list for each column, because each
+    /// statement takes a round trip.
     func add(_ rows: [[CopyValue]], to table: CopyTable) throws(StoreError) {
         guard !rows.isEmpty else { return }
-        try open()
-        let places = table.columns.map { _ in "?" }.joined(separator: ", ")
+        try beginIfNeeded()
+        let placeholders = table.columns.map { _ in "?" }.joined(separator: ", ")
         openByteCount += rows.reduce(0) { $0 + $1.reduce(0) { $0 + $1.byteCount } }
         guard connection.isPostgreSQL else {
-            let add = try statement("INSERT INTO \(table.name) (\(table.list)) VALUES (\(places))")
+            let add = try statement("INSERT INTO \(table.name) (\(table.list)) VALUES (\(placeholders))")
             for row in rows { try add.run(row.map(\.value), doing: "copy to") }
             return
         }
-        let add = try statement("INSERT INTO \(table.name) (\(table.list)) SELECT * FROM unnest(\(places))")
+        let add = try statement(
+            "INSERT INTO \(table.name) (\(table.list)) SELECT * FROM unnest(\(placeholders))")
         var values: [SQLValue] = []
-        for (place, column) in table.columns.enumerated() {
-            let list = rows.map { $0[place] }
+        for (index, column) in table.columns.enumerated() {
+            let list = rows.map { $0[index] }
             switch column.kind {
             case .integer: values.append(.integers(list.map(\.integer)))
             case .text: values.append(.texts(list.map(\.text)))
@@ -169,8 +188,9 @@ final class CopyTarget {
         try add.run(values, doing: "copy to")
     }
 
-    func remove(_ row: [CopyValue], of table: CopyTable) throws(StoreError) {
-        try open()
+    /// Removes the row with the same key.
+    func removeRow(_ row: [CopyValue], of table: CopyTable) throws(StoreError) {
+        try beginIfNeeded()
         let keys = table.columns.prefix(table.keyCount).map { "\($0.name) = ?" }.joined(separator: " AND ")
         try statement("DELETE FROM \(table.name) WHERE \(keys)")
             .run(row.prefix(table.keyCount).map(\.value), doing: "copy to")
@@ -178,32 +198,35 @@ final class CopyTarget {
     }
 
     /// Removes the rows after the last one of the source.
-    func removeRest(of table: CopyTable, after last: Int64?) throws(StoreError) {
+    func removeRows(of table: CopyTable, after last: Int64?) throws(StoreError) {
         guard let last, let key = table.numbers else { return }
-        try open()
+        try beginIfNeeded()
         try statement("DELETE FROM \(table.name) WHERE \(key) > ?").run(.integer(last), doing: "copy to")
     }
 
     // MARK: Bodies
 
+    /// Removes the row of a body and its content. Files and packs keep the bytes until the next collection.
     func removeBody(_ row: [CopyValue]) throws(StoreError) {
-        try open()
+        try beginIfNeeded()
         try statement("DELETE FROM content WHERE body = ?").run(row[0].value)
         try statement("DELETE FROM body WHERE id = ?").run(row[0].value)
         openByteCount += 100
     }
 
+    /// Removes the bodies after the last one of the source.
     func removeBodies(after last: Int64?) throws(StoreError) {
         guard let last else { return }
-        try open()
+        try beginIfNeeded()
         try statement("DELETE FROM content WHERE body > ?").run(.integer(last))
         try statement("DELETE FROM body WHERE id > ?").run(.integer(last))
     }
 
-    func add(_ bodies: [CopiedBody]) throws(StoreError) {
+    /// Adds bodies with their content.
+    func addBodies(_ bodies: [CopiedBody]) throws(StoreError) {
         guard !bodies.isEmpty else { return }
-        let bodies = try brought(bodies)
-        try open()
+        let bodies = try uploadExternalBodies(bodies)
+        try beginIfNeeded()
         for body in bodies { openByteCount += body.links.count + (body.bytes?.count ?? 0) + 200 }
         guard connection.isPostgreSQL else {
             for body in bodies { try addToFolder(body) }
@@ -211,7 +234,7 @@ final class CopyTarget {
         }
         for body in bodies {
             guard let file = body.file, pieces?.external == nil else { continue }
-            try replacePieces(of: body.body)
+            try removeIncompletePieces(of: body.body)
             try pieces?.put(file, body.body.sha256)
             openByteCount += body.body.byteCount
         }
@@ -237,37 +260,40 @@ final class CopyTarget {
 
     /// Stores bodies outside of the database, if the destination does so, and returns all bodies without the
     /// bytes of these.
-    private func brought(_ bodies: [CopiedBody]) throws(StoreError) -> [CopiedBody] {
+    private func uploadExternalBodies(_ bodies: [CopiedBody]) throws(StoreError) -> [CopiedBody] {
         guard let external = pieces?.external else { return bodies }
         var bodies = bodies
-        var leaving: [(body: StoredBody, content: BodyContent)] = []
-        for place in bodies.indices {
-            let body = bodies[place]
+        var uploads: [(body: StoredBody, content: BodyContent)] = []
+        for index in bodies.indices {
+            let body = bodies[index]
             guard let content = body.file ?? body.bytes.map(BodyContent.bytes),
                 external.accepts(content, byteCount: body.body.byteCount)
             else { continue }
-            leaving.append((body.body, content))
-            bodies[place].bytes = nil
+            uploads.append((body.body, content))
+            bodies[index].bytes = nil
         }
-        try external.upload(leaving)
+        try external.upload(uploads)
         return bodies
     }
 
     /// Removes the incomplete pieces of a body that an earlier run left.
-    private func replacePieces(of body: StoredBody) throws(StoreError) {
-        guard let held = try pieces?.byteCount(body.sha256), held != body.byteCount else { return }
+    private func removeIncompletePieces(of body: StoredBody) throws(StoreError) {
+        guard let storedByteCount = try pieces?.byteCount(body.sha256), storedByteCount != body.byteCount
+        else { return }
         try statement("DELETE FROM piece WHERE sha256 = ?").run(.blob(body.sha256))
     }
 
+    /// Adds a body to a destination in a folder: large ones to a file of their own, unless compression makes them
+    /// small enough for a pack; medium ones to a pack; small ones to the row.
     private func addToFolder(_ body: CopiedBody) throws(StoreError) {
-        var place: PackLocation?
+        var location: PackLocation?
         var inline: [UInt8]?
         if let file = body.file, let frame = try frame(of: file, body.body) {
-            place = try appendingPack().append(frame, isFrame: true)
+            location = try currentPackWriter().append(frame, isFrame: true)
         } else if let file = body.file {
-            try files.add(try ownCopy(of: file), sha256: Hex.encode(body.body.sha256))
+            try files.add(try copyToIncoming(file), sha256: Hex.encode(body.body.sha256))
         } else if let bytes = body.bytes, bytes.count > Limits.maxInlineBodyBytes {
-            place = try placed(bytes, as: body.frame, row: body.body)
+            location = try addToPack(bytes, frame: body.frame, row: body.body)
         } else {
             inline = body.bytes
         }
@@ -279,8 +305,8 @@ final class CopyTarget {
             """
         ).run(
             .integer(row.id), .blob(row.sha256), .text(row.form), .integer(Int64(row.byteCount)),
-            .optional(row.title), row.md5.map { .blob($0) } ?? .null, .optional(place?.pack),
-            .optional(place?.start), .optional(place?.frame), doing: "copy to")
+            .optional(row.title), row.md5.map { .blob($0) } ?? .null, .optional(location?.pack),
+            .optional(location?.start), .optional(location?.frame), doing: "copy to")
         try statement("INSERT INTO content (body, links, bytes) VALUES (?, ?, ?)")
             .run(.integer(row.id), .blob(body.links), inline.map { .blob($0) } ?? .null, doing: "copy to")
     }
@@ -295,30 +321,31 @@ final class CopyTarget {
 
     /// Adds a body to a pack. Returns nil if it is stored as a file instead.
     ///
-    /// - Parameter known: the compressed bytes in the source.
-    private func placed(
-        _ bytes: [UInt8], as known: [UInt8]?, row: StoredBody
+    /// - Parameter sourceFrame: the compressed bytes in the source.
+    private func addToPack(
+        _ bytes: [UInt8], frame sourceFrame: [UInt8]?, row: StoredBody
     ) throws(StoreError) -> PackLocation? {
         // A body that is larger than this was compressed in the source.
         let isLarge = bytes.count > Limits.maxPackedBodyBytes
         let isCompressible =
             folder.compresses && StoredBody.isCompressible(form: row.form, byteCount: bytes.count)
-        let frame = known ?? (isCompressible || isLarge ? ZstdFrame.compress(bytes) : nil)
+        let frame = sourceFrame ?? (isCompressible || isLarge ? ZstdFrame.compress(bytes) : nil)
         if isLarge, frame?.count ?? .max > Limits.maxPackedBodyBytes {
             try files.add(try BodyFiles.write(bytes, in: folder), sha256: Hex.encode(row.sha256))
             return nil
         }
-        return try appendingPack().append(frame ?? bytes, isFrame: frame != nil)
+        return try currentPackWriter().append(frame ?? bytes, isFrame: frame != nil)
     }
 
     /// Copies a file into the store's folder, so that it can be moved from there. Returns its path.
-    private func ownCopy(of content: BodyContent) throws(StoreError) -> String {
+    private func copyToIncoming(_ content: BodyContent) throws(StoreError) -> String {
         guard case .file(let path) = content else { return "" }
         openByteCount += content.byteCount ?? 0
         return try BodyFiles.copy(path, in: folder.incoming)
     }
 
-    private func appendingPack() throws(StoreError) -> PackWriter {
+    /// Returns the open pack, or opens one.
+    private func currentPackWriter() throws(StoreError) -> PackWriter {
         if let packWriter { return packWriter }
         let writer = try PackWriter(folder, connection)
         packWriter = writer
@@ -327,8 +354,9 @@ final class CopyTarget {
 
     // MARK: The end
 
-    /// Ends the copy: numbers that are assigned later must not have been used before.
-    func end(lastSnapshot: Int64) throws(StoreError) {
+    /// Sets the counters for new ids, so that no id of the source is assigned again. Readers may know deleted
+    /// snapshots by their ids.
+    func setNextIDs(lastSnapshot: Int64) throws(StoreError) {
         guard connection.isPostgreSQL else {
             try connection.execute(
                 """
@@ -339,11 +367,11 @@ final class CopyTarget {
             return
         }
         for table in ["site", "snapshot", "url", "body"] {
-            let least = table == "snapshot" ? max(1, lastSnapshot) : 1
+            let minID = table == "snapshot" ? max(1, lastSnapshot) : 1
             _ = try connection.prepare(
                 """
                 SELECT setval(pg_get_serial_sequence('\(table)', 'id'),
-                    greatest((SELECT max(id) FROM \(table)), \(least)))
+                    greatest((SELECT max(id) FROM \(table)), \(minID)))
                 """
             ).first { _ in true }
         }
@@ -366,39 +394,40 @@ extension CopyValue {
 
 // MARK: - CopyMark
 
-/// A mark in the destination of an unfinished copy. Its number is a hash of the place of the source.
+/// A mark in the destination of an unfinished copy. It contains a hash of the location
+/// of the source.
 struct CopyMark: Equatable {
-    private let number: Int64
+    private let sourceHash: Int64
 
     init(of source: StoreFolder) {
-        let place = source.server.map { "\($0.shown) \($0.schema)" } ?? Folder.resolved(source.path)
-        let digest = DigestStream.digest(.sha256, of: place.utf8.span)
-        number = digest.bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+        let location = source.server.map { "\($0.shown) \($0.schema)" } ?? Folder.resolved(source.path)
+        let digest = DigestStream.digest(.sha256, of: location.utf8.span)
+        sourceHash = digest.bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
     }
 
     /// Reads the mark, or returns nil if there is none.
     init?(in folder: StoreFolder, _ connection: Connection) throws(StoreError) {
-        let found: Int64?
+        let stored: Int64?
         if connection.isPostgreSQL {
-            found = try connection.prepare("SELECT value FROM larder WHERE name = 'copying'")
+            stored = try connection.prepare("SELECT value FROM larder WHERE name = 'copying'")
                 .first { $0.integer(0) }
         } else if access(folder.copying, F_OK) == 0 {
             let text = try BodyContent.file(path: folder.copying).beginning(32)
-            found = Int64(String(decoding: text, as: UTF8.self)) ?? 0
+            stored = Int64(String(decoding: text, as: UTF8.self)) ?? 0
         } else {
-            found = nil
+            stored = nil
         }
-        guard let found else { return nil }
-        number = found
+        guard let stored else { return nil }
+        sourceHash = stored
     }
 
-    func put(in folder: StoreFolder, _ connection: Connection) throws(StoreError) {
+    func store(in folder: StoreFolder, _ connection: Connection) throws(StoreError) {
         if connection.isPostgreSQL {
             return try connection.prepare("INSERT INTO larder (name, value) VALUES ('copying', ?)")
-                .run(.integer(number))
+                .run(.integer(sourceHash))
         }
         try StoreError.wrapping { () throws(SystemError) in
-            try WholeFile.write("\(number)", to: folder.copying)
+            try WholeFile.write("\(sourceHash)", to: folder.copying)
         }
     }
 
@@ -413,7 +442,7 @@ struct CopyMark: Equatable {
     }
 
     /// Throws if the store is an unfinished copy.
-    static func refuse(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
+    static func checkAbsent(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
         guard try CopyMark(in: folder, connection) != nil else { return }
         throw StoreError(
             .busy, doing: "open", path: folder.name, detail: "it is an unfinished copy of another store",
@@ -423,5 +452,6 @@ struct CopyMark: Equatable {
 }
 
 extension StoreFolder {
+    /// The file with the mark of an unfinished copy.
     var copying: String { path + "/copying" }
 }

@@ -3,6 +3,10 @@ internal import Glibc
 
 /// The result of comparing the database with the journal. The journal has checksums, and the database can be
 /// rebuilt from it.
+///
+/// If both differ, `isDatabaseDamaged` decides which one to trust: a row that the journal has with other values
+/// is damaged in the database, because the checksum of the line is correct. A row that the journal does not have
+/// counts as damaged only if no line of the journal is.
 struct JournalCheck: Equatable {
     /// The number of responses and bodies that are not in the journal. They would be lost with the database.
     var missing = 0
@@ -33,6 +37,8 @@ private struct JournalHashes {
     /// Hashes of these members together with all others that never change.
     private var contents: Set<UInt64> = []
 
+    /// Returns the FNV-1a hash of the parts. A null byte ends each part, and 1 stands for nil, so that different
+    /// lists of parts give different input.
     private static func hash(_ parts: [String?]) -> UInt64 {
         var sum: UInt64 = 0xCBF2_9CE4_8422_2325
         func add(_ byte: UInt8) { sum = (sum ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
@@ -43,6 +49,8 @@ private struct JournalHashes {
         return sum
     }
 
+    /// The key of a response, and the members that a change would corrupt. The members that a confirmation
+    /// changes, such as the time, are in neither.
     private static func parts(_ line: JournalLine.Response) -> (key: [String?], content: [String?]) {
         (
             ["response", line.href, "\(line.snapshot)", line.request, line.variant],
@@ -55,15 +63,16 @@ private struct JournalHashes {
         return (["body", line.sha256, line.form], ["\(line.byteCount)", place])
     }
 
-    mutating func add(_ line: JournalLine.Response) { add(Self.parts(line)) }
-    mutating func add(_ line: JournalLine.Body) { add(Self.parts(line)) }
+    mutating func add(_ line: JournalLine.Response) { insert(Self.parts(line)) }
+    mutating func add(_ line: JournalLine.Body) { insert(Self.parts(line)) }
 
-    private mutating func add(_ parts: (key: [String?], content: [String?])) {
+    private mutating func insert(_ parts: (key: [String?], content: [String?])) {
         keys.insert(Self.hash(parts.key))
         contents.insert(Self.hash(parts.key + parts.content))
     }
 
-    /// The result of looking up a row.
+    /// The result of looking up a row: the journal has the same row, one with the same key and other values, or
+    /// none with the key.
     enum Finding {
         case same
         case conflicting
@@ -73,13 +82,14 @@ private struct JournalHashes {
     /// Looks up a response.
     ///
     /// - Parameter canChange: whether a later snapshot confirmed the response, whose headers it then has.
-    func find(_ line: JournalLine.Response, canChange: Bool) -> Finding {
-        find(Self.parts(line), canChange: canChange)
+    func compare(_ line: JournalLine.Response, canChange: Bool) -> Finding {
+        compare(Self.parts(line), canChange: canChange)
     }
 
-    func find(_ line: JournalLine.Body) -> Finding { find(Self.parts(line), canChange: false) }
+    /// Looks up a body.
+    func compare(_ line: JournalLine.Body) -> Finding { compare(Self.parts(line), canChange: false) }
 
-    private func find(_ parts: (key: [String?], content: [String?]), canChange: Bool) -> Finding {
+    private func compare(_ parts: (key: [String?], content: [String?]), canChange: Bool) -> Finding {
         if contents.contains(Self.hash(parts.key + parts.content)) { return .same }
         guard keys.contains(Self.hash(parts.key)) else { return .missing }
         return canChange ? .same : .conflicting
@@ -109,17 +119,19 @@ extension StoreReader {
         // A run that was killed at its end may have published a snapshot that is not yet live in the journal.
         check.isStateMissing =
             !state.sites.isEmpty
-            && last.map { check.damagedLines > 0 && !Self.isSame($0, state) || !Self.names($0, state) }
+            && last.map {
+                check.damagedLines > 0 && !Self.isSame($0, state) || !Self.hasAllSnapshots($0, state)
+            }
                 ?? true
         try eachJournalBody { line in
-            switch hashes.find(line) {
+            switch hashes.compare(line) {
             case .same: break
             case .missing: check.missing += 1
             case .conflicting: check.conflicting += 1
             }
         }
         try eachJournalResponse { line in
-            switch hashes.find(line, canChange: line.confirmed > 0) {
+            switch hashes.compare(line, canChange: line.confirmed > 0) {
             case .same: break
             case .missing: check.missing += 1
             case .conflicting:
@@ -130,16 +142,20 @@ extension StoreReader {
         return check
     }
 
+    /// The maximum number of URLs in `conflicts`. Further conflicts are only counted.
     private static let maxConflicts = 20
 
     /// Whether the journal contains all snapshots.
-    private static func names(_ noted: JournalLine.StoreState, _ state: JournalLine.StoreState) -> Bool {
-        Set(noted.snapshots.map(\.id)).isSuperset(of: state.snapshots.map(\.id))
+    private static func hasAllSnapshots(_ journal: JournalLine.StoreState, _ state: JournalLine.StoreState)
+        -> Bool
+    {
+        Set(journal.snapshots.map(\.id)).isSuperset(of: state.snapshots.map(\.id))
     }
 
-    private static func isSame(_ noted: JournalLine.StoreState, _ state: JournalLine.StoreState) -> Bool {
-        noted.sites.map { "\($0.id) \($0.name) \($0.published ?? 0) \($0.overlay ?? 0)" }
+    /// Whether the journal has the same sites with the same live snapshots, and all snapshots.
+    private static func isSame(_ journal: JournalLine.StoreState, _ state: JournalLine.StoreState) -> Bool {
+        journal.sites.map { "\($0.id) \($0.name) \($0.published ?? 0) \($0.overlay ?? 0)" }
             == state.sites.map { "\($0.id) \($0.name) \($0.published ?? 0) \($0.overlay ?? 0)" }
-            && names(noted, state)
+            && hasAllSnapshots(journal, state)
     }
 }

@@ -7,7 +7,7 @@ internal import System
 /// rows of the table `piece` with the SHA-256 as key, or outside of the database if the address says so.
 ///
 /// A reader gets a copy in the local folder. A copy is made once; the oldest copies are deleted when they
-/// exceed `Limits.serverCopies`.
+/// exceed `Limits.maxLocalCopyBytes`.
 struct PostgreSQLBodies {
     /// The storage outside of the database, or nil if bodies are stored as pieces.
     let external: ExternalBodies?
@@ -34,7 +34,7 @@ struct PostgreSQLBodies {
     /// content in memory.
     func put(_ content: BodyContent, _ sha256: [UInt8]) throws(StoreError) {
         guard case .file(let path) = content else { return }
-        if let held = try byteCount(sha256), held == content.byteCount { return }
+        if let storedByteCount = try byteCount(sha256), storedByteCount == content.byteCount { return }
         let file = try StoreError.wrapping { () throws(SystemError) in try File(path, O_RDONLY) }
         var (number, start): (Int64, Int64) = (0, 0)
         while true {
@@ -52,7 +52,7 @@ struct PostgreSQLBodies {
     /// Returns the path of a local copy or of the stored file itself, or nil if the body is not stored. Its
     /// bytes may be damaged: the caller compares the digest.
     ///
-    /// - Parameter isFresh: whether an existing copy must not be used.
+    /// - Parameter bypassesLocalCopy: whether an existing copy must not be used.
     func copy(_ sha256: [UInt8], byteCount: Int, bypassesLocalCopy: Bool) throws(StoreError) -> String? {
         guard let digest = Digest(.sha256, bytes: sha256) else { return nil }
         let path = folder.bodyFile(sha256: digest.hex)
@@ -65,18 +65,18 @@ struct PostgreSQLBodies {
             case nil: return nil
             }
         } else {
-            guard let path = try gathered(sha256) else { return nil }
+            guard let path = try joinPieces(sha256) else { return nil }
             draft = path
         }
         guard rename(draft, path) == 0 else {
             throw StoreError(errno, doing: "move a body to", path: path)
         }
-        forgetOldCopies(but: path)
+        removeOldCopies(except: path)
         return path
     }
 
     /// Writes the pieces of a body to a new file. Returns nil if there are none.
-    private func gathered(_ sha256: [UInt8]) throws(StoreError) -> String? {
+    private func joinPieces(_ sha256: [UInt8]) throws(StoreError) -> String? {
         guard var piece = try piece(sha256, 0) else { return nil }
         let draft = try BodyFiles.write([], in: folder)
         do throws(StoreError) {
@@ -96,13 +96,14 @@ struct PostgreSQLBodies {
         return draft
     }
 
+    /// Returns a piece of a body; nil after the last one.
     private func piece(_ sha256: [UInt8], _ number: Int64) throws(StoreError) -> [UInt8]? {
         try find.first(.blob(sha256), .integer(number)) { $0.blob(0) }
     }
 
-    /// Deletes the oldest copies if there are too many, but keeps `path`. Readers that have one of them open
+    /// Deletes the oldest copies until half of the limit is left, if they exceed it. Keeps `path`. Readers that have one of them open
     /// are not affected.
-    private func forgetOldCopies(but path: String) {
+    private func removeOldCopies(except path: String) {
         // Measuring all copies takes time in proportion to their number, so do it only now and then.
         guard
             Int.random(in: 0..<64) == 0

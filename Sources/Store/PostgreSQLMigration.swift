@@ -84,7 +84,7 @@ enum PostgreSQLMigration {
     /// names of the steps. The caller makes sure that only one migration runs at a time.
     static func run(_ connection: Connection) throws(StoreError) -> [String] {
         var names: [String] = []
-        let version = try PostgreSQLSchema.known(connection)
+        let version = try PostgreSQLSchema.supportedVersion(connection)
         guard version < PostgreSQLSchema.version else { return [] }
         if version < 6 { try take(renaming, connection, isStep: false) }
         for step in version..<PostgreSQLSchema.version {

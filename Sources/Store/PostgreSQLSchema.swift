@@ -17,10 +17,10 @@ enum PostgreSQLSchema {
     static func prepare(_ connection: Connection, _ folder: StoreFolder) throws(StoreError) {
         if try !exists(connection), let schema = folder.server?.database.quotedSchema {
             // A user may have been given a schema without the right to create one.
-            let isMade = try connection.prepare("SELECT to_regnamespace(?) IS NOT NULL")
+            let schemaExists = try connection.prepare("SELECT to_regnamespace(?) IS NOT NULL")
                 .first(.text(schema)) { $0.integer(0) != 0 }
             try connection.transaction { () throws(StoreError) in
-                if isMade != true { try connection.execute("CREATE SCHEMA \(schema)", doing: "set up") }
+                if schemaExists != true { try connection.execute("CREATE SCHEMA \(schema)", doing: "set up") }
                 try connection.execute(functions + tables, doing: "set up")
                 for step in PostgreSQLMigration.steps { try connection.execute(step.sql, doing: "set up") }
                 try connection.execute(views, doing: "set up")
@@ -34,7 +34,7 @@ enum PostgreSQLSchema {
 
     /// Throws unless the tables have the current version.
     static func check(_ connection: Connection) throws(StoreError) {
-        let found = try known(connection)
+        let found = try supportedVersion(connection)
         guard found == version else {
             throw StoreError(
                 .unusable, doing: "open", path: connection.path,
@@ -45,7 +45,7 @@ enum PostgreSQLSchema {
     }
 
     /// Returns the version of the tables. Throws if this version of Larder does not know it.
-    static func known(_ connection: Connection) throws(StoreError) -> Int64 {
+    static func supportedVersion(_ connection: Connection) throws(StoreError) -> Int64 {
         let found = try connection.integer("SELECT value FROM larder WHERE name = 'version'")
         guard (1...version).contains(found) else {
             throw StoreError(
@@ -67,7 +67,7 @@ enum PostgreSQLSchema {
         """
 
     /// Texts are compared by their bytes, as in SQLite. Values that may be too long for an index are indexed
-    /// by their hash. Bodies of up to `Limits.packedBody` bytes are stored in rows, and larger ones as pieces
+    /// by their hash. Bodies of up to `Limits.maxPackedBodyBytes` are stored in rows, and larger ones as pieces
     /// by their SHA-256. There are no foreign keys, because each check would cost as much as the row; writers
     /// keep the references valid.
     private static let tables = """

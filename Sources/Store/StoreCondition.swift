@@ -77,7 +77,7 @@ extension StoreFolder {
             throw StoreError(.missing, doing: "open", path: name, detail: "the store does not exist")
         }
         var condition = StoreCondition(newestVersion: PostgreSQLSchema.version)
-        condition.version = try PostgreSQLSchema.known(connection)
+        condition.version = try PostgreSQLSchema.supportedVersion(connection)
         condition.isCopying = try CopyMark(in: self, connection) != nil
         condition.serverVersion = try connection.prepare("SHOW server_version").first { $0.text(0) }
         condition.isStandby =

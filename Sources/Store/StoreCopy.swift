@@ -6,7 +6,7 @@ internal import Web
 
 /// The result of copying a store.
 package struct StoreCopyResult: Sendable, Equatable {
-    /// The counts of the destination.
+    /// The numbers of sites, snapshots, URLs, responses and bodies in the destination.
     package var sites = 0
     package var snapshots = 0
     package var addresses = 0
@@ -18,28 +18,36 @@ package struct StoreCopyResult: Sendable, Equatable {
     /// The bodies that are missing or do not match their digests. Their responses are left out, so that the
     /// next prefetch fetches them.
     package var damaged: [DamagedBody] = []
+    /// The number of responses that were left out because their body is damaged.
     package var leftOutResponses = 0
     /// The number of bodies that were read back from the destination and are intact.
     package var verifiedBodies = 0
     /// The bodies that were read back and are not intact.
     package var unlike: [DamagedBody] = []
+    /// Whether the run continued an interrupted copy.
     package var isContinued = false
 
+    /// Whether everything in the source is in the destination.
     package var isWhole: Bool { damaged.isEmpty && unlike.isEmpty }
 }
 
-/// Copies a store to a folder or a PostgreSQL server, with the same numbers. An interrupted copy can be
+/// Copies a store to a folder or a PostgreSQL server, with the same ids. An interrupted copy can be
 /// repeated: rows in the destination are compared with those of the source, and copied again if they differ.
 ///
 /// The source is read in one state, even if other processes write to it. No other process can write to the
 /// destination before the copy is complete. Readers see nothing before that, because the sites are copied
 /// last.
+///
+/// Tables are copied in ranges of about 512 ids. If the destination already has rows, a first pass removes those
+/// that the source does not have in exactly that form, and a second pass adds the missing ones. Example: an
+/// update changed the response of URL 7 after the interruption. The first pass removes the old row, the second
+/// one adds the new row, and all other rows stay.
 package final class StoreCopy {
     private let source: StoreReader
     private let target: CopyTarget
     private let progress: (StoreCopyResult) -> Void
     private var result = StoreCopyResult()
-    /// The numbers of damaged bodies, which are left out.
+    /// The ids of damaged bodies, which are left out.
     private var damaged: Set<Int64> = []
 
     /// Copies a store.
@@ -56,10 +64,10 @@ package final class StoreCopy {
                 .request, doing: "copy", path: from.name, detail: "the destination is the same store",
                 advice: "name another folder, or another schema")
         }
-        try refuse(to, for: from)
+        try checkDestination(to, for: from)
         let source = try StoreReader(from)
         let copy = StoreCopy(source, try CopyTarget(to, of: from), progress)
-        try copy.target.alone { () throws(StoreError) in
+        try copy.target.withExclusiveAccess { () throws(StoreError) in
             try source.inReadTransaction { () throws(StoreError) in try copy.run(from, to, verify: verify) }
         }
         // The hashes in the copy need the same key. A store without a key has no hashes.
@@ -71,10 +79,10 @@ package final class StoreCopy {
     }
 
     /// Throws if the destination is a folder with other content, or is inside of the source.
-    private static func refuse(_ to: StoreFolder, for from: StoreFolder) throws(StoreError) {
+    private static func checkDestination(_ to: StoreFolder, for from: StoreFolder) throws(StoreError) {
         guard to.server == nil else { return }
-        let own = ["bodies", "incoming", "journal", "larder.lock", "packs", "secret-key"]
-        let others = StoreFolder.names(in: to.path).filter { !own.contains($0) }
+        let ownNames = ["bodies", "incoming", "journal", "larder.lock", "packs", "secret-key"]
+        let others = StoreFolder.names(in: to.path).filter { !ownNames.contains($0) }
         var parent = to.path
         while access(parent, F_OK) != 0, let slash = parent.lastIndex(of: "/") {
             parent = slash == parent.startIndex ? "/" : String(parent[..<slash])
@@ -105,22 +113,22 @@ package final class StoreCopy {
         try copyBodies()
         try copyRows(of: .response)
         try copyRows(of: .link)
-        try copyNotes(from, to)
+        try copyActivity(from, to)
         if verify { try readBack(to) }
         // One transaction, after which readers of the destination see everything.
         try target.transaction { () throws(StoreError) in
             try copyRows(of: .pin)
             try copyRows(of: .snapshot)
             try copyRows(of: .site)
-            try target.end(lastSnapshot: try source.lastSnapshot())
+            try target.setNextIDs(lastSnapshot: try source.lastSnapshot())
         }
-        try target.forgetMark()
-        try count()
+        try target.removeMark()
+        try checkCounts()
     }
 
     /// Sets the counts of the result. Throws if the destination has another number of rows, unless rows of
     /// damaged bodies were left out.
-    private func count() throws(StoreError) {
+    private func checkCounts() throws(StoreError) {
         for table in [CopyTable.url, .response, .link, .pin, .snapshot, .site] {
             let (here, there) = (try source.count(table.name), try target.count(table.name))
             let leftOut = table.name == "response" || table.name == "link" ? here - there : 0
@@ -153,18 +161,18 @@ package final class StoreCopy {
                         if case .integer(let body) = row[column] { damaged.contains(body) } else { false }
                     }
                 }
-                let there = hasSome ? try target.rows(of: table, in: range) : []
+                let existing = hasSome ? try target.rows(of: table, in: range) : []
                 if isClearing {
                     let wanted = Set(rows)
-                    for row in there where !wanted.contains(row) { try target.remove(row, of: table) }
+                    for row in existing where !wanted.contains(row) { try target.removeRow(row, of: table) }
                 } else {
-                    let known = Set(there)
+                    let known = Set(existing)
                     let missing = known.isEmpty ? rows : rows.filter { !known.contains($0) }
                     try target.add(missing, to: table)
                 }
                 try target.commitIfMuch()
             }
-            if isClearing { try target.removeRest(of: table, after: try source.last(of: table)) }
+            if isClearing { try target.removeRows(of: table, after: try source.last(of: table)) }
         }
         try target.commit()
     }
@@ -208,7 +216,7 @@ package final class StoreCopy {
             var (end, byteCount) = (last, Int64(0))
             try sizes.each(.integer(last)) { row in
                 // This limits the memory use. Large bodies are copied in pieces.
-                guard byteCount < Self.bytesAtOnce else { return }
+                guard byteCount < Self.maxBytesInMemory else { return }
                 end = row.integer(0)
                 byteCount += min(row.integer(1), Int64(Limits.maxPackedBodyBytes))
             }
@@ -219,8 +227,10 @@ package final class StoreCopy {
         try target.commit()
     }
 
-    private static let bytesAtOnce: Int64 = 8 * 1024 * 1024
+    /// The maximum size of the bodies that are in memory at once. The rest is copied in later steps.
+    private static let maxBytesInMemory: Int64 = 8 * 1024 * 1024
 
+    /// Copies the bodies in a range of ids that the destination does not have.
     private func copyBodies(in range: ClosedRange<Int64>, _ hasSome: Bool) throws(StoreError) {
         var known: Set<Int64> = []
         if hasSome {
@@ -238,28 +248,28 @@ package final class StoreCopy {
             guard let body = StoredBody(row, from: 0), !known.contains(body.id) else { return }
             rows.append(CopiedBody(body: body, links: row.blob(6), bytes: row.optionalBlob(7)))
         }
-        var whole: [CopiedBody] = []
+        var intact: [CopiedBody] = []
         for var row in rows {
-            if let fault = try take(&row) {
+            if let fault = try load(&row) {
                 damaged.insert(row.body.id)
                 result.damaged.append(
                     DamagedBody(
                         id: row.body.id, sha256: Hex.encode(row.body.sha256), fault: fault,
                         hrefs: try source.hrefs(ofBody: row.body)))
             } else {
-                whole.append(row)
+                intact.append(row)
                 result.copiedBodies += 1
                 result.copiedBytes += Int64(row.body.byteCount)
             }
         }
-        try target.add(whole)
+        try target.addBodies(intact)
         progress(result)
         try target.commitIfMuch()
     }
 
     /// Loads the bytes of a body and compares them with its digest. Bytes of a large body stay in a file.
-    /// Returns what is wrong with the body, or nil.
-    private func take(_ row: inout CopiedBody) throws(StoreError) -> String? {
+    /// Returns a description of the damage, or nil if the body is intact.
+    private func load(_ row: inout CopiedBody) throws(StoreError) -> String? {
         let content: BodyContent?
         if let bytes = row.bytes {
             content = .bytes(bytes)
@@ -317,22 +327,23 @@ package final class StoreCopy {
         }
     }
 
-    // MARK: Notes
+    // MARK: Activity
 
-    /// Replaces the notes of the destination. Notes that the user may not read are not copied.
-    private func copyNotes(_ from: StoreFolder, _ to: StoreFolder) throws(StoreError) {
-        let notes: ActivityDatabase?
+    /// Replaces the activity database of the destination: recorded uses and misses. It is not copied if this user
+    /// may not read it, because it can be private.
+    private func copyActivity(_ from: StoreFolder, _ to: StoreFolder) throws(StoreError) {
+        let activity: ActivityDatabase?
         do throws(StoreError) {
-            notes = try ActivityDatabase.openIfExists(from)
+            activity = try ActivityDatabase.openIfExists(from)
         } catch  where error.reason == .denied {
-            notes = nil
+            activity = nil
         }
-        guard let notes else { return }
-        try ActivityDatabase(to).replace(by: notes)
+        guard let activity else { return }
+        try ActivityDatabase(to).replace(by: activity)
     }
 }
 
-/// A body that is being copied. Bytes up to `Limits.packedBody`, and those of a compressed body, are in
+/// A body that is being copied. Bytes up to `Limits.maxPackedBodyBytes`, and those of a compressed body, are in
 /// memory; larger bodies are in a file.
 struct CopiedBody {
     let body: StoredBody
@@ -409,10 +420,10 @@ struct CopyTable: Sendable {
     }
 
     func row(_ row: Row) -> [CopyValue] {
-        columns.indices.map { place in
-            let column = Int32(place)
+        columns.indices.map { index in
+            let column = Int32(index)
             if row.isNull(column) { return .null }
-            return switch columns[place].kind {
+            return switch columns[index].kind {
             case .integer: .integer(row.integer(column))
             case .text: .text(row.text(column))
             case .blob: .blob(row.blob(column))
@@ -460,15 +471,17 @@ extension StoreReader {
 
     /// The highest snapshot id that was ever used. It must not be used again.
     fileprivate func lastSnapshot() throws(StoreError) -> Int64 {
-        var given = "SELECT max(seq) FROM sqlite_sequence"
+        var query = "SELECT max(seq) FROM sqlite_sequence"
         if isPostgreSQL {
             // A user who may read the tables may lack the right to read the sequence.
-            let mayLook = try prepare("SELECT has_sequence_privilege('snapshot_id_seq', 'SELECT')").first {
-                $0.integer(0) != 0
-            }
-            given =
-                mayLook == true ? "SELECT last_value FROM snapshot_id_seq" : "SELECT max(id) FROM snapshot"
+            let canReadSequence = try prepare("SELECT has_sequence_privilege('snapshot_id_seq', 'SELECT')")
+                .first {
+                    $0.integer(0) != 0
+                }
+            query =
+                canReadSequence == true
+                ? "SELECT last_value FROM snapshot_id_seq" : "SELECT max(id) FROM snapshot"
         }
-        return try prepare(given).first { $0.optionalInteger(0) } ?? 0
+        return try prepare(query).first { $0.optionalInteger(0) } ?? 0
     }
 }

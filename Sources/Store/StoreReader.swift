@@ -95,7 +95,7 @@ package final class StoreReader {
         secrets = folder.secretHasher(createsKey: false)
         connection = try Self.connect(folder, patience)
         if hidesPrivate { try Self.hidePrivateRows(from: connection, schema: folder.server?.schema) }
-        if !isCopying { try CopyMark.refuse(folder, connection) }
+        if !isCopying { try CopyMark.checkAbsent(folder, connection) }
         if folder.server == nil {
             try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")
         }
@@ -530,7 +530,7 @@ package final class StoreReader {
         }
     }
 
-    /// Where the bytes of a body are stored.
+    /// The kind of place in which the bytes of a body are stored.
     private enum BodyLocation {
         case database([UInt8])
         case pack(PackLocation)

@@ -5,6 +5,10 @@ internal import Web
 
 /// The result of rebuilding a database from the journal, the readable rows of the damaged database, and the
 /// bodies, each of which is compared with its digest.
+///
+/// The readable rows of the old database are first written as journal lines to a temporary file. The new database
+/// is then built from that file and the journal, in three passes, because each kind of row refers to earlier ones:
+/// bodies and states, responses, confirmations. A row that occurs several times gets its newest values.
 package struct StoreRebuild: Sendable, Equatable {
     /// The numbers of recovered URLs and bodies.
     package var addresses = 0
@@ -23,12 +27,12 @@ package struct StoreRebuild: Sendable, Equatable {
         var result = StoreRebuild()
         let locks = try StoreLocks(folder)
         try locks.withExclusiveAccess(doing: "rebuild") { () throws(StoreError) in
-            try refuseNewer(folder)
-            let read = folder.journal + ".read"
-            defer { unlink(read) }
-            try salvage(folder, to: read)
-            result = try build(folder, from: [read] + folder.journalFiles)
-            try exchange(folder)
+            try checkVersion(folder)
+            let salvaged = folder.journal + ".read"
+            defer { unlink(salvaged) }
+            try salvage(folder, to: salvaged)
+            result = try build(folder, from: [salvaged] + folder.journalFiles)
+            try replaceDatabase(of: folder)
         }
         _ = consume locks
         try StoreWriter(folder).rewriteJournal()
@@ -37,7 +41,7 @@ package struct StoreRebuild: Sendable, Equatable {
 
     /// Throws if a newer version of Larder wrote the database. Its file contains the version, but may be
     /// damaged there; then the journal decides, if there is one.
-    private static func refuseNewer(_ folder: StoreFolder) throws(StoreError) {
+    private static func checkVersion(_ folder: StoreFolder) throws(StoreError) {
         guard folder.exists else { return }
         let journalVersion = try journalVersion(folder)
         do throws(StoreError) {
@@ -84,12 +88,12 @@ package struct StoreRebuild: Sendable, Equatable {
     }
 
     /// The path of the new database until it replaces the old one.
-    private static func fresh(_ folder: StoreFolder) -> String { folder.database + ".new" }
+    private static func newDatabase(_ folder: StoreFolder) -> String { folder.database + ".new" }
 
     /// Creates the new database from journal files, in one transaction.
     private static func build(_ folder: StoreFolder, from files: [String]) throws(StoreError) -> StoreRebuild
     {
-        let path = fresh(folder)
+        let path = newDatabase(folder)
         for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) }
         let connection = try Connection(path, access: .readWrite, modeOf: folder.locks)
         try Schema.prepare(connection)
@@ -98,17 +102,17 @@ package struct StoreRebuild: Sendable, Equatable {
         try connection.transaction { () throws(StoreError) in
             try eachLine(of: files) { line throws(StoreError) in
                 switch line {
-                case .body(let body): try rows.add(body)
-                case .state(let state): rows.add(state)
+                case .body(let body): try rows.addBody(body)
+                case .state(let state): rows.updateState(state)
                 case .response, .confirmation: break
                 }
             }
-            try rows.addState()
+            try rows.addSitesAndSnapshots()
             try eachLine(of: files) { line throws(StoreError) in
-                if case .response(let response) = line { try rows.add(response) }
+                if case .response(let response) = line { try rows.addResponse(response) }
             }
             try eachLine(of: files) { line throws(StoreError) in
-                if case .confirmation(let confirmation) = line { try rows.add(confirmation) }
+                if case .confirmation(let confirmation) = line { try rows.confirm(confirmation) }
             }
             try rows.finish()
         }
@@ -126,6 +130,7 @@ package struct StoreRebuild: Sendable, Equatable {
         return result
     }
 
+    /// Passes each intact line of the files that exist to `take`.
     private static func eachLine(
         of files: [String], take: (JournalLine) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -137,7 +142,7 @@ package struct StoreRebuild: Sendable, Equatable {
     }
 
     /// Moves the old database to `quarantine` and renames the new one.
-    private static func exchange(_ folder: StoreFolder) throws(StoreError) {
+    private static func replaceDatabase(of folder: StoreFolder) throws(StoreError) {
         try folder.createQuarantine()
         for suffix in ["-shm", "-wal", ""] where access(folder.database + suffix, F_OK) == 0 {
             let target = folder.quarantine + "/larder.db" + suffix
@@ -145,26 +150,28 @@ package struct StoreRebuild: Sendable, Equatable {
                 throw StoreError(errno, doing: "move the database to", path: target)
             }
         }
-        try BodyFiles.syncFile(fresh(folder))
-        guard rename(fresh(folder), folder.database) == 0 else {
+        try BodyFiles.syncFile(newDatabase(folder))
+        guard rename(newDatabase(folder), folder.database) == 0 else {
             throw StoreError(errno, doing: "write to", path: folder.database)
         }
         try BodyFiles.syncFile(folder.path)
     }
 }
 
-/// The rows of the new database. Add bodies and states first, then call `addState`, then add responses, and
+/// The rows of the new database. Add bodies and states first, then call `addSitesAndSnapshots`, then add responses, and
 /// finally confirmations.
 private struct RebuiltRows {
     private let folder: StoreFolder
     private let connection: Connection
     private var urls: URLRows
     private let findBody: Statement
-    private let addBody: Statement
-    private let addContent: Statement
-    private let addResponse: Statement
-    private let confirm: Statement
+    private let insertBody: Statement
+    private let insertContent: Statement
+    private let insertResponse: Statement
+    private let updateConfirmed: Statement
+    /// The latest state.
     private var state: JournalLine.StoreState?
+    /// The ids of the snapshots in the new database. Responses of other snapshots are left out.
     private var snapshots: Set<Int64> = []
     /// The bodies of which no intact bytes were found.
     private(set) var lost: Set<String> = []
@@ -174,13 +181,13 @@ private struct RebuiltRows {
         self.connection = connection
         urls = try URLRows(connection)
         findBody = try connection.prepare("SELECT id FROM body WHERE sha256 = ? AND form = ?")
-        addBody = try connection.prepare(
+        insertBody = try connection.prepare(
             """
             INSERT INTO body (sha256, form, size, title, md5, pack, start, frame)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """)
-        addContent = try connection.prepare("INSERT INTO content (body, links, bytes) VALUES (?, x'', ?)")
-        addResponse = try connection.prepare(
+        insertContent = try connection.prepare("INSERT INTO content (body, links, bytes) VALUES (?, x'', ?)")
+        insertResponse = try connection.prepare(
             """
             INSERT INTO response
                 (url, snapshot, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields, confirmed)
@@ -192,7 +199,7 @@ private struct RebuiltRows {
                 WHERE excluded.fetched >= response.fetched
             """)
         // A confirmation line has no header fields, so the row keeps its older ones.
-        confirm = try connection.prepare(
+        updateConfirmed = try connection.prepare(
             """
             UPDATE response SET confirmed = ?, flags = ?, requested = ?, fetched = ?
             WHERE url = ? AND snapshot = ? AND request = '' AND variant = '' AND confirmed < ?1
@@ -200,23 +207,24 @@ private struct RebuiltRows {
     }
 
     /// Adds a body if its bytes are intact, or counts it as lost.
-    mutating func add(_ body: JournalLine.Body) throws(StoreError) {
+    mutating func addBody(_ body: JournalLine.Body) throws(StoreError) {
         guard let digest = Digest(.sha256, hex: body.sha256), !body.form.isEmpty else { return }
         let key = body.sha256 + body.form
-        if try row(body.sha256, body.form) != nil { return }
-        guard try isWhole(body, digest) else {
+        if try bodyID(body.sha256, body.form) != nil { return }
+        guard try isIntact(body, digest) else {
             lost.insert(key)
             return
         }
         lost.remove(key)
-        let row = try addBody.insert(
+        let row = try insertBody.insert(
             .blob(digest.bytes), .text(body.form), .integer(body.byteCount), .optional(body.title),
             body.md5.flatMap { Digest(.md5, hex: $0) }.map { .blob($0.bytes) } ?? .null,
             .optional(body.place?.pack), .optional(body.place?.start), .optional(body.place?.frame))
-        try addContent.run(.optional(row), body.inline.map { .blob($0) } ?? .null)
+        try insertContent.run(.optional(row), body.inline.map { .blob($0) } ?? .null)
     }
 
-    private func isWhole(_ body: JournalLine.Body, _ digest: Digest) throws(StoreError) -> Bool {
+    /// Whether the bytes of a body match its size and digest.
+    private func isIntact(_ body: JournalLine.Body, _ digest: Digest) throws(StoreError) -> Bool {
         let content: BodyContent?
         if let place = body.place {
             content = try place.read(Int(clamping: body.byteCount), in: folder).map { .bytes($0) }
@@ -227,20 +235,21 @@ private struct RebuiltRows {
         return try content.measure().sha256 == digest
     }
 
-    private func row(_ sha256: String, _ form: String) throws(StoreError) -> Int64? {
+    /// Returns the id of a body that was added; nil if there is none.
+    private func bodyID(_ sha256: String, _ form: String) throws(StoreError) -> Int64? {
         guard let digest = Digest(.sha256, hex: sha256) else { return nil }
         return try findBody.first(.blob(digest.bytes), .text(form)) { $0.integer(0) }
     }
 
-    /// Records the state with the latest time.
-    mutating func add(_ state: JournalLine.StoreState) {
+    /// Records a state if it is the latest so far.
+    mutating func updateState(_ state: JournalLine.StoreState) {
         if state.time >= self.state?.time ?? 0, !state.snapshots.isEmpty || self.state == nil {
             self.state = state
         }
     }
 
     /// Adds the sites, snapshots and pins of the last state.
-    mutating func addState() throws(StoreError) {
+    mutating func addSitesAndSnapshots() throws(StoreError) {
         guard let state else { return }
         let known = Set(state.snapshots.map(\.id))
         func run(_ sql: String, _ values: SQLValue...) throws(StoreError) {
@@ -276,16 +285,16 @@ private struct RebuiltRows {
     }
 
     /// Adds a response. A response whose body is lost is left out, so that the next prefetch fetches it.
-    mutating func add(_ response: JournalLine.Response) throws(StoreError) {
+    mutating func addResponse(_ response: JournalLine.Response) throws(StoreError) {
         guard snapshots.contains(response.snapshot) else { return }
         var body: Int64?
         if let sha256 = response.sha256 {
-            body = try row(sha256, response.form ?? "")
+            body = try bodyID(sha256, response.form ?? "")
             if body == nil { return }
         }
         let url = try urls.findOrAdd(response.href)
         let referrer: Int64? = if let href = response.referrer { try urls.findOrAdd(href) } else { nil }
-        try addResponse.run(
+        try insertResponse.run(
             .integer(url), .integer(response.snapshot), .text(response.request), .text(response.variant),
             .integer(response.status), .integer(response.role), .integer(response.flags),
             .integer(response.requested), .integer(response.fetched), .optional(response.type),
@@ -293,9 +302,10 @@ private struct RebuiltRows {
             .optional(body), .text(response.fields), .integer(response.confirmed))
     }
 
-    mutating func add(_ confirmation: JournalLine.Confirmation) throws(StoreError) {
+    /// Updates a response that a later snapshot confirmed.
+    mutating func confirm(_ confirmation: JournalLine.Confirmation) throws(StoreError) {
         guard snapshots.contains(confirmation.confirmed) else { return }
-        try confirm.run(
+        try updateConfirmed.run(
             .integer(confirmation.confirmed), .integer(confirmation.flags), .integer(confirmation.requested),
             .integer(confirmation.fetched), .integer(try urls.findOrAdd(confirmation.href)),
             .integer(confirmation.snapshot))
@@ -326,20 +336,21 @@ extension StoreWriter {
         ) { row in
             if let body = StoredBody(row, from: 0) { bodies.append(body) }
         }
-        let keep = try prepare("UPDATE content SET links = ? WHERE body = ?")
+        let update = try prepare("UPDATE content SET links = ? WHERE body = ?")
         var rest = bodies[...]
         while !rest.isEmpty {
-            var found: [(body: Int64, links: [UInt8])] = []
-            for body in rest.prefix(Self.bodiesAtOnce) {
+            var tables: [(body: Int64, links: [UInt8])] = []
+            for body in rest.prefix(Self.maxBodiesPerTransaction) {
                 let bytes = try reader.content(of: body)?.load() ?? []
-                found.append((body.id, links(body.form, bytes)))
+                tables.append((body.id, links(body.form, bytes)))
             }
-            rest = rest.dropFirst(Self.bodiesAtOnce)
+            rest = rest.dropFirst(Self.maxBodiesPerTransaction)
             try transaction { () throws(StoreError) in
-                for (body, links) in found { try keep.run(.blob(links), .integer(body)) }
+                for (body, links) in tables { try update.run(.blob(links), .integer(body)) }
             }
         }
     }
 
-    private static let bodiesAtOnce = 256
+    /// The number of bodies that are loaded and updated together.
+    private static let maxBodiesPerTransaction = 256
 }

@@ -8,10 +8,11 @@ internal import System
 /// Reclaims the unused space in packs. The caller must be the only writer and have no transaction open.
 extension StoreWriter {
     /// A body in a pack.
-    private struct Piece {
-        let body: Int64
+    private struct PackedBody {
+        let id: Int64
         let start: Int64
         let byteCount: Int64
+        /// Whether the bytes are a zstd frame.
         let isFrame: Bool
 
         var end: Int64 { start + byteCount }
@@ -31,25 +32,25 @@ extension StoreWriter {
                 advice: "run larder gc again when it has finished")
         }
         try removeUnusedPacks()
-        var wasteful: [(Pack, [Piece])] = []
-        let piecesByPack = try pieces()
+        var wasteful: [(Pack, [PackedBody])] = []
+        let bodiesByPack = try packedBodies()
         for pack in folder.packList {
             // Packs that were cut short, or have impossible rows, are left to an inspection.
-            guard let pieces = piecesByPack[pack.number] ?? [], let size = pack.byteCount,
-                pieces.last?.end ?? 0 <= size
+            guard let bodies = bodiesByPack[pack.number] ?? [], let size = pack.byteCount,
+                bodies.last?.end ?? 0 <= size
             else { continue }
-            let live = pieces.reduce(0) { $0 + $1.byteCount }
+            let live = bodies.reduce(0) { $0 + $1.byteCount }
             guard live < size else { continue }
-            try punchHoles(in: pack, around: pieces)
-            let allowed = wasteAllowed * (Double(live) + Self.block)
-            if Double(pack.byteCountOnDisk - live) > allowed { wasteful.append((pack, pieces)) }
+            try punchHoles(in: pack, around: bodies)
+            let allowed = wasteAllowed * (Double(live) + Self.allowedWasteBytes)
+            if Double(pack.byteCountOnDisk - live) > allowed { wasteful.append((pack, bodies)) }
         }
         if folder.compresses {
             let moving = Set(wasteful.map(\.0.number))
-            wasteful += try packsToCompress(piecesByPack).filter { !moving.contains($0.0.number) }
+            wasteful += try packsToCompress(bodiesByPack).filter { !moving.contains($0.0.number) }
         }
         do throws(StoreError) {
-            for (pack, pieces) in wasteful { try moveBodies(pieces, out: pack) }
+            for (pack, bodies) in wasteful { try moveBodies(bodies, out: pack) }
             if folder.compresses { try compressFiles() }
         } catch  where error.reason == .full {
             return error
@@ -59,8 +60,10 @@ extension StoreWriter {
     }
 
     /// Returns the packs in which more than a sixteenth is uncompressed text.
-    private func packsToCompress(_ piecesByPack: [Int64: [Piece]?]) throws(StoreError) -> [(Pack, [Piece])] {
-        var found: [(Pack, [Piece])] = []
+    private func packsToCompress(_ bodiesByPack: [Int64: [PackedBody]?]) throws(StoreError) -> [(
+        Pack, [PackedBody]
+    )] {
+        var found: [(Pack, [PackedBody])] = []
         try eachRow(
             """
             SELECT pack FROM body WHERE pack IS NOT NULL GROUP BY pack
@@ -68,8 +71,8 @@ extension StoreWriter {
                 > sum(coalesce(frame, size))
             """, .integer(Int64(Limits.minCompressedBodyBytes))
         ) { row in
-            guard let pieces = piecesByPack[row.integer(0)] ?? nil else { return }
-            found.append((Pack(row.integer(0), in: folder), pieces))
+            guard let bodies = bodiesByPack[row.integer(0)] ?? nil else { return }
+            found.append((Pack(row.integer(0), in: folder), bodies))
         }
         return found
     }
@@ -85,18 +88,18 @@ extension StoreWriter {
         ) { bodies.append(($0.integer(0), $0.blob(1), Int($0.integer(2)))) }
         guard !bodies.isEmpty else { return }
         var isChanged = false
-        try fill { (writer) throws(StoreError) in
-            var places: [(body: Int64, place: PackLocation)] = []
+        try fillNewPack { (writer) throws(StoreError) in
+            var locations: [(body: Int64, location: PackLocation)] = []
             for body in bodies {
                 guard let digest = Digest(.sha256, bytes: body.sha256) else { continue }
                 let file = BodyContent.file(path: folder.bodyFile(sha256: digest.hex))
                 guard file.byteCount == body.byteCount, let frame = ZstdFrame.compress(try file.load()),
                     frame.count <= Limits.maxPackedBodyBytes
                 else { continue }
-                places.append((body.id, try writer.append(frame, isFrame: true)))
+                locations.append((body.id, try writer.append(frame, isFrame: true)))
             }
-            isChanged = !places.isEmpty
-            return places
+            isChanged = !locations.isEmpty
+            return locations
         }
         guard isChanged else { return }
         // Servers check the store once a second and may still use the files until then.
@@ -105,9 +108,10 @@ extension StoreWriter {
     }
 
     /// The fixed part of the allowed waste, for packs with hardly any content.
-    private static let block = 16_384.0
+    private static let allowedWasteBytes = 16_384.0
 
-    /// Removes packs without bodies. No reader may use places that it looked up before.
+    /// Removes packs without bodies. The caller has made sure that no reader uses a location
+    /// that it looked up before.
     private func removeUnusedPacks() throws(StoreError) {
         var used: Set<Int64> = []
         try eachRow("SELECT DISTINCT pack FROM body WHERE pack IS NOT NULL") { used.insert($0.integer(0)) }
@@ -125,33 +129,35 @@ extension StoreWriter {
         }
     }
 
-    /// Returns the bodies in each pack, in order of their places; nil for a pack with impossible rows.
-    private func pieces() throws(StoreError) -> [Int64: [Piece]?] {
-        var pieces: [Int64: [Piece]] = [:]
+    /// Returns the bodies in each pack, in order of their offsets; nil for a pack with impossible rows.
+    private func packedBodies() throws(StoreError) -> [Int64: [PackedBody]?] {
+        var bodies: [Int64: [PackedBody]] = [:]
         var impossible: Set<Int64> = []
         try eachRow(
             "SELECT pack, id, start, coalesce(frame, size), frame IS NOT NULL FROM body WHERE pack IS NOT NULL"
         ) { row in
-            let piece = Piece(
-                body: row.integer(1), start: row.integer(2), byteCount: row.integer(3),
+            let body = PackedBody(
+                id: row.integer(1), start: row.integer(2), byteCount: row.integer(3),
                 isFrame: row.integer(4) != 0)
-            if Pack.canHold(piece.start, piece.byteCount) {
-                pieces[row.integer(0), default: []].append(piece)
+            if Pack.canHold(body.start, body.byteCount) {
+                bodies[row.integer(0), default: []].append(body)
             } else {
                 impossible.insert(row.integer(0))
             }
         }
-        var sorted: [Int64: [Piece]?] = pieces.mapValues { $0.sorted { $0.start < $1.start } }
+        var sorted: [Int64: [PackedBody]?] = bodies.mapValues { $0.sorted { $0.start < $1.start } }
         for pack in impossible { sorted.updateValue(nil, forKey: pack) }
         return sorted
     }
 
-    private func punchHoles(in pack: Pack, around pieces: [Piece]) throws(StoreError) {
+    /// Releases the space of a pack before, between and after the bodies. The size of the file stays the same, and
+    /// so do the offsets.
+    private func punchHoles(in pack: Pack, around bodies: [PackedBody]) throws(StoreError) {
         var holes: [Range<Int64>] = []
         var end: Int64 = 0
-        for piece in pieces {
-            if piece.start > end { holes.append(end..<piece.start) }
-            end = max(end, piece.end)
+        for body in bodies {
+            if body.start > end { holes.append(end..<body.start) }
+            end = max(end, body.end)
         }
         if let size = pack.byteCount, size > end { holes.append(end..<size) }
         let file = try StoreError.wrapping { () throws(SystemError) in try File(pack.path, O_WRONLY) }
@@ -165,32 +171,33 @@ extension StoreWriter {
 
     /// Moves bodies to a new pack, and compresses those that are not compressed yet. Rows are only changed
     /// after the bytes were synced. If the pack cannot be read completely, nothing changes.
-    private func moveBodies(_ pieces: [Piece], out pack: Pack) throws(StoreError) {
-        try fill { (writer) throws(StoreError) in
-            var places: [(body: Int64, place: PackLocation)] = []
-            for piece in pieces {
-                let byteCount = Int(piece.byteCount)
-                guard let bytes = try pack.read(from: piece.start, byteCount: byteCount),
+    private func moveBodies(_ bodies: [PackedBody], out pack: Pack) throws(StoreError) {
+        try fillNewPack { (writer) throws(StoreError) in
+            var locations: [(body: Int64, location: PackLocation)] = []
+            for body in bodies {
+                let byteCount = Int(body.byteCount)
+                guard let bytes = try pack.read(from: body.start, byteCount: byteCount),
                     bytes.count == byteCount
                 else { return [] }
-                let isLeft = piece.isFrame || !folder.compresses || byteCount < Limits.minCompressedBodyBytes
-                let frame = isLeft ? nil : ZstdFrame.compress(bytes)
-                let place = try writer.append(frame ?? bytes, isFrame: piece.isFrame || frame != nil)
-                places.append((piece.body, place))
+                let isUnchanged =
+                    body.isFrame || !folder.compresses || byteCount < Limits.minCompressedBodyBytes
+                let frame = isUnchanged ? nil : ZstdFrame.compress(bytes)
+                let location = try writer.append(frame ?? bytes, isFrame: body.isFrame || frame != nil)
+                locations.append((body.id, location))
             }
-            return places
+            return locations
         }
     }
 
-    /// Creates a pack, and stores the places that `places` returns in the rows of the bodies. If there are
-    /// none, or if it throws, the pack is removed.
-    private func fill(
-        _ places: (PackWriter) throws(StoreError) -> [(body: Int64, place: PackLocation)]
+    /// Creates a pack to which `append` appends bodies, and stores the locations that it returns in their rows. If
+    /// there are none, or if it throws, the pack is removed.
+    private func fillNewPack(
+        _ append: (PackWriter) throws(StoreError) -> [(body: Int64, location: PackLocation)]
     ) throws(StoreError) {
         let writer = try PackWriter(newIn: folder)
         do throws(StoreError) {
-            let places = try places(writer)
-            guard !places.isEmpty else {
+            let locations = try append(writer)
+            guard !locations.isEmpty else {
                 unlink(writer.pack.path)
                 return
             }
@@ -201,9 +208,10 @@ extension StoreWriter {
                     "INSERT INTO pack (number, size) VALUES (?, ?)", .integer(writer.pack.number),
                     .integer(writer.end))
                 let move = try prepare("UPDATE body SET pack = ?, start = ?, frame = ? WHERE id = ?")
-                for (body, place) in places {
+                for (body, location) in locations {
                     try move.run(
-                        .integer(place.pack), .integer(place.start), .optional(place.frame), .integer(body))
+                        .integer(location.pack), .integer(location.start), .optional(location.frame),
+                        .integer(body))
                 }
             }
         } catch {

@@ -99,7 +99,7 @@ package final class StoreWriter {
         let opened = try OpenedStore(folder)
         let connection = opened.connection
         let locks = opened.locks
-        try CopyMark.refuse(folder, connection)
+        try CopyMark.checkAbsent(folder, connection)
         self.connection = connection
         try locks.join { () throws(StoreError) in
             // Files that killed runs left in `incoming` may only be removed while no other run uses the

@@ -14,6 +14,7 @@ internal import System
 /// file or gone.
 struct Pack: Equatable {
     let number: Int64
+    /// The name of the file: the number as 16 hexadecimal digits.
     let name: String
     let path: String
 
@@ -215,9 +216,10 @@ final class PackWriter {
         return end
     }
 
+    /// Whether no further body should be appended.
     var isFull: Bool { end >= Limits.fullPackBytes }
 
-    /// Appends the bytes and returns their place.
+    /// Appends the bytes and returns their location.
     func append(_ bytes: [UInt8], isFrame: Bool) throws(StoreError) -> PackLocation {
         try StoreError.wrapping { () throws(SystemError) in try file.write(bytes, at: end) }
         defer {
@@ -234,7 +236,7 @@ final class PackWriter {
         writtenEnd = end
     }
 
-    /// Fewer new bytes are left to `sync`.
+    /// The minimum number of new bytes for which the disk is asked to begin writing. Fewer are left to `sync`.
     private static let minBeginWritingBytes: Int64 = 4 << 20
 
     /// Syncs the bytes that were appended so far. Must be called before the commit of the rows that refer to
