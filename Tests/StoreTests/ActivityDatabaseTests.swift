@@ -14,7 +14,7 @@ import Testing
         if TestStore.isPostgreSQL { _ = try StoreWriter(store.folder) }
     }
 
-    @Test func `the latest time counts, in whatever order the notes come`() throws {
+    @Test func `the latest use counts, in whatever order uses are recorded`() throws {
         let book = try ActivityDatabase(store.folder)
         try book.recordServed([(1, 10), (2, 20), (1, 5)])
         try book.recordServed([(2, 30), (3, 1)])
@@ -24,7 +24,9 @@ import Testing
         #expect(try ActivityDatabase(store.folder).servedTimes() == [1: 10, 3: 1])
     }
 
-    @Test func `many take notes at once, in threads and processes, from the first moment on`() throws {
+    @Test func `threads and processes record uses at the same time, from the creation of the database on`()
+        throws
+    {
         let folder = store.folder
         let failures = Monitor<[String]>([])
         let children = try (0..<3).map { try Child("note", store.place, "\(100 + $0)") }
@@ -67,7 +69,7 @@ import Testing
             ([.fromPrivateNetwork], [.fromThisMachine], .fromThisMachine),
             ([.fromPrivateNetwork], [], .fromPrivateNetwork), ([], [.isPart], []),
         ] as [(ResponseFlags, ResponseFlags, ResponseFlags)], [true, false])
-    func `what several missed is looked for as far as the one may lead who may lead furthest`(
+    func `a URL missed by several requesters is fetched with the widest permission among them`(
         case: (first: ResponseFlags, second: ResponseFlags, expected: ResponseFlags), isAtOnce: Bool
     ) throws {
         let book = try ActivityDatabase(store.folder)
@@ -86,7 +88,7 @@ import Testing
         #expect(try book.misses() == [joined])
     }
 
-    @Test func `the last origin that asked by CORS is kept`() throws {
+    @Test func `the last origin that sent a CORS request is stored`() throws {
         let book = try ActivityDatabase(store.folder)
         for origin in [nil, "https://a.test", "https://b.test", nil] {
             try book.recordMisses([Self.miss("http://a/", origin: origin)])
@@ -94,7 +96,9 @@ import Testing
         #expect(try book.misses().map(\.origin) == ["https://b.test"])
     }
 
-    @Test(.ofFiles) func `what an earlier larder noted counts as asked for by a public page`() throws {
+    @Test(.ofFiles) func `a miss recorded by an earlier version counts as a request from a public page`()
+        throws
+    {
         let earlier = try Connection(store.folder.activityDatabase, access: .readWrite)
         try earlier.execute(
             """
@@ -113,7 +117,7 @@ import Testing
         #expect(try ActivityDatabase(store.folder).misses().map(\.from) == [.fromThisMachine])
     }
 
-    @Test func `readers of the store see no change when notes are taken`() throws {
+    @Test func `recording uses is no change of the store for its readers`() throws {
         try store.snapshot([store.response("/a")])
         let reader = try store.reader()
         let version = try reader.dataVersion()

@@ -61,7 +61,7 @@ struct BodyDepotTests {
             ], to: site)
     }
 
-    /// A snapshot more of a site; nobody writes afterwards.
+    /// Adds a snapshot of a site, and closes the writer.
     private func add(_ pages: @autoclosure () throws -> [NewResponse], to site: String) throws {
         // Whoever opens it alone clears what is on its way.
         let writer = try StoreWriter(folder)
@@ -76,7 +76,7 @@ struct BodyDepotTests {
         return try reader.content(of: body)
     }
 
-    @Test func `large bodies are in the folder, once each, and small ones in rows`() throws {
+    @Test func `large bodies are stored once each in the external folder, small ones in rows`() throws {
         try stock()
         try stock("t")
         #expect(files == [Self.name(Self.middle), Self.name(Self.large)].sorted())
@@ -97,7 +97,7 @@ struct BodyDepotTests {
         #expect(part?.byteCount == Int64(Self.middle.count + Self.large.count))
     }
 
-    @Test func `writers bring the same bodies at a time, and sessions are cut meanwhile`() throws {
+    @Test func `concurrent writers store the same bodies once, even if their sessions are cut`() throws {
         let bodies = (0..<24).map { Self.bytes(66_000 + $0, $0) }
         let failures = Monitor<[String]>([])
         let begun = Monitor(0)
@@ -138,7 +138,7 @@ struct BodyDepotTests {
             """)
     }
 
-    @Test func `who names another place, or none, is told what to say, and nothing is changed`() throws {
+    @Test func `opening with another body location, or none, fails with advice and changes nothing`() throws {
         try stock()
         let server = try TestPostgreSQL.running.get()
         func refusal(_ place: String) -> String {
@@ -170,7 +170,9 @@ struct BodyDepotTests {
         #expect(try StoreReader(folder).inspect().isSound)
     }
 
-    @Test func `a collection removes what goes with it, and leaves young strays alone`() throws {
+    @Test func `a collection removes external bodies that it collected, but no recent unreferenced files`()
+        throws
+    {
         try stock()
         try add([page("http://kept/", Self.middle)], to: "kept")
         func stray(_ seed: Int, age: Int) throws -> String {
@@ -197,7 +199,7 @@ struct BodyDepotTests {
         #expect(try content("http://kept/")?.load() == Self.middle)
     }
 
-    @Test func `what is lost or damaged there is found, goes with a repair, and comes back`() throws {
+    @Test func `a lost or damaged external body is found, removed by a repair, and fetched again`() throws {
         try stock()
         #expect(unlink(depot + "/" + Self.name(Self.middle)) == 0)
         let path = depot + "/" + Self.name(Self.large)
@@ -218,7 +220,7 @@ struct BodyDepotTests {
         #expect(try content("http://s/large")?.load() == Self.large)
     }
 
-    @Test func `a folder that is not mounted any more is told, and no body is taken for lost`() throws {
+    @Test func `an unmounted external folder is an error, and no body counts as lost`() throws {
         try stock()
         let reader = try StoreReader(folder)
         let body = try #require(try reader.response(for: "http://s/middle")?.body)
@@ -242,7 +244,7 @@ struct BodyDepotTests {
         #expect(try StoreReader(folder).inspect().isSound)
     }
 
-    @Test func `a larder goes there and back, and a user who may only read copies it too`() throws {
+    @Test func `a store is copied there and back, and a user with read access can copy it too`() throws {
         try stock()
         let back = StoreFolder(scratch.file("back"))
         #expect(try StoreCopy.run(from: folder, to: back, verify: true).verifiedBodies == 4)
@@ -274,7 +276,7 @@ struct BodyDepotTests {
         ("bodies=s3://b&s3-endpoint=minio:9000", "is not a URL such as https://"),
         ("bodies=s3://b&s3-endpoint=http://ann:secret@minio", "set the keys in AWS_ACCESS_KEY_ID"),
     ])
-    func `what cannot be a place of bodies is told`(words: String, mistake: String) {
+    func `an invalid body location is refused with its mistake`(words: String, mistake: String) {
         let folder = StoreFolder("postgres://nobody@127.0.0.1:1/none?\(words)")
         let error = #expect(throws: StoreError.self) { try StoreReader(folder) }
         #expect(error?.reason == .request)
@@ -288,7 +290,7 @@ struct BodyDepotTests {
         ("bodies=S3://b.c/d/e_f/", .bucket(name: "b.c", prefix: "d/e_f/")),
         ("bodies=s3%3A%2F%2Fb%2Fd", .bucket(name: "b", prefix: "d/")),
     ])
-    func `places of bodies are read`(words: String, kind: BodyStorageLocation.Kind) throws {
+    func `body locations are parsed`(words: String, kind: BodyStorageLocation.Kind) throws {
         let address = try #require(
             PostgreSQLStoreAddress("postgres://h/db?schema=x&\(words)&s3-region=eu-west-1"))
         #expect(address.bodies?.kind == kind)

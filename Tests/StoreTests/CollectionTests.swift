@@ -8,7 +8,7 @@ import Testing
 /// Making a store smaller: what goes, in which order, and that the disk gets its room back.
 @Suite struct CollectionTests {
     private let store: StockedFolder
-    /// What an empty store takes.
+    /// The size of an empty store.
     private let emptySize: Int64
 
     init() throws {
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// The journal has what the database has: a third of all this.
-    @Test func `a body is confirmed by what it is, whatever its number has become`() throws {
+    @Test func `a body is confirmed by its digest, even if its id has changed`() throws {
         try store.snapshot([
             store.response("http://a.test/", "one"), store.response("http://a.test/2", "two"),
         ])
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(.enabled(if: !TestStore.isPostgreSQL))
-    func `no log is left to be read through, unless somebody is reading`() throws {
+    func `a collection leaves no write-ahead log, unless a reader is active`() throws {
         let log = StoreFolder(store.place).database + "-wal"
         func byteCount() -> Int { BodyContent.file(path: log).byteCount ?? 0 }
         let reader = try store.reader()
@@ -97,7 +97,7 @@ import Testing
         #expect(try store.text("http://a.test/2") == "two")
     }
 
-    @Test(arguments: [nil, 500_000] as [Int64?]) func `a rehearsal promises what a collection gives`(
+    @Test(arguments: [nil, 500_000] as [Int64?]) func `a forecast matches the result of the collection`(
         limit: Int64?
     )
         throws
@@ -116,7 +116,7 @@ import Testing
             abs(forecast.byteCountAfter - result.byteCountAfter) < journal / 8, "\(forecast), \(result)")
     }
 
-    @Test func `without a limit only that goes to which nothing refers`() throws {
+    @Test func `without a limit only unreferenced content is removed`() throws {
         var numbering: [String] = []
         try store.snapshot(
             [page("/a"), page("/large", byteCount: 100_000)],
@@ -135,7 +135,7 @@ import Testing
         #expect(again.removedBodies == 0 && again.byteCountAfter == again.byteCountBefore)
     }
 
-    @Test func `old snapshots go first, the oldest before the others, and what is shown stays`() throws {
+    @Test func `old snapshots are removed first, in the order of age, and the live one stays`() throws {
         for edition in 1...4 {
             try store.snapshot([
                 page("/a", edition: edition), page("/large", byteCount: 100_000, edition: edition),
@@ -165,7 +165,7 @@ import Testing
         #expect(second.evicted.sorted() == ["/a", "/b"] && second.evictedURLs == 2)
     }
 
-    @Test func `of each site the last snapshots are kept, the served one among them`() throws {
+    @Test func `the last snapshots of each site are kept, and the live one is among them`() throws {
         for edition in 1...5 { try store.snapshot([page("/a", edition: edition)]) }
         try store.snapshot([page("/b", edition: 1)], site: "other")
         let result = try StoreWriter(store.folder).collect(CollectionOptions(keep: KeepRules(last: 2)))
@@ -180,7 +180,8 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test(.ofFiles) func `updates of few pages do not make the journal much longer than what it tells of`()
+    @Test(.ofFiles)
+    func `updates of few pages do not make the journal much longer than its content requires`()
         throws
     {
         try store.snapshot((0..<300).map { try page("/\($0)", byteCount: 1000) })
@@ -191,7 +192,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test(.ofFiles) func `old snapshots and a long journal go before any live page`() throws {
+    @Test(.ofFiles) func `old snapshots and a long journal are removed before any live page`() throws {
         try store.snapshot((0..<60).map { try page("/\($0)", byteCount: 8_000) })
         let whole = try collect(nil).byteCountAfter
         for edition in 1...60 { try store.snapshot([page("/0", byteCount: 8_000, edition: edition)]) }
@@ -200,7 +201,8 @@ import Testing
         #expect(try held().count == 60)
     }
 
-    @Test(.ofFiles) func `what servers loaded goes before live pages, and leaves what it lay over`() throws {
+    @Test(.ofFiles) func `overlays are removed before live pages, and the responses below them stay`() throws
+    {
         let site = "http://a.test/"
         try store.snapshot(
             [page(site), page(site + "x", edition: 1), page(site + "y", edition: 1)], site: site)
@@ -221,7 +223,7 @@ import Testing
         #expect(try collect(store.folder.byteCount - 30_000).evictedURLs == 1)
     }
 
-    @Test(.ofFiles) func `a pack that was cut does not make the rest go`() throws {
+    @Test(.ofFiles) func `a truncated pack does not cause other content to be removed`() throws {
         try store.snapshot((0..<40).map { try page("/\($0)", byteCount: 20_000, fetched: Int64($0)) })
         let pack = "store/packs/" + (store.scratch.names(in: "store/packs").first ?? "")
         truncate(store.scratch.file(pack), 700_000)
@@ -232,7 +234,7 @@ import Testing
         #expect(try held().count == 40)
     }
 
-    @Test func `what only an old snapshot has is shown still when the snapshot has gone`() throws {
+    @Test func `a response that only a removed snapshot had is still served`() throws {
         try store.snapshot([page("/once"), page("/a", edition: 1)])
         try store.snapshot([page("/a", edition: 2)])
         let result = try collect(collect(nil).byteCountAfter - 20_000)
@@ -259,7 +261,7 @@ import Testing
         #expect(try store.reader().response(for: "/a")?.snapshot == first)
     }
 
-    @Test func `a site of which nothing was published keeps what it shows`() throws {
+    @Test func `a site without a published snapshot keeps its visible responses`() throws {
         for now in [1, 200_000] as [Int64] {
             try store.snapshot([page("/\(now)")], now: now, ending: .keepOpen)
         }
@@ -270,7 +272,7 @@ import Testing
     }
 
     @Test
-    func `then goes what was not served for longest, and of what was never served what was fetched first`()
+    func `the least recently served responses are removed next, then never served ones by their age`()
         throws
     {
         try store.snapshot([
@@ -293,8 +295,8 @@ import Testing
         #expect(store.scratch.names(in: "store/packs").isEmpty)
     }
 
-    /// It was fetched before all that it leads to.
-    @Test func `where a site begins is the last to go`() throws {
+    /// The start page is the oldest response, and would otherwise be removed first.
+    @Test func `the start URL of a site is removed last`() throws {
         let pages = try (0..<9).map { try page("/\($0)", fetched: 100 + Int64($0)) }
         try store.snapshot([page("s", fetched: 1)] + pages)
         for _ in 0..<4 { _ = try collect(store.folder.byteCount - 30_000) }
@@ -303,7 +305,7 @@ import Testing
     }
 
     @Test(arguments: [0.75, 0.5, 0.25])
-    func `it ends within the limit, and not far below it`(share: Double) throws {
+    func `an eviction ends within the limit, but not far below it`(share: Double) throws {
         try store.snapshot(
             (0..<150).map { number in
                 let size = [2_000, 10_000, 30_000, 90_000][number % 4]
@@ -316,9 +318,9 @@ import Testing
         #expect(result.byteCountAfter >= limit * 8 / 10, "\(result) of \(limit)")
     }
 
-    /// What the journal says of them takes as much as they do.
+    /// The journal lines of such pages are as large as the pages.
     @Test(.ofFiles, arguments: [0.75, 0.5, 0.25])
-    func `of pages that are tiny it keeps as much as the limit allows`(share: Double) throws {
+    func `an eviction of tiny pages keeps as many as the limit allows`(share: Double) throws {
         try store.snapshot(
             (0..<4000).map { try page("/\($0)", byteCount: 400, fetched: Int64($0)) })
         let held = try held().count
@@ -330,7 +332,7 @@ import Testing
         #expect(Double(held - result.evictedURLs) >= Double(held) * share * 0.8)
     }
 
-    @Test(.ofFiles) func `where nothing goes, the journal is left as it is`() throws {
+    @Test(.ofFiles) func `a collection that removes nothing does not change the journal`() throws {
         try store.snapshot([page("/a"), page("/b")])
         let names = store.scratch.names(in: "store/journal")
         #expect(try collect(nil).removedBodies == 0)
@@ -339,7 +341,7 @@ import Testing
         #expect(store.scratch.names(in: "store/journal") != names)
     }
 
-    @Test func `a limit of 0 leaves nothing but pins`() throws {
+    @Test func `a limit of 0 leaves only pinned content`() throws {
         try store.snapshot([
             page("/a"), page("/b", byteCount: 100_000), store.response("/gone", nil, status: 404),
         ])
@@ -360,7 +362,7 @@ import Testing
         #expect(try held() == ["/a"])
     }
 
-    @Test func `a body that several addresses have goes with the last of them`() throws {
+    @Test func `a body of several URLs is removed with the last of them`() throws {
         let large = [UInt8](repeating: 7, count: 100_000)
         try store.snapshot([
             store.response("/old", bytes: large, fetched: 1),
@@ -376,7 +378,7 @@ import Testing
         #expect(store.scratch.names(in: "store/packs").isEmpty)
     }
 
-    @Test func `what a reader still knows of a body that has gone is never another's`() throws {
+    @Test func `a reader never gets another body under the id of a removed one`() throws {
         try store.snapshot([page("/a")])
         let reader = try store.reader()
         let gone = try #require(try reader.response(for: "/a")?.body)
@@ -392,7 +394,7 @@ import Testing
         #expect(try store.reader().response(for: "/a") == nil)
     }
 
-    @Test func `what is evicted is forgotten by the note book too`() throws {
+    @Test func `the uses of an evicted URL are removed from the activity database`() throws {
         try store.snapshot([page("/a", fetched: 1), page("/b", fetched: 2)])
         try note(served: ["/a": 10, "/b": 20])
         let urls = try ["/a", "/b"].map { try store.reader().response(for: $0)?.url }
@@ -402,7 +404,7 @@ import Testing
         #expect(try ActivityDatabase(store.folder).servedTimes() == [urls[1]: 20])
     }
 
-    @Test func `a note book that is damaged costs nothing but its notes`() throws {
+    @Test func `a damaged activity database loses only its own records`() throws {
         try store.snapshot([page("/a", fetched: 1), page("/b", fetched: 2)])
         try store.scratch.write(String(repeating: "not a database ", count: 400), to: "store/notes.db")
         let result = try collect(collect(nil).byteCountAfter - 20_000)
@@ -412,7 +414,7 @@ import Testing
         #expect(try ActivityDatabase(store.folder).servedTimes().count == 1)
     }
 
-    @Test func `nothing is collected while another writes, and the other is not disturbed`() throws {
+    @Test func `a collection is refused while another process writes, which is not disturbed`() throws {
         try store.snapshot([page("/a")])
         let other = try StoreWriter(store.folder)
         let collector = try StoreWriter(store.folder)
@@ -433,7 +435,7 @@ import Testing
         #expect(try other.collect(CollectionOptions(limit: 0, allowsIncomplete: true)).evictedURLs == 2)
     }
 
-    @Test(.ofFiles) func `who reads the whole time keeps the file large, and is told of`() throws {
+    @Test(.ofFiles) func `a constant reader keeps the file large, and the result says so`() throws {
         try store.snapshot([page("/a", byteCount: 60_000)])
         try store.snapshot([page("/b", byteCount: 60_000)], site: "other")
         let reader = try store.reader()
@@ -448,8 +450,8 @@ import Testing
         #expect(try collect(nil).byteCountAfter < emptySize + 70_000)
     }
 
-    /// What stays is copied: all of it has to come along, and nothing that has gone.
-    @Test(.ofFiles) func `what stays is as it was, with what somebody has added to the database`() throws {
+    /// An eviction copies the remaining rows to a new database, which must also have the tables of the user.
+    @Test(.ofFiles) func `an eviction preserves the remaining content and tables that a user added`() throws {
         var numbering: [String] = []
         try store.snapshot(
             [page("/a", fetched: 1), page("/b", fetched: 2), page("/tiny", byteCount: 400, fetched: 3)],
@@ -497,7 +499,7 @@ import Testing
         #expect(try held() == ["/b", "/c", "/tiny"])
     }
 
-    @Test(.ofFiles) func `a journal says what a collection has left`() throws {
+    @Test(.ofFiles) func `a collection leaves a journal of the remaining content`() throws {
         try store.snapshot((0..<20).map { try page("/\($0)", byteCount: 600, fetched: Int64($0)) })
         #expect(try collect(store.folder.byteCount - 10_000).evictedURLs > 0)
         let left = try held()
@@ -508,7 +510,7 @@ import Testing
         #expect(try held() == left)
     }
 
-    @Test(.ofFiles) func `references are looked after again when a collection has failed`() throws {
+    @Test(.ofFiles) func `foreign keys are enforced again after a failed collection`() throws {
         try store.snapshot([page("/a")])
         let writer = try StoreWriter(store.folder)
         try store.execute("DROP VIEW larder_link; ALTER TABLE link RENAME TO elsewhere")
@@ -554,7 +556,7 @@ import Testing
             // What has no body takes room too; a body of unknown size takes none.
             (["1@1+40", "2@2+40", "3@3+40"], 80, [1, 2]), (["1@1+0:9", "2@2+1"], 1, [1, 2]),
         ] as [([String], Int64, [Int64])])
-    func `it takes`(holdings: [String], wanted: Int64, expected: [Int64]) {
+    func `the plan chooses the expected URLs`(holdings: [String], wanted: Int64, expected: [Int64]) {
         #expect(Self.plan(holdings).urls(toFree: wanted) == expected)
     }
 }

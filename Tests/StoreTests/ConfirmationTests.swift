@@ -22,7 +22,7 @@ import Web
 
     private func counts() throws -> [Int] { try store.site()?.snapshots.map(\.responseCount) ?? [] }
 
-    @Test func `what says the same is told of the row that there is`() throws {
+    @Test func `an unchanged response confirms the existing row`() throws {
         try store.snapshot([store.response("/a", "a"), store.response("/gone", nil, status: 404)])
         for time: Int64 in [5, 9] {
             try store.snapshot(
@@ -51,7 +51,9 @@ import Web
             ("ETag: 1\r\nX-Robots-Tag: noindex\r\n", false), ("ETag: 1\r\nLink: </b>\r\n", false),
             ("", false),
         ])
-    func `fields of the message alone may be others`(fields: String, isSame: Bool) throws {
+    func `only header fields of the message may differ in an unchanged response`(fields: String, isSame: Bool)
+        throws
+    {
         try store.snapshot([store.response("/a", "a", fields: "Date: 1\r\nETag: 1\r\nExpires: 9\r\n")])
         try store.snapshot([store.response("/a", "a", fields: fields)])
         #expect(try rows() == (isSame ? ["1 2 200"] : ["1 0 200", "2 0 200"]))
@@ -59,7 +61,7 @@ import Web
         #expect(try store.reader().response(for: "/a")?.fields == fields)
     }
 
-    @Test func `another body, status or role is a row of its own`() throws {
+    @Test func `a response with another body, status or role gets a row of its own`() throws {
         try store.snapshot([store.response("/a", "a")])
         try store.snapshot([store.response("/a", "b")])
         // The newest counts, and not what once was.
@@ -71,7 +73,7 @@ import Web
         #expect(try rows() == (1...5).map { "\($0) 0 \($0 == 5 ? 410 : 200)" })
     }
 
-    @Test func `what another site has later, a server loaded or varies, confirms nothing`() throws {
+    @Test func `responses of another site, of overlays or with variants confirm nothing`() throws {
         try store.snapshot([store.response("/a", "a"), store.response("/b", "b")])
         try store.snapshot([store.response("/a", "other")], site: "t")
         var varying = try store.response("/b", "b")
@@ -82,7 +84,7 @@ import Web
         #expect(try store.text("/a") == "a")
     }
 
-    @Test func `after a roll-back it is held against the newest that there is`() throws {
+    @Test func `after a roll-back a response is compared with the newest remaining one`() throws {
         for text in ["a", "b"] { try store.snapshot([store.response("/a", text)]) }
         try StoreWriter(store.folder).publish(snapshot: 1, of: #require(try store.site()))
         try store.snapshot([store.response("/a", "a")])
@@ -90,7 +92,7 @@ import Web
         #expect(try rows() == ["1 0 200", "2 0 200", "3 0 200"])
     }
 
-    @Test func `what comes once more in the same snapshot, as something else, takes it back`() throws {
+    @Test func `a later different response in the same snapshot takes the confirmation back`() throws {
         try store.snapshot([store.response("/a", "a")])
         let writer = try StoreWriter(store.folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 3)
@@ -104,7 +106,7 @@ import Web
         #expect(try store.reader().response(for: "/a", ofSnapshot: 2)?.status == 404)
     }
 
-    @Test func `snapshots that are dropped leave what later ones confirmed`() throws {
+    @Test func `a dropped snapshot leaves the responses that later snapshots confirmed`() throws {
         for _ in 1...3 { try store.snapshot([store.response("/a", "a"), store.response("/b", "b")]) }
         try store.snapshot([store.response("/a", "c")])
         for snapshot: Int64 in [2, 1] {
@@ -121,7 +123,7 @@ import Web
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `a database that is made anew of the journal has it too`() throws {
+    @Test func `a database rebuilt from the journal has the confirmations`() throws {
         for time: Int64 in [1, 5, 9] {
             try store.snapshot([store.response("/a", "a", fetched: time)], now: time)
         }
@@ -132,7 +134,7 @@ import Web
         #expect(try store.reader().response(for: "/a")?.fetched == 9)
     }
 
-    @Test func `a page that a browser shows stands beside what it saw`() throws {
+    @Test func `the text that a browser showed is stored beside the page`() throws {
         try store.snapshot([store.response("/a", "a")])
         var words = try store.response("/a", "words")
         words.request = .shown
@@ -145,7 +147,7 @@ import Web
         #expect(try rows().suffix(2) == ["2 0 200", "2 0 shown200"])
     }
 
-    @Test func `what came earlier than what is held is a row of its own, as is what servers load`() throws {
+    @Test func `an older response and an overlay response get rows of their own`() throws {
         try store.snapshot([store.response("/a", "a", fetched: 9), store.response("/b", "b")])
         try store.snapshot([store.response("/a", "a", fetched: 5)])
         #expect(try rows() == ["1 0 200", "2 0 200", "1 0 200"])
@@ -155,8 +157,7 @@ import Web
         #expect(try rows().suffix(2) == ["1 0 200", "3 0 200"])
     }
 
-    @Test func `a journal that is far longer than the database is written anew when a snapshot ends`() throws
-    {
+    @Test func `a journal much longer than the database is rewritten when a snapshot ends`() throws {
         try store.snapshot([store.response("/a", "a")])
         let name = try #require(store.scratch.names(in: "store/journal").first)
         let path = store.scratch.file("store/journal/" + name)
@@ -170,7 +171,7 @@ import Web
         #expect(try rows() == ["1 2 200"])
     }
 
-    @Test func `an update that finds nothing new takes no room in the database`() throws {
+    @Test func `an update that finds nothing new adds no rows to the database`() throws {
         func pages() throws -> [NewResponse] {
             try (0..<300).map { try store.response("http://a.test/page/\($0)", "page \($0)") }
         }

@@ -51,7 +51,7 @@ import Testing
 
     /// The journal has the bytes of small bodies, too.
     @Test(.ofFiles, arguments: [true, false])
-    func `a byte of a body that changes inside the database is found, and healed as far as possible`(
+    func `a changed byte of a body in the database is found, and repaired as far as possible`(
         hasJournal: Bool
     ) throws {
         let database = try Self.bytes(of: store.folder.database)
@@ -73,7 +73,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test(.ofFiles) func `a journal that is gone is noticed, and made anew`() throws {
+    @Test(.ofFiles) func `a missing journal is noticed and rewritten`() throws {
         for file in store.folder.journalFiles { unlink(file) }
         let findings = try store.inspect()
         #expect(!findings.isSound && findings.journalFaults.count == 2 && findings.databaseFaults == [])
@@ -84,7 +84,7 @@ import Testing
         #expect(try shown() == ["/small", "/same", "/other", "/large"])
     }
 
-    @Test(.ofFiles) func `a flipped bit of the journal is noticed, unless nothing is lost by it`() throws {
+    @Test(.ofFiles) func `a flipped bit of the journal is noticed, unless it affects no data`() throws {
         let file = try #require(store.folder.journalFiles.first)
         let bytes = try Self.bytes(of: file)
         let copy = StoreFolder(store.scratch.file("copy"))
@@ -115,7 +115,7 @@ import Testing
             "UPDATE body SET form = 'html;utf-9'",
             "DELETE FROM response WHERE status = 404; INSERT INTO response SELECT url, 7, 'x', '', 404, 0, 0, 1, 1, NULL, NULL, NULL, '', 0 FROM response WHERE status = 200 LIMIT 1",
         ])
-    func `a row that is not what the journal says is noticed, and comes back`(change: String) throws {
+    func `a row that differs from the journal is noticed and restored`(change: String) throws {
         let rows =
             "SELECT href || status || fields || form FROM response JOIN url ON url.id = url LEFT JOIN body ON body.id = body WHERE href <> '/othes' ORDER BY 1"
         let before = try store.column(rows)
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test(.ofFiles, arguments: FileDamage.allCases)
-    func `a body file that is not whole is not shown, even before an inspection`(damage: FileDamage) throws {
+    func `a truncated body file is not served, even before an inspection`(damage: FileDamage) throws {
         switch damage {
         case .truncated: try store.scratch.write(Array(Self.large.dropLast()), to: bodyFile)
         case .removed: store.scratch.remove(bodyFile)
@@ -148,7 +148,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test(.ofFiles) func `a damaged file is kept aside, and what had it is fetched again`() throws {
+    @Test(.ofFiles) func `a damaged file is quarantined, and its responses are fetched again`() throws {
         try Self.flip(store.scratch.file(bodyFile), at: 100, bits: 1)
         let damaged = try Self.bytes(of: store.scratch.file(bodyFile))
         #expect(try store.inspect().damaged.map(\.fault) == ["its bytes have changed"])
@@ -166,7 +166,9 @@ import Testing
         #expect(store.scratch.names(in: "store/quarantine") == [kept])
     }
 
-    @Test(.ofFiles) func `nothing is repaired, and no orphan removed, while another writes`() throws {
+    @Test(.ofFiles) func `an inspection repairs nothing and removes no orphan while another process writes`()
+        throws
+    {
         try store.scratch.write("stray", to: "store/bodies/stray")
         store.scratch.remove(bodyFile == "store/bodies/stray" ? bodyFile : "nothing")
         let findings = try store.inspect()
@@ -204,8 +206,7 @@ import Testing
             ("UPDATE body SET sha256 = x'00' WHERE size = 5", ["/small", "/same", "/large"]),
             ("UPDATE body SET size = 6 WHERE size = 5", ["/small", "/same", "/large"]),
         ])
-    func `rows that name others which are not there are found, and go`(damage: String, left: [String]) throws
-    {
+    func `rows that refer to missing rows are found and removed`(damage: String, left: [String]) throws {
         try store.execute(damage)
         #expect(try !store.inspect().isSound)
         try repair()
@@ -216,7 +217,7 @@ import Testing
         #expect(try shown() == ["/small", "/same", "/other", "/large"])
     }
 
-    @Test(.ofFiles) func `an index that has lost an entry is found, and made anew`() throws {
+    @Test(.ofFiles) func `an index that lacks an entry is found and rebuilt`() throws {
         // What a lost write leaves: the index as it was before the last row.
         try store.execute(
             """
@@ -239,9 +240,11 @@ import Testing
     }
 
     @Test(.ofFiles, arguments: 0..<6)
-    func `whatever byte of the database changes, what is shown is what was fetched, or an inspection tells`(
-        seed: UInt64
-    ) throws {
+    func
+        `after a change of any byte of the database, readers see correct content or an inspection reports damage`(
+            seed: UInt64
+        ) throws
+    {
         let whole = try Self.bytes(of: store.folder.database)
         var random = TestRandom(seed: seed)
         for _ in 0..<25 {

@@ -75,7 +75,7 @@ struct FullDiskTests {
         #expect(try StoreReader(folder).sites().first?.published == snapshot.id)
     }
 
-    @Test func `a queue says that the disk is full, and the next run goes on with the snapshot`() throws {
+    @Test func `a queue reports a full disk, and the next run continues the snapshot`() throws {
         #expect(try fillByQueue()?.reason == .full)
         let committed = try StoreReader(folder).summary().responses
         try expectWhole(committed, byteCount: 30_000)
@@ -108,7 +108,7 @@ struct FullDiskTests {
     }
 
     @Test(arguments: [16_384, 60_000, 200_000])
-    func `a store for which there is no room from the start can be made later`(byteCount: Int) throws {
+    func `a store that did not fit on the disk can be created later`(byteCount: Int) throws {
         try disk.resize(byteCount: byteCount)
         let error = #expect(throws: StoreError.self) { try StoreWriter(folder) }
         #expect(error?.reason == .full, "\(String(describing: error))")
@@ -117,7 +117,7 @@ struct FullDiskTests {
         #expect(try StoreReader(folder).inspect().isSound)
     }
 
-    @Test func `a collection that finds no room for itself damages nothing, and needs little`() throws {
+    @Test func `a collection on a full disk damages nothing, and needs little space`() throws {
         try disk.resize(byteCount: 20_000_000)
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
@@ -167,8 +167,8 @@ struct FullDiskTests {
         #expect(try StoreReader(folder).inspect().isSound)
     }
 
-    /// Half of what is there would have to be there twice.
-    @Test func `where there is no room for a copy of what stays, rows go by themselves`() throws {
+    /// Half of the content would have to be on the disk twice.
+    @Test func `without space for a copy of the database, rows are deleted in place`() throws {
         try disk.resize(byteCount: 40_000_000)
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)

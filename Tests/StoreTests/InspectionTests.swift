@@ -31,7 +31,7 @@ import Testing
 
     private var bodyFile: String { scratch.names(in: "bodies").first ?? "" }
 
-    @Test func `a sound store is found sound`() throws {
+    @Test func `an intact store passes an inspection`() throws {
         let findings = try inspect()
         #expect(findings.isSound)
         #expect(findings.bodiesChecked == 2)
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(.ofFiles, arguments: Damage.allCases)
-    func `a damaged file is found, taken out of service, and nothing else is`(damage: Damage) throws {
+    func `only the damaged file is found and taken out of service`(damage: Damage) throws {
         let name = "bodies/" + bodyFile
         switch damage {
         case .flippedBit:
@@ -70,7 +70,7 @@ import Testing
     }
 
     /// A page would be shown with the style sheet that it had before.
-    @Test(.ofFiles) func `what is older does not take the place of what was damaged`() throws {
+    @Test(.ofFiles) func `an older response does not replace a damaged one`() throws {
         let store = try StockedFolder()
         let (page, style, picture) = ("http://a.test/", "http://a.test/a.css", "http://a.test/new.png")
         func noise(_ seed: UInt64) -> [UInt8] {
@@ -111,7 +111,7 @@ import Testing
         #expect(try store.reader().response(for: style)?.status == 200)
     }
 
-    @Test func `files and bodies that nothing refers to are found and removed`() throws {
+    @Test func `unreferenced files and bodies are found and removed`() throws {
         try scratch.write("stray", to: "bodies/stray")
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 3)
@@ -134,7 +134,7 @@ import Testing
         #expect(try shows("/large"))
     }
 
-    @Test(.ofFiles) func `a damaged database is told, not trusted`() throws {
+    @Test(.ofFiles) func `a damaged database is reported, and not used`() throws {
         let size = 4096 * 4
         let file = open(folder.database, O_RDWR)
         let noise = [UInt8](repeating: 0x5a, count: size)

@@ -25,7 +25,9 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a journal of several megabytes, written in one go, says all of a database`(isSmall: Bool) throws {
+    func `a journal of several megabytes, rewritten at once, has all rows of the database`(isSmall: Bool)
+        throws
+    {
         let scratch = try TemporaryFolder()
         var folder = StoreFolder(scratch.path)
         folder.compresses = isSmall
@@ -69,8 +71,8 @@ import Testing
         #expect(try store.reader().checkJournal().hasLines)
     }
 
-    /// In what was made small, damage costs the lines of one commit.
-    @Test func `a journal that is kept small says what came, but for what is damaged`() throws {
+    /// Damage of a compressed line loses the lines of one commit.
+    @Test func `a compressed journal has all lines except damaged ones`() throws {
         let store = try StockedFolder(compresses: true)
         for name in 0..<3 {
             // Each file is of a writer of its own: the next goes on with it.
@@ -103,8 +105,8 @@ import Testing
         #expect(try hrefs().count == 100)
     }
 
-    /// The one is made of what comes, the other of rows.
-    @Test func `a journal that is written anew says the same as the one that came about`() throws {
+    /// The first is written from new responses, the second from rows.
+    @Test func `a rewritten journal has the same content as the one that grew`() throws {
         let store = try StockedFolder()
         let writer = try StoreWriter(store.folder)
         let odd = "q\"b\\t\tn\nr\r\u{1}\u{1f}\u{7f} ü€😀"
@@ -139,8 +141,8 @@ import Testing
         #expect(count == before.count + 1)
     }
 
-    /// As much as is written before the end, and what is written at the end.
-    @Test(arguments: [5000, 1]) func `what does not get to the disk is told`(count: Int) throws {
+    /// With 5000 rows a write fails before the end, with one row at the end.
+    @Test(arguments: [5000, 1]) func `a failed write of the journal is reported`(count: Int) throws {
         let scratch = try TemporaryFolder()
         let journal = try Journal(StoreFolder(scratch.path), at: "/dev/full")
         for _ in 1...count {

@@ -28,7 +28,7 @@ import Testing
             (KeepRules(seconds: 7 * 86_400), [7, 8]), (KeepRules(seconds: 1), [8]),
             (KeepRules(last: 2, weekly: 3), [4, 7, 8]),
         ] as [(KeepRules, [Int])])
-    func `a snapshot stays if a rule keeps it`(rules: KeepRules, expected: [Int]) {
+    func `a snapshot is kept if a rule matches it`(rules: KeepRules, expected: [Int]) {
         #expect(kept(rules) == expected)
     }
 

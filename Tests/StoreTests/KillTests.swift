@@ -17,7 +17,7 @@ import Testing
     ]
 
     @Test
-    func `a writer that is killed at any moment loses nothing that was committed, and the next one goes on`()
+    func `a writer killed at any moment loses nothing committed, and the next one continues`()
         throws
     {
         let store = try StockedFolder()
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(.ofFiles)
-    func `a collection that is killed at any moment has taken away what it was to take, or nothing`() throws {
+    func `a collection killed at any moment has removed everything that it should, or nothing`() throws {
         let stocked = try StockedFolder()
         let count = 800
         try stocked.snapshot(
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(.ofFiles)
-    func `a store that is killed while it is brought up to date is of one version or the other`() throws {
+    func `a migration killed at any moment leaves the old version or the new one`() throws {
         func makeStore() throws -> StockedFolder {
             let store = try StockedFolder()
             try EarlierStore.makeVersion1(in: store.folder, morePages: 3000)

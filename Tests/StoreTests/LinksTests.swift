@@ -2,7 +2,7 @@ import Testing
 
 @testable import Store
 
-/// What bodies link to, as runs tell it and readers find it.
+/// The links of bodies, as runs store them and readers find them.
 @Suite struct LinkTests {
     private let store: StockedFolder
 
@@ -15,7 +15,7 @@ import Testing
 
     private func inspect() throws -> StoreFindings { try store.reader().inspect() }
 
-    @Test func `links come back by address, in the order and the kinds in which they were found`() throws {
+    @Test func `links are read by URL, in their original order and kinds`() throws {
         var numbering: [String] = []
         try store.snapshot(
             [
@@ -87,7 +87,7 @@ import Testing
         #expect(try store.column("SELECT count(*) FROM link WHERE sum IS NULL") == ["0"])
     }
 
-    @Test func `who links to an address is found by its number, not by its digits`() throws {
+    @Test func `pages that link to a URL are found by its whole id, not by digits of it`() throws {
         var numbering: [String] = []
         // Numbers of one, two and three digits that begin and end alike.
         let targets = (1...120).map { "/\($0)" }
@@ -106,7 +106,7 @@ import Testing
         #expect(try reader.referrers(of: "/unknown") == [])
     }
 
-    @Test func `sqlite3 sees each link as a row`() throws {
+    @Test func `the view for sqlite3 has a row for each link`() throws {
         var numbering: [String] = []
         try store.snapshot(
             [store.response("/a", "a"), store.response("/b", "b"), store.response("/c", "c")],
@@ -127,7 +127,7 @@ import Testing
             ])
     }
 
-    @Test func `a body that is confirmed in a later snapshot has its links still`() throws {
+    @Test func `a body that a later snapshot confirmed keeps its links`() throws {
         var numbering: [String] = []
         try store.snapshot(
             [store.response("/a", "a")], links: [NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)])
@@ -143,7 +143,7 @@ import Testing
         #expect(try links(of: "/a")?.pages == ["/b"])
     }
 
-    @Test func `one body at two addresses has links of its own at each`() throws {
+    @Test func `a body at two URLs has separate links for each`() throws {
         var numbering: [String] = []
         try store.snapshot(
             [store.response("/a/", "same"), store.response("/b/", "same")],
@@ -156,7 +156,7 @@ import Testing
         #expect(try store.reader().summary().bodies == 1)
     }
 
-    @Test func `an address whose body changed has the links of the body that is shown`() throws {
+    @Test func `a URL whose body changed has the links of the visible body`() throws {
         var numbering: [String] = []
         let first = try store.snapshot(
             [store.response("/a", "old")],
@@ -174,7 +174,7 @@ import Testing
         #expect(try store.reader().visibleReferrers(of: "/old") == ["/a"])
     }
 
-    @Test func `a run that numbers anew means its own addresses`() throws {
+    @Test func `a run that assigns new numbers means its own URLs`() throws {
         var first: [String] = []
         try store.snapshot(
             [store.response("/a", "a")],
@@ -188,7 +188,7 @@ import Testing
         #expect(try links(of: "/z")?.pages == ["/a", "/c"])
     }
 
-    @Test func `one writer may serve several runs, each with numbers of its own`() throws {
+    @Test func `one writer serves several runs, each with its own numbers`() throws {
         let writer = try StoreWriter(store.folder)
         for hrefs in [["/a", "/b"], ["/c", "/d"]] {
             let snapshot = try writer.begin(site: hrefs[0], start: hrefs, now: 1)
@@ -218,7 +218,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `a batch that fails leaves no links and no addresses, and the next one stands`() throws {
+    @Test func `a failed batch leaves no links and no URLs, and the next one is stored`() throws {
         let writer = try StoreWriter(store.folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         var numbering: [String] = []
@@ -255,7 +255,7 @@ import Testing
             (",99999999999999999999,5,", [5]),
             (",9223372036854775808,5,", [5]), (",-1,2,", [2]), ("\u{0},1,é,2,1 ,", [1, 2]),
         ] as [(String, [Int64])])
-    func `what is no number is left out`(text: String, expected: [Int64]) {
+    func `parts that are no numbers are ignored`(text: String, expected: [Int64]) {
         #expect(LinkLists.numbers(text) == expected)
     }
 }

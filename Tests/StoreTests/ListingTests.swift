@@ -42,7 +42,7 @@ import Web
         return listed
     }
 
-    @Test func `each URL comes once, as readers get it`() throws {
+    @Test func `each URL is listed once, with the response that readers get`() throws {
         let first = try snapshot(["/a": "1", "/b": "1"])
         try snapshot(["/b": "2"], site: "t")
         try snapshot(["/b": "33", "/c": "3"])
@@ -62,7 +62,9 @@ import Web
     }
 
     @Test(arguments: [0, 1, 4095, 4096, 4097, 9000])
-    func `nothing is lost between two pages, and whoever has enough gets no more`(count: Int) throws {
+    func `no URL is lost between two slices, and the listing stops when the caller has enough`(count: Int)
+        throws
+    {
         let hrefs = (0..<count).map { "/\(100_000 + $0)" }
         try snapshot(Dictionary(uniqueKeysWithValues: hrefs.map { ($0, "same") }))
         #expect(try listed() == hrefs.map { "\($0) 1" })
@@ -74,7 +76,9 @@ import Web
         #expect(taken == min(count, 4098))
     }
 
-    @Test(arguments: [0, 100]) func `many at once are shown as one at a time, few among many too`(others: Int)
+    @Test(arguments: [0, 100]) func `URLs looked up together are the same as when looked up one at a time`(
+        others: Int
+    )
         throws
     {
         // In the database, in a pack, and in a file of its own.
@@ -108,7 +112,7 @@ import Web
         }
     }
 
-    @Test func `what is only linked to is neither listed nor near`() throws {
+    @Test func `a URL that is only linked to is neither listed nor a neighbour`() throws {
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let body = try NewBody(.bytes([1]), form: "html;utf-8", links: [], in: folder)
         try writer.add(
@@ -122,7 +126,7 @@ import Web
         #expect(try StoreReader(folder).neighbours(of: "/a/2", below: "/a/", count: 5) == ["/a/1"])
     }
 
-    @Test func `neighbours stand before and behind, and stay below the prefix`() throws {
+    @Test func `neighbours are the URLs before and after, below the same prefix`() throws {
         let hrefs = ["/a", "/b/1", "/b/2", "/b/4", "/b/5~", "/b/6", "/c"]
         try snapshot(Dictionary(uniqueKeysWithValues: hrefs.map { ($0, "") }))
         let reader = try StoreReader(folder)
@@ -133,7 +137,7 @@ import Web
         #expect(try reader.neighbours(of: "/d/9", below: "/d/", count: 9).isEmpty)
     }
 
-    @Test func `of the rows of a URL those are shown that readers get`() throws {
+    @Test func `of the rows of a URL those that readers get are visible`() throws {
         let first = try snapshot(["/": "1"])
         let other = try snapshot(["/": "other"], site: "t")
         let second = try snapshot(["/": "2"])
@@ -150,7 +154,7 @@ import Web
         #expect(try reader.versions(of: "/none").isEmpty)
     }
 
-    @Test func `a pin covers what it names with all that this needs, and each body once`() throws {
+    @Test func `a pin covers its pages with all their assets, and each body once`() throws {
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let hrefs = ["/", "/a.css", "/a.woff", "/b"].map { "http://a.test" + $0 } + ["http://b.test/"]
         let responses = try hrefs.enumerated().map { number, href in
@@ -183,7 +187,7 @@ import Web
         #expect(covers.map(\.byteCount) == [4, 8, 12, 0, 12, 0])
     }
 
-    /// What each address answers, and from where that came.
+    /// The response of each URL, and the network zone that it came from.
     private func snapshot(_ flags: [(String, ResponseFlags)], site: String = "s", isComplete: Bool = true)
         throws
     {
@@ -227,7 +231,7 @@ import Web
         #expect(try StoreReader(folder).mostPublicZone(ofOrigin: "https://b.test") == .privateNetwork)
     }
 
-    @Test func `each origin of which anything is held comes once`() throws {
+    @Test func `each origin with stored responses is listed once`() throws {
         let held = [
             "http://a.test/", "http://a.test/1", "http://a.test:8080/", "https://a-b.test/",
             "https://a.test/x/y?z",
@@ -255,7 +259,7 @@ import Web
             ])
     }
 
-    @Test func `a body is handed over in pieces until its taker has enough`() throws {
+    @Test func `a body is passed in pieces until the caller has enough`() throws {
         let path = try scratch.write([UInt8](repeating: 1, count: 700_000), to: "large")
         var pieces: [Int] = []
         let isWhole = try BodyContent.file(path: path).eachPieceWhile { piece in

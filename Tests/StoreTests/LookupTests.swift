@@ -3,7 +3,7 @@ import Web
 
 @testable import Store
 
-/// What is found for a URL that is not held as such.
+/// Lookups of URLs that are not stored in exactly the requested form.
 @Suite struct LookupTests {
     private let store: StockedFolder
     private static let dropsQuery = "/** no-query"
@@ -32,7 +32,7 @@ import Web
     ]
 
     @Test(arguments: candidates.indices)
-    func `what may answer is tried in its order, and the answer says how it was found`(first: Int) throws {
+    func `lookups are tried in their order, and the result says which one matched`(first: Int) throws {
         // In any other order, so that the order of storing cannot matter.
         try store.snapshot(
             responses(Self.candidates[first...].reversed().map { String($0.drop { $0 != " " }.dropFirst()) }))
@@ -48,7 +48,9 @@ import Web
         ("http://x.test:81/a", nil, true),
         ("http://y.test/a", nil, true), ("http://x.test/A", nil, true),
     ])
-    func `one page answers for`(asked: String, expected: String?, dropsQuery: Bool) throws {
+    func `one page answers for several forms of its URL`(asked: String, expected: String?, dropsQuery: Bool)
+        throws
+    {
         try store.snapshot(responses(["http://x.test/a"]))
         #expect(try find(asked, rules: dropsQuery ? Self.dropsQuery : "") == expected)
     }
@@ -65,7 +67,7 @@ import Web
         ("302 http://x.test/a > /a/?q", "http://x.test/a", nil),
         ("302 http://x.test/b > /a/", "http://x.test/a", nil), ("http://x.test/c", "http://x.test/a", nil),
     ])
-    func `the slash at the end makes no difference where a redirect says so`(
+    func `a trailing slash makes no difference if a redirect says so`(
         held: String, asked: String, expected: String?
     ) throws {
         let shown = try store.snapshot(responses(["http://x.test/a/"]))
@@ -75,7 +77,7 @@ import Web
         #expect(try find(asked) == expected)
     }
 
-    @Test func `the address without the slash answers for the one with it, where a redirect says so`() throws
+    @Test func `the URL without the trailing slash answers for the one with it if a redirect says so`() throws
     {
         let shown = try store.snapshot(responses(["http://x.test/a?q"]))
         #expect(try find("http://x.test/a/?q") == nil)
@@ -84,7 +86,7 @@ import Web
         #expect(try find("http://x.test/a/?q") == "slash http://x.test/a?q")
     }
 
-    @Test func `a redirect and a tombstone are answers themselves`() throws {
+    @Test func `a redirect and a tombstone are responses themselves`() throws {
         try store.snapshot(
             responses(["302 http://x.test/a > /a/", "http://x.test/a/"]) + [
                 store.response("http://x.test/b", nil, status: 404)
@@ -93,7 +95,7 @@ import Web
         #expect(try find("https://x.test/b") == "scheme http://x.test/b")
     }
 
-    @Test func `the variant is chosen under whichever URL it is found`() throws {
+    @Test func `the variant is selected at whichever URL matched`() throws {
         var german = try store.response("http://x.test/a", "Hallo", fields: "Vary: Accept-Language\r\n")
         german.variant = "accept-language: de"
         var english = german
@@ -133,7 +135,7 @@ import Web
             (["/a.html: \(reading)"], "/a.html?", "query /a.html"),
             (["/a.html: \(reading)"], "/b.html?c", nil),
         ] as [([String], String, String?)])
-    func `a static page that searches answers whatever its query is`(
+    func `a static search page answers for any query`(
         held: [String], asked: String, expected: String?
     ) throws {
         var numbering: [String] = []
@@ -206,7 +208,7 @@ import Web
         (#"{"filter":"a.timestamp_ms < 1700090000123 AND at < '2023-11-15T23:13:20Z'"}"#, nil),
         (#"{"filter":"id > 1700090000123"}"#, nil),
     ])
-    func `what was sent at another time is answered by what is most like it`(
+    func `a form sent at another time is answered by the most similar request`(
         sent: String, expected: String?
     ) throws {
         let store = try StockedFolder()
@@ -246,7 +248,7 @@ import Web
         ("at=2023-10-15T23:13:20Z&step=5", nil), ("at=2023-11-15T23:13:20Z&step=6", nil),
         ("id=1700090000000", nil), ("from=1700090000123", nil), ("", nil),
     ])
-    func `what names moments in its query is answered by what is most like it`(
+    func `a query with times is answered by the most similar request`(
         query: String, expected: String?
     ) throws {
         let store = try StockedFolder()
@@ -274,7 +276,7 @@ import Web
         ("q=1700000000", nil), ("from=17000000001", nil), ("from=1100000000x", nil), ("", nil),
         ("=&from", nil),
     ])
-    func `moments of a form are told by the names of its fields`(body: String, moments: String?) {
+    func `times in a form are recognised by the names of its fields`(body: String, moments: String?) {
         let key = RequestKey(
             method: "POST", body: Array(body.utf8).span,
             type: MediaType("application/x-www-form-urlencoded"))
@@ -282,7 +284,7 @@ import Web
         #expect(key.text.split(separator: " ").dropFirst(3).first.map(String.init) == moments)
     }
 
-    @Test func `each request has an answer of its own, in each snapshot`() throws {
+    @Test func `each request has a separate response in each snapshot`() throws {
         let store = try StockedFolder()
         let href = "http://a.test/api"
         let requests = [RequestKey.get, Self.key("POST", "a"), Self.key("POST", "b"), Self.key("PUT", "a")]

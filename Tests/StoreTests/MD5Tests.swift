@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: [("/small", Array("a".utf8)), ("/large", large)])
-    func `it is computed when it is asked for, and kept from then on`(href: String, bytes: [UInt8]) throws {
+    func `an MD5 is computed on first use and then stored`(href: String, bytes: [UInt8]) throws {
         let body = try body(href)
         #expect(body.md5 == nil)
         let md5 = try #require(try store.reader().md5(of: body))
@@ -47,7 +47,7 @@ import Testing
         #expect(try body("/other").md5 == md5.bytes)
     }
 
-    @Test(.ofFiles) func `a body that is gone has none`() throws {
+    @Test(.ofFiles) func `a missing body has no MD5`() throws {
         let body = try body("/large")
         for name in store.scratch.names(in: "store/bodies") { store.scratch.remove("store/bodies/\(name)") }
         #expect(try store.reader().md5(of: body) == nil)

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: ["0", "22", "77"])
-    func `nobody else gets into a store, whatever the mask`(mask: String) throws {
+    func `only the owner can access a new store, whatever the umask`(mask: String) throws {
         let store = try StockedFolder("a%b?c#d&e/store")
         let ending = try Child("private", store.place, mask).wait()
         #expect(ending.status == 0, "\(ending)")
@@ -45,7 +45,7 @@ import Testing
         for name in ["", "/bodies", "/incoming", "/packs"] { chmod(folder.path + name, 0o775) }
     }
 
-    /// As an earlier larder left it.
+    /// A store with the modes of an earlier version.
     private func earlier() throws -> StockedFolder {
         let store = try StockedFolder()
         try store.snapshot([store.response("/", bytes: [UInt8](repeating: 1, count: 100_000))])
@@ -54,7 +54,7 @@ import Testing
         return store
     }
 
-    @Test func `a store of an earlier larder is closed to others when it is first written to`() throws {
+    @Test func `a store of an earlier version is closed to other users when it is first written to`() throws {
         let store = try earlier()
         _ = try StoreReader(store.folder)
         #expect(Self.mode(store.folder.path) == 0o775)
@@ -63,7 +63,7 @@ import Testing
         #expect(Self.mode(store.folder.path) == 0o700 && Self.mode(store.folder.database) == 0o600)
     }
 
-    @Test func `who opens it to others after that finds it so`() throws {
+    @Test func `modes that the owner widened afterwards are preserved`() throws {
         let store = try earlier()
         _ = try StoreWriter(store.folder)
         widen(store.folder)
@@ -71,7 +71,7 @@ import Testing
         #expect(Self.mode(store.folder.path) == 0o775 && Self.mode(store.folder.database) == 0o664)
     }
 
-    @Test func `nothing gets wider than it was`() throws {
+    @Test func `no file gets a wider mode than it had`() throws {
         let store = try earlier()
         for name in ["", "/bodies"] { chmod(store.folder.path + name, 0o2710) }
         chmod(store.folder.locks, 0o600)
@@ -80,7 +80,7 @@ import Testing
         #expect(Self.mode(store.folder.locks) == 0o600)
     }
 
-    @Test func `a folder with other things in it stays as it is, and what the store has in it is closed`()
+    @Test func `a folder with other files keeps its mode, and the files of the store are closed to others`()
         throws
     {
         let store = try earlier()
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(.enabled(if: getuid() == 0, "only root can give files away"))
-    func `what is another user's stays as it is, and is refused as long as others can write to it`() throws {
+    func `files of another user keep their modes, and are refused while others can write to them`() throws {
         let store = try earlier()
         chown(store.folder.path, 65534, 65534)
         #expect(throws: StoreError.self) { try StoreWriter(store.folder) }

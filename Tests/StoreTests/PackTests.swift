@@ -34,7 +34,7 @@ import Testing
         return (name, try BodyContent.file(path: store.scratch.file(name)).load())
     }
 
-    @Test func `one pack takes the bodies of one snapshot after the other`() throws {
+    @Test func `one pack receives the bodies of successive snapshots`() throws {
         for snapshot in 1...3 as ClosedRange<UInt8> {
             try store.snapshot([page("/\(snapshot)", snapshot), page("/same", 9)])
         }
@@ -47,7 +47,7 @@ import Testing
             ])
     }
 
-    @Test func `two writers at a time append to two packs, and the next writer to one of them`() throws {
+    @Test func `two concurrent writers append to two packs, and the next writer to one of them`() throws {
         let writers = try ["a", "b"].map { site in
             let writer = try StoreWriter(store.folder)
             return (writer, try writer.begin(site: site, start: [site], now: 1))
@@ -64,7 +64,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `what a killed run appended without committing it is written over`() throws {
+    @Test func `bytes that a killed run appended without committing are overwritten`() throws {
         try store.snapshot([page("/1", 1)])
         let (path, bytes) = try pack()
         try store.scratch.write(bytes + Self.bytes(66, count: 100_000), to: path)
@@ -75,7 +75,7 @@ import Testing
         #expect(try content("/1") == Self.bytes(1))
     }
 
-    @Test func `a pack of which nothing was committed is found, and used by the next writer`() throws {
+    @Test func `a pack without committed bytes is used by the next writer`() throws {
         try store.snapshot([store.response("/", "tiny")])
         mkdir(store.folder.packs, 0o755)
         try store.scratch.write(Self.bytes(66), to: "store/packs/00000000000000ff")
@@ -86,7 +86,7 @@ import Testing
         #expect(try pack().bytes == Self.bytes(1))
     }
 
-    @Test func `what is rolled back leaves neither rows nor bytes`() throws {
+    @Test func `a roll-back leaves neither rows nor bytes`() throws {
         try store.snapshot([page("/1", 1)])
         let writer = try StoreWriter(store.folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 3)
@@ -114,7 +114,7 @@ import Testing
             "size = -5",
             "pack = -3", "pack = 0",
         ])
-    func `a place that cannot be is damage, and collecting leaves the rest alone`(nonsense: String) throws {
+    func `an impossible location is damage, and a collection leaves the pack alone`(nonsense: String) throws {
         try store.snapshot([page("/1", 1), page("/2", 2)])
         try store.execute("UPDATE body SET \(nonsense) WHERE id = 1")
         #expect(try content("/1") == nil)
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test(arguments: Damage.allCases)
-    func `a damaged pack costs the bodies that were damaged, and the next prefetch brings them back`(
+    func `a damaged pack loses only the damaged bodies, and the next prefetch restores them`(
         damage: Damage
     ) throws {
         try store.snapshot([page("/1", 1), page("/2", 2), store.response("/tiny", "tiny")])
@@ -194,7 +194,7 @@ import Testing
             })
     }
 
-    @Test func `they take little room, and are read as they came`() throws {
+    @Test func `compressed bodies use little space, and are read unchanged`() throws {
         try snapshot(["/0", "/1", "/2"])
         #expect(packed < 4000)
         for number in 0...2 { #expect(try content("/\(number)") == .bytes(Self.text(number))) }
@@ -203,7 +203,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `a text larger than others in a pack is there as well, and no picture is`() throws {
+    @Test func `a large text is compressed into a pack, and an image is not`() throws {
         try snapshot(["/large"], byteCount: 3_000_000)
         #expect(try content("/large") == .bytes(Self.text(0, byteCount: 3_000_000)))
         #expect(store.folder.bodyFileNames.isEmpty)
@@ -219,7 +219,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `a file that becomes one is not left behind`() throws {
+    @Test func `a body file that is compressed into a pack is removed`() throws {
         let path = store.scratch.file("store/incoming/large")
         try store.snapshot([store.response("/")])
         try store.scratch.write(Self.text(5, byteCount: 2_000_000), to: "store/incoming/large")
@@ -238,7 +238,7 @@ import Testing
     }
 
     /// Whoever fetches it anew need not make anything small.
-    @Test func `a large text that is there as one is not kept once more as it came`() throws {
+    @Test func `a large text stored compressed is not stored again uncompressed`() throws {
         let bytes = Self.text(0, byteCount: 3_000_000)
         try snapshot(["/large"], byteCount: 3_000_000)
         var plain = store.folder
@@ -269,7 +269,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `one that is damaged is found, and comes back with the next snapshot`() throws {
+    @Test func `a damaged frame is found, and restored by the next snapshot`() throws {
         try snapshot(["/0", "/1"])
         let name = "store/packs/" + (try #require(store.scratch.names(in: "store/packs").first))
         var bytes = try BodyContent.file(path: store.scratch.file(name)).load()
@@ -282,7 +282,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `nonsense of its size is damage`() throws {
+    @Test func `bytes of the right size that are no frame are damage`() throws {
         for nonsense in ["-1", "0", "7", "1099511627776"] {
             try snapshot(["/0", "/1"])
             try store.execute(
@@ -297,7 +297,7 @@ import Testing
         }
     }
 
-    @Test func `a database that is made anew has them`() throws {
+    @Test func `a rebuilt database has the compressed bodies`() throws {
         try snapshot(["/0", "/1"])
         store.scratch.remove("store/larder.db")
         for suffix in ["-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
@@ -306,7 +306,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `collecting makes small what was kept as it came, and once is enough`() throws {
+    @Test func `a collection compresses uncompressed bodies, and only once`() throws {
         let before = try StockedFolder()
         let (page, large) = (Self.text(1), Self.text(2, byteCount: 3_000_000))
         let picture = [UInt8](repeating: 7, count: 9000)
@@ -376,7 +376,9 @@ import Testing
     // Large bodies leave whole blocks, which go where they are; of small ones a block holds both kinds, and
     // they are moved.
     @Test(arguments: [(40, 100_000), (400, 2000)])
-    func `the room of what went is given back, and what stayed is as it was`(pages: Int, byteCount: Int)
+    func `a collection releases the space of removed bodies, and the others are unchanged`(
+        pages: Int, byteCount: Int
+    )
         throws
     {
         try stock(pages: pages, byteCount: byteCount)
@@ -395,7 +397,7 @@ import Testing
         #expect(try StoreWriter(store.folder).collect(CollectionOptions()).removedBodies == 0)
     }
 
-    @Test func `a pack in which nothing is left goes`() throws {
+    @Test func `a pack without bodies is removed`() throws {
         try store.snapshot([store.response("/1", bytes: Self.bytes(1, count: 9000))], ending: .forget)
         #expect(store.folder.packList.count == 1)
         _ = try StoreWriter(store.folder).collect(CollectionOptions())
@@ -403,7 +405,7 @@ import Testing
         #expect(try store.column("SELECT number FROM pack").isEmpty)
     }
 
-    @Test func `a limit is kept to, whatever the disk makes of the room between bodies`() throws {
+    @Test func `a limit is respected, even if the file system supports no holes`() throws {
         try stock(pages: 300, byteCount: 2500)
         for limit in [900_000, 700_000, 500_000] as [Int64] {
             let result = try StoreWriter(store.folder).collect(
@@ -413,7 +415,7 @@ import Testing
         }
     }
 
-    @Test func `who reads meanwhile reads what was fetched, or that it is gone`() throws {
+    @Test func `a concurrent reader gets the correct body, or none`() throws {
         let rounds = 12
         let isDone = Atomic(false)
         let wrong = Atomic(0)

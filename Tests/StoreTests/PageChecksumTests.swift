@@ -36,7 +36,7 @@ import Testing
         (0..<200).map { number in try? store.text("http://a.test/\(number)") }
     }
 
-    @Test(.ofFiles) func `a flipped bit in any page is found, and no other page is shown in its place`()
+    @Test(.ofFiles) func `a flipped bit in any database page is found, and no wrong content is served`()
         throws
     {
         let sound = try Self.bytes(of: store.folder.database)
@@ -56,7 +56,7 @@ import Testing
         #expect(shown() == right)
     }
 
-    @Test(.ofFiles) func `a store of an earlier version gets checksums when its database is written anew`()
+    @Test(.ofFiles) func `a store of an earlier version gets checksums when its database is rewritten`()
         throws
     {
         let old = try StockedFolder()
@@ -77,7 +77,7 @@ import Testing
         #expect(try old.reader().inspect().databaseFaults.isEmpty)
     }
 
-    @Test(.ofFiles) func `a database that an eviction wrote anew has checksums`() throws {
+    @Test(.ofFiles) func `a database rewritten by an eviction has checksums`() throws {
         let result = try StoreWriter(store.folder).collect(
             CollectionOptions(limit: store.folder.byteCount / 2, allowsIncomplete: true))
         #expect(result.evictedURLs > 0)
@@ -88,7 +88,7 @@ import Testing
     /// Without `-readonly`, `sqlite3` moves the pages of the write-ahead log into the database when it closes it. The log of
     /// a killed run still has pages, and so has a copy of a store that was open.
     @Test(.ofFiles, .enabled(if: access("/usr/bin/python3", X_OK) == 0, "python3 is not installed"))
-    func `another program that reads the database leaves it sound`() throws {
+    func `reading by another program does not damage the database`() throws {
         let writer = try StoreWriter(store.folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 3)
         try writer.add((0..<100).map { try store.response("http://a.test/\($0)", "new \($0)") }, to: snapshot)

@@ -2,13 +2,13 @@ import Testing
 
 @testable import Store
 
-/// What pins keep when everything else goes.
+/// The content that pins protect when all other content is evicted.
 @Suite struct PinTests {
     private let store: StockedFolder
 
     init() throws { store = try StockedFolder() }
 
-    /// What is left of a store when its limit is 0.
+    /// Returns the remaining content of a store after a collection with the limit 0.
     private func left(pinning pins: Pin...) throws -> [String] {
         let writer = try StoreWriter(store.folder)
         for pin in pins { try writer.add(pin, now: 1) }
@@ -21,7 +21,7 @@ import Testing
         try store.response(href, nil, status: status, fields: "Location: \(location)\r\n")
     }
 
-    @Test func `pins are listed in order, kept once, and taken away by what they are`() throws {
+    @Test func `pins are listed in order, stored once, and removed by kind and value`() throws {
         let writer = try StoreWriter(store.folder)
         let pins = [
             Pin(.pattern, "/a*"), Pin(.site, "http://a.test/"), Pin(.url, "http://a.test/"),
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test
-    func `a pinned page is kept with what it needs, and what that needs in turn, but not what it links to`()
+    func `a pinned page is kept with its assets and their assets, but without the pages that it links to`()
         throws
     {
         var numbering: [String] = []
@@ -62,7 +62,7 @@ import Testing
             ])
     }
 
-    @Test func `a pin follows redirects: of the page, and of what it needs`() throws {
+    @Test func `a pin follows redirects of the page and of its assets`() throws {
         var numbering: [String] = []
         try store.snapshot(
             [
@@ -92,7 +92,7 @@ import Testing
         (Pin(.site, "On"), []), (Pin(.url, "http://a.test/docs"), []),
         (Pin(.url, "HTTP://A.test:80/docs/1#part"), ["http://a.test/docs/1"]),
     ])
-    func `a pin holds`(pin: Pin, expected: [String]) throws {
+    func `a pin protects its content from eviction`(pin: Pin, expected: [String]) throws {
         try store.snapshot(
             ["", "docs/1", "docs/2/3"].map { (path: String) in
                 try store.response("http://a.test/" + path, path)
@@ -102,8 +102,7 @@ import Testing
         #expect(try left(pinning: pin) == expected)
     }
 
-    @Test func `all snapshots of a pinned site stay, and the body that it shares stays for it alone`() throws
-    {
+    @Test func `all snapshots of a pinned site stay, and a shared body stays only for it`() throws {
         let shared = [UInt8](repeating: 3, count: 100_000)
         for edition in 1...3 {
             try store.snapshot(
@@ -119,7 +118,7 @@ import Testing
         #expect(try store.reader().covers(of: [[Pin(.site, "one")]]).map(\.urlCount) == [2])
     }
 
-    @Test func `a page that was pinned and never held is no matter`() throws {
+    @Test func `pinning a page that is not stored is no error`() throws {
         try store.snapshot([store.response("/a", "a")])
         #expect(try left(pinning: Pin(.url, "/b"), Pin(.pattern, "[")) == [])
     }

@@ -54,7 +54,7 @@ import Testing
         try store.expectWhole(stock, "afterwards")
     }
 
-    @Test func `of two prefetches of a site the second says that the first holds it`() throws {
+    @Test func `a second prefetch of a site is refused while the first one runs`() throws {
         let writer = try StoreWriter(store.folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let second = try Child("stock", store.place, "s", "1").wait()
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test
-    func `a site is free when its writer is gone, though a process that was just started has its files open`()
+    func `a site is free after its writer ends, even if a child process inherited its files`()
         throws
     {
         var copies: [Int32] = []
@@ -111,7 +111,7 @@ import Testing
         #expect(try store.reader().sites().count == 3)
     }
 
-    @Test func `many processes may make a store at once`() throws {
+    @Test func `many processes can create a store at the same time`() throws {
         for _ in 0..<5 {
             let store = try StockedFolder()
             let children = try (0..<4).map { _ in try Child("open", store.place) }
@@ -120,8 +120,8 @@ import Testing
         }
     }
 
-    /// A folder that its reader may not write to: a read-only medium, or somebody else's.
-    @Test(.ofFiles, arguments: [1, 2]) func `who may only read a store is served, or told what to do`(
+    /// A folder that its reader may not write to: on a read-only medium, or of another user.
+    @Test(.ofFiles, arguments: [1, 2]) func `a user with read access can open a store, or gets advice`(
         version: Int
     )
         throws

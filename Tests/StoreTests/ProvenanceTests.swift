@@ -203,7 +203,7 @@ import Web
     ]
 
     @Test(arguments: loads)
-    func `what a server loads says so`(
+    func `a response that a server loaded has that provenance`(
         load: (site: String?, held: ResponseFlags?, isConfirmed: Bool, kind: Provenance.Kind)
     ) throws {
         if let flags = load.held { try add("held", flags, site: "http://cdn.test/") }
@@ -269,7 +269,7 @@ import Web
         #expect(try reader.site(withPagesOn: "a.test", besides: "own") == nil)
     }
 
-    @Test func `the flags of provenance do not leave their kind open`() {
+    @Test func `the flags of provenance determine one kind`() {
         #expect(Provenance([]).kind == .fetched && Provenance([]).isFromOrigin)
         #expect(Provenance(.isLoaded).kind == .loaded)
         #expect(Provenance(.isRecorded).kind == .recorded)

@@ -36,7 +36,8 @@ struct ReplicaTests {
         try writer.end(snapshot, .publish(now: 2))
     }
 
-    @Test func `by verify-full the server has to be who it says, by the authority that is named`() throws {
+    @Test func `with verify-full the server needs a certificate of the named authority for its name`() throws
+    {
         func place(_ host: String, _ authority: String) -> StoreFolder {
             folder("\(host):\(servers.port)", "tls", "sslmode=verify-full&sslrootcert=\(authority)")
         }
@@ -68,7 +69,7 @@ struct ReplicaTests {
         return nil
     }
 
-    @Test func `a standby is read from, and shows soon what was written to its primary`() throws {
+    @Test func `a standby is readable, and soon has the writes of its primary`() throws {
         let primary = folder("", "replica", "host=\(servers.primary)&port=\(servers.port)")
         let standby = folder(
             "", "replica", "host=\(servers.standby)&port=\(servers.port)&target_session_attrs=any")
@@ -123,7 +124,7 @@ struct ReplicaTests {
         }
     }
 
-    @Test func `one address with both has writers at the primary, wherever readers are`() throws {
+    @Test func `an address with both servers connects writers to the primary`() throws {
         let both = folder(
             "", "both",
             "host=\(servers.standby),\(servers.primary)&port=\(servers.port)&target_session_attrs=any")

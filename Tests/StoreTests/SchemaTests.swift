@@ -15,7 +15,7 @@ import Web
         try EarlierStore.makeVersion1(in: store.folder)
     }
 
-    /// Who opens a store of version 1.
+    /// A caller that opens a store of version 1.
     enum Opener: CaseIterable {
         case reader
         case writer
@@ -64,7 +64,7 @@ import Web
     }
 
     @Test(arguments: Opener.allCases)
-    func `a store of version 1 comes to be as a new one is`(opener: Opener) throws {
+    func `a migrated store of version 1 has the schema of a new one`(opener: Opener) throws {
         try opener.open(store.folder)
         #expect(try version() == ["\(Schema.version)"])
         let fresh = try StockedFolder()
@@ -75,7 +75,9 @@ import Web
     }
 
     @Test(arguments: Opener.allCases)
-    func `a store of version 2 keeps its bodies where they are, and becomes as a new one is`(opener: Opener)
+    func `a migrated store of version 2 keeps its bodies in place, and has the schema of a new one`(
+        opener: Opener
+    )
         throws
     {
         let store = try StockedFolder()
@@ -115,7 +117,7 @@ import Web
     }
 
     @Test(arguments: Opener.allCases)
-    func `nothing of a store of version 1 is lost`(opener: Opener) throws {
+    func `the migration of a store of version 1 loses nothing`(opener: Opener) throws {
         try opener.open(store.folder)
         let findings = try store.inspect()
         #expect(findings.isSound)
@@ -151,7 +153,7 @@ import Web
             ])
     }
 
-    @Test func `media types are read off the fields`() throws {
+    @Test func `media types are derived from the header fields`() throws {
         _ = try StoreReader(store.folder)
         let types = try store.column(
             "SELECT snapshot || ' ' || url || ' ' || coalesce(type, '-') FROM larder_response ORDER BY 1")
@@ -164,7 +166,7 @@ import Web
             ])
     }
 
-    @Test func `an interrupted snapshot of version 1 is gone on with`() throws {
+    @Test func `an interrupted snapshot of version 1 is continued`() throws {
         let writer = try StoreWriter(store.folder)
         let snapshot = try writer.begin(site: "http://b/", start: ["http://b/"], now: 40)
         #expect(snapshot.id == 3)
@@ -174,7 +176,7 @@ import Web
         #expect(try store.site("http://b/")?.snapshots.first?.responseCount == 4)
     }
 
-    @Test func `many readers at once bring a store up to date once`() throws {
+    @Test func `concurrent readers migrate a store only once`() throws {
         let folder = store.folder
         let failures = Monitor<[String]>([])
         let threads = try (0..<8).map { number in
@@ -193,7 +195,7 @@ import Web
     }
 
     @Test(arguments: Opener.allCases)
-    func `a store of version 1 that an earlier larder writes to is left alone`(opener: Opener) throws {
+    func `a store of version 1 is not migrated while an earlier version writes to it`(opener: Opener) throws {
         let locks = try StoreLocks(store.folder)
         try locks.join {}
         let error = #expect(throws: StoreError.self) { try opener.open(store.folder) }
@@ -206,7 +208,7 @@ import Web
     }
 
     @Test(arguments: Opener.allCases)
-    func `a store that only a newer larder reads is refused by name`(opener: Opener) throws {
+    func `a store of a newer version is refused with its version`(opener: Opener) throws {
         try store.execute("PRAGMA user_version = \(Schema.version + 1)")
         let before = try Self.form(of: store.folder.database)
         let error = #expect(throws: StoreError.self) { try opener.open(store.folder) }
@@ -216,14 +218,13 @@ import Web
         #expect(try Self.form(of: store.folder.database) == before)
     }
 
-    /// What stands in the way of a step of the migration, one early and one late.
+    /// Obstacles that make an early and a late step of the migration fail.
     @Test(
         arguments: [
             "CREATE TABLE link (a)", "CREATE TABLE pin (a)", "CREATE TABLE larder_link (a)",
             "CREATE TABLE earlier (a)",
         ], Opener.allCases)
-    func `a migration that fails half-way leaves version 1 as it was`(obstacle: String, opener: Opener) throws
-    {
+    func `a failed migration leaves version 1 unchanged`(obstacle: String, opener: Opener) throws {
         try store.execute(obstacle)
         let before = try Self.form(of: store.folder.database)
         let rows = try store.column("SELECT url || visit || status || fields FROM response ORDER BY 1")
@@ -241,7 +242,7 @@ import Web
     }
 }
 
-/// Stores as earlier larders left them. Their tables are written down here as they were, and never change.
+/// Stores of earlier versions. The SQL of their tables is a historical record and must never change.
 enum EarlierStore {
     /// Statements that bring the names of version 9 back.
     static let ofVersion9 = """
@@ -260,7 +261,7 @@ enum EarlierStore {
     /// Statements that remove what version 8 added, too.
     static let ofVersion7 = "\(ofVersion8) ALTER TABLE visit DROP COLUMN archive;"
 
-    /// What a store of version 6 has not.
+    /// Statements that remove what version 7 added, too.
     static let ofVersion6 = """
         \(ofVersion7) ALTER TABLE response DROP COLUMN confirmed;
         ALTER TABLE visit DROP COLUMN confirmed;

@@ -56,7 +56,7 @@ import Web
         #expect(StoreFolder.names(in: store.folder.path) == ["secret-key"])
     }
 
-    @Test func `a key file that is no key is an error that says what to do`() throws {
+    @Test func `an invalid key file is an error with advice`() throws {
         _ = try StoreWriter(store.folder)
         try WholeFile.replace(store.folder.secretKeyFile, with: "nonsense\n")
         let error = #expect(throws: StoreError.self) { _ = try StoreWriter(store.folder) }

@@ -6,7 +6,7 @@ import Testing
 @testable import Database
 @testable import Store
 
-/// What a PostgreSQL does that a file never does.
+/// Behaviour that only a PostgreSQL server has, such as lost sessions.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
 struct ServerTests {
     private let scratch: TemporaryFolder
@@ -36,8 +36,7 @@ struct ServerTests {
             """)
     }
 
-    @Test func `what a snapshot has for many addresses is asked for at once, as each would be alone`() throws
-    {
+    @Test func `looking up many URLs at once gives the same responses as one at a time`() throws {
         for round in 1...2 {
             let writer = try StoreWriter(folder)
             let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
@@ -73,8 +72,7 @@ struct ServerTests {
         }
     }
 
-    @Test func `a writer whose session is cut goes on with what it had, and nothing is lost or twice`() throws
-    {
+    @Test func `a writer whose session is cut continues, and no row is lost or duplicated`() throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let queue = try WriteQueue(writer, snapshot: snapshot)
@@ -98,7 +96,7 @@ struct ServerTests {
         #expect(try reader.inspect().isSound)
     }
 
-    @Test func `a session that is cut while nothing is open costs nothing either`() throws {
+    @Test func `a session cut outside of a transaction loses nothing`() throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let queue = try WriteQueue(writer, snapshot: snapshot)
@@ -119,7 +117,7 @@ struct ServerTests {
         #expect(try next.begin(site: "s", start: ["s"], now: 3).id != snapshot.id)
     }
 
-    @Test func `a reader whose session is cut goes on with another one, and takes what it knew for changed`()
+    @Test func `a reader whose session is cut continues with a new one, and treats the store as changed`()
         throws
     {
         let writer = try StoreWriter(folder)
@@ -138,8 +136,7 @@ struct ServerTests {
         #expect(try reader.dataVersion() != version)
     }
 
-    @Test func `one that is away is told once and waited for, and nobody waits after an interruption`() throws
-    {
+    @Test func `an unreachable server is reported once and waited for, until an interruption`() throws {
         let place = try TestPostgreSQL.running.get().place(scratch.file("store"))
         let sockets = try #require(
             place.split(separator: "host=").last?.split(separator: "&").first.map(String.init))
@@ -230,7 +227,9 @@ struct ServerTests {
         #expect(.now - begun < .seconds(120))
     }
 
-    @Test func `nobody waits after an interruption for one that takes a connection and says nothing`() throws
+    @Test
+    func `after an interruption no thread waits for a server that accepts a connection and stays silent`()
+        throws
     {
         let origin = try RawOrigin { _ in true }
         let interruption = Interruption()
@@ -243,7 +242,7 @@ struct ServerTests {
         #expect(.now - begun < .seconds(120))
     }
 
-    @Test func `writers of one larder add the same bodies and addresses at a time, and each is there once`()
+    @Test func `concurrent writers add the same bodies and URLs, and each is stored once`()
         throws
     {
         let pages = try (0..<300).map { try page($0, "shared \($0)") }
@@ -271,8 +270,7 @@ struct ServerTests {
         #expect(try StoreReader(folder).inspect().isSound)
     }
 
-    @Test func `addresses and variants that no index takes are told apart, and stand in their order`() throws
-    {
+    @Test func `URLs and variants that are too long for an index are distinguished and sorted`() throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let long = "http://a/" + String(repeating: "x1Y2", count: 5000)
@@ -294,7 +292,7 @@ struct ServerTests {
         #expect(try StoreReader(folder).response(for: long + "a")?.href == long + "a")
     }
 
-    @Test func `a text with a NUL is kept without it`() throws {
+    @Test func `a text with a NUL is stored without it`() throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         var page = try page(1, "nul")
@@ -317,7 +315,7 @@ struct ServerTests {
         ("postgres://ann:secret@secret@h/db", "larder", "postgres://ann@h/db"),
         ("postgres://ann:secret?secret@h/db", "larder", "postgres://ann"),
     ])
-    func `an address is shown without what is secret`(text: String, schema: String, shown: String) throws {
+    func `an address is displayed without its secrets`(text: String, schema: String, shown: String) throws {
         let address = try #require(PostgreSQLStoreAddress(text))
         #expect(address.schema == schema)
         #expect(address.shown == shown)
@@ -333,7 +331,7 @@ struct ServerTests {
         ("postgres://nobody@127.0.0.1:1/none?schema=a;b", .request),
         ("postgres://nobody@127.0.0.1:1/none?folder=here", .request),
     ])
-    func `a server that is not there, or is not named well, is told with what to do`(
+    func `an unreachable server or invalid address is an error with advice`(
         text: String, reason: StoreError.Reason
     ) throws {
         let error = #expect(throws: StoreError.self) { try StoreReader(StoreFolder(text)) }
@@ -348,12 +346,14 @@ struct ServerTests {
         "postgres://nobody@127.0.0.1:1/none?password=%zzsecret",
         "postgres://nobody:secret?secret@127.0.0.1:1/none",
     ])
-    func `what libpq says of an address has no password in it`(text: String) {
+    func `messages of libpq contain no password`(text: String) {
         let error = #expect(throws: StoreError.self) { try StoreReader(StoreFolder(text)) }
         #expect(error?.description.contains("sec") == false, "\(error?.description ?? "")")
     }
 
-    @Test func `who may only read is told so by name, and nothing is changed`() throws {
+    @Test func `a user without write access gets an error that names the user, and nothing is changed`()
+        throws
+    {
         func stock() throws {
             let writer = try StoreWriter(folder)
             let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
@@ -387,7 +387,7 @@ struct ServerTests {
         #expect(try StoreReader(folder).summary().responses == 2)
     }
 
-    @Test func `a larder of an earlier version is told what to do, and brought up to date beside others`()
+    @Test func `a store of an earlier version is refused with advice, and can be migrated beside others`()
         throws
     {
         _ = try StoreWriter(folder)
@@ -439,7 +439,7 @@ struct ServerTests {
                 == 0)
     }
 
-    @Test func `steps of a migration make tables and add columns, and nothing else`() {
+    @Test func `migration steps only create tables and add columns`() {
         for step in PostgreSQLMigration.steps {
             for statement in step.sql.split(separator: ";") {
                 let words = statement.split { " \n".contains($0) }.prefix(2).joined(separator: " ")
@@ -452,7 +452,7 @@ struct ServerTests {
         }
     }
 
-    @Test func `who writes, and to which site, is known while it lasts`() throws {
+    @Test func `the active writers and their sites are known while they run`() throws {
         #expect(try StoreWriter(folder).isPostgreSQL)
         #expect(try folder.condition().writers.isEmpty)
         let writer = try StoreWriter(folder)
@@ -464,7 +464,7 @@ struct ServerTests {
         #expect(try folder.condition().writers.map(\.sites) == [[]])
     }
 
-    @Test func `a larder of a later version is refused by name`() throws {
+    @Test func `a store of a later version is refused with its version`() throws {
         _ = try StoreWriter(folder)
         try folder.connect(.readWrite).execute("UPDATE larder SET value = 99 WHERE name = 'version'")
         for open in [{ _ = try StoreReader(folder) }, { _ = try StoreWriter(folder) }] as [() throws -> Void]

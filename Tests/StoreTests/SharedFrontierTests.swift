@@ -4,7 +4,7 @@ import Testing
 @testable import Cluster
 @testable import Store
 
-/// What workers of one snapshot have in common.
+/// The state that the workers of one snapshot share.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
 struct SharedFrontierTests {
     private let scratch: TemporaryFolder
@@ -37,7 +37,7 @@ struct SharedFrontierTests {
         return try #require(try frontier.sharedSnapshots().first)
     }
 
-    /// As if nothing had been heard of it for long.
+    /// Makes the last report of a worker look old.
     private func endLease(of worker: Int64) throws {
         try folder.connect(.readWrite).execute(
             "UPDATE work_worker SET until = now() - interval '1 hour' WHERE id = \(worker)")
@@ -49,7 +49,7 @@ struct SharedFrontierTests {
             body: .new(try NewBody(.bytes([UInt8(number)]), form: "opaque", links: [1], in: folder)))
     }
 
-    @Test func `a host is leased by one worker, and what is found is known by its address`() throws {
+    @Test func `a host is leased by one worker, and found URLs are known by their href`() throws {
         let snapshot = try shared().snapshot
         let (one, two) = (
             try frontier.join(snapshot, named: "one"), try frontier.join(snapshot, named: "two")
@@ -67,7 +67,7 @@ struct SharedFrontierTests {
         #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).isEmpty)
     }
 
-    @Test func `a worker that was not heard of loses its hosts, and its late writes are refused`() throws {
+    @Test func `a worker that does not report loses its hosts, and its late writes are refused`() throws {
         let shared = try shared()
         let snapshot = shared.snapshot
         let late = try frontier.join(snapshot, named: "late")
@@ -95,7 +95,7 @@ struct SharedFrontierTests {
         #expect(try reader.response(for: "http://h0/2", ofSnapshot: snapshot) == nil)
     }
 
-    @Test func `one worker ends the snapshot, when nobody has anything left`() throws {
+    @Test func `one worker ends the snapshot when no worker has work left`() throws {
         let snapshot = try shared(hosts: 1).snapshot
         let (one, two) = (
             try frontier.join(snapshot, named: "one"), try frontier.join(snapshot, named: "two")
@@ -120,8 +120,7 @@ struct SharedFrontierTests {
         #expect(try frontier.renewLease(of: one, in: snapshot, idle) == nil)
     }
 
-    @Test func `workers hear how many of the others could ask more, and how many have nothing to do`() throws
-    {
+    @Test func `workers learn how many others have spare capacity, and how many are idle`() throws {
         let snapshot = try shared().snapshot
         let one = try frontier.join(snapshot, named: "one")
         for hosts in 0..<3 {
@@ -142,7 +141,7 @@ struct SharedFrontierTests {
         #expect(try frontier.renewLease(of: one, in: snapshot, .init())?.freeHosts == 1)
     }
 
-    @Test func `pages of the whole snapshot are shared, and what one does not ask for others may`() throws {
+    @Test func `the page limit is shared by the snapshot, and unused requests are left to others`() throws {
         let snapshot = try shared(maxPages: 10).snapshot
         let (one, two) = (
             try frontier.join(snapshot, named: "one"), try frontier.join(snapshot, named: "two")
@@ -158,7 +157,7 @@ struct SharedFrontierTests {
         #expect(try frontier.limits(of: snapshot).pagesLeft == 0)
     }
 
-    @Test func `what a worker kept whose lease is lost counts once, and others may ask for the rest`() throws
+    @Test func `responses of a worker that lost its lease count once, and others may fetch the rest`() throws
     {
         let shared = try shared(maxPages: 10)
         let snapshot = shared.snapshot
@@ -189,7 +188,7 @@ struct SharedFrontierTests {
         #expect(try frontier.limits(of: snapshot).pagesLeft == 0)
     }
 
-    @Test func `what whoever ends the snapshot asks for counts, when the next has to end it`() throws {
+    @Test func `requests of a worker that failed to end the snapshot count for the next one`() throws {
         let shared = try shared(maxPages: 10)
         let last = try frontier.join(shared.snapshot, named: "last")
         let writer = try StoreWriter(folder)
@@ -198,7 +197,7 @@ struct SharedFrontierTests {
         #expect(try frontier.limits(of: shared.snapshot).pagesLeft == 8)
     }
 
-    @Test func `whoever has heard of a move has heard of those before it`() throws {
+    @Test func `a worker that received a moved host has received all earlier moves`() throws {
         let snapshot = try shared().snapshot
         let one = try frontier.join(snapshot, named: "one")
         let other = try SharedFrontier(folder)
@@ -217,7 +216,7 @@ struct SharedFrontierTests {
         #expect(moves?.map(\.source) == ["http://a/", "http://c/"])
     }
 
-    @Test func `a lease ends with all that it has got until then`() throws {
+    @Test func `the end of a lease includes all work done until then`() throws {
         let snapshot = try shared().snapshot
         let late = try frontier.join(snapshot, named: "late")
         try endLease(of: late)
@@ -232,7 +231,7 @@ struct SharedFrontierTests {
         #expect(try frontier.leaseHosts(8, for: next, of: snapshot).map(\.wasLeft).count(where: \.self) == 1)
     }
 
-    @Test func `tables of an earlier larder get what they lack`() throws {
+    @Test func `tables of an earlier version get their missing columns`() throws {
         let snapshot = try shared(maxPages: 3).snapshot
         let connection = try folder.connect(.readWrite)
         try connection.execute(
@@ -258,7 +257,7 @@ struct SharedFrontierTests {
         #expect(try connection.prepare(indexes).first { $0.integer(0) } == 2)
     }
 
-    @Test func `a prefetch of its own and workers keep each other out`() throws {
+    @Test func `a single prefetch and workers exclude each other`() throws {
         let shared = try shared()
         let worker = try frontier.join(shared.snapshot, named: "one")
         do {
@@ -275,7 +274,7 @@ struct SharedFrontierTests {
         #expect(throws: StoreError.self) { try StoreWriter(folder).join(shared, as: worker) }
     }
 
-    @Test func `a folder has no workers`() {
+    @Test func `a store in a folder supports no workers`() {
         #expect(throws: StoreError.self) { try SharedFrontier(StoreFolder(scratch.path)) }
     }
 }

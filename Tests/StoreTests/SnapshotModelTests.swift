@@ -194,7 +194,9 @@ import Testing
         #expect(try player.store.inspect().isSound)
     }
 
-    @Test(arguments: 0..<4) func `what differs between snapshots is what they show`(seed: UInt64) throws {
+    @Test(arguments: 0..<4) func `the difference of two snapshots matches what readers see of each`(
+        seed: UInt64
+    ) throws {
         var player = try Player(seed: 100 + seed)
         for _ in 0..<120 { try player.step() }
         for site in player.model.sites.values {
@@ -232,7 +234,7 @@ struct SnapshotModel {
     struct Row: Equatable {
         /// In which it came: this one, or an earlier one that said the same.
         var snapshot: Int64
-        /// Empty for what is gone.
+        /// Empty for a tombstone.
         let text: String
     }
 
@@ -252,7 +254,7 @@ struct SnapshotModel {
             return shown
         }
 
-        /// The snapshot that a run at this time goes on with.
+        /// The snapshot that a run at this time continues.
         func continued(now: Int64) -> Int64? {
             guard let last = snapshots.last, !last.isFinished else { return nil }
             let days: Int64 = last.id == published ? 14 : 1
@@ -297,7 +299,7 @@ struct SnapshotModel {
             body(&snapshots[place])
         }
 
-        /// What later snapshots took from it they have themselves from now on.
+        /// Later snapshots get their own copies of the responses that they inherited from it.
         mutating func drop(_ snapshot: Int64) {
             guard let place = snapshots.firstIndex(where: { $0.id == snapshot }) else { return }
             var rows = snapshots.remove(at: place).rows

@@ -42,7 +42,7 @@ import Testing
         try #require(try StoreReader(folder).sites().first { $0.name == name })
     }
 
-    @Test func `a snapshot's pages are those that are there, and no more of them than asked for`() throws {
+    @Test func `the pages of a snapshot are listed up to the limit`() throws {
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         func response(_ href: String, status: Int = 200, role: UInt8 = 0, variant: String = "") -> NewResponse
         {
@@ -63,7 +63,7 @@ import Testing
         #expect(try reader.pages(ofSnapshot: snapshot.id, atMost: 1).count == 1)
     }
 
-    @Test func `what differs between two snapshots is told by what readers see of each`() throws {
+    @Test func `the difference of two snapshots is computed from what readers see`() throws {
         let first = try snapshot([
             "/same": "a", "/changed": "b", "/gone": "c", "/old": "d", "/unreached": "e",
         ])
@@ -82,7 +82,8 @@ import Testing
         #expect(try StoreReader(folder).difference(from: first, to: first).isEmpty)
     }
 
-    @Test func `a redirect that leads elsewhere has changed, and what leads to its new place has moved`()
+    @Test
+    func `a redirect with a new target counts as changed, and a page that redirects to its new URL as moved`()
         throws
     {
         let begin = "http://a.test/"
@@ -115,7 +116,7 @@ import Testing
         #expect(difference.added == [] && difference.gone == [])
     }
 
-    @Test func `the same bytes are the same body, in whichever form`() throws {
+    @Test func `equal bytes are unchanged, whatever their form`() throws {
         let first = try snapshot(["/same": "a", "/old": "d", "/b": "b"], form: "opaque")
         let second = try snapshot(["/same": "a", "/old": nil, "/new": "d", "/b": "c"], form: "opaque;UTF-8")
         let difference = try StoreReader(folder).difference(from: first, to: second)
@@ -135,7 +136,7 @@ import Testing
     }
 
     @Test
-    func `dropping a snapshot changes nothing of what later ones show, and the one that is served cannot go`()
+    func `dropping a snapshot does not change later ones, and the live one cannot be dropped`()
         throws
     {
         let first = try snapshot(["/": "one", "/old": "old"])
@@ -162,7 +163,7 @@ import Testing
         #expect(throws: StoreError.self) { try writer.publish(snapshot: open.id, of: site()) }
     }
 
-    @Test func `a site that is being prefetched is not changed meanwhile`() throws {
+    @Test func `a site cannot be changed while it is prefetched`() throws {
         let first = try snapshot(["/": "one"])
         try snapshot(["/": "two"])
         let busy = try StoreWriter(folder)
@@ -174,7 +175,7 @@ import Testing
         #expect(try text("/") == "one")
     }
 
-    @Test func `a snapshot that others have overtaken is not gone on with, whatever the clock says`() throws {
+    @Test func `a snapshot older than a finished one is not continued, whatever the clock says`() throws {
         let given = try writer.begin(site: "s", start: ["s"], now: 100_000)
         try writer.end(given, .keepOpen)
         let later = try writer.begin(site: "s", start: ["s"], now: 200_000)
@@ -184,7 +185,7 @@ import Testing
         #expect(again.id > later.id)
     }
 
-    @Test func `what a snapshot that was given up shows stays before what is older`() throws {
+    @Test func `the responses of an abandoned snapshot precede older ones`() throws {
         let first = try snapshot(["/": "one", "/old": "old"])
         let given = try writer.begin(site: "s", start: ["s"], now: 100_000)
         let body = try NewBody(.bytes(Array("two".utf8)), form: "html;utf-8", links: [], in: folder)
@@ -206,7 +207,7 @@ import Testing
         #expect(try text("/old") == "old")
     }
 
-    @Test func `who has read a site before others changed it does no harm`() throws {
+    @Test func `a caller with outdated data of a site does no harm`() throws {
         let first = try snapshot(["/": "one"])
         let second = try snapshot(["/": "two"])
         let before = try site()
@@ -219,7 +220,7 @@ import Testing
         #expect(try text("/") == "one")
     }
 
-    @Test func `a site whose snapshot is open here is not changed either`() throws {
+    @Test func `a site whose snapshot is open in this process cannot be changed`() throws {
         let first = try snapshot(["/": "one"])
         let open = try writer.begin(site: "s", start: ["s"], now: 5)
         #expect(throws: StoreError.self) { try writer.begin(site: "s", start: ["s"], now: 5) }
@@ -232,7 +233,7 @@ import Testing
     }
 }
 
-/// What servers load lies on top of what was published, which stays as it is.
+/// An overlay is visible above the published snapshot, which stays unchanged.
 @Suite struct OverlayTests {
     private let store: StockedFolder
     private let writer: StoreWriter
@@ -270,7 +271,7 @@ import Testing
 
     private func site() throws -> Site { try #require(try store.site(Self.site)) }
 
-    @Test func `what is loaded shows over what was published, and a roll-back leaves it`() throws {
+    @Test func `an overlay is visible above the published snapshot, and survives a roll-back`() throws {
         let first = try snapshot([Self.page: "one"])
         try load(Self.page, "loaded")
         try load(Self.page, "loaded again")
@@ -297,7 +298,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `the next snapshot takes it in, and goes before it`() throws {
+    @Test func `the next snapshot includes the overlay, and precedes it`() throws {
         try snapshot([Self.page: "one"])
         try load(Self.page, "loaded")
         try load(Self.other, "new")
@@ -308,7 +309,7 @@ import Testing
         #expect(try site().published == next)
     }
 
-    @Test func `what is loaded while a snapshot is under way is taken in by it`() throws {
+    @Test func `responses loaded during a snapshot are included in it`() throws {
         try snapshot([Self.page: "one"])
         let snapshot = try writer.begin(site: Self.site, start: [Self.site], now: 3)
         try load(Self.page, "loaded")
@@ -322,7 +323,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `nothing of a snapshot that was held back shows through it`() throws {
+    @Test func `an overlay reveals nothing of a rejected snapshot`() throws {
         let first = try snapshot([Self.page: "one"])
         let held = try snapshot([Self.page: "bad", Self.other: "bad"], .reject(now: 2))
         try load(Self.page + "2", "loaded")
@@ -338,7 +339,7 @@ import Testing
             ])
     }
 
-    @Test func `a snapshot that is gone on with is not kept from it by an overlay`() throws {
+    @Test func `an overlay does not prevent an interrupted snapshot from being continued`() throws {
         try snapshot([Self.page: "one"])
         let open = try snapshot([Self.other: "two"], .keepOpen)
         try load(Self.page, "loaded")
@@ -349,7 +350,7 @@ import Testing
         #expect(try store.text(Self.other) == "two")
     }
 
-    @Test func `dropping it shows what was published`() throws {
+    @Test func `dropping the overlay shows the published snapshot again`() throws {
         try snapshot([Self.page: "one"])
         try load(Self.page, "loaded")
         try writer.drop(snapshot: try #require(try site().overlay), of: site())
@@ -357,7 +358,7 @@ import Testing
         #expect(try site().overlay == nil)
     }
 
-    @Test func `a collection with a limit does not begin with it`() throws {
+    @Test func `a collection with a limit does not remove the overlay first`() throws {
         try snapshot([Self.page: "one"])
         try snapshot([Self.page: "two"])
         try load(Self.page, "loaded")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-/// A larder that goes from one place to another.
+/// Copies of a store from one place to another.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
 struct StoreCopyTests {
     private let scratch: TemporaryFolder
@@ -81,7 +81,7 @@ struct StoreCopyTests {
         try notes.markDamaged([[1, 2, 3]])
     }
 
-    /// Everything that two larders have to have alike.
+    /// All content that must be equal in a store and its copy.
     private struct Image: Equatable {
         var sites: [Site]
         var responses: [String]
@@ -119,7 +119,7 @@ struct StoreCopyTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `a copy has everything, with its numbers, and is written to as the one before`(way: Way) throws {
+    func `a copy has all rows with their ids, and can be written to like the original`(way: Way) throws {
         let (from, to) = try places(way)
         try stock(from)
         let result = try StoreCopy.run(from: from, to: to, verify: true)
@@ -151,7 +151,7 @@ struct StoreCopyTests {
     }
 
     @Test(arguments: Way.allCases)
-    func `what is killed in the middle goes on, with what has changed meanwhile`(way: Way) throws {
+    func `an interrupted copy is continued, including later changes of the source`(way: Way) throws {
         let (from, to) = try places(way)
         try stock(from, pages: 1500)
         let server = try TestPostgreSQL.running.get()
@@ -184,20 +184,20 @@ struct StoreCopyTests {
         #expect(try StoreReader(to).inspect().isSound)
     }
 
-    @Test func `a copy that was whole but for its end is only ended`() throws {
+    @Test func `a copy that lacks only its last step is finished without copying again`() throws {
         let (from, to) = try places(.toServer)
         try stock(from)
         _ = try StoreCopy.run(from: from, to: to)
         try to.connect(.readWrite).execute("DELETE FROM site")
         let mark = CopyMark(of: from)
-        try mark.put(in: to, to.connect(.readWrite))
+        try mark.store(in: to, to.connect(.readWrite))
         let result = try StoreCopy.run(from: from, to: to)
         #expect(result.isContinued && result.copiedBodies == 0)
         #expect(try Image(from) == Image(to))
     }
 
     @Test(arguments: [Way.toServer, .fromServer])
-    func `a damaged body is told and left out with what has it`(way: Way) throws {
+    func `a damaged body is reported and left out with its responses`(way: Way) throws {
         let (from, to) = try places(way)
         try stock(from)
         let reader = try StoreReader(from)
@@ -215,20 +215,22 @@ struct StoreCopyTests {
     }
 
     @Test(.disabled(if: TestStore.hasBodiesInFolder, "it is about rows"))
-    func `what is written and read back as something else is told`() throws {
+    func `a body that differs when read back is reported`() throws {
         let (from, to) = try places(.toServer)
         try stock(from)
         _ = try StoreCopy.run(from: from, to: to)
         try to.connect(.readWrite).execute(
             "UPDATE content SET bytes = '\\x00' WHERE body = (SELECT max(body) FROM content WHERE length(bytes) > 5)"
         )
-        try CopyMark(of: from).put(in: to, to.connect(.readWrite))
+        try CopyMark(of: from).store(in: to, to.connect(.readWrite))
         let result = try StoreCopy.run(from: from, to: to, verify: true)
         #expect(result.unlike.count == 1 && !result.isWhole)
     }
 
     @Test(arguments: Way.allCases, [false, true])
-    func `what was made small goes too, and comes small where that is wanted`(way: Way, compresses: Bool)
+    func `compressed bodies are copied, and stay compressed where the destination compresses`(
+        way: Way, compresses: Bool
+    )
         throws
     {
         var (from, to) = try places(way)
@@ -247,7 +249,7 @@ struct StoreCopyTests {
     }
 
     @Test
-    func `what is a frame stays that very one, and only what is none is made small where that is wanted`()
+    func `existing frames are copied unchanged, and other bodies compressed if the destination compresses`()
         throws
     {
         var (from, to) = try places(.betweenFolders)
@@ -281,7 +283,7 @@ struct StoreCopyTests {
         #expect(try frames(to) == held)
     }
 
-    @Test func `a folder with something else in it is none for a copy, nor one in the larder`() throws {
+    @Test func `a folder with other files, or inside of the source, is refused as the destination`() throws {
         let (from, to) = try places(.betweenFolders)
         try stock(from, pages: 1)
         mkdir(to.path, 0o755)
@@ -293,7 +295,7 @@ struct StoreCopyTests {
         #expect(scratch.names(in: "to") == ["letter"])
     }
 
-    @Test func `a copy goes to where there is no larder, and not onto itself`() throws {
+    @Test func `a copy needs a destination without a store, and not the source itself`() throws {
         let (from, to) = try places(.toServer)
         try stock(from, pages: 1)
         try stock(to, pages: 1)

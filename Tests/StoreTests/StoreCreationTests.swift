@@ -38,7 +38,7 @@ import Testing
         try expectNew()
     }
 
-    @Test func `a database without tables beside bodies is one that was lost`() throws {
+    @Test func `a database without tables beside bodies counts as lost`() throws {
         _ = try StoreWriter(folder)
         for suffix in ["", "-wal", "-shm"] { unlink(folder.database + suffix) }
         try scratch.write("body", to: "store/bodies/0123")

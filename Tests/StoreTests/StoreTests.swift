@@ -21,7 +21,7 @@ import Testing
                 ?? .none)
     }
 
-    @Test func `what was written is read back, headers, body and links`() throws {
+    @Test func `a response is read back with its headers, body and links`() throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "http://a/", start: ["http://a/"], now: 1)
         try writer.add([response("http://a/"), response("http://a/b", Array("other".utf8))], to: snapshot)
@@ -41,9 +41,9 @@ import Testing
         #expect(site.snapshots.map(\.responseCount) == [2])
     }
 
-    /// Whoever moves a body waits for those who read it, and for no others.
+    /// A collection that moves bodies waits only for readers that use them.
     @Test(.enabled(if: !TestStore.isPostgreSQL))
-    func `a moment is held for what is looked up, and not for bodies`() throws {
+    func `the state of the database is fixed for lookups, but not for bodies`() throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add([response("http://a/")], to: snapshot)
@@ -76,7 +76,7 @@ import Testing
         0, Limits.maxInlineBodyBytes, Limits.maxInlineBodyBytes + 1, Limits.maxPackedBodyBytes,
         Limits.maxPackedBodyBytes + 1, 3_000_000,
     ])
-    func `bodies come back whole, be they in the database, in a pack, or in a file`(byteCount: Int) throws {
+    func `bodies are read back unchanged from the database, a pack or a file`(byteCount: Int) throws {
         let bytes = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
@@ -92,7 +92,7 @@ import Testing
         #expect(scratch.names(in: "a/b/incoming").isEmpty)
     }
 
-    @Test func `equal bodies are kept once, whatever their URL and snapshot`() throws {
+    @Test func `equal bodies are stored once, whatever their URL and snapshot`() throws {
         let large = [UInt8](repeating: 9, count: Limits.maxPackedBodyBytes * 2)
         let writer = try StoreWriter(folder)
         for _ in 1...2 {
@@ -111,7 +111,7 @@ import Testing
         #expect(scratch.names(in: "a/b/incoming").isEmpty)
     }
 
-    @Test func `a snapshot in progress stays invisible once another is published`() throws {
+    @Test func `a snapshot in progress is invisible after another one was published`() throws {
         let writer = try StoreWriter(folder)
         let first = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add([response("http://a/", Array("first".utf8))], to: first)
@@ -131,7 +131,7 @@ import Testing
         #expect(try shown() == Array("second".utf8))
     }
 
-    @Test func `an interrupted snapshot is gone on with, and a forgotten one leaves no trace`() throws {
+    @Test func `an interrupted snapshot is continued, and a dropped one leaves no rows`() throws {
         let writer = try StoreWriter(folder)
         let first = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add([response("http://a/")], to: first)
@@ -152,7 +152,7 @@ import Testing
         #expect(try reader.response(for: "http://a/")?.status == 200)
     }
 
-    @Test func `an interrupted snapshot of long ago is not gone on with`() throws {
+    @Test func `an interrupted snapshot is not continued after a long time`() throws {
         let writer = try StoreWriter(folder)
         let first = try writer.begin(site: "s", start: ["s"], now: 0)
         try writer.end(first, .keepOpen)
@@ -165,7 +165,7 @@ import Testing
         #expect(!late.isContinued)
     }
 
-    @Test func `what one site has published is not hidden by another that never was`() throws {
+    @Test func `an unpublished snapshot of one site does not hide a published one of another`() throws {
         let writer = try StoreWriter(folder)
         let first = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add([response("http://a/")], to: first)
@@ -177,14 +177,14 @@ import Testing
         #expect(try reader.response(for: "http://a/2") != nil)
     }
 
-    @Test func `a store that is just being created is none yet`() throws {
+    @Test func `a store that is still being created does not exist for readers`() throws {
         try folder.create()
         try scratch.write("", to: "a/b/larder.db")
         let error = #expect(throws: StoreError.self) { try StoreReader(folder) }
         #expect(error?.reason == .missing)
     }
 
-    @Test func `a site is held by one run at a time`() throws {
+    @Test func `a site is locked by one run at a time`() throws {
         let first = try StoreWriter(folder)
         let second = try StoreWriter(folder)
         let snapshot = try first.begin(site: "s", start: ["s"], now: 1)
@@ -195,7 +195,7 @@ import Testing
         #expect(try second.begin(site: "s", start: ["s"], now: 1).isContinued)
     }
 
-    @Test func `what a killed run left behind is cleared, unless another run is at work`() throws {
+    @Test func `files of a killed run are removed, unless another run is active`() throws {
         let first = try StoreWriter(folder)
         try scratch.write("half a body", to: "a/b/incoming/fetch-1")
         let second = try StoreWriter(folder)
@@ -205,7 +205,7 @@ import Testing
         #expect(scratch.names(in: "a/b/incoming").isEmpty)
     }
 
-    @Test func `the queue commits everything before it says so`() throws {
+    @Test func `the queue reports the end after it has committed everything`() throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let queue = try WriteQueue(writer, snapshot: snapshot)
@@ -216,7 +216,7 @@ import Testing
         #expect(try reader.sites().first?.published == snapshot.id)
     }
 
-    @Test func `a failure of the queue reaches whoever adds or finishes`() throws {
+    @Test func `a failure of the queue is thrown by the next call`() throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let queue = try WriteQueue(writer, snapshot: snapshot)
@@ -230,7 +230,7 @@ import Testing
         #expect(throws: StoreError.self) { try queue.finish(.keepOpen) }
     }
 
-    @Test func `what is no larder is refused by name`() throws {
+    @Test func `a folder that is not a store is refused with its path`() throws {
         #expect(throws: StoreError.self) { try StoreReader(folder) }
         try scratch.write(
             "not a database, but longer than a header would be: " + String(repeating: "x", count: 4096),
@@ -241,7 +241,7 @@ import Testing
         #expect(error?.description.contains(scratch.path) == true)
     }
 
-    @Test func `a store that cannot be created says where`() throws {
+    @Test func `the error for a store that cannot be created has its path`() throws {
         try scratch.write("a file", to: "file")
         let error = #expect(throws: StoreError.self) {
             try StoreWriter(StoreFolder(scratch.path + "/file/store"))
@@ -250,7 +250,7 @@ import Testing
         #expect(error?.path == scratch.path + "/file/store")
     }
 
-    @Test func `readers in other threads see what the writer commits meanwhile`() throws {
+    @Test func `readers in other threads see the commits of the writer`() throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add([response("http://a/")], to: snapshot)
@@ -261,7 +261,7 @@ import Testing
         #expect(try reader.response(for: "http://a/2") != nil)
     }
 
-    @Test func `what is read at once is of one moment, and the next reading is of a later one`() throws {
+    @Test func `a read transaction sees one state, and the next one a later state`() throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add([response("http://a/")], to: snapshot)

@@ -45,7 +45,7 @@ import Testing
 
     private func onlySite() throws -> Site { try #require(try store.site()) }
 
-    @Test func `a larder with nothing in it, and one with a snapshot`() throws {
+    @Test func `the counts of an empty store and of one with a snapshot are correct`() throws {
         _ = try StoreWriter(store.folder)
         try expectCounts()
         try store.snapshot(pages())
@@ -56,7 +56,7 @@ import Testing
         #expect(try store.reader().summary() == expected)
     }
 
-    @Test func `what comes again in a snapshot, as something else, counts once`() throws {
+    @Test func `a URL stored twice in a snapshot counts once`() throws {
         try store.snapshot(pages(), ending: .keepOpen)
         try store.snapshot([
             page("1", edition: 2), page("needed"), store.response("http://a/2", nil, status: 410),
@@ -65,7 +65,7 @@ import Testing
         #expect(try store.reader().summary().tombstones == 2)
     }
 
-    @Test func `many bodies, counted by and by`() throws {
+    @Test func `many bodies are counted in steps`() throws {
         for part in 0..<3 {
             try store.snapshot(
                 (0..<Limits.maxUncountedBodies * 2 / 3).map { try page("\(part) \($0)") }, ending: .keepOpen)
@@ -74,7 +74,7 @@ import Testing
         #expect(try store.reader().summary().bodies == Limits.maxUncountedBodies * 2 / 3 * 3)
     }
 
-    @Test func `a snapshot that others count while it is written`() throws {
+    @Test func `a snapshot is counted correctly during writing`() throws {
         let writer = try StoreWriter(store.folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         for part in 1...3 {
@@ -86,7 +86,7 @@ import Testing
         try expectCounts()
     }
 
-    @Test func `in a transaction that is rolled back nothing counts`() throws {
+    @Test func `a rolled back transaction does not change the counts`() throws {
         let writer = try StoreWriter(store.folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add(pages(), to: snapshot)
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: ["forgotten", "held back", "so far", "kept open"])
-    func `a second snapshot, however it ends`(ending: String) throws {
+    func `counts are correct after a second snapshot, however it ends`(ending: String) throws {
         try store.snapshot(pages())
         let endings: [String: SnapshotEnding] = [
             "forgotten": .forget, "held back": .reject(now: 4), "so far": .publishSoFar,
@@ -113,7 +113,7 @@ import Testing
         try expectCounts()
     }
 
-    @Test func `what servers load, and the snapshot that takes it in`() throws {
+    @Test func `counts are correct after an overlay, and after the snapshot that includes it`() throws {
         try store.snapshot(pages())
         let writer = try StoreWriter(store.folder)
         for number in 1...3 {
@@ -140,7 +140,7 @@ import Testing
         #expect(try store.text("http://a/late") != nil)
     }
 
-    @Test func `a snapshot that is dropped, and one that is rolled back to`() throws {
+    @Test func `counts are correct after dropping a snapshot and after a roll-back`() throws {
         for edition in 1...4 { try store.snapshot(pages(edition: edition), now: Int64(edition * 10)) }
         let snapshots = try onlySite().snapshots.map(\.id)
         let writer = try StoreWriter(store.folder)
@@ -151,7 +151,7 @@ import Testing
         try expectCounts()
     }
 
-    @Test func `addresses and sites that are removed`() throws {
+    @Test func `counts are correct after URLs and sites were removed`() throws {
         try store.snapshot(pages())
         try store.snapshot(pages(edition: 1), site: "other")
         let writer = try StoreWriter(store.folder)
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: [1.0, 0.6, 0])
-    func `a collection, with pins and beside a run that writes`(share: Double) throws {
+    func `counts are correct after a collection with pins, and beside a writer`(share: Double) throws {
         for edition in 1...3 { try store.snapshot(pages(edition: edition), now: Int64(edition * 10)) }
         try store.snapshot((0..<200).map { try page("many\($0)") }, site: "other")
         let writer = try StoreWriter(store.folder)
@@ -177,7 +177,7 @@ import Testing
         try expectCounts()
     }
 
-    @Test(.ofFiles) func `a repair, where bodies or rows are damaged`() throws {
+    @Test(.ofFiles) func `counts are correct after a repair of damaged bodies or rows`() throws {
         try store.snapshot(pages())
         try store.execute(
             "UPDATE content SET bytes = x'00' WHERE body = 1; DELETE FROM url WHERE href = 'http://a/2'")
@@ -195,7 +195,7 @@ import Testing
             "INSERT INTO tally (snapshot, pages) VALUES (99, 3)", "DELETE FROM response WHERE status = 404",
             "UPDATE response SET role = 1",
         ])
-    func `counts that are wrong are told, and set right by a repair`(damage: String) throws {
+    func `wrong counts are reported, and corrected by a repair`(damage: String) throws {
         try store.snapshot(pages())
         try store.execute(damage)
         let findings = try store.inspect()
@@ -206,7 +206,7 @@ import Testing
     }
 
     @Test(.ofFiles, arguments: ["", " WHERE snapshot = 0", " WHERE snapshot > 0"])
-    func `what is not counted is gone through by readers, and counted by the next writer`(which: String)
+    func `missing counts are computed by readers, and stored by the next writer`(which: String)
         throws
     {
         try store.snapshot(pages())
@@ -219,7 +219,7 @@ import Testing
         try expectCounts()
     }
 
-    @Test(.ofFiles) func `a database that is made anew of the journal`() throws {
+    @Test(.ofFiles) func `counts are correct after a rebuild from the journal`() throws {
         for edition in 1...2 { try store.snapshot(pages(edition: edition), now: Int64(edition * 10)) }
         try store.scratch.write([], to: "store/larder.db")
         for suffix in ["-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
@@ -228,7 +228,7 @@ import Testing
     }
 
     @Test(.ofFiles, arguments: [false, true])
-    func `a copy, to where an empty larder was or not`(isThere: Bool) throws {
+    func `counts are correct after a copy, to an empty store or a new one`(isThere: Bool) throws {
         for edition in 1...2 { try store.snapshot(pages(edition: edition), now: Int64(edition * 10)) }
         let copy = StoreFolder(store.scratch.file("copy"))
         if isThere { _ = try StoreWriter(copy) }
@@ -237,7 +237,7 @@ import Testing
         #expect(try StoreReader(copy).summary() == store.reader().summary())
     }
 
-    @Test(.ofFiles) func `a store of version 5`() throws {
+    @Test(.ofFiles) func `counts are correct after the migration of a store of version 5`() throws {
         try store.snapshot(pages())
         let before = try store.reader().summary()
         try store.execute("\(EarlierStore.ofVersion6) DROP TABLE tally; PRAGMA user_version = 5")

@@ -18,7 +18,7 @@ import Testing
             ("9223372036854775807w", nil, ""),
             ("1.5h", nil, ""), ("example.com", nil, ""), ("+6h", nil, ""),
         ] as [(String, Int64?, String)])
-    func `how often is said in words or as a time`(text: String, seconds: Int64?, written: String) {
+    func `an interval is parsed from words or a duration`(text: String, seconds: Int64?, written: String) {
         let schedule = UpdateSchedule(text)
         #expect(schedule?.seconds == seconds)
         if let schedule {
@@ -38,13 +38,13 @@ import Testing
             (#"{"scope":"path","schedule":"daily"}"#, nil, #"{"scope":"path"}"#),
             ("nonsense", .daily, "nonsense"),
         ] as [(String, UpdateSchedule?, String)])
-    func `it stands among the settings of a site, and nothing else is changed`(
+    func `the schedule is stored in the settings of a site, and other settings stay`(
         settings: String, schedule: UpdateSchedule?, expected: String
     ) {
         #expect(UpdateSchedule.settings(settings, with: schedule) == expected)
     }
 
-    @Test func `it is due about once an interval, at another time for each site and each time`() {
+    @Test func `an update is due about once per interval, at varying times for each site`() {
         var offsets: Set<Int64> = []
         for site in 0..<20 {
             for began in [0, 86_400] as [Int64] {
@@ -59,8 +59,7 @@ import Testing
     }
 
     @Test
-    func `what failed is tried again after ten minutes, then twice as late, and never later than it is due`()
-    {
+    func `a failed update is retried after ten minutes, then with doubled delays, never later than due`() {
         let waits: [Int64] = (1...12).map { count in
             UpdateSchedule.daily.next(
                 of: "a", since: (0, 500), UpdateAttempt(at: 1_000_000, count: Int64(count))) - 1_000_000
@@ -95,7 +94,7 @@ import Testing
         #expect(try site().nextUpdate(after: nil) == nil)
     }
 
-    @Test func `of many that find a site due one begins`() throws {
+    @Test func `of several processes that find a site due, one begins`() throws {
         let store = try StockedFolder()
         let folder = store.folder
         _ = try StoreWriter(folder)

@@ -39,7 +39,7 @@ import Web
     private let french: HTTPFields = ["Accept-Language": "fr"]
 
     @Test
-    func `each request gets the variant that it selects, and others the newest of all, which does not suit`()
+    func `each request gets the variant that it selects, or else the newest one, marked as not matching`()
         throws
     {
         try store.snapshot([
@@ -56,7 +56,7 @@ import Web
     }
 
     @Test(arguments: [nil, "gzip", "br, zstd", "identity;q=0"])
-    func `what codings a client accepts tells nothing apart`(codings: String?) throws {
+    func `accepted codings do not select variants`(codings: String?) throws {
         try store.snapshot([
             response(
                 "x", vary: "Accept-Encoding, Accept-Language",
@@ -72,7 +72,7 @@ import Web
             ])
     }
 
-    @Test func `an answer that varies by everything is shown and suits nobody`() throws {
+    @Test func `a response that varies by everything is served and matches no request`() throws {
         try store.snapshot([response("x", vary: "*", to: german)])
         #expect(try shown(to: german) == "x")
         #expect(try suits(german) == false)
@@ -82,7 +82,7 @@ import Web
         #expect(try shown(to: german) == "y")
     }
 
-    @Test func `a later snapshot's answer counts before an earlier one's, if it suits`() throws {
+    @Test func `a matching response of a later snapshot precedes that of an earlier one`() throws {
         try store.snapshot([response("Hallo", vary: "Accept-Language", to: german)])
         try store.snapshot([response("hello", vary: "Accept-Language", to: english)])
         #expect(try shown(to: german) == "Hallo")
@@ -94,7 +94,7 @@ import Web
         #expect(try store.reader().response(for: href, fields: german)?.status == 404)
     }
 
-    @Test func `of two answers of one snapshot the later one counts`() throws {
+    @Test func `of two responses in one snapshot the later one is served`() throws {
         try store.snapshot([response(nil, vary: "", to: german, fetched: 1)], ending: .keepOpen)
         try store.snapshot([response("there again", vary: "Accept-Language", to: german, fetched: 2)])
         #expect(try shown(to: german) == "there again")
@@ -109,7 +109,7 @@ import Web
         #expect(try store.reader().difference(from: before, to: after).added == [href])
     }
 
-    @Test func `what was never published comes behind what was, though it is newer`() throws {
+    @Test func `an unpublished response comes after published ones, even if it is newer`() throws {
         try store.snapshot([response("old", vary: "", to: german)])
         try store.snapshot(
             [response("unpublished", vary: "Accept-Language", to: german, fetched: 9)], site: "other",
@@ -123,7 +123,7 @@ import Web
 
     /// Else a 404 that has passed would be shown for ever to who is not the one that asked since.
     @Test(arguments: ["Accept-Language", "Accept-Language, Accept", "*"])
-    func `what was answered before it varied suits nobody any more`(vary: String) throws {
+    func `a response from before a Vary header matches no request any more`(vary: String) throws {
         for (before, newer) in [("old", "new"), (nil, "there again")] {
             try store.snapshot([response(before, vary: "", to: german, fetched: 9)])
             let snapshot = try store.snapshot([response(newer, vary: vary, to: german, fetched: 10)])
@@ -139,7 +139,9 @@ import Web
         }
     }
 
-    @Test func `of several that suit nobody the newest of the newest snapshot is shown`() throws {
+    @Test func `of several responses that do not match, the newest one of the newest snapshot is served`()
+        throws
+    {
         try store.snapshot([response("older", vary: "*", to: german, fetched: 9)])
         try store.snapshot([
             response("a", vary: "Accept-Language", to: german, fetched: 2),
@@ -151,7 +153,7 @@ import Web
         #expect(try shown(to: french) == "c")
     }
 
-    @Test func `dropping a snapshot keeps the later answer before the one that it inherits`() throws {
+    @Test func `dropping a snapshot keeps the later response before an inherited one`() throws {
         let first = try store.snapshot([response(nil, vary: "", to: german, fetched: 1)])
         try store.snapshot([response("new", vary: "Accept-Language", to: german, fetched: 2)])
         #expect(try shown(to: german) == "new")
