@@ -4,7 +4,12 @@ internal import System
 
 /// A connection to a database: an SQLite file or a PostgreSQL server. One thread at a time may use it.
 ///
-/// Statements are written in SQLite's SQL; `PostgreSQLDialect` translates them for PostgreSQL.
+/// Statements are written in SQLite's SQL; `PostgreSQLDialect` translates them for PostgreSQL. Errors are
+/// `StoreError`s whose reason says what a caller can do: `.busy` after waiting for a lock, `.full` for a full
+/// disk, `.denied` for missing permissions, `.unusable` for a damaged database.
+///
+///     let find = try connection.prepare("SELECT id FROM url WHERE href = ?")
+///     let id = try find.first(.text(href)) { row in row.integer(0) }
 package final class Connection {
     /// The way in which a database is opened. It has no effect on PostgreSQL except that `readWrite` opens a
     /// writing session.
@@ -43,6 +48,7 @@ package final class Connection {
     /// The state of the database's files when it was opened with `sealed` or `sealedWithLog`; else nil.
     private let sealed: LogFiles?
 
+    /// The database behind the connection. Each method of `Connection` and `Statement` chooses by it.
     fileprivate enum Driver {
         case file(OpaquePointer)
         case server(PostgreSQLSession)
@@ -117,7 +123,8 @@ package final class Connection {
 
         deinit { close(folder) }
 
-        /// SQLite accepts 512 bytes, including the suffixes of the files beside the database.
+        /// The maximum length of a path that SQLite is given. Longer ones are replaced by a `ShortPath`. SQLite accepts
+        /// 512 bytes, including the suffixes of the files beside the database.
         private static let maxByteCount = 480
     }
 
@@ -181,6 +188,7 @@ package final class Connection {
     /// The address of the PostgreSQL server, or nil for a file.
     package var address: PostgreSQLAddress? { session?.address }
 
+    /// The session with the PostgreSQL server, or nil for a file.
     package var session: PostgreSQLSession? {
         switch driver {
         case .file: nil
@@ -195,6 +203,7 @@ package final class Connection {
     /// writer releases the database only briefly.
     package func setBusyTimeout(milliseconds: Int) {
         guard case .file(let handle) = driver else { return }
+        // The limit is passed as the context pointer of the C callback: one attempt is one millisecond.
         let maxAttempts = UnsafeMutableRawPointer(bitPattern: milliseconds)
         _ = sqlite3_busy_handler(
             handle,
@@ -209,11 +218,13 @@ package final class Connection {
         if case .file(let handle) = driver { sqlite3_close_v2(handle) }
     }
 
+    /// Returns the URI by which SQLite opens a path.
     package static func uri(_ path: String) -> String {
         // With an empty host, the path may begin with two slashes.
         "file:\(path.hasPrefix("/") ? "//" : "")\(percentEncoded(path))"
     }
 
+    /// Encodes the characters that have a meaning in SQLite's URIs.
     private static func percentEncoded(_ path: String) -> String {
         path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
             .replacing("&", with: "%26")
@@ -247,6 +258,10 @@ package final class Connection {
         }
     }
 
+    /// Commits the open transaction.
+    ///
+    /// - Parameter hasChanged: whether a PostgreSQL server notifies other sessions of a change. SQLite notices
+    ///   changes itself.
     package func commit(hasChanged: Bool = true) throws(StoreError) {
         switch driver {
         case .file: try execute("COMMIT")
@@ -254,6 +269,8 @@ package final class Connection {
         }
     }
 
+    /// Rolls back the open transaction. Throws if none is open, for example because SQLite has rolled it back after
+    /// an error.
     package func rollBack() throws(StoreError) {
         switch driver {
         case .file: try execute("ROLLBACK")
@@ -276,6 +293,8 @@ package final class Connection {
         }
     }
 
+    /// Compiles a statement, which can then run repeatedly with different values. Throws if the SQL is wrong; on a
+    /// PostgreSQL server, only when it runs.
     package func prepare(_ sql: String) throws(StoreError) -> Statement {
         switch driver {
         case .file: Statement(try prepareHandle(sql), of: self)
@@ -393,6 +412,7 @@ package final class Connection {
     /// The number of rows that the last statement changed, on a PostgreSQL server.
     fileprivate var lastChangedRowCount = 0
 
+    /// The id of the row that the last INSERT added to a file.
     fileprivate var lastInsertedRow: Int64 {
         guard case .file(let handle) = driver else { return 0 }
         return sqlite3_last_insert_rowid(handle)
@@ -406,6 +426,7 @@ package final class Connection {
         }
     }
 
+    /// Returns the error for a result code of SQLite.
     package func error(_ code: Int32, doing: String) -> StoreError {
         guard case .file(let handle) = driver else {
             return StoreError(.failed, doing: doing, path: path, detail: "\(code)")
@@ -419,6 +440,7 @@ package final class Connection {
         return code == ENOSPC || code == EDQUOT
     }
 
+    /// Converts a result code and SQLite's message. Errors of a damaged store database suggest a repair.
     private static func sqliteError(of handle: OpaquePointer, code: Int32, doing: String, path: String)
         -> StoreError
     {
@@ -526,6 +548,7 @@ package final class Statement {
         try run(values, doing: doing)
     }
 
+    /// Runs the statement with a list of values.
     package func run(_ values: [SQLValue], doing: String) throws(StoreError) {
         guard let file = try preparedHandle() else {
             if let postgreSQL {

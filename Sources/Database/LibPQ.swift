@@ -2,7 +2,9 @@ internal import CPQ
 internal import Glibc
 
 /// The functions of libpq that Larder uses. libpq is loaded at run time, because it need not be installed:
-/// `library` is nil without it.
+/// `library` is nil without it, or if it lacks one of the functions.
+///
+/// The properties are named by what they do; `init` has the names of the C functions.
 struct LibPQ: Sendable {
     static let library = LibPQ()
 
@@ -36,6 +38,7 @@ struct LibPQ: Sendable {
 
     private init?() {
         guard let library = dlopen("libpq.so.5", RTLD_NOW) else { return nil }
+        /// Returns a function by its name in libpq; nil if this version does not have it.
         func find<Call>(_ name: String, _ type: Call.Type) -> Call? {
             dlsym(library, name).map { unsafeBitCast($0, to: type) }
         }

@@ -1,4 +1,5 @@
-/// A set of row ids, most of which are small and close together: a bit set for small ids.
+/// A set of row ids, most of which are small and close together: a bit set for small ids, and a hash set for the
+/// rest. SQL functions look up millions of ids in it (`Connection.define`).
 package struct NumberSet: Sendable {
     private var words: [UInt64] = []
     /// Ids that are too large for the bit set.
@@ -8,6 +9,7 @@ package struct NumberSet: Sendable {
         for number in numbers { insert(number) }
     }
 
+    /// Adds a number. The bit set at least doubles when it grows, so that many insertions take linear time.
     package mutating func insert(_ number: Int64) {
         guard Self.close.contains(number) else {
             others.insert(number)
@@ -26,5 +28,6 @@ package struct NumberSet: Sendable {
         return word < words.count && words[word] & 1 << UInt64(number & 63) != 0
     }
 
+    /// The ids in the bit set, which takes at most 16 MB for them. A damaged database may have any other ids.
     private static let close: Range<Int64> = 0..<1 << 27
 }

@@ -34,9 +34,11 @@ package final class PostgreSQLSession {
 
     /// The time of `endWhenIdle`, which a new connection needs again.
     private var maxIdleTime: Duration?
+    /// Whether `useIndexScansOnly` was called, which a new connection needs again.
     private var usesIndexScansOnly = false
 
-    /// Further statements are neither prepared nor is their translation stored.
+    /// The maximum number of statements that are prepared or whose translation is stored. Further ones are
+    /// translated each time and sent with their text.
     private static let maxPreparedStatements = 400
 
     /// How long a reader waits for a server that has disappeared, in milliseconds.
@@ -68,6 +70,7 @@ package final class PostgreSQLSession {
     /// Whether an interruption was requested, so that waiting for the server ends.
     package var isStopped: Bool { watch?.isStopped ?? false }
 
+    /// Configures a new connection. A replaced connection needs the same settings again.
     private func setUp() throws(StoreError) {
         if let encoding = link.parameter("server_encoding"), encoding != "UTF8" {
             throw StoreError(
@@ -106,6 +109,7 @@ package final class PostgreSQLSession {
             "SET idle_in_transaction_session_timeout = \(Int(time / .milliseconds(1)))", doing: "open")
     }
 
+    /// Returns the SQL for PostgreSQL of a statement for SQLite, with replaced tables.
     func translate(_ sql: String) -> String {
         if let known = translations[sql] { return known }
         let text = PostgreSQLDialect.replacing(replacements, in: PostgreSQLDialect.translate(sql))
