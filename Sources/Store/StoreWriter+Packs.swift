@@ -42,7 +42,7 @@ extension StoreWriter {
             let live = bodies.reduce(0) { $0 + $1.byteCount }
             guard live < size else { continue }
             try punchHoles(in: pack, around: bodies)
-            let allowed = wasteAllowed * (Double(live) + Self.allowedWasteBytes)
+            let allowed = wasteAllowed * (Double(live) + Self.wasteBaseBytes)
             if Double(pack.byteCountOnDisk - live) > allowed { wasteful.append((pack, bodies)) }
         }
         if folder.compresses {
@@ -107,8 +107,9 @@ extension StoreWriter {
         try removeOrphanFiles()
     }
 
-    /// The fixed part of the allowed waste, for packs with hardly any content.
-    private static let allowedWasteBytes = 16_384.0
+    /// Added to the size of the bodies before the allowed waste is computed, so that packs with hardly any content
+    /// are not rewritten again and again.
+    private static let wasteBaseBytes = 16_384.0
 
     /// Removes packs without bodies. The caller has made sure that no reader uses a location
     /// that it looked up before.
