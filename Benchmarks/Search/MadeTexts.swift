@@ -34,7 +34,7 @@ struct MadeTexts {
     func fill(_ folder: StoreFolder, count: Int) throws(StoreError) {
         var made = self
         try folder.create()
-        let index = try SearchIndex.opened(folder)
+        let index = try SearchIndex.openOrCreate(folder)
         let writer = try StoreWriter(folder)
         let share = count / Self.siteCount + 1
         for site in 0..<Self.siteCount {
@@ -45,7 +45,7 @@ struct MadeTexts {
                 let batch = first..<min(first + Self.batchSize, numbers.upperBound)
                 let texts = batch.map { made.text($0, site: name) }
                 var responses: [NewResponse] = []
-                var places: [TextPlace] = []
+                var bodies: [IndexedBody] = []
                 for text in texts {
                     let bytes = Array(text.href.utf8)
                     let body = try NewBody(
@@ -56,22 +56,22 @@ struct MadeTexts {
                         fetched: Self.snapshotTime, body: .new(body))
                     response.type = "text/html"
                     responses.append(response)
-                    places.append(
-                        TextPlace(
-                            sha256: Self.digest(of: bytes), form: "html;utf-8", addresses: [text.href],
+                    bodies.append(
+                        IndexedBody(
+                            sha256: Self.digest(of: bytes), form: "html;utf-8", hrefs: [text.href],
                             sites: [name]))
                 }
                 try writer.add(responses, to: snapshot)
                 try writer.commit()
                 try index.withTransaction { () throws(StoreError) in
-                    for (text, place) in zip(texts, places) {
-                        try index.add(text.document, at: place, prior: text.prior)
+                    for (text, body) in zip(texts, bodies) {
+                        try index.add(text.document, of: body, prior: text.prior)
                     }
                 }
             }
             try writer.end(snapshot, .publish(now: Self.snapshotTime + 1))
         }
-        try index.settle()
+        try index.mergeAndCheckpoint()
     }
 
     private static func digest(of bytes: [UInt8]) -> [UInt8] {
