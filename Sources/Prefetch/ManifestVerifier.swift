@@ -8,15 +8,17 @@ internal import Synchronization
 package import System
 package import Web
 
-/// Decides whether a snapshot may be published: the bundles that its manifest requires must verify in it.
+/// The loaded manifest of a site, and the check whether a snapshot satisfies it.
 ///
-/// `SiteRun` uses it twice. Before the crawl it reads the bundles, start URLs and settings of the manifest. Before the
-/// snapshot is published, `report(onSnapshot:)` checks every bundle as it would be served. If one fails, the snapshot is
-/// rejected, and the last good one stays live.
+/// `SiteRun` uses it twice. Before the crawl it reads the manifest's bundles, start URLs and settings. Before the
+/// snapshot is published, `report(onSnapshot:)` checks every bundle as it would be served. If a required one fails, the
+/// snapshot is rejected, and the last good one stays live.
 package struct ManifestVerifier: Sendable {
     private let manifest: ManifestSource
     private let folder: StoreFolder
+    /// The verdicts with which a required bundle makes the report fail.
     private let failsOn: Set<CheckReport.Verdict>
+    /// The bundles of the manifest, each with at least one URL. The first URL is the one that is fetched and checked.
     private let targets: [CheckTarget]
 
     /// - Throws: `LarderError` of kind `.input` if the manifest does not resolve to valid check targets.
@@ -32,7 +34,7 @@ package struct ManifestVerifier: Sendable {
     /// - Throws: `LarderError` of kind `.input` for a URL that is relative without a base, or neither http
     ///   nor https.
     package func startURLs() throws(LarderError) -> [WebURL] {
-        var start: [WebURL] = []
+        var urls: [WebURL] = []
         for text in manifest.manifest.start {
             guard let url = WebURL(text, base: manifest.bases[0].url) else {
                 throw LarderError(
@@ -45,13 +47,13 @@ package struct ManifestVerifier: Sendable {
                     remedy: .base
                 )
             }
-            start.append(url.key)
+            urls.append(url.key)
         }
-        return start
+        return urls
     }
 
-    /// Returns the site name for a manifest that declares none: the root of its first base, else the origin
-    /// of its first bundle.
+    /// Returns the URL that names the site of a manifest without a site name and start URLs: the root of its first base,
+    /// else the origin of its first bundle.
     ///
     /// - Throws: `LarderError` of kind `.input` if there is neither.
     package func defaultSite() throws(LarderError) -> WebURL {
@@ -65,20 +67,21 @@ package struct ManifestVerifier: Sendable {
         return origin
     }
 
-    /// The path or URL of the manifest, after following a manifest that only names another one.
+    /// The path or URL of the manifest. If the user named a document that only refers to the manifest, this is the
+    /// manifest itself.
     var location: String { manifest.name }
 
-    /// The requirements of all bundles, by URL.
+    /// The digests that the manifest expects at the URLs of its bundles.
     package var requirements: Requirements {
         var requirements = Requirements()
         for target in targets { requirements.require(target.bundle, at: target.urls[0]) }
         return requirements
     }
 
-    /// The bundles with their URLs.
+    /// The bundles with their first URLs, in the order of the manifest.
     package var bundlesWithURLs: [(url: WebURL, bundle: Bundle)] { targets.map { ($0.urls[0], $0.bundle) } }
 
-    /// Required bundles that have no digest of at least SHA-256.
+    /// The required bundles that have no digest of at least SHA-256. The preloading of a site can demand one.
     var weakBundles: [PreloadReport.Problem] {
         targets.filter(\.bundle.isRequired).compactMap { target in
             let bundle = target.bundle.requiringStrongDigest
@@ -90,35 +93,36 @@ package struct ManifestVerifier: Sendable {
         }
     }
 
-    /// The number of bundles for each digest algorithm, counting the strongest digest of each bundle.
-    var proofCounts: [DigestAlgorithm: Int] {
+    /// The number of bundles for each digest algorithm. Only the strongest digest of a bundle counts; bundles without one
+    /// are left out.
+    var bundleCounts: [DigestAlgorithm: Int] {
         targets.compactMap(\.bundle.strongestAlgorithm).reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
-    /// The URLs of the required bundles.
-    package var requiredBundles: [WebURL] { targets.filter(\.bundle.isRequired).map { $0.urls[0] } }
+    /// The first URLs of the required bundles.
+    package var requiredBundleURLs: [WebURL] { targets.filter(\.bundle.isRequired).map { $0.urls[0] } }
 
-    /// The number of responses that were fetched to get the manifest.
+    /// The number of responses that were fetched to load the manifest; 0 for a file.
     package var requestCount: Int { manifest.fetchedDocuments.count }
 
-    /// Whether the manifest equals the stored one.
+    /// Whether the manifest and how it was read are the same as those stored.
     package func isEqual(to storedManifest: StoredManifest) -> Bool {
         StoredManifest(manifest) == storedManifest
     }
 
-    /// Whether the user gave the same base as for the stored manifest. True if the stored manifest does not
-    /// record it.
+    /// Whether the user gave the same base as for the stored manifest. Also true if
+    /// the stored manifest does not record its base.
     package func hasSameBase(as storedManifest: StoredManifest) -> Bool {
         storedManifest.reading.map { $0.base == manifest.reading.base } ?? true
     }
 
-    /// The network zone that the manifest came from, which limits the URLs that it names. The origins in
-    /// `givenOrigins` come from the user and not from the manifest.
+    /// The network zone that the manifest was loaded from. URLs that it names may be in this zone or a more public one.
     var zone: NetworkZone { manifest.zone }
+    /// The origins of the bases that the user gave. `zone` does not limit them.
     var givenOrigins: Set<String> { Set(manifest.bases.filter(\.isGiven).compactMap { $0.root?.origin }) }
 
-    /// Returns the documents that a snapshot of the site stores: the manifest, and the responses that were
-    /// fetched to get it.
+    /// Returns the documents that a snapshot of the site stores in addition to its pages: the manifest, under the name of
+    /// the site, and the responses that were fetched to load it.
     package func documents(ofSite name: String) -> [CrawlPlan.Document] {
         let storedManifest = StoredManifest(manifest)
         return [
@@ -135,52 +139,57 @@ package struct ManifestVerifier: Sendable {
 
     /// Returns the prefetch settings that the manifest gives.
     ///
-    /// A manifest that was fetched is not trusted: its headers are sent to the manifest's own origin only, and never
-    /// replace a header from the user.
+    /// A manifest that was fetched from a URL is not trusted with headers: those for other origins are removed, those for
+    /// every host are limited to the manifest's own origin, and those with the name of a user's header are removed. A
+    /// manifest from a file is trusted.
     ///
-    /// - Parameter headers: the headers that the user gave.
+    /// - Parameter headers: the headers that the user gave, as `Name: value` or `HOST Name: value`.
     package func settings(beside headers: [String]) -> Manifest.PrefetchSettings {
         var settings = manifest.manifest.settings
-        guard let place = WebURL(location), place.isHTTP else { return settings }
+        guard let manifestURL = WebURL(location), manifestURL.isHTTP else { return settings }
         let userNames = Set(headers.map { Self.name(of: $0).lowercased() })
         settings.headers = settings.headers.compactMap { header in
             let words = header.split(separator: " ", maxSplits: 1)
             let isForAll = words[0].contains(":") && words[0].last == ":" || words.count == 1
             guard !userNames.contains(Self.name(of: header).lowercased()) else { return nil }
-            if isForAll { return "\(place.origin) \(header)" }
-            // Another port of the same host is another origin.
-            return words[0] == place.host || words[0] == place.origin ? "\(place.origin) \(words[1])" : nil
+            if isForAll { return "\(manifestURL.origin) \(header)" }
+            // A header for the host is limited to the origin too, because another port is another origin.
+            return words[0] == manifestURL.host || words[0] == manifestURL.origin
+                ? "\(manifestURL.origin) \(words[1])" : nil
         }
         return settings
     }
 
-    /// The field name of `Name: value` or `HOST Name: value`.
+    /// Returns the field name of `Name: value` or `HOST Name: value`.
     private static func name(of header: String) -> Substring {
         let field =
             header.split(separator: " ").first { $0.contains(":") && !$0.contains("://") } ?? header[...]
         return field.prefix { $0 != ":" }
     }
 
-    /// The URLs of the bundles, which are fetched even if no page links to them.
-    package var bundles: [WebURL] { targets.map { $0.urls[0] } }
+    /// The first URLs of all bundles. They are fetched even if no page links to them.
+    package var bundleURLs: [WebURL] { targets.map { $0.urls[0] } }
 
-    /// Checks the bundles as they would be served if the snapshot were live. All responses of the snapshot
-    /// must be stored. The snapshot may be published if the report is clean; only then the verdicts are
-    /// stored. Blocks.
+    /// Checks the bundles as they would be served if the snapshot were live. If the report is clean, the snapshot may be
+    /// published, and the verdicts are stored in it. Blocks, and uses several threads.
     ///
-    /// - Parameter refused: the reasons why fetched responses did not match, by URL.
+    /// Call it after all responses of the snapshot have been stored.
+    ///
+    /// - Parameters:
+    ///   - refused: the reasons why responses were not stored, because they did not match their bundle, by URL.
+    ///   - interruption: ends the check early; the report then has bundles that were not checked.
     package func report(
         onSnapshot snapshot: Int64, refused: [String: String] = [:],
         _ interruption: Interruption = Interruption()
     ) throws(StoreError) -> CheckReport {
         let folder = folder
         let targets = targets
-        let found = try ParallelWork.share(targets.count, named: "larder-gate", interruption) {
+        let findings = try ParallelWork.share(targets.count, named: "larder-gate", interruption) {
             (next, give) throws(StoreError) in
-            var bundles = StoredBundleCheck(try StoreReader(folder), snapshot: snapshot, provesBytes: false)
+            var check = StoredBundleCheck(try StoreReader(folder), snapshot: snapshot, provesBytes: false)
             while let number = next() {
                 let url = targets[number].urls[0]
-                let examination = try bundles.examination(of: targets[number].bundle, at: url)
+                let examination = try check.examination(of: targets[number].bundle, at: url)
                 var finding = CheckReport.Finding(
                     url: url.href, examination, of: targets[number].bundle)
                 if finding.verdict != .verified, let refusal = refused[url.key.href] {
@@ -192,7 +201,7 @@ package struct ManifestVerifier: Sendable {
                 give(number, finding)
             }
         }
-        let items = zip(targets, found).map { target, finding in
+        let items = zip(targets, findings).map { target, finding in
             CheckReport.Item(
                 name: target.bundle.reference, line: target.line, isRequired: target.bundle.isRequired,
                 chain: [],
@@ -202,7 +211,7 @@ package struct ManifestVerifier: Sendable {
         }
         let report = CheckReport(
             subject: .manifest(manifest.name), places: ["new snapshot"], items: items, failsOn: failsOn)
-        // A rejected snapshot is not served: the stored verdicts stay those of the previous manifest.
+        // The snapshot of a failed check is rejected, so the verdicts that are stored remain those of the live one.
         if report.isClean {
             try VerdictStore.store(
                 zip(targets, items).map { ($0.urls[0], $1.findings[0]) }, snapshot: snapshot, in: folder)
@@ -211,11 +220,15 @@ package struct ManifestVerifier: Sendable {
     }
 }
 
-/// The manifest of a site's live snapshot, and the stored response that contains it.
+/// The manifest of a site's live snapshot.
 private struct CurrentManifest {
+    /// The name of the site.
     let site: String
+    /// The site's plan as it is stored, of which `plan` is a part.
     let settings: String
+    /// The stored location and base from which the manifest is loaded.
     let plan: ManifestPlan
+    /// The stored response that contains the manifest.
     let row: StoredResponse
 
     /// Returns the manifests of all sites, newest snapshot first.
@@ -233,54 +246,60 @@ private struct CurrentManifest {
 
 /// Merges the requirements of several manifests into one table.
 ///
-/// If two manifests require different bundles at one URL, a manifest of the URL's origin or on this machine wins, else the
-/// first that was added. A manifest from another origin cannot require anything at the origin where another site starts:
-/// otherwise the author of one mirrored site could make the responses of another one unusable.
+/// Add the start URLs of all sites before the first manifest. Two rules decide which requirements apply:
+/// - If two manifests require different bundles at one URL, a manifest from the URL's own origin or from a file wins, else
+///   the one that was added first.
+/// - A manifest from another origin cannot require anything at an origin where another site starts: otherwise the author
+///   of one mirrored site could make the responses of another one unusable.
 ///
 /// A requirement at a URL that redirects also applies to the redirect targets.
 private struct MergedRequirements {
-    /// Requirements from manifests of the URL's own origin or on this machine.
+    /// Requirements from files, and from manifests of the URL's own origin.
     private var fromOwnOrigin = Requirements()
-    /// Requirements from manifests of other origins.
-    private var fromOtherOrigins = Requirements()
+    /// Requirements from manifests of any origin, except those at origins of other sites.
+    private var fromAnyOrigin = Requirements()
     /// The prefixes of the origins where sites start, such as `https://example.com/`, with the names of these sites.
     private var siteOrigins: [(prefix: String, site: String)] = []
 
+    /// Adds the requirements of a site's manifest.
+    ///
+    /// - Parameter location: the path or URL of the manifest.
     mutating func add(_ requirements: Requirements, ofManifestAt location: String, of site: String) {
-        let home = WebURL(location).flatMap { $0.isHTTP ? $0.origin + "/" : nil }
-        let isAtHome = { (href: String) in home.map { href.utf8.starts(with: $0.utf8) } ?? true }
-        fromOwnOrigin.add(requirements.filter(isAtHome))
-        let others = Set(siteOrigins.filter { $0.site != site }.map(\.prefix))
+        let ownPrefix = WebURL(location).flatMap { $0.isHTTP ? $0.origin + "/" : nil }
+        let isAtOwnOrigin = { (href: String) in ownPrefix.map { href.utf8.starts(with: $0.utf8) } ?? true }
+        fromOwnOrigin.add(requirements.filter(isAtOwnOrigin))
+        let otherSites = Set(siteOrigins.filter { $0.site != site }.map(\.prefix))
             .subtracting(siteOrigins.filter { $0.site == site }.map(\.prefix))
-        fromOtherOrigins.add(
-            requirements.filter { href in !others.contains { href.utf8.starts(with: $0.utf8) } })
+        fromAnyOrigin.add(
+            requirements.filter { href in !otherSites.contains { href.utf8.starts(with: $0.utf8) } })
     }
 
+    /// Adds the start URLs of a site, whose origins manifests of other sites cannot make requirements for.
     mutating func addSite(start: [String], of site: String) {
         for url in start.compactMap({ WebURL($0) }) { siteOrigins.append((url.origin + "/", site)) }
     }
 
-    /// Returns the requirements, extended to the targets of stored redirects.
+    /// Returns the merged requirements, extended to the targets of stored redirects.
     ///
     /// - Parameter reader: nil if there is no store.
-    func resolve(_ reader: StoreReader?) throws(StoreError) -> Requirements {
+    func merge(_ reader: StoreReader?) throws(StoreError) -> Requirements {
         var all = fromOwnOrigin
-        all.add(fromOtherOrigins)
+        all.add(fromAnyOrigin)
         guard let reader else { return all }
         var rest = all.hrefs.sorted()[...]
         while !rest.isEmpty {
-            let some = Array(rest.prefix(Self.hrefsPerQuery))
+            let batch = Array(rest.prefix(Self.hrefsPerQuery))
             rest = rest.dropFirst(Self.hrefsPerQuery)
-            let leading = try reader.inReadTransaction { () throws(StoreError) in
-                try reader.availability(of: some).filter { (300..<400).contains($0.value.status) }
+            let redirects = try reader.inReadTransaction { () throws(StoreError) in
+                try reader.availability(of: batch).filter { (300..<400).contains($0.value.status) }
             }
-            for href in leading.keys.sorted() { try followRedirects(from: href, reader, &all) }
+            for href in redirects.keys.sorted() { try followRedirects(from: href, reader, &all) }
         }
         return all
     }
 
-    /// Requires the bundle at the redirect targets too. If the redirects end at a stored body that does not
-    /// match, for example a home page in place of a removed file, the targets are not required to match.
+    /// Requires the bundle at the redirect targets of its URL too, unless the redirects end at a stored body that does not
+    /// match it. An example is a removed file that redirects to the home page, which must stay usable.
     private func followRedirects(from href: String, _ reader: StoreReader, _ all: inout Requirements)
         throws(StoreError)
     {
@@ -302,14 +321,15 @@ private struct MergedRequirements {
         for target in targets { all.require(bundle, at: target) }
     }
 
-    /// The number of URLs that are looked up with one query of the database.
+    /// The number of URLs that are looked up in one read transaction, so that none of them lasts long.
     private static let hrefsPerQuery = 1000
-    /// The maximum number of redirects from a bundle's URL. Targets beyond it have no requirement.
+    /// The maximum number of redirects that are followed from a bundle's URL. Targets beyond it have no requirement.
     private static let maxRedirects = 20
 }
 
 extension StoredBody {
-    /// Whether the body does not match the bundle. Uses known digests if they suffice, else reads the body.
+    /// Whether the body does not match the bundle. Reads the body only if its stored digests do not decide this. False if
+    /// the bundle has no digest, or the body cannot be read.
     fileprivate func differs(from bundle: Bundle, _ reader: StoreReader) throws(StoreError) -> Bool {
         let known = [(DigestAlgorithm.sha256, sha256), (.md5, md5 ?? [])].compactMap { Digest($0, bytes: $1) }
         var finding = bundle.finding(knowing: known, byteCount: byteCount)
@@ -321,8 +341,10 @@ extension StoredBody {
     }
 }
 
-/// The requirements of the manifests of all live snapshots, cached until one of them changes. May be used from any
-/// thread; a lock protects the cache.
+/// The merged requirements of the manifests of all live snapshots. A server asks for them again for each new view of the
+/// store (`read`); they are cached until a manifest or a site changes. Prefetches and imports use `all`.
+///
+/// May be used from any thread; a mutex protects the cache.
 package final class CurrentRequirements: Sendable {
     /// The merged requirements, with the sites, settings and snapshots that they were read from.
     private let cache = Mutex<(key: [String], requirements: Requirements)>(([], Requirements()))
@@ -332,7 +354,7 @@ package final class CurrentRequirements: Sendable {
     /// Returns the requirements that new bodies must meet; only those of `verifier` if there is no store.
     ///
     /// - Parameters:
-    ///   - own: the site that is being fetched; its stored manifest is ignored.
+    ///   - own: the name of the site that is being fetched; its stored manifest is ignored. Nil for none.
     ///   - start: the start URLs of that site.
     ///   - verifier: the current manifest of that site; nil if it has none.
     /// - Throws: `StoreError` if a stored manifest can no longer be read.
@@ -348,23 +370,24 @@ package final class CurrentRequirements: Sendable {
             if let verifier {
                 merged.add(verifier.requirements, ofManifestAt: verifier.location, of: own ?? "")
             }
-            guard let reader else { return try merged.resolve(nil) }
+            guard let reader else { return try merged.merge(nil) }
             for manifest in try CurrentManifest.all(reader) where manifest.site != own {
                 guard let storedManifest = try StoredManifest(manifest.row, reader) else { continue }
                 merged.add(
                     try manifest.plan.requirements(of: storedManifest), ofManifestAt: storedManifest.place,
                     of: manifest.site)
             }
-            return try merged.resolve(reader)
+            return try merged.merge(reader)
         } catch  where error.reason == .missing {
             if let verifier {
                 merged.add(verifier.requirements, ofManifestAt: verifier.location, of: own ?? "")
             }
-            return try merged.resolve(nil)
+            return try merged.merge(nil)
         }
     }
 
-    /// Returns the requirements that apply to the stored bodies that are served.
+    /// Returns the requirements that stored bodies must meet to be served. Unlike `all`, it ignores a manifest that can no
+    /// longer be read, so that the other sites can be served.
     package func read(_ reader: StoreReader) throws(StoreError) -> Requirements {
         let manifests = try CurrentManifest.all(reader)
         guard !manifests.isEmpty else { return Requirements() }
@@ -379,11 +402,11 @@ package final class CurrentRequirements: Sendable {
         for site in sites { merged.addSite(start: site.start, of: site.name) }
         for manifest in manifests {
             guard let storedManifest = try StoredManifest(manifest.row, reader) else { continue }
-            // An unreadable manifest does not block serving. The next fetch reports it.
+            // The next fetch reports an unreadable manifest.
             guard let required = try? manifest.plan.requirements(of: storedManifest) else { continue }
             merged.add(required, ofManifestAt: storedManifest.place, of: manifest.site)
         }
-        let requirements = try merged.resolve(reader)
+        let requirements = try merged.merge(reader)
         cache.withLock { $0 = (key, requirements) }
         return requirements
     }

@@ -160,11 +160,11 @@ extension SiteRun {
         if let failure = loaded.failure {
             report.outcome = failure.kind == .input ? .refused : .unreachable
             report.manifestFailure = failure.description
-            report.bundles = loaded.verifier.bundles.count
+            report.bundles = loaded.verifier.bundleURLs.count
             try report.setLiveSet(site, of: loaded.verifier, in: folder)
         } else if options.requiresStrongDigests, !loaded.verifier.weakBundles.isEmpty {
             report.outcome = .refused
-            report.bundles = loaded.verifier.bundles.count
+            report.bundles = loaded.verifier.bundleURLs.count
             report.refused = loaded.verifier.weakBundles
             try report.setLiveSet(site, of: loaded.verifier, in: folder)
         } else {
@@ -179,7 +179,7 @@ extension SiteRun {
             }
         }
         if report.outcome == .current || report.outcome == .changed {
-            for (algorithm, count) in loaded.verifier.proofCounts {
+            for (algorithm, count) in loaded.verifier.bundleCounts {
                 report.algorithms[algorithm.rawValue] = count
             }
         }
@@ -221,7 +221,7 @@ extension SiteRun {
         // Assets that were missing the last time are found by scanning all bundles.
         let before = known?.manifest
         let isWhole = before.map { $0.isWhole && $0.hasAssets == target.manifest.hasAssets } ?? true
-        let urls = loaded.verifier.bundles
+        let urls = loaded.verifier.bundleURLs
         let wanted = isWhole ? zip(urls, steps.steps).filter { $1 != .reuse }.map(\.0) : urls
         var crawlPlan = try CrawlPlan(
             site: target.site, start: target.start,
@@ -236,7 +236,7 @@ extension SiteRun {
         let run = try crawl(crawlPlan, manifest, loaded, only: wanted)
 
         let bundleURLs = Set(urls.map(\.href))
-        let required = Set(loaded.verifier.requiredBundles.map(\.href))
+        let required = Set(loaded.verifier.requiredBundleURLs.map(\.href))
         for missing in run.missing {
             let isDigestMismatch = missing.failure.isDigestMismatch
             let problem = PreloadReport.Problem(

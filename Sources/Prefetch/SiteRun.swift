@@ -316,7 +316,7 @@ package struct SiteRun {
         var plan = plan
         plan.sitePlan.manifest = manifest
         let verifier = loaded.verifier
-        plan.assets = bundles ?? verifier.bundles
+        plan.assets = bundles ?? verifier.bundleURLs
         plan.named.nearestZone = verifier.zone
         plan.named.givenOrigins = verifier.givenOrigins
         plan.named.isStart = try !verifier.startURLs().isEmpty
@@ -361,7 +361,8 @@ package struct SiteRun {
     private func ignoreOptionalBundles(
         of verifier: ManifestVerifier, in report: inout PrefetchReport
     ) throws(LarderError) {
-        let optional = Set(verifier.bundles.map(\.href)).subtracting(verifier.requiredBundles.map(\.href))
+        let optional = Set(verifier.bundleURLs.map(\.href)).subtracting(
+            verifier.requiredBundleURLs.map(\.href))
         let missing = report.missing.filter { optional.contains($0.url) && !$0.failure.isDigestMismatch }
         guard !missing.isEmpty else { return }
         let ignored = try mapStoreError { () throws(StoreError) in

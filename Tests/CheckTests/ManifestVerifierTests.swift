@@ -37,7 +37,7 @@ import Web
     @Test func `a snapshot is checked as it would be served`() async throws {
         let gate = try gate(manifest)
         #expect(try gate.startURLs().map(\.href) == [origin.url("/")])
-        #expect(gate.bundles.map(\.href) == [origin.url("/a.js")])
+        #expect(gate.bundleURLs.map(\.href) == [origin.url("/a.js")])
         let first = try await larder.prefetch([origin.url("/")])
         #expect(try gate.report(onSnapshot: first.snapshot).isClean)
 
