@@ -289,7 +289,7 @@ extension Crawl {
             let href = frontier.url(number).href
             try storing { () throws(StoreError) in try writes.markSoftNotFound(href) }
         }
-        out.moves = frontier.takeMoves().map { ($0.from.href, $0.to.href) }
+        out.moves = frontier.takeStartRedirects().map { ($0.from.href, $0.to.href) }
         let active = frontier.activeHostCount
         out.workerReport.hosts = active + workerState.originsToRelease.count
         out.workerReport.isHungry =

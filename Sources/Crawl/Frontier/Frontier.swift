@@ -91,8 +91,8 @@ struct Frontier: ~Copyable, Sendable {
         case .sessionChecked(let host, let asksForLogin):
             core.didCheckSession(host: host, asksForLogin: asksForLogin)
         case .discoveredRemotely(let arrival): core.addRemoteDiscovery(arrival)
-        case .leaseGranted(let origins): core.leaseHosts(origins)
-        case .leaseReleased(let origin): core.releaseHost(origin)
+        case .leaseGranted(let origins): core.didLeaseHosts(origins)
+        case .leaseReleased(let origin): core.didReleaseHost(origin)
         case .moved(let from, let to): core.applyStartRedirect(from: from, to: to)
         case .pagesGranted(let count): core.grantPages(count)
         case .pagesEnded: core.dropWaitingPages()
@@ -563,20 +563,20 @@ extension Frontier {
     mutating func takeSoftNotFound() -> [UInt32] { core.takeSoftNotFound() }
 
     /// Removes and returns the redirects of start URLs.
-    mutating func takeMoves() -> [(from: WebURL, to: WebURL)] { core.takeMoves() }
+    mutating func takeStartRedirects() -> [(from: WebURL, to: WebURL)] { core.takeStartRedirects() }
 
     /// Whether pages wait because the pages assigned to this worker are used up.
     var isStarved: Bool { core.sharing?.waitingPages.isEmpty == false }
 
-    /// The number of pages that this worker may still request; nil if there is no count.
-    var pagesLeft: Int? { core.sharing?.pages.map { max(0, $0 - core.usage.pages) } }
+    /// The number of assigned pages that this worker has not requested yet; nil without a page limit.
+    var pagesLeft: Int? { core.sharing?.maxPages.map { max(0, $0 - core.usage.pages) } }
 
-    /// The number of leased origins with running, queued or gated entries.
+    /// The number of leased hosts with entries that are queued, running or waiting for robots.txt.
     var activeHostCount: Int { core.activeHostCount }
 
     /// Up to `count` origins that have enough queued entries to be worth giving to another worker.
     func hostsToGiveAway(_ count: Int) -> [String] {
-        count > 0 ? Array(core.hostsToGiveAway.prefix(count)) : []
+        count > 0 ? Array(core.originsWorthGivingAway.prefix(count)) : []
     }
 
     /// The outcome that saves other workers a request; nil unless the entry failed or was skipped.

@@ -520,7 +520,7 @@ extension FrontierCore {
         records[Int(number)].flags.insert(.isStart)
         hosts[Int(records[Int(number)].host)].isStartHost = true
         let target = url(number)
-        sharing?.moves.append((moved, target))
+        sharing?.startRedirects.append((moved, target))
         extendScope(from: moved, to: target)
     }
 

@@ -342,8 +342,8 @@ struct FrontierCore: Sendable {
                 continue
             } else if record.role == .guide {
                 return number
-            } else if sharing?.mayAskPage(usage.pages) == false {
-                holdForPageLimit(number)
+            } else if sharing?.canRequestPage(after: usage.pages) == false {
+                waitForPages(number)
             } else if !isSkippedAsTrap(number) {
                 usage.pages += 1
                 return number

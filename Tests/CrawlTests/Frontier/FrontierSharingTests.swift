@@ -209,7 +209,7 @@ import Web
         facts.isStart = true
         facts.isCORS = true
         facts.nearestZone = .thisMachine
-        facts.zone = .privateNetwork
+        facts.referrerZone = .privateNetwork
         facts.redirects = 20
         facts.chain = 255
         facts.depth = 65_535
