@@ -81,7 +81,7 @@ package struct BundleCheck {
         of manifest: String, in folder: StoreFolder, to releases: inout KnownReleases
     ) throws(LarderError) {
         guard folder.exists else { return }
-        let place = ManifestPlan.fullPlace(manifest)
+        let place = ManifestPlan.absoluteLocation(of: manifest)
         do throws(StoreError) {
             let reader = try StoreReader(folder)
             for site in try reader.sites() {

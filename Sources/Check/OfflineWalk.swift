@@ -230,7 +230,7 @@ struct OfflineWalk {
                 return .leftOut(SkipReason.unstored(rule.text).name)
             }
             if node.parent >= 0, nodes[node.parent].isFromSession {
-                if SessionEnd.isAt(url) { return .leftOut(SkipReason.sessionEnd.name) }
+                if LogoutLinks.contain(url) { return .leftOut(SkipReason.sessionEnd.name) }
                 if ActionLink.isActionURL(url), !scope.allowsAction(url) {
                     return .leftOut(SkipReason.action.name)
                 }
@@ -321,7 +321,7 @@ struct OfflineWalk {
         guard node.isStart, !nodes[next].isStart else { return }
         nodes[next].isStart = true
         if nodes[next].state == .ignored { requeue(next) }
-        guard scope.startMoved(from: url, to: target) else { return }
+        guard scope.addStartRedirect(from: url, to: target) else { return }
         for other in nodes.indices where nodes[other].state == .ignored { requeue(other) }
     }
 

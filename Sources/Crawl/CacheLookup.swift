@@ -139,7 +139,7 @@ final class CacheLookup {
         try reader.beginSharedRead()
         if let bundle {
             guard let stored = try finder.response(for: url, as: bundle) else {
-                return .load(adding: HTTPFields().naming(origin: isCORS ? origin() : nil))
+                return .load(adding: HTTPFields().addingOrigin(isCORS ? origin() : nil))
             }
             return stored.snapshot == snapshot.id ? .done(stored) : .reuse(stored)
         }
@@ -185,14 +185,14 @@ final class CacheLookup {
                 let isNews = asking != nil && !wasSentWithOrigin
                 return .validate(
                     StoredCopy(response: usable, entry: entry),
-                    with: (isNews ? HTTPFields() : fields).naming(origin: asking))
+                    with: (isNews ? HTTPFields() : fields).addingOrigin(asking))
             }
         case .load(let fields):
-            return .load(adding: fields.naming(origin: asking), inPlaceOf: usable)
+            return .load(adding: fields.addingOrigin(asking), inPlaceOf: usable)
         case .miss:
             break
         }
-        return .load(adding: HTTPFields().naming(origin: asking), inPlaceOf: usable)
+        return .load(adding: HTTPFields().addingOrigin(asking), inPlaceOf: usable)
     }
 
     /// Ends the reading transaction, which other users of the store may wait for. Later queries see the
@@ -345,7 +345,7 @@ final class CacheLookup {
 }
 
 extension HTTPFields {
-    func naming(origin: String?) -> HTTPFields {
+    func addingOrigin(_ origin: String?) -> HTTPFields {
         guard let origin else { return self }
         var fields = self
         fields.set("Origin", origin)

@@ -32,7 +32,7 @@ extension Crawl {
                 // The server does not understand the conditions, so the request is repeated without them.
                 response.body.discard()
                 return try sendRequest(
-                    result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
+                    result.number, result.url, HTTPFields().addingOrigin(result.sentFields["Origin"]))
             }
             if response.status == 304, let stored {
                 try didConfirm(result, response, stored)
@@ -71,7 +71,7 @@ extension Crawl {
         else { return false }
         responsesWithCookies[number] = result
         try sendRequest(
-            number, url, HTTPFields().naming(origin: result.sentFields["Origin"]), isAnonymous: true)
+            number, url, HTTPFields().addingOrigin(result.sentFields["Origin"]), isAnonymous: true)
         return true
     }
 
@@ -111,7 +111,7 @@ extension Crawl {
     {
         let before = resumed.removeValue(forKey: result.number)
         guard let partial = result.partial else { return false }
-        let origin = HTTPFields().naming(origin: result.sentFields["Origin"])
+        let origin = HTTPFields().addingOrigin(result.sentFields["Origin"])
         if result.hasOnlyPartOfRest, let before, partial.byteCount - before >= Self.minPartBytes {
             if let stored { validating[result.number] = stored }
             try sendRequest(result.number, result.url, origin, resume: partial)
@@ -175,7 +175,7 @@ extension Crawl {
         else {
             // The 304 refers to a version that is not the stored one.
             return try sendRequest(
-                result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
+                result.number, result.url, HTTPFields().addingOrigin(result.sentFields["Origin"]))
         }
         storedBefore[result.number] = nil
         // The links are those of the stored body, so its zone limits them as well.
@@ -281,7 +281,7 @@ extension Crawl {
         job.wantsPieces = role == .page && frontier.wantsPieces
         job.wantsWords = role == .page && frontier.wantsWords(of: number)
         if frontier.needsSession(number) {
-            job.login = frontier.entry(number).isRedirectTarget ? .isRedirectTarget : .mayBeInPlace
+            job.login = frontier.entry(number).isRedirectTarget ? .isRedirectTarget : .mayReplacePage
             try apply(.scanning(number))
         }
         scanning += 1
@@ -301,7 +301,7 @@ extension Crawl {
         case .robots, .probe, .sessionCheck: return try didStoreHostResponse(result.number)
         }
         beingScanned.remove(result.number)
-        let wasStored = result.login == .inPlace ? try isStoredBefore(result.number) : false
+        let wasStored = result.login == .inPlaceOfPage ? try isStoredBefore(result.number) : false
         if result.isTooLarge { report.unread.append(frontier.url(result.number).href) }
         if result.isOverlong { report.overlong.append(frontier.url(result.number).href) }
         var result = result

@@ -213,7 +213,7 @@ package final class Crawl {
                     .asset(
                         url, isStart: plan.startsAtAssets, nearestZone: plan.nearestZone(ofNamed: url)))
             }
-            for miss in plan.missed {
+            for miss in plan.recordedMisses {
                 try apply(
                     .miss(miss.url, isPage: miss.isPage, nearestZone: miss.nearestZone, origin: miss.origin))
             }
@@ -246,7 +246,7 @@ package final class Crawl {
         report.findUnknownHosts(besides: Set(plan.start.map(\.host)), plan.hostLookup)
         // Without assets there is nothing to fetch, so the snapshot is complete.
         if plan.startsAtAssets, plan.assets.isEmpty { report.isPublished = !report.isInterrupted }
-        if plan.publishesNewsAlone, report.requests == 0 { report.isPublished = false }
+        if plan.requiresRequestToPublish, report.requests == 0 { report.isPublished = false }
         report.isInsecure = report.isInsecure || plan.fetch.isInsecure
         do throws(StoreError) {
             for missing in report.missing where missing.failure == .softNotFound {
@@ -319,7 +319,7 @@ package final class Crawl {
             if plan.rejectsInterceptionPages {
                 let reader = try StoreReader(plan.folder)
                 interception = try InterceptionPage.find(
-                    in: snapshot, start: plan.start, wasOfSession: plan.wasOfSession, reader)
+                    in: snapshot, start: plan.start, hadSession: plan.hadSession, reader)
                 if !plan.hasSession {
                     let page = try InterceptionPage.passwordPage(among: plan.start, in: snapshot, reader)
                     found.withLock { $0.passwordPage = page }
@@ -504,7 +504,7 @@ extension Crawl {
         switch answer {
         case nil:
             let origin = isCORS ? frontier.corsOrigin(of: number) : nil
-            try sendRequest(number, url, HTTPFields().naming(origin: origin))
+            try sendRequest(number, url, HTTPFields().addingOrigin(origin))
         case .load(let fields, let stored)?:
             repeatFields(of: stored, number)
             noteStored(stored, number)
@@ -517,7 +517,7 @@ extension Crawl {
             // own, which show whether the rest still fits.
             if let part = partials.remove(url.href) {
                 try sendRequest(
-                    number, url, HTTPFields().naming(origin: fields["Origin"]), resume: PartialBody(part))
+                    number, url, HTTPFields().addingOrigin(fields["Origin"]), resume: PartialBody(part))
             } else {
                 try sendRequest(number, url, fields)
             }

@@ -7,23 +7,25 @@ package import Web
 /// The instructions for one run of a site: what to fetch, how, and with which limits. The part that the store
 /// keeps with the site is `sitePlan`; everything else applies to this run only.
 package struct CrawlPlan: Sendable {
+    /// The name of the site.
     package var site: String
+    /// The start URLs.
     package var start: [WebURL]
     /// The nearest network zone that requests for the start URLs and for `sitemaps` may connect to.
     package var startZone: NetworkZone
     /// The network zones of URLs that a manifest names: the assets, and the start URLs if it names those.
-    package var named: Named
+    package var manifestZones: ManifestZones
     /// Sitemaps that the user names.
     package var sitemaps: [WebURL] = []
     /// Assets that are fetched even if no page links to them.
     package var assets: [WebURL] = []
     /// The page limit of the earlier runs, if this run has a higher one or none. A live snapshot that has
     /// this many pages is continued.
-    package var beyond: Int?
+    package var previousMaxPages: Int?
     /// Finds out whether a host has an address.
     package var hostLookup: @Sendable (String) -> HostLookup.Answer = HostLookup.answer
     /// Recorded misses, which this run tries to fetch.
-    package var missed: [Missed] = []
+    package var recordedMisses: [RecordedMiss] = []
     /// Whether the site consists of assets and their own assets. Pages are not fetched, and the start URLs
     /// only identify the site.
     package var startsAtAssets = false
@@ -39,7 +41,7 @@ package struct CrawlPlan: Sendable {
     package var minPages: Int?
     /// Whether the stored responses of the start URLs were fetched with credentials. If so, a login page in
     /// place of a stored page is not accepted as the site.
-    package var wasOfSession = false
+    package var hadSession = false
     /// Whether a snapshot that has a login page or a captive portal in place of the site is rejected.
     package var rejectsInterceptionPages = false
     /// Whether stored responses are kept if the new ones look like those of a captive portal or a broken
@@ -52,7 +54,9 @@ package struct CrawlPlan: Sendable {
     /// that did not match their digests: the reasons by URL.
     package var publishCheck:
         (@Sendable (_ snapshot: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?
+    /// The folder of the store.
     package var folder: StoreFolder
+    /// The options of the fetch loop. `fetchOfSnapshot` completes them for a run.
     package var fetch: FetchOptions
     /// The cookie files that the user named.
     package var cookieFiles: [String] = []
@@ -60,17 +64,19 @@ package struct CrawlPlan: Sendable {
     package var notice: (@Sendable (String) -> Void)?
     /// The settings of the site that the store keeps.
     package var sitePlan = SitePlan()
+    /// The limits of this run.
     package var limits = CrawlLimits()
     /// The maximum time to wait for hosts that have never responded once everything else is done; nil for no
     /// maximum.
     package var patience: Duration? = .seconds(10)
-    /// Nil if no page is rendered.
+    /// How pages are rendered; nil if none is.
     package var rendering: RenderPlan?
     /// The URLs of pages that are rendered although automatic mode would not choose them.
     package var alwaysRendered: Set<String> = []
-    /// The most links of each role that are followed from one document. A document with more is listed in
-    /// `CrawlReport.overlong`.
+    /// The maximum number of links of each role that are followed from one document. Further links are not followed, and
+    /// the document is listed in `CrawlReport.overlong`.
     package var maxLinksPerDocument = Self.defaultMaxLinks
+    /// The number of threads that scan and store responses.
     package var scanThreads = 2
     /// Whether other workers may fetch the same snapshot.
     package var isShared = false
@@ -78,18 +84,19 @@ package struct CrawlPlan: Sendable {
     package var productToken: String?
     /// Origins whose robots.txt the previous site of the same command could not load. Each is requested once, and
     /// pages do not wait for retries.
-    package var doubted: Set<String> = []
+    package var failedRobotsOrigins: Set<String> = []
     /// The zone that every request may connect to, whatever response names its URL. The option of the user of
     /// this machine that allows private addresses makes it nearer.
     package var allowedZone = NetworkZone.publicNetwork
     /// The cache policy for stored responses.
     package var policy = CachePolicy.revalidate
+    /// The user's rules, which override response headers or forbid storing.
     package var rules = CacheRules()
     /// Called on a scan thread before a body is stored. Returns the response to store in its place, or nil to
     /// store none.
     package var willStore: WillStore?
-    /// Whether the live snapshot stays if the run makes no request.
-    package var publishesNewsAlone = false
+    /// Whether a snapshot is published only if the run made a request. Otherwise the live snapshot stays.
+    package var requiresRequestToPublish = false
     /// Called with the progress about ten times a second, on the crawl's thread.
     package var progress: (@Sendable (PrefetchProgress) -> Void)?
     /// Called for each result of a request, on the crawl's thread.
@@ -100,7 +107,7 @@ package struct CrawlPlan: Sendable {
     package static let defaultMaxLinks = 100_000
 
     /// A recorded miss: a request that the store could not answer.
-    package struct Missed: Sendable {
+    package struct RecordedMiss: Sendable {
         package var url: WebURL
         /// Whether the request was a navigation.
         package var isPage: Bool
@@ -113,11 +120,12 @@ package struct CrawlPlan: Sendable {
         /// https, so an https URL becomes http if all start URLs on its host are http.
         package init?(_ miss: Miss, start: [WebURL] = []) {
             guard var url = WebURL(miss.href) else { return nil }
-            if url.scheme == "https", case let own = start.filter({ $0.host == url.host }), !own.isEmpty,
-                own.allSatisfy({ $0.scheme == "http" }),
-                let plain = WebURL("http" + url.href.dropFirst("https".count))
+            if url.scheme == "https", case let startsOnHost = start.filter({ $0.host == url.host }),
+                !startsOnHost.isEmpty,
+                startsOnHost.allSatisfy({ $0.scheme == "http" }),
+                let httpURL = WebURL("http" + url.href.dropFirst("https".count))
             {
-                url = plain
+                url = httpURL
             }
             self.url = url
             isPage = miss.isPage
@@ -127,10 +135,10 @@ package struct CrawlPlan: Sendable {
     }
 
     /// The network zones of URLs that a manifest names.
-    package struct Named: Sendable {
+    package struct ManifestZones: Sendable {
         /// The zone that the manifest came from.
         package var nearestZone: NetworkZone
-        /// The manifest names the start URLs.
+        /// Whether the manifest names the start URLs.
         package var isStart = false
         /// Origins that the user named as the base of the manifest: they have the zone of start URLs.
         package var givenOrigins: Set<String> = []
@@ -140,7 +148,9 @@ package struct CrawlPlan: Sendable {
 
     /// A response that was fetched before the crawl began.
     package struct Document: Sendable {
+        /// The URL.
         package var href: String
+        /// The request to which this is the response.
         package var request: RequestKey
         package var fields: HTTPFields
         package var bytes: [UInt8]
@@ -160,7 +170,7 @@ package struct CrawlPlan: Sendable {
         self.site = site
         self.start = start
         self.startZone = startZone
-        named = Named(nearestZone: startZone)
+        manifestZones = ManifestZones(nearestZone: startZone)
         self.folder = folder
         fetch = FetchOptions(userAgent: userAgent, spoolFolder: folder.incoming)
     }
@@ -191,7 +201,7 @@ package struct CrawlPlan: Sendable {
     /// Begins the snapshot, or continues an unfinished one, and stores the settings of the site in it.
     func begin(by writer: StoreWriter) throws(StoreError) -> OpenSnapshot {
         let snapshot = try writer.begin(
-            site: site, start: start.map(\.href), now: Crawl.secondsSinceEpoch(), beyond: beyond,
+            site: site, start: start.map(\.href), now: Crawl.secondsSinceEpoch(), beyond: previousMaxPages,
             isGated: publishCheck != nil)
         try writer.storeSettings(sitePlan.text, of: snapshot)
         return snapshot
@@ -201,22 +211,24 @@ package struct CrawlPlan: Sendable {
     var hasOnlyOwnCookies: Bool { fetch.cookies == nil && !hasSession && fetch.hostFields.isEmpty }
 
     /// Whether the user has a session with a server, in this run or when the site was stored.
-    var hasSession: Bool { fetch.hasSession || wasOfSession }
+    var hasSession: Bool { fetch.hasSession || hadSession }
 
     /// The nearest network zone that a request for a start URL may connect to.
     func nearestStartZone(of url: WebURL) -> NetworkZone {
-        named.isStart ? nearestZone(ofNamed: url) : startZone
+        manifestZones.isStart ? nearestZone(ofNamed: url) : startZone
     }
 
     /// The nearest network zone that a request for a URL of the manifest may connect to.
     func nearestZone(ofNamed url: WebURL) -> NetworkZone {
-        named.givenOrigins.contains(url.origin) ? startZone : min(named.nearestZone, startZone)
+        manifestZones.givenOrigins.contains(url.origin)
+            ? startZone : min(manifestZones.nearestZone, startZone)
     }
 
+    /// The options of the frontier for this run.
     var frontierOptions: Frontier.Options {
         Frontier.Options(
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
-            productToken: productToken, doubted: doubted, hasSession: hasSession,
+            productToken: productToken, failedRobotsOrigins: failedRobotsOrigins, hasSession: hasSession,
             followsLinks: followsLinks,
             followsGuesses: sitePlan.guesses, patience: patience, views: sitePlan.leftOut?.views ?? [:],
             rendering: rendering.map {
@@ -251,7 +263,9 @@ public struct CrawlLimits: Sendable, Equatable {
     package struct Usage: Sendable, Equatable {
         /// The number of requested pages, whatever their outcome; retries do not count.
         package var pages = 0
+        /// The number of bytes received from the network.
         package var byteCount = 0
+        /// The time since the crawl began.
         package var elapsed: Duration = .zero
 
         package init(pages: Int = 0, byteCount: Int = 0, elapsed: Duration = .zero) {
@@ -263,8 +277,11 @@ public struct CrawlLimits: Sendable, Equatable {
 
     /// The limit that was reached.
     package enum Reached: Sendable, Hashable, CustomStringConvertible {
+        /// The maximum number of pages.
         case pages(Int)
+        /// The maximum number of bytes received from the network.
         case byteCount(Int)
+        /// The maximum duration.
         case time(Duration)
 
         package var description: String {
@@ -276,6 +293,7 @@ public struct CrawlLimits: Sendable, Equatable {
             }
         }
 
+        /// The option with which the next run has a higher limit.
         package var remedy: Remedy {
             switch self {
             case .pages: .maxPages
@@ -303,8 +321,12 @@ public struct CrawlLimits: Sendable, Equatable {
 
 /// The error that ended a crawl early. Everything stored until then is kept.
 package enum CrawlError: Error, Sendable, CustomStringConvertible {
+    /// The store could not be read or written.
     case store(StoreError)
+    /// This machine could not make requests at all, such as without free file descriptors. Failures of single URLs do not
+    /// end a crawl.
     case fetch(FetchFailure)
+    /// A pattern of the scope is invalid. Thrown before the crawl begins.
     case pattern(PatternMistake)
 
     package var description: String {

@@ -4,6 +4,10 @@ internal import System
 package import Web
 
 /// The result of a crawl.
+///
+/// The driver (`Crawl`) adds each response to it while the crawl runs (`add(_:)`), and counts the URLs of the frontier at
+/// the end (`count`), once. Every URL of the frontier is then in one of these: stored (`pages`, `assets`, `redirects`),
+/// requested without success (`missing`), not requested (`skipped`), or a wrong guess.
 public struct CrawlReport: Sendable, Equatable {
     /// The name of the site.
     public package(set) var site: String
@@ -51,6 +55,7 @@ public struct CrawlReport: Sendable, Equatable {
     package var tallies: [String: Host] = [:]
     /// The limit that ended the crawl, or left pages out.
     package var limit: CrawlLimits.Reached?
+    /// The URL patterns whose pages were not fetched any more.
     package var traps: [TrapReason] = []
     /// URLs of documents that are too large to be scanned. They are stored, but their links are not followed.
     public package(set) var unread: [String] = []
@@ -71,7 +76,7 @@ public struct CrawlReport: Sendable, Equatable {
     /// Recorded misses that no server answered.
     package var unansweredMisses: Set<String> = []
     /// Origins whose robots.txt could not be loaded. The next site of the same run does not wait for them.
-    package var doubted: Set<String> = []
+    package var failedRobotsOrigins: Set<String> = []
     /// URLs that were linked and not requested.
     public package(set) var skipped: [Skipped] = []
     /// Hosts of other sites that have no address. Their URLs are broken on the live site.
@@ -79,7 +84,7 @@ public struct CrawlReport: Sendable, Equatable {
 
     /// The numbers of missing URLs by class. URLs with a stored response of an earlier snapshot are not missing.
     public var missingURLs: MissingURLs {
-        let missing = missing.filter { !$0.isNoted && !$0.isKeptFromBefore }
+        let missing = missing.filter { !$0.isRecordedMiss && !$0.isKeptFromBefore }
         let broken = missing.count(where: \.isBroken)
         return MissingURLs(
             broken: broken, failed: missing.count - broken, notFetched: skipped.count,
@@ -88,7 +93,7 @@ public struct CrawlReport: Sendable, Equatable {
 
     /// The reasons of the URLs that count as failed in `missingURLs`, for the store.
     package var failures: StoredFailures {
-        let failed = missing.filter { !$0.isNoted && !$0.isKeptFromBefore && !$0.isBroken }
+        let failed = missing.filter { !$0.isRecordedMiss && !$0.isKeptFromBefore && !$0.isBroken }
         return StoredFailures(snapshot: snapshot, failed.lazy.map { ($0.url, $0.reason) })
     }
 
@@ -105,11 +110,14 @@ public struct CrawlReport: Sendable, Equatable {
 
     /// The statistics of a host.
     public struct Host: Sendable, Equatable {
+        /// The host name, without its port.
         public let name: String
+        /// The number of requests.
         public package(set) var requests = 0
         /// The number of requests without a response, or with one that reports a fault of the server (5xx,
         /// 429).
         public package(set) var failures = 0
+        /// The number of bytes received from it over the network.
         public package(set) var byteCount = 0
         /// `HTTP/1.1` or `HTTP/2`; nil if it never answered.
         public package(set) var version: String?
@@ -128,6 +136,7 @@ public struct CrawlReport: Sendable, Equatable {
     public struct KeptStored: Sendable, Equatable {
         /// Why the new responses were rejected: `identical`, `empty`, `gone`.
         public let reason: String
+        /// The number of these responses.
         public let count: Int
         /// The reason as a sentence.
         public let text: String
@@ -135,6 +144,7 @@ public struct CrawlReport: Sendable, Equatable {
 
     /// A host that asked to wait longer than a run waits.
     public struct Deferral: Sendable, Equatable {
+        /// The host name.
         public let host: String
         /// The value of its `Retry-After` header.
         public let seconds: Int64
@@ -163,6 +173,7 @@ public struct CrawlReport: Sendable, Equatable {
 
     /// A host that sent bot challenges instead of its content, and was then sent no more requests.
     public struct ChallengedHost: Sendable, Equatable {
+        /// The host name.
         public let host: String
         /// The service that sends the challenges, such as `Cloudflare`; empty if it is not known.
         public let service: String
@@ -184,14 +195,16 @@ public struct CrawlReport: Sendable, Equatable {
     /// A URL that was requested and could not be loaded.
     public struct Missing: Sendable, Equatable {
         package let address: WebURL
+        /// The last failure of the URL.
         package let failure: Failure
-        package let way: [WebURL]
+        /// The URLs from a start URL to the page that requested it.
+        package let referrers: [WebURL]
         /// Whether it is an asset; else it is a page.
         public let isAsset: Bool
         /// Whether an earlier snapshot has a response, which is still served.
         public let isKeptFromBefore: Bool
         /// Whether it is a recorded miss that no page links to. It stays recorded.
-        public package(set) var isNoted = false
+        public package(set) var isRecordedMiss = false
         /// Whether its host has no address, and belongs to another site.
         fileprivate(set) var isOnUnknownHost = false
 
@@ -205,12 +218,14 @@ public struct CrawlReport: Sendable, Equatable {
         /// the host of another site has no address.
         public var isBroken: Bool { failure.isGone || failure == .softNotFound || isOnUnknownHost }
         /// The URLs from a start URL to the page that requested it.
-        public var chain: [String] { way.map(\.href) }
+        public var chain: [String] { referrers.map(\.href) }
     }
 
     /// A URL that was linked and not requested.
     public struct Skipped: Sendable, Equatable {
+        /// The URL.
         public let url: String
+        /// The rule, limit or directive because of which it was not requested.
         package let cause: SkipReason
         /// The page that links to it.
         public let referrer: String?
@@ -240,7 +255,7 @@ extension CrawlReport.Missing: JSONObject {
     package var members: JSONMembers {
         [
             "url": url, "asset": isAsset, "reason": reason, "broken": isBroken, "chain": chain,
-            "keptFromBefore": isKeptFromBefore, "noted": IfAny(isNoted ? true : nil),
+            "keptFromBefore": isKeptFromBefore, "noted": IfAny(isRecordedMiss ? true : nil),
         ]
     }
 }
@@ -252,6 +267,7 @@ extension CrawlReport.Skipped: JSONObject {
 }
 
 extension CrawlReport {
+    /// Adds a finished request to the counts, and to those of its host.
     mutating func add(_ result: FetchResult) {
         requests += 1
         wireByteCount += result.wireByteCount
@@ -270,24 +286,29 @@ extension CrawlReport {
         tallies[result.url.host] = tally
     }
 
-    /// Counts the URLs of the frontier at the end of a run.
+    /// Counts the URLs of the frontier at the end of a run, and decides whether the snapshot may be published.
+    ///
+    /// - Parameters:
+    ///   - keptFromBefore: the entries with a stored response of an earlier snapshot, which is still served.
+    ///   - rejected: the entries whose new responses were rejected in favour of the stored ones.
+    ///   - reached: the limit that ended the run, if the frontier did not notice it.
     mutating func count(
         _ frontier: borrowing Frontier, _ keptFromBefore: Set<UInt32>,
         rejected: [UInt32: ReplacementCheck.Reason] = [:], isInterrupted: Bool,
         limit reached: CrawlLimits.Reached? = nil
     ) {
-        var isAnyStartHeld = false
+        var hasStoredStart = false
         self.isInterrupted = isInterrupted
         limit = frontier.limit ?? reached
         traps = frontier.traps
         lostSessions = frontier.lostSessions
         sideNames = frontier.sideNames
         views = frontier.views
-        doubted = frontier.doubted
+        failedRobotsOrigins = frontier.failedRobotsOrigins
         for entry in frontier.entries {
             let number = entry.number
             if let reason = rejected[number] {
-                isAnyStartHeld = isAnyStartHeld || entry.isStart && entry.state == .done
+                hasStoredStart = hasStoredStart || entry.isStart && entry.state == .done
                 missing.append(
                     missingURL(
                         number, .rejected(reason), frontier, isKeptFromBefore: keptFromBefore.contains(number)
@@ -296,7 +317,7 @@ extension CrawlReport {
             }
             switch entry.state {
             case .done:
-                isAnyStartHeld = isAnyStartHeld || entry.isStart
+                hasStoredStart = hasStoredStart || entry.isStart
                 switch entry.role {
                 case .page where entry.isSoftNotFound:
                     missing.append(missingURL(number, .softNotFound, frontier, isKeptFromBefore: false))
@@ -306,14 +327,15 @@ extension CrawlReport {
                 }
             case .redirected:
                 redirects += 1
+            // The network guard blocked the request. That is not a failure of the site.
             case .failed(.fetch(let failure)) where failure.kind == .refused && frontier.isMiss(number):
                 skipped.append(skippedURL(entry, .refused(failure.detail), frontier))
             case .failed(let failure) where frontier.isMiss(number) && !failure.isFinalResponse:
                 unansweredMisses.insert(frontier.chain(to: number).first?.href ?? "")
-                var noted = missingURL(
+                var miss = missingURL(
                     number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number))
-                noted.isNoted = true
-                missing.append(noted)
+                miss.isRecordedMiss = true
+                missing.append(miss)
             case .failed(let failure) where failure.isOfSession && entry.isRedirectTarget:
                 // The URL that redirects there is reported.
                 break
@@ -324,8 +346,10 @@ extension CrawlReport {
                     missingURL(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
             case .skipped(let reason):
                 skipped.append(skippedURL(entry, reason, frontier))
+            // Another worker reports it.
             case .elsewhere: break
             case .queued, .running, .waiting:
+                // The run ended before the URL's turn: because of a limit, or because it was interrupted.
                 if let limit = frontier.limit ?? reached {
                     skipped.append(skippedURL(entry, .limit(limit), frontier))
                 } else {
@@ -336,7 +360,7 @@ extension CrawlReport {
         // A limit that left nothing out did not end anything.
         if !skipped.contains(where: \.isOverLimit), !frontier.rendering.hasUnrenderedPages { limit = nil }
         // A snapshot without any start URL says nothing about the site.
-        isPublished = !self.isInterrupted && isAnyStartHeld
+        isPublished = !self.isInterrupted && hasStoredStart
     }
 
     /// Finds out which hosts that the resolver did not find have no address. If the resolver does not answer, the network
@@ -346,17 +370,17 @@ extension CrawlReport {
     mutating func findUnknownHosts(besides starts: Set<String>, _ answer: (String) -> HostLookup.Answer) {
         var hosts = Set(missing.filter { $0.failure.isUnknownHost }.map(\.address.host)).subtracting(starts)
         for host in hosts.sorted().prefix(Self.maxLookups) {
-            let found = answer(host)
-            if found == .isUnknown { unknownHosts.insert(host) }
-            if found == .noAnswer { hosts = [] }
+            let lookup = answer(host)
+            if lookup == .isUnknown { unknownHosts.insert(host) }
+            if lookup == .noAnswer { hosts = [] }
             if hosts.isEmpty { break }
         }
-        for place in missing.indices where unknownHosts.contains(missing[place].address.host) {
-            missing[place].isOnUnknownHost = missing[place].failure.isUnknownHost
+        for index in missing.indices where unknownHosts.contains(missing[index].address.host) {
+            missing[index].isOnUnknownHost = missing[index].failure.isUnknownHost
         }
     }
 
-    /// The URLs of further hosts count as failed.
+    /// The maximum number of hosts that are looked up. URLs of further hosts count as failed.
     private static let maxLookups = 200
 
     private func skippedURL(_ entry: Frontier.EntryInfo, _ reason: SkipReason, _ frontier: borrowing Frontier)
@@ -372,7 +396,7 @@ extension CrawlReport {
         _ number: UInt32, _ failure: Failure, _ frontier: borrowing Frontier, isKeptFromBefore: Bool
     ) -> Missing {
         Missing(
-            address: frontier.url(number), failure: failure, way: frontier.chain(to: number).dropLast(),
+            address: frontier.url(number), failure: failure, referrers: frontier.chain(to: number).dropLast(),
             isAsset: frontier.role(of: number) == .asset, isKeptFromBefore: isKeptFromBefore)
     }
 
@@ -385,6 +409,8 @@ extension CrawlReport {
         return refused
     }
 
+    /// What becomes of the snapshot. A byte or time limit cuts a run off at any point, so its snapshot is published only
+    /// as far as it goes; a page limit ends it after complete pages.
     func ending(now: Int64) -> SnapshotEnding {
         if isPublished {
             switch limit {
@@ -397,7 +423,7 @@ extension CrawlReport {
 }
 
 extension CrawlReport {
-    /// Adds the work of an earlier run of the same site that this one continued.
+    /// Adds the counts of an earlier run of the same site that this one continued.
     package mutating func include(_ earlier: CrawlReport) {
         isContinued = earlier.isContinued
         isUnchanged = isUnchanged && earlier.isUnchanged

@@ -22,11 +22,11 @@ package enum InterceptionPage: Sendable, Equatable, CustomStringConvertible {
     /// The conditions are strict, because a site may have a login on every page, consist of a single page, or
     /// return the same document for all URLs and leave the rest to its scripts.
     static func find(
-        in snapshot: Int64, start: [WebURL], wasOfSession: Bool = false, _ reader: StoreReader
+        in snapshot: Int64, start: [WebURL], hadSession: Bool = false, _ reader: StoreReader
     ) throws(StoreError) -> InterceptionPage? {
         // The start URLs are enough to decide for most sites.
         if let interception = try loginInterception(
-            before: start, snapshot, wasOfSession: wasOfSession, reader)
+            before: start, snapshot, hadSession: hadSession, reader)
         {
             return interception
         }
@@ -70,7 +70,7 @@ package enum InterceptionPage: Sendable, Equatable, CustomStringConvertible {
 
     /// Returns a login page if all start URLs have one in their place, and the snapshot has few other pages.
     private static func loginInterception(
-        before start: [WebURL], _ snapshot: Int64, wasOfSession: Bool, _ reader: StoreReader
+        before start: [WebURL], _ snapshot: Int64, hadSession: Bool, _ reader: StoreReader
     ) throws(StoreError) -> InterceptionPage? {
         var places: [String] = []
         for url in start {
@@ -79,7 +79,7 @@ package enum InterceptionPage: Sendable, Equatable, CustomStringConvertible {
         }
         guard let place = places.first else { return nil }
         // The stored snapshot has the pages of a logged-in user, so the other pages are no substitute.
-        if wasOfSession { return .login(place) }
+        if hadSession { return .login(place) }
         let others = try pages(of: snapshot, reader).count { !isLogin($0) }
         return others <= fewPages ? .login(place) : nil
     }

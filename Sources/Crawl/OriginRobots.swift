@@ -71,13 +71,13 @@ package struct OriginRobots: Sendable {
     ///   - url: Any URL of the origin.
     ///   - obeys: If false, all pages are allowed. The file is still requested, because it lists sitemaps.
     ///   - unreachableSince: The value of this property in the previous run.
-    ///   - isDoubted: Whether the file could not be loaded a moment ago. It is then requested once, and pages
+    ///   - hasFailedBefore: Whether the file could not be loaded a moment ago. It is then requested once, and pages
     ///     do not wait for retries.
     package init(
         for url: WebURL, productToken: String, obeys: Bool = true, unreachableSince: Duration? = nil,
-        isDoubted: Bool = false
+        hasFailedBefore: Bool = false
     ) {
-        failures = isDoubted ? Self.delays.count : 0
+        failures = hasFailedBefore ? Self.delays.count : 0
         address = WebURL("/robots.txt", base: url)?.key
         self.productToken = productToken
         self.obeys = obeys

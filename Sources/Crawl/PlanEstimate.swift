@@ -5,7 +5,9 @@ package import Web
 public struct PlanEstimate: Sendable, Equatable {
     /// A range; `high` is nil if there is no upper bound.
     public struct Bounds: Sendable, Equatable {
+        /// The lower bound.
         public package(set) var low: Int
+        /// The upper bound; nil if there is none.
         public package(set) var high: Int?
 
         /// The upper bound divided by the lower one; nil without an upper bound.
@@ -43,6 +45,7 @@ public struct PlanEstimate: Sendable, Equatable {
     public let reasons: [String]
     /// The number of requests of a larger sample, which would narrow the ranges; nil if none would.
     public let largerSample: Int?
+    /// The URL patterns that the frontier took for traps.
     package let traps: [TrapReason]
 }
 
@@ -87,12 +90,22 @@ extension PlanSample {
 /// capture and recapture. Where many pages link to each, the number of new links per page falls while the
 /// site is being explored.
 ///
+/// For example, 200 pages were known when sampling began, and 20 of them were sampled. They have 60 links to pages that were
+/// not known, so that all 200 pages have about 600 such links. If the 60 links were to 60 different pages, there are about
+/// 600 undiscovered pages of the first generation. If they were to 30 pages, two links each, many of the 600 links must
+/// have the same targets, and there are far fewer. Sampled pages that were discovered late show how many pages the next
+/// generation has.
+///
+/// The computation goes through these steps: `undiscovered` (pages per group), `totals` (pages and bytes), `estimate`
+/// (ranges around them).
+///
 /// The constants were chosen with twelve sites, and tested with others.
 private struct SiteModel {
-    /// The pages of a group.
-    struct Group {
+    /// The statistics of the pages of a group, whose URLs are alike (`PageGroups`).
+    struct GroupSample {
         /// The number of pages that were found to exist, and of all pages that were requested.
         var found = 0, requested = 0
+        /// The number of known pages that were not requested.
         var waiting = 0
         /// Pages known at the start of sampling that were not explored: the population of the random sample.
         var population = 0
@@ -108,23 +121,24 @@ private struct SiteModel {
         var targets: [Int: Int] = [:]
         /// The same for the new links of late outcomes and, if there were none, of early ones.
         var lateTargets: [Int: Int] = [:]
-        var endsNever = false
+        /// Whether its pages seem to have no end.
+        var isEndless = false
     }
 
     typealias Outcome = PlanSample.Outcome
 
     let sample: PlanSample
-    var groups: [Group]
+    var groups: [GroupSample]
 
     init(_ sample: PlanSample) {
         self.sample = sample
-        groups = [Group](repeating: Group(), count: sample.groups.patterns.count)
+        groups = [GroupSample](repeating: GroupSample(), count: sample.groups.patterns.count)
         for (index, page) in sample.known.enumerated() {
             if index < sample.knownAtStart { groups[page.group].population += 1 }
             groups[page.group].waiting += 1
         }
         for outcome in sample.outcomes { add(outcome) }
-        for group in groups.indices { groups[group].endsNever = endsNever(group) }
+        for group in groups.indices { groups[group].isEndless = isEndless(group) }
     }
 
     private mutating func add(_ outcome: Outcome) {
@@ -156,17 +170,18 @@ private struct SiteModel {
 
     /// Whether a group seems to have no end: each of its latest pages leads to a new one of the group, so that
     /// the number of known pages grows as fast as they are fetched.
-    private func endsNever(_ group: Int) -> Bool {
+    private func isEndless(_ group: Int) -> Bool {
         let outcomes = sample.outcomes.filter { sample.known[$0.page].group == group }
-        guard outcomes.count >= Self.endlessOutcomes, groups[group].waiting <= outcomes.count else {
+        guard outcomes.count >= Self.minEndlessOutcomes, groups[group].waiting <= outcomes.count else {
             return false
         }
-        return outcomes.suffix(Self.endlessOutcomes).allSatisfy { outcome in
+        return outcomes.suffix(Self.minEndlessOutcomes).allSatisfy { outcome in
             outcome.new.contains { sample.known[$0].group == group }
         }
     }
 
-    private static let endlessOutcomes = 6
+    /// The minimum number of a group's latest pages that must lead to a new one each.
+    private static let minEndlessOutcomes = 6
 
     // MARK: - Undiscovered pages
 
@@ -174,26 +189,31 @@ private struct SiteModel {
     private static let (assumedOverlap, overlapWeight) = (2.0, 2.0)
     /// Pages with few links are more numerous than the average over links suggests.
     private static let overlapExponent = 0.7
+    /// The maximum number of generations of undiscovered pages, and of pages in all of them. The computation ends there.
     private static let maxGenerations = 30
     private static let maxPages = 1e8
 
     /// The number of undiscovered pages of each group.
     ///
     /// - Parameters:
-    ///   - errors: by how many standard errors the numbers of new links are changed.
+    ///   - errors: by how many standard errors the numbers of new links are changed: 0 for the likely value, 1 and -1 for
+    ///     the ends of its range.
     ///   - overlapFactor: by how much the number of pages with several links is changed.
     private func undiscovered(errors: Double = 0, overlapFactor: Double = 1) -> [Double] {
         let count = groups.count
+        // The links of all pages of each group to pages that were not known at the start.
         var links = [Double](repeating: 0, count: count)
+        // The pairs of sampled links to the same page, and how many there would be if one further link led to each page.
         var pairs = links
         var expectedPairs = links
+        // The share of the group's pages that were sampled.
         var share = links
         for (index, group) in groups.enumerated() where !group.early.isEmpty && group.population > 0 {
-            let news = group.early.map { Double($0.links.count { $0 >= sample.knownAtStart }) }
-            let (mean, deviation) = PlanSample.spread(news)
-            let error = (deviation + 0.2) / Double(news.count).squareRoot()
-            share[index] = Double(news.count) / Double(group.population)
-            links[index] = max(0, mean + errors * (errors == 0 ? 0 : error)) * Double(group.population)
+            let newLinks = group.early.map { Double($0.links.count { $0 >= sample.knownAtStart }) }
+            let (mean, deviation) = PlanSample.spread(newLinks)
+            let error = (deviation + 0.2) / Double(newLinks.count).squareRoot()
+            share[index] = Double(newLinks.count) / Double(group.population)
+            links[index] = max(0, mean + errors * error) * Double(group.population)
             pairs[index] =
                 overlapFactor * group.links.values.reduce(0.0) { $0 + Double($1 * ($1 - 1) / 2) }
             expectedPairs[index] = links[index] * share[index] * share[index] / 2
@@ -201,18 +221,21 @@ private struct SiteModel {
         let overlap =
             (pairs.reduce(0, +) + Self.overlapWeight * Self.assumedOverlap * overlapFactor)
             / (expectedPairs.reduce(0, +) + Self.overlapWeight)
+        // The first generation: the distinct targets of these links. Links of other groups to the same pages count too.
         var first = [Double](repeating: 0, count: count)
         for (index, group) in groups.enumerated() where links[index] > 0 && !group.links.isEmpty {
-            var own = (pairs[index] + overlap) / (expectedPairs[index] + 1)
+            var furtherLinks = (pairs[index] + overlap) / (expectedPairs[index] + 1)
             for other in groups.indices where other != index && links[other] > 0 {
+                // Iterates over the smaller dictionary only.
                 let (few, many) =
                     group.links.count < groups[other].links.count
                     ? (group.links, groups[other].links) : (groups[other].links, group.links)
                 let common = overlapFactor * few.reduce(0.0) { $0 + Double($1.value * (many[$1.key] ?? 0)) }
                 guard common > 0 else { continue }
-                own += common * common / (common + 1) / (share[index] * share[other]) / links[index]
+                furtherLinks += common * common / (common + 1) / (share[index] * share[other]) / links[index]
             }
-            let distinct = max(links[index] / pow(1 + own, Self.overlapExponent), Double(group.links.count))
+            let distinct = max(
+                links[index] / pow(1 + furtherLinks, Self.overlapExponent), Double(group.links.count))
             distribute(distinct, group.targets, &first)
         }
         let new = newLinksOfLatePages(errors)
@@ -221,6 +244,8 @@ private struct SiteModel {
         func damping(_ undiscovered: Double) -> Double {
             pow(1 + overlap * (Double(sample.knownAtStart) + undiscovered) / population, Self.overlapExponent)
         }
+        // The damping depends on the number of undiscovered pages, and this number on the damping. The result falls with
+        // the assumed number, so bisection finds the number that reproduces itself.
         var (low, high) = (0.0, Self.maxPages)
         for _ in 0..<48 {
             let middle = (low + high) / 2
@@ -228,6 +253,7 @@ private struct SiteModel {
         }
         let all = grow(first, new, damping(high))
         let sum = all.reduce(0, +)
+        // Some of these pages were discovered while the sample was taken.
         let rest = max(0, sum - Double(sample.known.count - sample.knownAtStart))
         return all.map { sum > 0 ? rest * $0 / sum : 0 }
     }
@@ -262,6 +288,7 @@ private struct SiteModel {
         return sum
     }
 
+    /// Adds pages to the sums of groups, in proportion to the groups of known targets.
     private func distribute(_ pages: Double, _ targets: [Int: Int], _ sums: inout [Double]) {
         let all = Double(targets.values.reduce(0, +))
         guard all > 0 else { return }
@@ -272,7 +299,9 @@ private struct SiteModel {
 
     /// Pages and their size, of each group.
     private struct Totals {
+        /// The number of pages of each group.
         var pages: [Double] = []
+        /// Their size in bytes, with assets.
         var bytes: [Double] = []
         /// The standard error of the size relative to the size.
         var error = 0.0
@@ -284,7 +313,7 @@ private struct SiteModel {
     private func totals(_ undiscovered: [Double]) -> Totals {
         let found = Double(groups.reduce(0) { $0 + $1.found })
         let requested = Double(groups.reduce(0) { $0 + $1.requested })
-        let rateOfAll = (found + 0.5) / (requested + 0.5)
+        let existingShare = (found + 0.5) / (requested + 0.5)
         let sizes = groups.flatMap(\.sizes)
         let fallback = sizes.isEmpty ? sample.outcomes.compactMap(\.byteCount).map(Double.init) : sizes
         let meanOfAll = PlanSample.spread(fallback).mean
@@ -296,14 +325,15 @@ private struct SiteModel {
         }
         var variance = 0.0
         for (index, group) in groups.enumerated() {
-            let rate = (Double(group.found) + rateOfAll * 0.5) / (Double(group.requested) + 0.5)
+            // Groups with few requests are drawn towards the share of all groups.
+            let rate = (Double(group.found) + existingShare * 0.5) / (Double(group.requested) + 0.5)
             let further = (Double(group.waiting) + undiscovered[index]) * rate
             totals.pages.append(Double(group.found) + further)
             let count = Double(group.sizes.count)
             let mean = (group.sizes.reduce(0, +) + meanOfAll * 0.3) / (count + 0.3)
             totals.bytes[index] += further * (mean + furtherAssets(group) * meanOfAssets)
-            let least = min(0.3, 1 / max(1, count)) * mean
-            let deviation = count > 2 ? max(PlanSample.spread(group.sizes).deviation, least) : mean
+            let minDeviation = min(0.3, 1 / max(1, count)) * mean
+            let deviation = count > 2 ? max(PlanSample.spread(group.sizes).deviation, minDeviation) : mean
             let error = further * deviation / max(1, count).squareRoot()
             variance += error * error
         }
@@ -312,7 +342,7 @@ private struct SiteModel {
     }
 
     /// The number of new assets of each further page. If it falls while pages are fetched, it will fall further.
-    private func furtherAssets(_ group: Group) -> Double {
+    private func furtherAssets(_ group: GroupSample) -> Double {
         let (early, late) = (
             PlanSample.spread(Array(group.newAssets.prefix(group.newAssets.count / 2))).mean,
             PlanSample.spread(Array(group.newAssets.suffix((group.newAssets.count + 1) / 2))).mean
@@ -335,38 +365,42 @@ private struct SiteModel {
 
     // MARK: - Ranges
 
-    /// Above this multiple of the known pages, the number of undiscovered pages counts by its square root.
-    private static let crediblePerKnown = 3.0
+    /// The maximum number of undiscovered pages per known page. A larger number is replaced by the geometric mean of itself
+    /// and this limit, since a small sample easily suggests too many.
+    private static let maxCrediblePerKnown = 3.0
 
-    /// After more outcomes without new links, all pages are known.
-    private static let fewOutcomes = 6
+    /// The maximum number of outcomes that leave a doubt whether all pages are known. After more without new links, the
+    /// number of pages is exact.
+    private static let maxUncertainOutcomes = 6
 
+    /// Computes the estimate. The likely number of pages is surrounded by a range that grows with the share of undiscovered
+    /// pages, with the spread of the sizes, and with the doubt which share of the links lead to pages.
     func estimate(_ rate: PlanSample.RequestRate, _ traps: [TrapReason]) -> PlanEstimate {
-        let nothing = [Double](repeating: 0, count: groups.count)
+        let zero = [Double](repeating: 0, count: groups.count)
         let isExact =
             sample.isKnownByFirst
-            && (sample.outcomes.count > Self.fewOutcomes || groups.allSatisfy { $0.waiting <= 0 })
-        var further = isExact ? nothing : undiscovered()
-        let known = totals(nothing)
-        let free = totals(further).pageCount
-        let limit = Self.crediblePerKnown * known.pageCount
-        if free - known.pageCount > limit {
-            let factor = (limit / (free - known.pageCount)).squareRoot()
-            further = further.map { $0 * factor }
+            && (sample.outcomes.count > Self.maxUncertainOutcomes || groups.allSatisfy { $0.waiting <= 0 })
+        var undiscoveredPages = isExact ? zero : undiscovered()
+        let known = totals(zero)
+        let unlimited = totals(undiscoveredPages).pageCount
+        let limit = Self.maxCrediblePerKnown * known.pageCount
+        if unlimited - known.pageCount > limit {
+            let factor = (limit / (unlimited - known.pageCount)).squareRoot()
+            undiscoveredPages = undiscoveredPages.map { $0 * factor }
         }
-        let likely = totals(further)
+        let likely = totals(undiscoveredPages)
         let unknownShare = likely.pageCount > 0 ? 1 - known.pageCount / likely.pageCount : 0
-        let news = sample.outcomes.filter { $0.stage == .sampling && sample.known[$0.page].mayLink }
+        let newLinks = sample.outcomes.filter { $0.stage == .sampling && sample.known[$0.page].mayLink }
             .map { Double($0.new.count) }
-        let meanNews = PlanSample.spread(news).mean
+        let meanNewLinks = PlanSample.spread(newLinks).mean
         // Logarithms of the factors between the likely value and the bounds.
         var (below, above) = (0.0, 0.0)
         if !isExact {
-            let most = totals(undiscovered(errors: 1, overlapFactor: 0.5)).pageCount
-            let least = totals(undiscovered(errors: -1, overlapFactor: 2)).pageCount
-            below = min(0.02 + 1.3 * unknownShare, log(max(1, free / max(1, least))) + 0.2, 0.8)
-            above = 0.7 * unknownShare + (meanNews == 0 ? 0.04 : meanNews < 0.1 ? 0.32 : 0.4)
-            if meanNews > 0 { above = min(above, log(max(1, most / max(1, free))) + 0.35, 0.72) }
+            let maxPages = totals(undiscovered(errors: 1, overlapFactor: 0.5)).pageCount
+            let minPages = totals(undiscovered(errors: -1, overlapFactor: 2)).pageCount
+            below = min(0.02 + 1.3 * unknownShare, log(max(1, unlimited / max(1, minPages))) + 0.2, 0.8)
+            above = 0.7 * unknownShare + (meanNewLinks == 0 ? 0.04 : meanNewLinks < 0.1 ? 0.32 : 0.4)
+            if meanNewLinks > 0 { above = min(above, log(max(1, maxPages / max(1, unlimited))) + 0.35, 0.72) }
         }
         // The share of links that lead to a page is known from the sample only.
         let (found, requested) = groups.reduce((0.0, 0.0)) {
@@ -381,7 +415,7 @@ private struct SiteModel {
         (below, above) = (hypot(below, doubtOfShare), hypot(above, doubtOfShare))
         let requestedShare = Double(sample.outcomes.count) / max(1, likely.pageCount)
         let doubt = 2 * likely.error + 0.12 * (1 - min(1, requestedShare))
-        let isEndless = groups.contains(where: \.endsNever)
+        let isEndless = groups.contains(where: \.isEndless)
         func bounds(_ value: Double, _ below: Double, _ above: Double, atLeast: Double) -> PlanEstimate.Bounds
         {
             let low = max(atLeast, value * exp(-below)).rounded()
@@ -396,42 +430,45 @@ private struct SiteModel {
         let bytes = bounds(allBytes, bytesBelow, bytesAbove, atLeast: received)
         var rows: [PlanEstimate.Group] = []
         for (index, group) in groups.enumerated() where group.requested + group.waiting > 0 {
-            let least = known.pages[index] * (isExact ? 1 : 0.98) * exp(-doubtOfShare)
+            let minPages = known.pages[index] * (isExact ? 1 : 0.98) * exp(-doubtOfShare)
             rows.append(
                 PlanEstimate.Group(
                     pattern: sample.groups.patterns[index], sampled: group.requested,
-                    pages: bounds(likely.pages[index], below, above, atLeast: least),
+                    pages: bounds(likely.pages[index], below, above, atLeast: minPages),
                     byteCount: bounds(likely.bytes[index], bytesBelow, bytesAbove, atLeast: 0)))
         }
         rows.sort { ($0.pages.low, $1.pattern) > ($1.pages.low, $0.pattern) }
-        let isPossible = groups.contains { $0.found > 0 }
+        let hasPages = groups.contains { $0.found > 0 }
         let confidence = self.confidence(pages, bytes)
         return PlanEstimate(
-            groups: isPossible ? rows : [], pages: pages, byteCount: bytes,
+            groups: hasPages ? rows : [], pages: pages, byteCount: bytes,
             seconds: seconds(pages, rate), confidence: confidence,
-            reasons: isPossible ? reasons(likely, known, meanNews, isEndless) : [],
-            largerSample: confidence == .high || isEndless || !isPossible ? nil : largerSample, traps: traps)
+            reasons: hasPages ? reasons(likely, known, meanNewLinks, isEndless) : [],
+            largerSample: confidence == .high || isEndless || !hasPages ? nil : largerSample, traps: traps)
     }
 
+    /// The confidence in the widest of these ranges.
     private func confidence(_ all: PlanEstimate.Bounds...) -> PlanEstimate.Confidence {
         let ratio = all.map { $0.ratio ?? .infinity }.max() ?? 1
         return ratio < 2 ? .high : ratio < 3 ? .medium : .low
     }
 
-    private static let (nextSample, maxSample) = (5, 10_000)
+    /// How many times as large the suggested sample is, and the maximum number of its requests.
+    private static let (sampleGrowth, maxSampleRequests) = (5, 10_000)
 
     /// The number of requests of a larger sample; nil if this one ended before its limit.
     private var largerSample: Int? {
         let hasMore = groups.contains { $0.waiting > 0 } || sample.assets.contains { !$0.isTaken }
         let requests = sample.outcomes.count + sample.assets.count(where: \.isTaken)
-        guard hasMore, requests > sample.maxRequests / 2, sample.maxRequests < Self.maxSample else {
+        guard hasMore, requests > sample.maxRequests / 2, sample.maxRequests < Self.maxSampleRequests else {
             return nil
         }
-        return min(sample.maxRequests * Self.nextSample, Self.maxSample)
+        return min(sample.maxRequests * Self.sampleGrowth, Self.maxSampleRequests)
     }
 
+    /// Sentences about the data of the estimate.
     private func reasons(
-        _ likely: Totals, _ known: Totals, _ meanNews: Double, _ isEndless: Bool
+        _ likely: Totals, _ known: Totals, _ meanNewLinks: Double, _ isEndless: Bool
     ) -> [String] {
         func count(_ number: Int, _ noun: String) -> String {
             number == 1 ? "1 \(noun)" : "\(number) \(noun)s"
@@ -447,7 +484,7 @@ private struct SiteModel {
         } else if rest * 50 < sample.known.count {
             reasons.append("\(links); sampled pages link to hardly any others")
         } else {
-            let news = (meanNews * 10).rounded() / 10
+            let news = (meanNewLinks * 10).rounded() / 10
             reasons.append(
                 "\(links); a sampled page links to \(news) others that were not seen before, so there are probably about \(rest) more"
             )

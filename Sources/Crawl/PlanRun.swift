@@ -9,8 +9,12 @@ package import Web
 /// sitemaps, the site's search index, the sampled pages, and the sizes of some files and assets.
 ///
 /// The frontier of a prefetch decides which URLs belong to the site and may be requested. It returns all of
-/// them at once, and the sample chooses among them.
+/// them at once, and the sample chooses among them. For example, the frontier returns the 300 pages that the start page
+/// links to, `sample.next` returns one of them, `fetchPage` loads it and reports its links to both.
+///
+/// It belongs to the thread that calls `run`, which makes one request at a time.
 package struct PlanRun: ~Copyable {
+    /// The plan of the prefetch that is estimated.
     private let plan: CrawlPlan
     private let loop: FetchLoop
     private let scanner = LinkScanner()
@@ -21,18 +25,21 @@ package struct PlanRun: ~Copyable {
     private var candidates: [WebURL: UInt32] = [:]
     /// The assets that the sample may weigh.
     private var assets: [WebURL: UInt32] = [:]
-    private var askedRobots = 0
+    /// The number of hosts whose robots.txt was requested.
+    private var robotsCount = 0
     /// Sitemaps and search indexes that were requested.
     private var readGuides: Set<UInt32> = []
     /// The URLs of search indexes, and whether the pages that they list are named `.html`.
     private var searchIndexes: [WebURL: Bool] = [:]
 
+    /// The maximum number of redirects of a request for a size. After more, the URL counts as missing.
     private static let maxRedirects = 10
     /// The maximum number of hosts whose robots.txt is loaded. Pages of further hosts count, but are not
     /// sampled.
-    private static let maxRobots = 32
-    /// The share of the requests that loads sitemaps and search indexes, and their maximum number.
-    private static let shareOfGuides = 0.15
+    private static let maxRobotsHosts = 32
+    /// The maximum share of the requests that load sitemaps and search indexes ("guides"). Further ones are not read.
+    private static let maxGuideShare = 0.15
+    /// The maximum number of these requests.
     private static let maxGuides = 60
     /// Larger pages and files are cut off here, and their size is that of the header `Content-Length`.
     private static let maxBytes = 16 << 20
@@ -93,13 +100,14 @@ package struct PlanRun: ~Copyable {
         return report
     }
 
-    /// For a sample no time passes.
+    /// Applies an event to the frontier. Its time is always zero, so that no request waits for a delay.
     @discardableResult
     private mutating func apply(_ event: Frontier.Event) -> [Frontier.Action] {
         frontier.apply(event, now: .zero)
     }
 
-    /// Everything that is due, in the order in which it was discovered.
+    /// Takes all URLs that are due from the frontier, in the order in which they were discovered. Loads robots.txt files,
+    /// sitemaps and search indexes on the way, because the frontier holds pages back until their robots.txt is known.
     private mutating func takeDue(_ interruption: Interruption) throws(CrawlError) -> [UInt32] {
         var due: [UInt32] = []
         while let task = frontier.next(now: .zero) {
@@ -115,7 +123,7 @@ package struct PlanRun: ~Copyable {
         }
         // Sitemaps and search indexes come first: they list pages at one request each.
         for number in due.sorted() where frontier.role(of: number) == .guide {
-            due += try readGuide(number, interruption)
+            try readGuide(number, interruption)
         }
         return due.sorted()
     }
@@ -135,7 +143,8 @@ package struct PlanRun: ~Copyable {
         }
     }
 
-    /// Follows redirects to their end.
+    /// Fetches a page, follows its redirects to their end, and reports the page that is there to the sample. A redirect to a
+    /// URL that is already known ends here, because that URL is counted itself.
     private mutating func fetchPage(_ first: UInt32, _ interruption: Interruption) throws(CrawlError) {
         var number = first
         while let result = try result(of: request(number), interruption) {
@@ -150,14 +159,14 @@ package struct PlanRun: ~Copyable {
                 apply(.redirected(number, .init(target: redirect.url)))
                 var due = try takeDue(interruption)
                 let target = frontier.target(of: number)
-                let place = due.firstIndex { $0 == target }
-                if let place { number = due.remove(at: place) }
+                let index = due.firstIndex { $0 == target }
+                if let index { number = due.remove(at: index) }
                 offer(due)
-                if place == nil { return }
+                if index == nil { return }
                 offer([number])
             } else if (200..<300).contains(response.status) {
                 apply(.succeeded(number))
-                return try read(
+                return try readPage(
                     number, response, after: result.exchange?.timings.latency ?? .zero, interruption)
             } else {
                 response.body.discard()
@@ -168,35 +177,37 @@ package struct PlanRun: ~Copyable {
         }
     }
 
+    /// Reports a request without a response to the frontier.
     private mutating func apply(failure result: FetchResult, of number: UInt32) {
         if case .failure(let failure) = result.outcome { apply(.failed(number, .fetch(failure))) }
     }
 
-    private mutating func read(
+    /// Scans a page for links, and reports them to the frontier and to the sample.
+    private mutating func readPage(
         _ number: UInt32, _ response: FetchedResponse, after latency: Duration, _ interruption: Interruption
     ) throws(CrawlError) {
         let isCut = response.isCut
         let bytes = try contents(of: response.body)
         let url = frontier.url(number)
-        let found = links(of: bytes, response.fields, url)
+        let foundLinks = links(of: bytes, response.fields, url)
         var scan = ScanResult(number: number, byteCount: 0)
         scan.print = ContentPrint(text: bytes.span)
-        scan.links = found
+        scan.links = foundLinks
         // Before the links: the frontier does not request an asset as a list of pages.
-        noteSearchIndexes(of: number, found, bytes)
-        var linked: Set<UInt32> = []
-        var needed: Set<UInt32> = []
+        addSearchIndexes(of: number, foundLinks, bytes)
+        var linkedPages: Set<UInt32> = []
+        var neededAssets: Set<UInt32> = []
         for case .storeLinks(let links) in apply(.scanned(scan)) where links.source.number == number {
-            linked = Set(links.pages.map(\.number))
-            needed = Set(links.assets.map(\.number))
+            linkedPages = Set(links.pages.map(\.number))
+            neededAssets = Set(links.assets.map(\.number))
         }
         let due = try takeDue(interruption)
         var page = PlanSample.Page(
             url: url, byteCount: isCut ? response.fields.contentLength ?? bytes.count : bytes.count,
             latency: latency)
-        page.links = linked.sorted().filter { isOfSite($0) }.map { frontier.url($0) }
+        page.links = linkedPages.sorted().filter { isOfSite($0) }.map { frontier.url($0) }
         for number in due where frontier.role(of: number) == .asset { assets[frontier.url(number)] = number }
-        page.assets = needed.sorted().map { frontier.url($0) }.filter { assets[$0] != nil }
+        page.assets = neededAssets.sorted().map { frontier.url($0) }.filter { assets[$0] != nil }
         sample.didFetch(page)
         // After the page, so that the sample sees which links are new.
         offer(due)
@@ -213,6 +224,7 @@ package struct PlanRun: ~Copyable {
         }
     }
 
+    /// The links of a page that a prefetch would follow. With a session, links that may change something are left out.
     private mutating func links(of bytes: [UInt8], _ fields: HTTPFields, _ url: WebURL) -> [FoundLink] {
         let type = fields.contentType
         let format = BodyFormat(mediaType: type, url: url, body: bytes.span)
@@ -233,7 +245,7 @@ package struct PlanRun: ~Copyable {
 
     /// Makes the frontier offer the search indexes that a page uses. With a depth limit, pages of an index may
     /// be too deep, so no index is read.
-    private mutating func noteSearchIndexes(of number: UInt32, _ links: [FoundLink], _ body: [UInt8]) {
+    private mutating func addSearchIndexes(of number: UInt32, _ links: [FoundLink], _ body: [UInt8]) {
         guard plan.scope.depth == nil else { return }
         let url = frontier.url(number)
         let namesFiles = links.contains { $0.role == .page && $0.url?.path.hasSuffix(".html") == true }
@@ -245,27 +257,27 @@ package struct PlanRun: ~Copyable {
         }
     }
 
+    /// The maximum number of sitemaps and search indexes for a sample of this size.
     private var maxGuides: Int {
-        min(Self.maxGuides, Int((Double(sample.maxRequests) * Self.shareOfGuides).rounded(.up)))
+        min(Self.maxGuides, Int((Double(sample.maxRequests) * Self.maxGuideShare).rounded(.up)))
     }
 
-    /// Loads a sitemap or a search index, and adds the pages that it lists to the sample. Returns the next requests.
+    /// Loads a sitemap or a search index, and adds the pages that it lists to the sample.
     private mutating func readGuide(
         _ number: UInt32, _ interruption: Interruption
-    ) throws(CrawlError) -> [UInt32] {
-        guard readGuides.count < maxGuides, readGuides.insert(number).inserted else { return [] }
+    ) throws(CrawlError) {
+        guard readGuides.count < maxGuides, readGuides.insert(number).inserted else { return }
         var request = request(number)
         request.maxBytes = nil
-        guard let result = try result(of: request, interruption) else { return [] }
+        guard let result = try result(of: request, interruption) else { return }
         apply(.connected(number, from: result.zone))
         guard case .response(let response) = result.outcome else {
-            apply(failure: result, of: number)
-            return []
+            return apply(failure: result, of: number)
         }
         let bytes = try contents(of: response.body)
         guard (200..<300).contains(response.status) else {
             apply(.failed(number, .status(response.status)))
-            return []
+            return
         }
         apply(.succeeded(number))
         let url = frontier.url(number)
@@ -286,7 +298,6 @@ package struct PlanRun: ~Copyable {
         }
         apply(.scanned(scan))
         offer(try takeDue(interruption), areListed: true)
-        return []
     }
 
     // MARK: - Sizes
@@ -320,15 +331,16 @@ package struct PlanRun: ~Copyable {
     private mutating func fetchRobots(
         of host: Int, _ url: WebURL, _ nearestZone: NetworkZone, _ interruption: Interruption
     ) throws(CrawlError) {
-        guard askedRobots < Self.maxRobots else { return }
-        askedRobots += 1
+        guard robotsCount < Self.maxRobotsHosts else { return }
+        robotsCount += 1
         var request = FetchRequest(number: 0, url: url, nearestZone: effectiveZone(nearestZone))
         request.maxBytes = OriginRobots.maxBytes
         while let result = try result(of: request, interruption) {
+            // A 404 allows everything (RFC 9309 2.3.1.3). Here it also stands for a missing response.
             var answer = Frontier.RobotsAnswer.answered(status: 404, from: .publicNetwork)
             if case .response(let response) = result.outcome {
-                let all = try contents(of: response.body)
-                let body = response.isCut ? OriginRobots.wholeLines(all) : all
+                let bytes = try contents(of: response.body)
+                let body = response.isCut ? OriginRobots.wholeLines(bytes) : bytes
                 if response.status < 500, !Failure.status(response.status).mayPass {
                     answer = .answered(
                         status: response.status,
@@ -346,6 +358,7 @@ package struct PlanRun: ~Copyable {
         }
     }
 
+    /// A request for a URL of the frontier.
     private func request(_ number: UInt32) -> FetchRequest {
         var request = FetchRequest(
             number: 0, url: frontier.url(number), nearestZone: effectiveZone(frontier.nearestZone(number)))
@@ -353,6 +366,7 @@ package struct PlanRun: ~Copyable {
         return request
     }
 
+    /// The nearest network zone of a request, which an option of the user may have widened.
     private func effectiveZone(_ nearestZone: NetworkZone) -> NetworkZone {
         max(plan.allowedZone, nearestZone)
     }
@@ -371,6 +385,7 @@ package struct PlanRun: ~Copyable {
         }
     }
 
+    /// The beginning of a body, which is discarded. Larger bodies than `BodyReading.maxBytes` are cut off.
     private func contents(of body: FetchedBody) throws(CrawlError) -> [UInt8] {
         defer { body.discard() }
         do throws(StoreError) {
@@ -385,7 +400,9 @@ package struct PlanRun: ~Copyable {
 /// `byteCount`, are members of this report too.
 @dynamicMemberLookup
 public struct PlanReport: Sendable, Equatable {
+    /// The name of the site.
     public let site: String
+    /// The estimate.
     package var estimate: PlanEstimate
     /// The number of requests for the sample.
     public package(set) var requests = 0

@@ -5,7 +5,7 @@ package import Store
 internal import System
 package import Web
 
-/// How pages are rendered in a browser.
+/// The settings with which pages are rendered in a browser. They are stored with the site (`SitePlan.render`).
 public struct RenderSettings: Sendable, Equatable {
     /// Which pages are rendered.
     public var mode = RenderMode.auto
@@ -14,7 +14,7 @@ public struct RenderSettings: Sendable, Equatable {
     /// The sizes of the window, such as `1280x900` or `390x844@3`. The page is rendered in the first one, and
     /// then shown in the others for a moment.
     public var viewports: [String] = []
-    /// Which controls of pages are used, to load what they show.
+    /// Which controls of pages are used, so that the content behind them is loaded and stored.
     public var acting = RenderActing.all
     /// How banners are answered that ask for consent to cookies.
     public var consent = RenderConsent.reject
@@ -52,6 +52,7 @@ public struct RenderSettings: Sendable, Equatable {
     /// Creates the default settings.
     public init() {}
 
+    /// Reads stored settings. Missing and malformed members have their default values.
     init(_ json: JSONValue) {
         mode = json["mode"]?.string.flatMap(RenderMode.init) ?? mode
         scroll = json["scroll"]?.int ?? scroll
@@ -74,16 +75,16 @@ public struct RenderSettings: Sendable, Equatable {
 extension RenderSettings: JSONObject {
     /// The settings that differ from the defaults.
     package var members: JSONMembers {
-        let usual = RenderSettings()
+        let defaults = RenderSettings()
         return [
-            "mode": mode.rawValue, "scroll": IfAny(scroll == usual.scroll ? nil : scroll),
-            "viewports": IfAny(viewports), "act": IfAny(acting == usual.acting ? nil : acting.rawValue),
-            "consent": IfAny(consent == usual.consent ? nil : consent.rawValue),
-            "freeze": IfAny(freezing == usual.freezing ? nil : freezing.rawValue),
+            "mode": mode.rawValue, "scroll": IfAny(scroll == defaults.scroll ? nil : scroll),
+            "viewports": IfAny(viewports), "act": IfAny(acting == defaults.acting ? nil : acting.rawValue),
+            "consent": IfAny(consent == defaults.consent ? nil : consent.rawValue),
+            "freeze": IfAny(freezing == defaults.freezing ? nil : freezing.rawValue),
             "deep": IfAny(isDeep ? true : nil),
             "dark": IfAny(seesDark ? true : nil),
             "pictures": IfAny(takesPictures ? true : nil), "steady": IfAny(steadySince),
-            "seconds": IfAny(limit == usual.limit ? nil : Int(limit / .seconds(1))),
+            "seconds": IfAny(limit == defaults.limit ? nil : Int(limit / .seconds(1))),
             "scripts": IfAny(scripts.map { ["pages": IfAny($0.pages), "text": $0.text] as JSONMembers }),
         ]
     }
@@ -141,7 +142,7 @@ package struct RenderPlan: Sendable {
     }
 }
 
-/// Why no page can be rendered.
+/// The reason why no page can be rendered, such as a missing browser.
 package struct RenderFailure: Error, Sendable, CustomStringConvertible {
     package let description: String
 
@@ -208,11 +209,15 @@ public enum RenderEnding: String, Sendable, CaseIterable {
 
 /// Passes the requests and results of rendered pages to the crawl. Any thread may use it.
 package final class RenderChannel: Sendable {
+    /// A message of a rendered page to the crawl.
     enum Message: Sendable {
-        case asked(page: UInt32, PageRequest, @Sendable (PageRequestResult) -> Void)
+        /// The page sends a request, and receives the result by the closure.
+        case requested(page: UInt32, PageRequest, @Sendable (PageRequestResult) -> Void)
+        /// The rendering of the page has ended.
         case rendered(page: UInt32, RenderedPage)
     }
 
+    /// The folder of the store, from which pages read stored responses.
     package let folder: StoreFolder
     /// Whether requests are sent with credentials.
     package let hasSession: Bool
@@ -235,24 +240,42 @@ package final class RenderChannel: Sendable {
     package func ask(
         _ page: UInt32, _ request: PageRequest, answer: @escaping @Sendable (PageRequestResult) -> Void
     ) {
-        if !messages.put(.asked(page: page, request, answer)) { answer(.blocked("the crawl has ended")) }
+        if !messages.put(.requested(page: page, request, answer)) { answer(.blocked("the crawl has ended")) }
     }
 
+    /// Reports that the rendering of a page has ended.
     func report(_ page: UInt32, _ rendered: RenderedPage) { messages.put(.rendered(page: page, rendered)) }
 
+    /// Takes all messages, on the crawl's thread.
     func takeAll() -> [Message] { messages.takeAll() }
 
+    /// Accepts no more messages, and answers the requests among them.
     func close() {
         messages.close()
-        for case .asked(_, _, let answer) in messages.takeAll() { answer(.blocked("the crawl has ended")) }
+        for case .requested(_, _, let answer) in messages.takeAll() {
+            answer(.blocked("the crawl has ended"))
+        }
     }
 }
 
 /// The crawl's state of the pages that are being rendered. It belongs to the crawl's thread.
+///
+/// A page is rendered in these steps: the frontier returns it as a task (`Crawl.render`); the browser opens it and sends its
+/// requests through `channel` (`handle`); each is answered from the store once its response is committed, or directly
+/// (`answerPageRequests`); and at the end its links, text and notes are stored (`didRender`).
+///
+/// A GET of a page becomes an entry of the frontier, like a link. The scope, robots.txt and limits apply to it, and its
+/// response is stored once for all pages. A request whose response belongs to this page alone, such as a POST, has no entry
+/// and is "untracked".
+///
+/// Each `answer` closure is called exactly once, except when the crawl ends: then those in `waiting` and `untracked` are
+/// dropped together with the renderer.
 struct Rendering {
     let channel: RenderChannel
     let plan: RenderPlan
+    /// Whether the browser was started in advance.
     var isPrepared = false
+    /// Nil until the first page is rendered.
     var renderer: (any PageRenderer)?
     /// The pages that are being rendered, by number.
     var openPages: [UInt32: OpenPage] = [:]
@@ -262,6 +285,7 @@ struct Rendering {
     var cookies: [UInt32: [PageCookie]] = [:]
     /// Requests that belong to no entry, such as POST, by the number in their `RequestPurpose`.
     var untracked: [Int: UntrackedRequest] = [:]
+    /// The number of untracked requests so far, which numbers them.
     var untrackedCount = 0
     /// POST requests whose responses are stored or about to be.
     var storedPosts: Set<PostKey> = []
@@ -269,10 +293,12 @@ struct Rendering {
     /// A page that is being rendered.
     struct OpenPage {
         /// The entries that the page requested.
-        var asked: Set<UInt32> = []
+        var requestedEntries: Set<UInt32> = []
         /// The number of documents that the page requested through the channel.
         var documentCount = 0
-        var sentCount = 0
+        /// The number of its untracked requests.
+        var untrackedCount = 0
+        /// The number of WebSockets that it opened.
         var socketCount = 0
     }
 
@@ -296,12 +322,12 @@ struct Rendering {
     static let maxRequestBodyBytes = 4 * 1024 * 1024
     /// The maximum size of a response body that a page receives without the store. Longer ones are truncated.
     static let maxResponseBodyBytes = 16 * 1024 * 1024
-    /// The maximum number of requests without an entry per page. A document with many views sends one for
+    /// The maximum number of untracked requests per page. Further ones are refused. A page with many views sends one for
     /// each of them.
     static let maxUntrackedRequestsPerPage = 5_000
-    /// The maximum number of sockets that a page may open.
+    /// The maximum number of WebSockets that a page may open. Further ones are refused.
     static let maxSocketsPerPage = 8
-    /// The maximum number of POST requests in `kept`.
+    /// The maximum number of requests in `storedPosts`. Further ones are sent again when a page repeats them.
     static let maxStoredPosts = 65_536
     /// The maximum number of documents that a page may request. Further ones are refused.
     static let maxDocumentsPerPage = 3
@@ -354,7 +380,7 @@ extension Crawl {
         guard let channel = rendering?.channel else { return }
         for message in channel.takeAll() {
             switch message {
-            case .asked(let page, let request, let answer): try handle(request, by: page, answer)
+            case .requested(let page, let request, let answer): try handle(request, by: page, answer)
             case .rendered(let page, let rendered): try didRender(page, rendered)
             }
         }
@@ -386,7 +412,7 @@ extension Crawl {
             guard let number = frontier.number(of: request.url) else {
                 return answer(.blocked("its URL is too long"))
             }
-            rendering?.openPages[page]?.asked.insert(number)
+            rendering?.openPages[page]?.requestedEntries.insert(number)
             if frontier.state(number) == .queued, scriptFields[number] == nil {
                 scriptFields[number] = request.scriptFields
                 if !request.cookies.isEmpty { rendering?.cookies[number] = request.cookies }
@@ -460,7 +486,7 @@ extension Crawl {
                 && sent.request.cookies == request.cookies && frontier.url(sent.page).origin == url.origin
         }
         guard let same else { return false }
-        rendering?.openPages[page]?.sentCount += 1
+        rendering?.openPages[page]?.untrackedCount += 1
         if let given = same.value.answer {
             answer(given)
         } else {
@@ -476,13 +502,13 @@ extension Crawl {
     ) {
         guard var rendering else { return }
         guard request.body.count <= Rendering.maxRequestBodyBytes,
-            rendering.openPages[page]?.sentCount ?? .max < Rendering.maxUntrackedRequestsPerPage
+            rendering.openPages[page]?.untrackedCount ?? .max < Rendering.maxUntrackedRequestsPerPage
         else {
             report.rendering.notices["not-sent", default: 0] += 1
             return answer(.blocked("the page sends too much data"))
         }
         if let reason = frontier.refusal(ofAsset: request.url) { return answer(.blocked(reason.name)) }
-        rendering.openPages[page]?.sentCount += 1
+        rendering.openPages[page]?.untrackedCount += 1
         rendering.untrackedCount += 1
         rendering.untracked[rendering.untrackedCount] = .init(page: page, request: request, waiting: [answer])
         var fetch = FetchRequest(
@@ -494,7 +520,7 @@ extension Crawl {
         fetch.referrer = frontier.url(page)
         // A page must not act as the user on other sites. Browsers withhold cookies there as well
         // (SameSite=Lax).
-        fetch.isAnonymous = !frontier.url(page).isOfSite(of: request.url)
+        fetch.isAnonymous = !frontier.url(page).isSameSite(as: request.url)
         self.rendering = rendering
         loop.start(fetch)
     }
@@ -508,7 +534,7 @@ extension Crawl {
         case .failure(let failure) where failure.kind == .machine: throw .fetch(failure)
         case .failure(let failure): for reply in sent.waiting { reply(.failed(failure.description)) }
         case .response(let response):
-            let isKept =
+            let isStored =
                 sent.request.method != "OPTIONS" && (200..<300).contains(response.status)
                 && plan.rules.storageBan(for: result.url, response.fields.contentType) == nil
             let body = try storing { () throws(StoreError) in
@@ -517,7 +543,7 @@ extension Crawl {
             let answer = PageRequestResult.response(
                 status: response.status, fields: response.fields, body: body)
             for reply in sent.waiting { reply(answer) }
-            guard isKept else { return response.body.discard() }
+            guard isStored else { return response.body.discard() }
             (sent.waiting, sent.answer) = ([], answer)
             rendering?.untracked[number] = sent
             var job = ScanJob(
@@ -545,24 +571,25 @@ extension Crawl {
 
     /// Handles a rendered page: stores its text and notes, and reports its links and requests to the frontier.
     private func didRender(_ page: UInt32, _ rendered: RenderedPage) throws(CrawlError) {
-        guard let shown = rendering?.openPages.removeValue(forKey: page) else { return }
-        var asked = shown.asked
-        let isLeft = rendered.ending == .outOfTime || rendered.ending == .complete
-        let waitsFor = isLeft ? asked.filter { rendering?.waiting[$0] != nil }.sorted() : []
+        guard let openPage = rendering?.openPages.removeValue(forKey: page) else { return }
+        var requested = openPage.requestedEntries
+        // After a crash or a hang, the missing responses are not the reason.
+        let mayLackResponses = rendered.ending == .outOfTime || rendered.ending == .complete
+        let unanswered = mayLackResponses ? requested.filter { rendering?.waiting[$0] != nil }.sorted() : []
         if !rendered.cookies.isEmpty { cookieTraces.noteScriptCookies(of: frontier.url(page)) }
         do throws(FetchFailure) {
             try loop.addCookies(fromScripts: rendered.cookies)
         } catch {
             throw .fetch(error)
         }
-        for url in rendered.given { if let number = frontier.number(of: url) { asked.insert(number) } }
-        try storeRendering(rendered, hasSent: shown.sentCount > 0, of: page)
+        for url in rendered.given { if let number = frontier.number(of: url) { requested.insert(number) } }
+        try storeRendering(rendered, hasSent: openPage.untrackedCount > 0, of: page)
         if report.rendering.browser == nil { report.rendering.browser = rendering?.renderer?.version }
         let result = Frontier.RenderResult(
-            links: rendered.links, requested: asked,
+            links: rendered.links, requested: requested,
             print: rendered.text.map { ContentPrint(text: Array($0.utf8).span) },
             isWhole: rendered.ending == .complete,
-            missingEntries: waitsFor)
+            missingEntries: unanswered)
         try apply(.rendered(page, result))
         // A page that will be rendered once more is reported then.
         if !frontier.rendering.isRetryScheduled(page) {
@@ -574,7 +601,7 @@ extension Crawl {
         }
     }
 
-    /// Ends rendering. Pages get no more answers from here on.
+    /// Ends rendering, and closes the browser. Pages get no more answers from here on.
     func endRendering() {
         guard let rendering else { return }
         rendering.channel.close()
@@ -590,7 +617,8 @@ extension PageRequest {
 }
 
 extension WebURL {
-    fileprivate func isOfSite(of other: WebURL) -> Bool {
+    /// Whether both hosts have the same registrable domain ("schemelessly same site" in HTML).
+    fileprivate func isSameSite(as other: WebURL) -> Bool {
         guard host != other.host else { return true }
         let site = PublicSuffixes.system.registrableDomain(of: host)
         return site != nil && site == PublicSuffixes.system.registrableDomain(of: other.host)
@@ -617,6 +645,7 @@ public struct RenderReport: Sendable, Equatable {
 
     /// Pages with URLs of the same pattern, of which at least one had a reason to be rendered.
     public struct Pattern: Sendable, Equatable {
+        /// The URL pattern.
         public let pattern: String
         /// The number of pages.
         public let pages: Int
@@ -628,7 +657,7 @@ public struct RenderReport: Sendable, Equatable {
         public let foundPages: Int
         /// The number of rendered pages that did not complete.
         public let unfinished: Int
-        /// The reasons for rendering: what a scan could not read.
+        /// The reasons for rendering: the parts of the pages that a scan could not read.
         public let reasons: [String]
         /// Whether one of the reasons is strong.
         package let isStrong: Bool
@@ -636,16 +665,20 @@ public struct RenderReport: Sendable, Equatable {
 
     /// A page whose rendering did not complete.
     public struct Unfinished: Sendable, Equatable {
+        /// The URL of the page.
         public let url: String
+        /// How its rendering ended.
         public let ending: RenderEnding
+        /// Details of a failure; nil if there are none.
         public let detail: String?
     }
 
     /// The patterns that the next run renders from the start; nil if no page was rendered.
-    package internal(set) var worthPatterns: [String]?
+    package internal(set) var fruitfulPatterns: [String]?
     /// The patterns that were rendered in this run or an earlier one.
-    package internal(set) var lookedAtPatterns: [String] = []
+    package internal(set) var renderedPatternTexts: [String] = []
 
+    /// The number of WebSockets that pages opened.
     package var sockets: Int { notices["web-socket"] ?? 0 }
 
     /// Whether rendered pages did something that a scan had not found, or for a strong reason may do so offline.
@@ -657,29 +690,36 @@ public struct RenderReport: Sendable, Equatable {
     /// The number of rendered pages.
     public var rendered: Int { patterns.reduce(0) { $0 + $1.rendered } }
 
+    /// The maximum number of pages in `unfinished`. Further ones only count in `patterns`.
     private static let maxUnfinished = 100
+    /// The maximum number of stored patterns. Pages of further ones are rendered again by the next run.
     private static let maxRenderedPatterns = 1000
 
+    /// Adds the result of a rendered page.
     mutating func add(_ page: RenderedPage, of url: WebURL) {
         for (notice, count) in page.notices { notices[notice, default: 0] += count }
         guard page.ending != .complete, unfinished.count < Self.maxUnfinished else { return }
         unfinished.append(.init(url: url.href, ending: page.ending, detail: page.detail))
     }
 
-    mutating func count(_ book: RenderScheduler) {
-        mode = book.mode
-        if book.patterns.contains(where: { $0.renderedCount > 0 }) {
-            worthPatterns = book.patterns.filter { $0.isFruitful || $0.wasFruitful }.map(\.text).sorted()
-        }
-        // If pages were left out, it is not known which patterns have been rendered sufficiently.
-        if failure == nil, !book.hasUnrenderedPages {
-            lookedAtPatterns = book.patterns.lazy.filter(\.wasEverRendered).prefix(Self.maxRenderedPatterns)
-                .map(
-                    \.text
-                )
+    /// Counts the patterns of the scheduler at the end of the run.
+    mutating func count(_ scheduler: RenderScheduler) {
+        mode = scheduler.mode
+        if scheduler.patterns.contains(where: { $0.renderedCount > 0 }) {
+            fruitfulPatterns = scheduler.patterns.filter { $0.isFruitful || $0.wasFruitful }.map(\.text)
                 .sorted()
         }
-        patterns = book.patterns.filter { $0.renderedCount > 0 || !$0.reasons.strong.isEmpty }.map {
+        // If pages were left out, it is not known which patterns have been rendered sufficiently.
+        if failure == nil, !scheduler.hasUnrenderedPages {
+            renderedPatternTexts = scheduler.patterns.lazy.filter(\.wasEverRendered).prefix(
+                Self.maxRenderedPatterns
+            )
+            .map(
+                \.text
+            )
+            .sorted()
+        }
+        patterns = scheduler.patterns.filter { $0.renderedCount > 0 || !$0.reasons.strong.isEmpty }.map {
             pattern in
             Pattern(
                 pattern: pattern.text, pages: pattern.pageCount, rendered: pattern.renderedCount,

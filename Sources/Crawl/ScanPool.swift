@@ -89,14 +89,14 @@ struct ScanJob: Sendable {
     var mayBeLeftOut = false
 
     /// How to decide whether a login page replaces another page; nil to not check.
-    var login: LoginWatch?
+    var login: LoginCheck?
 
     /// The meaning of a login page at this URL.
-    enum LoginWatch: Sendable {
+    enum LoginCheck: Sendable {
         /// The URL is the target of a redirect: a login page replaces the page that redirected.
         case isRedirectTarget
         /// A login page replaces the page at this URL, unless the URL looks like that of a login page.
-        case mayBeInPlace
+        case mayReplacePage
     }
 
     /// The size of the body in memory; 0 if it is in a file or in the store.
@@ -153,9 +153,9 @@ struct ScanResult: Sendable {
     /// The kinds of login pages.
     enum Login: Sendable {
         /// A login page in place of another page, which was not stored.
-        case inPlace
+        case inPlaceOfPage
         /// A login page at a URL that looks like that of one.
-        case byItself
+        case atLoginURL
     }
 
     /// Whether the title says "not found".

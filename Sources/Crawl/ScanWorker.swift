@@ -7,7 +7,11 @@ internal import System
 internal import Web
 
 /// Scans and stores responses: checks them against rules and digests, finds their links, and passes them to
-/// the write queue. Each worker belongs to one thread of the pool.
+/// the write queue.
+///
+/// Each worker belongs to one thread of the `ScanPool`, and has a link scanner and a store reader of its own. Two paths
+/// lead through it: `processFetched` for a response from the network, which may be rejected, and `processStored` for one
+/// that the store already has, of which only the links are needed.
 final class ScanWorker {
     private let scanner = LinkScanner()
     private var references: ReferenceList
@@ -15,14 +19,18 @@ final class ScanWorker {
     private let maxLinks: Int
     private let folder: StoreFolder
     private let secrets: SecretHasher
+    /// Opened by `openReader()`.
     private var reader: StoreReader?
     private let writes: WriteQueue
     private let rules: CacheRules
     private let directivePolicy: DirectivePolicy
-    private let memory: LinkNumberCache?
+    /// The frontier's numbers of URLs that were linked before; nil to pass all links on as URLs.
+    private let linkNumbers: LinkNumberCache?
+    /// The name of the crawler in directives to crawlers; empty if it has none.
     private let productToken: String
     /// Whether links that may change something are looked for, because requests have the user's session.
     private let findsActions: Bool
+    /// The app's hook, which may edit or reject a response before it is stored; nil if there is none.
     private let willStore: WillStore?
     /// The fixed time for the scripts of steady documents (`SteadyTime`), in seconds since 1970; nil if
     /// documents are not steady.
@@ -32,7 +40,8 @@ final class ScanWorker {
 
     init(
         _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, directivePolicy: DirectivePolicy,
-        memory: LinkNumberCache?, productToken: String?, findsActions: Bool, willStore: WillStore?,
+        memory linkNumbers: LinkNumberCache?, productToken: String?, findsActions: Bool,
+        willStore: WillStore?,
         steadySince: Int64?,
         maxLinks: Int, replacements: ReplacementGuard? = nil
     ) {
@@ -42,7 +51,7 @@ final class ScanWorker {
         self.writes = writes
         self.rules = rules
         self.directivePolicy = directivePolicy
-        self.memory = memory
+        self.linkNumbers = linkNumbers
         self.productToken = productToken ?? ""
         self.findsActions = findsActions
         self.willStore = willStore
@@ -57,8 +66,8 @@ final class ScanWorker {
         if case .stored = job.source { result.isReused = true }
         do throws(StoreError) {
             switch job.source {
-            case .fetched(let response): try read(response, of: job, into: &result)
-            case .stored(let response): try reread(response, of: job, into: &result)
+            case .fetched(let response): try processFetched(response, of: job, into: &result)
+            case .stored(let response): try processStored(response, of: job, into: &result)
             }
         } catch {
             result.failure = error
@@ -69,7 +78,7 @@ final class ScanWorker {
     /// Scans a response from the network and stores it, unless one of these checks rejects it, in this order: the
     /// inspection rules, the storage rules, the required digest, the app (`willStore`), the page's `noindex`, the
     /// login-page and challenge detection, and the comparison with the stored response.
-    private func read(
+    private func processFetched(
         _ response: FetchedResponse, of job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) {
         if let refusal = try refusal(of: response, job) {
@@ -100,15 +109,16 @@ final class ScanWorker {
                 return
             }
         }
-        let before = result
-        guard var body = try body(of: response, job, measured, into: &result) else {
+        let resultBeforeScan = result
+        guard var body = try scanBody(of: response, job, measured, into: &result) else {
             return response.body.discard()
         }
-        if let stored = try storedBody(thatShowsTheSameAs: body, response, job, result) {
+        if let stored = try storedBody(equivalentTo: body, response, job, result) {
             response.body.discard()
-            (response.body, result) = (.bytes(stored), before)
-            guard let again = try self.body(of: response, job, nil, into: &result) else { return }
-            body = again
+            // The stored body takes the place of the new one. It is scanned instead, from the result before the scan.
+            (response.body, result) = (.bytes(stored), resultBeforeScan)
+            guard let rescanned = try scanBody(of: response, job, nil, into: &result) else { return }
+            body = rescanned
         }
         if let reason = try reasonToKeepStored(body, response, job, into: &result) {
             response.body.discard()
@@ -117,9 +127,10 @@ final class ScanWorker {
             return
         }
         body.md5 = measured?.digest(.md5)
-        if let held = job.storedBefore, held.body?.sha256 == body.sha256.bytes {
-            (result.storedWithSameBody, result.isReused) = (held, true)
+        if let stored = job.storedBefore, stored.body?.sha256 == body.sha256.bytes {
+            (result.storedWithSameBody, result.isReused) = (stored, true)
         }
+        // Only the crawler may set this field: a value from the server would control the clock of served pages.
         response.fields.remove(SteadyTime.fieldName)
         // Scripts are included because they may run in a worker, which has its own clock.
         if let steadySince, let type = response.fields.contentType, type.isHTML || type.isJavaScript {
@@ -152,19 +163,19 @@ final class ScanWorker {
     /// The stored body of a page, if the new one differs from it only in values that the server makes anew for every
     /// request.
     private func storedBody(
-        thatShowsTheSameAs body: NewBody, _ response: FetchedResponse, _ job: ScanJob, _ result: ScanResult
+        equivalentTo body: NewBody, _ response: FetchedResponse, _ job: ScanJob, _ result: ScanResult
     ) throws(StoreError) -> [UInt8]? {
         guard job.request == .get, job.role != .guide, job.required == nil, willStore == nil,
-            case .entry = RequestPurpose(number: job.number), let held = job.storedBefore,
-            held.status == response.status,
-            let storedBody = held.body, storedBody.sha256 != body.sha256.bytes,
+            case .entry = RequestPurpose(number: job.number), let storedBefore = job.storedBefore,
+            storedBefore.status == response.status,
+            let storedBody = storedBefore.body, storedBody.sha256 != body.sha256.bytes,
             result.format == .html, body.form == storedBody.form,
             max(body.byteCount, storedBody.byteCount) <= Limits.maxPackedBodyBytes
         else { return nil }
-        let storedFields = HTTPFields(block: held.fields.utf8.span)
+        let storedFields = HTTPFields(block: storedBefore.fields.utf8.span)
         guard let stored = try openReader().content(of: storedBody)?.load(),
             PerRequestValues.areOnlyDifference(
-                between: .init(body: stored, time: Self.time(of: storedFields) ?? held.fetched),
+                between: .init(body: stored, time: Self.time(of: storedFields) ?? storedBefore.fetched),
                 and: .init(
                     body: try body.content.load(), time: Self.time(of: response.fields) ?? job.time))
         else { return nil }
@@ -193,11 +204,13 @@ final class ScanWorker {
             digest: body.byteCount == 0 ? 0 : body.fingerprint, byteCount: body.byteCount, title: body.title,
             ending: response.ending, asksForLogin: ResponseSummary.asksForLogin(bytes, titled: body.title))
         var comparison: BodyComparison?
-        if let stored, ReplacementCheck.needsComparison(new, with: stored), let held = job.storedBefore?.body
+        // Loading two bodies is expensive, so that they are compared only if the summaries cannot decide.
+        if let stored, ReplacementCheck.needsComparison(new, with: stored),
+            let storedBody = job.storedBefore?.body
         {
-            let before = try openReader().content(of: held)?.load() ?? []
-            let after = try body.content.load()
-            comparison = BodyComparison(stored: before.span, new: after.span)
+            let storedBytes = try openReader().content(of: storedBody)?.load() ?? []
+            let newBytes = try body.content.load()
+            comparison = BodyComparison(stored: storedBytes.span, new: newBytes.span)
         }
         let verdict = replacements.judge(job.url, stored: stored, new: new, comparison: comparison)
         result.restored = verdict.restored
@@ -205,17 +218,17 @@ final class ScanWorker {
     }
 
     /// Lets the app edit the response. Returns the failure if the app, or the digest of the edited body,
-    /// rejects it.
+    /// rejects it. `measured` becomes nil if the body changed.
     private func edit(
         _ response: inout FetchedResponse, _ measured: inout Measurement.Body?, _ job: ScanJob,
         _ willStore: WillStore
     ) throws(StoreError) -> Failure? {
-        let answer = WebResponse(
+        let original = WebResponse(
             job.url.href, response.status, response.fields, try response.body.content.load())
-        guard let edited = willStore(answer) else { return .declinedByApp }
+        guard let edited = willStore(original) else { return .declinedByApp }
         let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch())
         response.fields = edited.storedFields(now: now)
-        guard edited.body != answer.body else { return nil }
+        guard edited.body != original.body else { return nil }
         if case .mismatch(let mismatch)? = job.required.map({
             BundleMeter.verdict(on: $0, bytes: edited.body)
         }) {
@@ -228,27 +241,30 @@ final class ScanWorker {
     }
 
     /// Scans a body and returns it for the store; nil if it must not be stored.
-    private func body(
+    ///
+    /// A body in memory, or in a small file, is scanned in memory and stored in a pack. A larger file stays a file: an
+    /// image or video is not scanned at all, and neither is a document above `BodyReading.maxBytes`.
+    private func scanBody(
         of response: FetchedResponse, _ job: ScanJob, _ measured: Measurement.Body?,
         into result: inout ScanResult
     ) throws(StoreError) -> NewBody? {
         let known = measured?.digest(.sha256).map { (sha256: $0, byteCount: measured?.byteCount ?? 0) }
         switch response.body {
         case .bytes(let bytes):
-            return try describe(bytes, .bytes(bytes), response.fields, job, known, into: &result)
+            return try makeBody(bytes, .bytes(bytes), response.fields, job, known, into: &result)
         case .file(let path, let byteCount) where byteCount <= Limits.maxPackedBodyBytes:
             let bytes = try BodyContent.file(path: path).load()
             response.body.discard()
-            return try describe(bytes, .bytes(bytes), response.fields, job, known, into: &result)
+            return try makeBody(bytes, .bytes(bytes), response.fields, job, known, into: &result)
         case .file(let path, let byteCount):
             let content = BodyContent.file(path: path)
             let isOpaque = job.role != .guide && BodyFormat.isOpaque(response.fields.contentType)
             guard isOpaque || byteCount > BodyReading.maxBytes else {
-                return try describe(try content.load(), content, response.fields, job, known, into: &result)
+                return try makeBody(try content.load(), content, response.fields, job, known, into: &result)
             }
             references.removeAll()
             result.isTooLarge = !isOpaque && BodyFormat.linksToAssets(response.fields.contentType)
-            read(response.fields, LinkTable(), of: job, into: &result)
+            resolveLinks(response.fields, LinkTable(), of: job, into: &result)
             guard !result.isLeftOut else { return nil }
             let body = try NewBody(
                 content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), measured: known,
@@ -260,8 +276,8 @@ final class ScanWorker {
         }
     }
 
-    /// Scans a body in memory and returns it for the store; nil if it must not be stored.
-    private func describe(
+    /// Scans a body in linkNumbers and returns it for the store; nil if it must not be stored.
+    private func makeBody(
         _ bytes: [UInt8], _ content: BodyContent, _ fields: HTTPFields, _ job: ScanJob,
         _ known: (sha256: Digest, byteCount: Int)?, into result: inout ScanResult
     ) throws(StoreError) -> NewBody? {
@@ -281,13 +297,13 @@ final class ScanWorker {
         result.scripts = scripts.hash
         let (format, table) = (reading.format, reading.table)
         result.format = format
-        read(fields, table, of: job, into: &result)
+        resolveLinks(fields, table, of: job, into: &result)
         if findsActions, format == .html { markActions(bytes, table.encoding, &result, job.url) }
         guard !result.isLeftOut else { return nil }
-        if let watch = job.login, format == .html {
-            detectLogin(for: watch, bytes, table, job.url, into: &result)
+        if let check = job.login, format == .html {
+            detectLogin(check, bytes, table, job.url, into: &result)
         }
-        guard result.login != .inPlace else { return nil }
+        guard result.login != .inPlaceOfPage else { return nil }
         if job.role == .page, format == .html, job.required == nil,
             let challenge = challenge(bytes, fields, result)
         {
@@ -320,39 +336,44 @@ final class ScanWorker {
             }
     }
 
-    /// The challenge that was sent with a status of success in place of a page; nil for a page. Its links are
-    /// counted first, because that is fast.
+    /// The bot challenge that was sent with a status of success in place of a page; nil for a page.
+    ///
+    /// Only short pages with few links are searched for the signs of a challenge: counting links is fast, and the
+    /// search is not.
     private func challenge(
         _ bytes: [UInt8], _ fields: HTTPFields, _ result: ScanResult
     ) -> BotChallenge? {
         if let announced = BotChallenge(status: 200, fields: fields) { return announced }
         guard bytes.count <= BotChallenge.maxBodyBytes,
-            result.links.count(where: { $0.role == .page }) <= Self.fewLinks
+            result.links.count(where: { $0.role == .page }) <= Self.maxLoginPageLinks
         else { return nil }
         return BotChallenge(status: 200, body: bytes.span)
     }
 
     /// Decides whether the page is a login page, and of which kind.
+    ///
+    /// At a URL such as `/login`, any input field is enough. At other URLs many content pages have a small login form,
+    /// so that a password field must come with a login title, or with a form to a login URL on a page of few links.
     private func detectLogin(
-        for watch: ScanJob.LoginWatch, _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL,
+        _ check: ScanJob.LoginCheck, _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL,
         into result: inout ScanResult
     ) {
         result.asksForPassword = LoginPageSigns.hasPasswordField(bytes.span)
-        let isNamed = LoginPageSigns.isLoginURL(url)
+        let isLoginURL = LoginPageSigns.isLoginURL(url)
         let isLogin =
-            isNamed
+            isLoginURL
             ? LoginPageSigns.hasInputField(bytes.span)
             : result.asksForPassword
                 && (table.title.map(LoginPageSigns.isLoginTitle) ?? false
                     || LoginPageSigns.hasLoginForm(bytes.span)
-                        && result.links.count { $0.role == .page } <= Self.fewLinks)
+                        && result.links.count { $0.role == .page } <= Self.maxLoginPageLinks)
         guard isLogin else { return }
-        result.login = isNamed && watch == .mayBeInPlace ? .byItself : .inPlace
+        result.login = isLoginURL && check == .mayReplacePage ? .atLoginURL : .inPlaceOfPage
     }
 
-    /// The maximum number of links to pages on a login page, which links to little else than help, terms and
-    /// languages.
-    private static let fewLinks = 10
+    /// The maximum number of links to pages on a login page or a challenge, which links to little else than help, terms
+    /// and languages. A page with more is taken for content.
+    private static let maxLoginPageLinks = 10
 
     /// Adds the absolute URLs in a bundle's script as possible links, because it may load them.
     private func addNamedFiles(_ bytes: [UInt8], _ url: WebURL, to result: inout ScanResult) {
@@ -366,7 +387,7 @@ final class ScanWorker {
     }
 
     /// Resolves the links of a body, according to the page's directives to crawlers.
-    private func read(
+    private func resolveLinks(
         _ fields: HTTPFields, _ table: LinkTable, of job: ScanJob, into result: inout ScanResult
     ) {
         result.directives = PageDirectives(fields, metaContent: table.robots, productToken: productToken)
@@ -375,7 +396,7 @@ final class ScanWorker {
         // `addNamedFiles` compares URLs, and so a bundle's links must not be resolved to numbers.
         result.links = references.resolve(
             against: job.url, table: table, directivePolicy, result.directives,
-            memory: job.required == nil && !findsActions ? memory : nil)
+            memory: job.required == nil && !findsActions ? linkNumbers : nil)
         result.isOverlong = references.isCut
         addHeadLinks(fields, of: job, to: &result)
         result.notes = table.notes
@@ -391,9 +412,9 @@ final class ScanWorker {
         let actions = ActionLinkScanner.links(
             in: bytes.span, isUTF8: encoding == .utf8, base: result.base ?? url)
         guard !actions.isEmpty else { return }
-        for place in result.links.indices where result.links[place].role == .page {
-            if let url = result.links[place].url, actions.contains(url) {
-                result.links[place].isAction = true
+        for index in result.links.indices where result.links[index].role == .page {
+            if let url = result.links[index].url, actions.contains(url) {
+                result.links[index].isAction = true
             }
         }
     }
@@ -404,10 +425,11 @@ final class ScanWorker {
         for (reference, kind, isCORS) in HeadLinks.all(of: fields) {
             guard let role = Frontier.Role(kind), let url = WebURL(reference, base: job.url)?.key, url.isHTTP
             else { continue }
-            let isLeft = role == .page && directivePolicy.skipsLink(isMarked: false, on: result.directives)
+            let isNofollow =
+                role == .page && directivePolicy.skipsLink(isMarked: false, on: result.directives)
             result.links.append(
                 FoundLink(
-                    isRefresh: kind == .refresh, url: url, role: role, isNofollow: isLeft,
+                    isRefresh: kind == .refresh, url: url, role: role, isNofollow: isNofollow,
                     isCORS: isCORS))
         }
     }
@@ -427,11 +449,13 @@ final class ScanWorker {
             ? .htmlInstead : nil
     }
 
+    /// The number of bytes at the beginning of a body that the inspection rules see. The signatures of formats and the
+    /// first tags of HTML are there.
     private static let inspectedByteCount = 4096
 
     /// Reads the links of a stored response from its link table, and scans the body again only if the table
     /// cannot be used.
-    private func reread(
+    private func processStored(
         _ response: StoredResponse, of job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) {
         guard let body = response.body else { return }
@@ -445,13 +469,13 @@ final class ScanWorker {
             return
         }
         let encoded = try reader.links(of: body)
-        var isNew = false
+        var wasRescanned = false
         let table = try scanner.table(stored: encoded, form: body.form) { () throws(StoreError) in
-            isNew = true
+            wasRescanned = true
             return try reader.content(of: body)?.load()
         }
         guard let table else { return }
-        if isNew { try writes.replaceLinkTable(table.encoded(), of: body) }
+        if wasRescanned { try writes.replaceLinkTable(table.encoded(), of: body) }
         references.removeAll()
         if !table.occurrences.isEmpty, let bytes = try reader.content(of: body)?.load() {
             let source = table.source(of: bytes.span) ?? bytes
@@ -459,7 +483,7 @@ final class ScanWorker {
                 references.append(occurrence, table.reference(occurrence, in: source.span).span)
             }
         }
-        read(HTTPFields(block: response.fields.utf8.span), table, of: job, into: &result)
+        resolveLinks(HTTPFields(block: response.fields.utf8.span), table, of: job, into: &result)
         if findsActions, body.format == .html, let bytes = try reader.content(of: body)?.load() {
             markActions(bytes, table.encoding, &result, job.url)
         }
@@ -480,10 +504,12 @@ final class ScanWorker {
 }
 
 /// The names of the scripts of a page, without their folders and queries, which differ from page to page.
+///
+/// Pages with the same scripts probably come from the same template, and need rendering for the same reasons.
 struct ScriptNames {
     private var names: Set<UInt64> = []
 
-    /// The same for pages with the same scripts, in any order; 0 for none.
+    /// A hash that does not depend on the order of the scripts, since it adds the hashes of their names; 0 for none.
     var hash: UInt64 { names.reduce(0, &+) }
 
     mutating func add(_ link: LinkOccurrence, _ reference: Span<UInt8>) {

@@ -9,8 +9,13 @@ public import Web
 /// - Assets of pages are followed on every host and at every depth. The extent does not apply to them.
 /// - Exclude patterns apply to pages and assets. URLs that they exclude are skipped, and do not count as
 ///   missing.
+///
+/// For example, with the extent `path`, the start URL `https://example.com/docs/` and the include pattern `*.pdf`:
+/// `https://example.com/docs/a` is followed (`ScopeRule.folder`), `https://example.com/files/b.pdf` too
+/// (`ScopeRule.included`), and `https://example.com/blog/` is not (`SkipReason.otherFolder`). An image on
+/// `https://cdn.example.net/` that `/docs/a` shows is an asset, and is followed.
 package struct Scope: Sendable {
-    /// The maximum length of a URL in bytes. A page with a longer one is likely to build them endlessly.
+    /// The maximum length of a URL in bytes. Longer ones are skipped: their server is likely to build them endlessly.
     package static let maxURLBytes = 16 * 1024
 
     private let options: ScopeOptions
@@ -19,6 +24,7 @@ package struct Scope: Sendable {
     private let allowedActions: [URLPattern]
     /// The folders of the site by host. Each begins and ends with a slash.
     private var folders: [String: [String]] = [:]
+    /// The registrable domains of the start URLs; empty unless the extent is the domain.
     private var domains: Set<String> = []
     /// Nil unless the extent is the domain, because the list takes time to load.
     private let suffixes: PublicSuffixes?
@@ -53,7 +59,7 @@ package struct Scope: Sendable {
 
     /// Adds the target of a redirected start URL to the scope, such as `www.example.com` for `example.com`.
     /// Returns whether the scope has grown; if so, skipped pages may belong to the site after all.
-    package mutating func startMoved(from: WebURL, to: WebURL) -> Bool {
+    package mutating func addStartRedirect(from: WebURL, to: WebURL) -> Bool {
         // The redirect shows that `/docs` is the folder `/docs/`, and not a file in the root folder.
         if options.extent == .path, to.path == from.path + "/" {
             folders[from.host] = folders[from.host]?.filter { $0 != Self.folder(of: from) } ?? []
@@ -65,10 +71,12 @@ package struct Scope: Sendable {
     /// Adds the host, folder or domain of a start URL. Returns whether the scope has grown.
     @discardableResult
     private mutating func add(_ url: WebURL) -> Bool {
-        var isNews = false
-        if let domain = suffixes?.registrableDomain(of: url.host) { isNews = domains.insert(domain).inserted }
+        var hasNewDomain = false
+        if let domain = suffixes?.registrableDomain(of: url.host) {
+            hasNewDomain = domains.insert(domain).inserted
+        }
         let folder = options.extent == .path ? Self.folder(of: url) : "/"
-        guard folders[url.host]?.contains(folder) != true else { return isNews }
+        guard folders[url.host]?.contains(folder) != true else { return hasNewDomain }
         folders[url.host, default: []].append(folder)
         return true
     }
@@ -76,6 +84,7 @@ package struct Scope: Sendable {
     /// Whether a link to this URL is followed although it may change something.
     package func allowsAction(_ url: WebURL) -> Bool { allowedActions.contains { $0.matches(url) } }
 
+    /// The path of the URL up to its last slash.
     private static func folder(of url: WebURL) -> String {
         guard let slash = url.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "/" }
         return String(url.path[...slash])
@@ -84,7 +93,7 @@ package struct Scope: Sendable {
 
 extension Scope {
     /// The role in which a URL is requested.
-    package enum Want: Sendable {
+    package enum URLRole: Sendable {
         case start
         case page(depth: Int)
         case asset
@@ -92,8 +101,8 @@ extension Scope {
 
     /// Whether a URL is followed, and the rule that decides. The crawl and commands that examine the store
     /// use the same rules.
-    package func verdict(on url: WebURL, as want: Want) -> ScopeVerdict {
-        switch want {
+    package func verdict(on url: WebURL, as role: URLRole) -> ScopeVerdict {
+        switch role {
         case .start: verdict(onStart: url)
         case .page(let depth): verdict(onPage: url, depth: depth)
         case .asset: verdict(onAsset: url)
@@ -103,8 +112,10 @@ extension Scope {
     /// Whether a page is followed that is `depth` links away from a start URL, and the rule that decides.
     package func verdict(onPage url: WebURL, depth: Int) -> ScopeVerdict {
         if let reason = reasonToRefuse(url) { return .skipped(reason) }
-        guard let rule = extentRule(for: url) ?? inclusion(of: url) else { return .skipped(tooFar) }
-        if let deepest = options.depth, depth > deepest { return .skipped(.tooDeep(deepest)) }
+        guard let rule = extentRule(for: url) ?? includeRule(for: url) else {
+            return .skipped(reasonOutsideExtent)
+        }
+        if let maxDepth = options.depth, depth > maxDepth { return .skipped(.tooDeep(maxDepth)) }
         if let side = SidePage(url), leavesOut(side, at: url) { return .skipped(.sidePage(side)) }
         return .followed(by: rule)
     }
@@ -124,6 +135,7 @@ extension Scope {
         !options.includesViews && !include.contains { $0.matches(url) }
     }
 
+    /// Whether an asset is followed. Neither the extent nor the depth matters: a page is shown only with its assets.
     package func verdict(onAsset url: WebURL) -> ScopeVerdict {
         reasonToRefuse(url).map(ScopeVerdict.skipped) ?? .followed(by: .asset)
     }
@@ -133,7 +145,8 @@ extension Scope {
     /// Whether the scope limits the depth of pages.
     var limitsDepth: Bool { options.depth != nil }
 
-    var deepest: Int? { options.depth }
+    /// The maximum number of links from a start URL to a page; nil for any number.
+    var maxDepth: Int? { options.depth }
 
     /// Whether a start URL is followed. Exclude patterns do not apply to URLs that the user named, only the
     /// scheme counts.
@@ -148,16 +161,18 @@ extension Scope {
         return exclude.first { $0.matches(url) }.map { .excluded($0.text) }
     }
 
+    /// The rule by which the extent includes the URL; nil if it does not.
     private func extentRule(for url: WebURL) -> ScopeRule? {
         switch options.extent {
         case .host: folders[url.host] == nil ? nil : .host(url.host)
-        case .path: folder(holding: url).map { .folder(url.host + $0) }
+        case .path: folder(containing: url).map { .folder(url.host + $0) }
         case .domain:
             domain(of: url).map { .domain($0) } ?? (folders[url.host] == nil ? nil : .host(url.host))
         }
     }
 
-    private func folder(holding url: WebURL) -> String? {
+    /// The folder of the site that contains the URL. The URL of the folder without its slash (`/docs`) belongs to it.
+    private func folder(containing url: WebURL) -> String? {
         guard let folders = folders[url.host] else { return nil }
         let path = url.path
         return folders.first {
@@ -174,7 +189,8 @@ extension Scope {
         return suffixes?.registrableDomain(of: host).flatMap { domains.contains($0) ? $0 : nil }
     }
 
-    private func inclusion(of url: WebURL) -> ScopeRule? {
+    /// The include pattern that applies to the URL; nil if none does.
+    private func includeRule(for url: WebURL) -> ScopeRule? {
         let pattern = include.first { pattern in
             switch pattern.reach(in: url) {
             case .host: true
@@ -185,7 +201,8 @@ extension Scope {
         return pattern.map { .included($0.text) }
     }
 
-    private var tooFar: SkipReason {
+    /// The reason to skip a page to which neither the extent nor an include pattern applies.
+    private var reasonOutsideExtent: SkipReason {
         switch options.extent {
         case .host: .otherHost
         case .path: .otherFolder
@@ -194,31 +211,34 @@ extension Scope {
     }
 }
 
-/// Recognises links that end a session. A crawl that requests one continues without the session of the user.
-package enum SessionEnd {
+/// Recognises links that end a session. A crawl that requests one continues without the session of the user, and
+/// stores the public pages in place of those of the user.
+package enum LogoutLinks {
     /// Whether the last part of the path, or a word of the query, means "log out" in one of the major
     /// languages.
-    package static func isAt(_ url: WebURL) -> Bool {
+    package static func contain(_ url: WebURL) -> Bool {
         let segments = url.path.utf8.split(separator: UInt8(ascii: "/"))
         if let last = segments.last {
             let name = last.prefix { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: ";") }
-            if isEnd(name) { return true }
+            if isLogoutWord(name) { return true }
         }
         guard let query = url.query else { return false }
         return query.utf8.split {
             $0 == UInt8(ascii: "&") || $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":")
         }
-        .contains { isEnd($0) }
+        .contains { isLogoutWord($0) }
     }
 
-    private static func isEnd(_ word: some Collection<UInt8>) -> Bool {
+    private static func isLogoutWord(_ word: some Collection<UInt8>) -> Bool {
         let bytes = Array(word.prefix(maxWordBytes + 1))
         guard (3...maxWordBytes).contains(bytes.count) else { return false }
         let plain = [UInt8](percentDecoding: bytes.span).filter { !separators.contains($0) }
         return words.contains(String(decoding: plain, as: UTF8.self).lowercased())
     }
 
+    /// The maximum length of a word, including its percent escapes. Longer ones cannot be one of `words`.
     private static let maxWordBytes = 64
+    /// Characters that are ignored within a word, so that `log-out` and `log_out` match.
     private static let separators = "-_+ ".utf8
 
     private static let words: Set<String> = [
@@ -268,7 +288,9 @@ public struct ScopeOptions: Sendable, Equatable {
 
 /// The decision whether a URL is fetched, with the rule that decided.
 package enum ScopeVerdict: Sendable, Hashable, CustomStringConvertible {
+    /// The URL is fetched, by this rule.
     case followed(by: ScopeRule)
+    /// The URL is not fetched, for this reason.
     case skipped(SkipReason)
 
     package var isFollowed: Bool {
@@ -288,12 +310,15 @@ package enum ScopeVerdict: Sendable, Hashable, CustomStringConvertible {
 
 /// The rule by which a URL is fetched.
 package enum ScopeRule: Sendable, Hashable, CustomStringConvertible {
+    /// A start URL is always fetched.
     case start
     /// An asset of a page is fetched from any host.
     case asset
+    /// A host of a start URL.
     case host(String)
     /// A host and a folder on it, `example.com/docs/`.
     case folder(String)
+    /// A registrable domain (public suffix and one label) of a start URL.
     case domain(String)
     /// The pattern that includes it, as the user wrote it.
     case included(String)
@@ -314,7 +339,9 @@ package enum ScopeRule: Sendable, Hashable, CustomStringConvertible {
 package enum SkipReason: Sendable, Hashable {
     /// A page on a host outside the scope.
     case otherHost
+    /// A page on a domain outside the scope.
     case otherDomain
+    /// A page outside the folders of the start URLs.
     case otherFolder
     /// A page that is more than this number of links away from the start.
     case tooDeep(Int)
@@ -322,6 +349,7 @@ package enum SkipReason: Sendable, Hashable {
     case excluded(String)
     /// A URL whose scheme is neither http nor https.
     case scheme
+    /// A URL longer than `Scope.maxURLBytes`.
     case longURL
     /// Disallowed by robots.txt: the rule with its line number.
     case robots(String)
@@ -335,7 +363,7 @@ package enum SkipReason: Sendable, Hashable {
     case unstored(String)
     /// A sitemap that is nested more deeply than the standard allows, or beyond the limit.
     case nestedSitemap
-    /// A request would end the session that the user provided.
+    /// A link that logs the user out (`LogoutLinks`). A request would end the session that the user provided.
     case sessionEnd
     /// A request with the user's session may change something.
     case action
@@ -351,7 +379,9 @@ package enum SkipReason: Sendable, Hashable {
     case endless(String)
     /// A recorded miss that the network guard blocks for its requester: the reason.
     case refused(String)
+    /// A limit of the run was reached before.
     indirect case limit(CrawlLimits.Reached)
+    /// The pages of its pattern are a trap (`Traps`).
     indirect case trap(TrapReason)
 
     /// Whether the URL may be reachable by a shorter path.
@@ -397,6 +427,7 @@ package enum SkipReason: Sendable, Hashable {
         }
     }
 
+    /// The reason in words, for reports.
     package var name: String {
         switch self {
         case .otherHost: "on another host"

@@ -4,14 +4,29 @@ internal import Web
 ///
 /// Knows the indexes of Sphinx, MkDocs, rustdoc and Doxygen, and JSON arrays of objects that have a URL, as
 /// lunr, Hugo and Docusaurus plug-ins write them.
+///
+/// A sample reads them (`PlanRun`), because one request then shows hundreds of pages. For example, a Sphinx page at
+/// `/docs/api/a.html` loads the script `/docs/_static/doctools.js`. `files(of:)` returns `/docs/searchindex.js`, in which
+/// `listing(in:)` finds `docnames: ["api/a", "index"]`: the pages `/docs/api/a.html` and `/docs/index.html`.
+///
+/// The files are untrusted: numbers, depths and lengths are limited, and anything malformed lists no pages.
 enum SearchIndexFile {
     /// The pages that an index lists, and further files of the same index.
     struct Listing: Equatable {
+        /// The URLs of the pages, without duplicates.
         var pages: [WebURL] = []
+        /// The URLs of further files of the index.
         var files: [WebURL] = []
     }
 
+    /// The maximum number of pages of a listing. Further ones are ignored.
     private static let maxPages = 200_000
+    /// The maximum number of further files of a Doxygen index. Further ones are ignored.
+    private static let maxFiles = 1000
+    /// The maximum length of an attribute's value in bytes. Longer ones are ignored.
+    private static let maxAttributeBytes = 200
+    /// The maximum depth of nested objects that are searched for an array of pages.
+    private static let maxDepth = 3
 
     // MARK: - Where indexes are
 
@@ -24,16 +39,18 @@ enum SearchIndexFile {
         var files: [WebURL] = []
         for link in links {
             let path = link.path
-            for (mark, file) in places where path.hasSuffix(mark) {
+            for (scriptPath, file) in indexLocations where path.hasSuffix(scriptPath) {
                 if let file = WebURL(file, base: link), !files.contains(file) { files.append(file) }
             }
-            if path.hasSuffix(".js"), path.utf8.reversed().drop(while: { $0 != slash }).starts(with: material)
+            if path.hasSuffix(".js"),
+                path.utf8.reversed().drop(while: { $0 != slash }).starts(with: reversedMaterialFolder)
             {
                 if let file = WebURL("../../search/search_index.json", base: link), !files.contains(file) {
                     files.append(file)
                 }
             }
         }
+        // rustdoc names the index in attributes of the page, not by a script.
         if let root = attribute("data-root-path", of: body),
             let suffix = attribute("data-resource-suffix", of: body),
             let file = WebURL(root + "search-index" + suffix + ".js", base: url)
@@ -45,10 +62,10 @@ enum SearchIndexFile {
 
     private static let slash = UInt8(ascii: "/")
     /// The folder of the scripts of Material for MkDocs, reversed.
-    private static let material = Array("/assets/javascripts/".utf8.reversed())
+    private static let reversedMaterialFolder = Array("/assets/javascripts/".utf8.reversed())
 
     /// The ends of the paths of scripts, and where the index is relative to them.
-    private static let places = [
+    private static let indexLocations = [
         ("/_static/doctools.js", "../searchindex.js"), ("/navtreedata.js", "navtreedata.js"),
         ("/search/main.js", "search_index.json"), ("/search_index.json", "search_index.json"),
         ("/searchindex.js", "searchindex.js"), ("/search-index.json", "search-index.json"),
@@ -58,8 +75,8 @@ enum SearchIndexFile {
     /// the end.
     private static func attribute(_ name: String, of body: [UInt8]) -> String? {
         guard let start = position(of: name + "=\"", in: body[...]) else { return nil }
-        let value = body[start...].prefix(200).prefix { $0 != UInt8(ascii: "\"") }
-        return value.count < 200 ? String(decoding: value, as: UTF8.self) : nil
+        let value = body[start...].prefix(maxAttributeBytes).prefix { $0 != UInt8(ascii: "\"") }
+        return value.count < maxAttributeBytes ? String(decoding: value, as: UTF8.self) : nil
     }
 
     /// The position after the first occurrence of a text.
@@ -76,7 +93,9 @@ enum SearchIndexFile {
 
     // MARK: - What indexes list
 
-    /// - Parameter namesFiles: whether URLs of the site end in `.html`. A Sphinx index does not say it.
+    /// Reads an index, whose format follows from its name.
+    ///
+    /// - Parameter namesFiles: whether URLs of the site end in `.html`. A Sphinx index lists names without an ending.
     static func listing(in body: [UInt8], at url: WebURL, namesFiles: Bool) -> Listing {
         let path = url.path
         if path.hasSuffix("/searchindex.js") { return sphinx(body, url, namesFiles) }
@@ -86,29 +105,35 @@ enum SearchIndexFile {
         }
         if path.hasSuffix(".js") { return rustdoc(body, url) }
         guard let value = try? JSONValue.parse(body.span) else { return Listing() }
+        // MkDocs writes URLs relative to the root of the site.
         let root = path.hasSuffix("/search/search_index.json") ? WebURL("..", base: url) : url
         var listing = Listing()
-        collect(value, root ?? url, &listing, depth: 0)
+        collectPages(value, root ?? url, &listing, depth: 0)
         return unique(listing)
     }
 
-    private static let keys = ["location", "url", "href", "permalink", "uri", "path", "loc", "relpermalink"]
+    /// The names of members that contain the URL of a page.
+    private static let urlKeys = [
+        "location", "url", "href", "permalink", "uri", "path", "loc", "relpermalink",
+    ]
 
     /// Takes the URL of each object of an array, at most three levels deep.
-    private static func collect(_ value: JSONValue, _ base: WebURL, _ listing: inout Listing, depth: Int) {
+    private static func collectPages(_ value: JSONValue, _ base: WebURL, _ listing: inout Listing, depth: Int)
+    {
         if let elements = value.array {
             for element in elements where listing.pages.count < maxPages {
                 guard let members = element.members else { continue }
-                let member = members.first { keys.contains($0.key) && $0.value.string != nil }
+                let member = members.first { urlKeys.contains($0.key) && $0.value.string != nil }
                 if let text = member?.value.string, let url = WebURL(text, base: base) {
                     listing.pages.append(url)
                 }
             }
-        } else if let members = value.members, depth < 3 {
-            for member in members { collect(member.value, base, &listing, depth: depth + 1) }
+        } else if let members = value.members, depth < maxDepth {
+            for member in members { collectPages(member.value, base, &listing, depth: depth + 1) }
         }
     }
 
+    /// The listing without duplicates and URLs that are not fetched.
     private static func unique(_ listing: Listing) -> Listing {
         var seen: Set<WebURL> = []
         var result = listing
@@ -131,7 +156,8 @@ enum SearchIndexFile {
     /// `var NAVTREEINDEX = ["a.html","b.html"];` has one entry for each further file.
     private static func doxygenFiles(_ body: [UInt8], _ url: WebURL) -> Listing {
         let count = strings(after: "NAVTREEINDEX", in: body)?.count ?? 0
-        return Listing(files: (0..<min(count, 1000)).compactMap { WebURL("navtreeindex\($0).js", base: url) })
+        return Listing(
+            files: (0..<min(count, maxFiles)).compactMap { WebURL("navtreeindex\($0).js", base: url) })
     }
 
     /// `var NAVTREEINDEX0 = {"a.html":[1], "a.html#x":[1,0]};`
@@ -143,7 +169,9 @@ enum SearchIndexFile {
         return unique(Listing(pages: (value.members ?? []).compactMap { WebURL($0.key, base: url) }))
     }
 
-    /// The array of strings that follows a key or a variable.
+    /// The array of strings that follows a key or a variable, within the next eight bytes (`: [`, ` = [`).
+    ///
+    /// These files are JavaScript, not JSON, so only the array is parsed: up to the `]` that is not within a string.
     private static func strings(after key: String, in body: [UInt8]) -> [String]? {
         guard let position = position(of: key, in: body[...]),
             let start = body[position...].prefix(8).firstIndex(of: UInt8(ascii: "["))
@@ -175,7 +203,7 @@ enum SearchIndexFile {
 
     /// `var searchIndex = JSON.parse('{"std":{"t":[0,3],"n":["std","Vec"],"q":["std",""]}}')`. `t` are the
     /// kinds, as numbers or letters; `n` the names; `q` the modules, where an empty one repeats the last. Newer
-    /// versions list only the places where the module changes, and crates as pairs.
+    /// versions list only the indexLocations where the module changes, and crates as pairs.
     private static func rustdoc(_ body: [UInt8], _ url: WebURL) -> Listing {
         guard let open = position(of: "JSON.parse('", in: body.prefix(4096)),
             let value = try? JSONValue.parse(string(body[open...]).span)
@@ -185,11 +213,12 @@ enum SearchIndexFile {
             if let name = pair[0]?.string, let crate = pair[1] { crates.append((name, crate)) }
         }
         var listing = Listing()
-        for (name, crate) in crates { collect(crate: crate, name, url, &listing) }
+        for (name, crate) in crates { collectItems(crate: crate, name, url, &listing) }
         return unique(listing)
     }
 
-    private static func collect(
+    /// Adds the pages of a crate's items and modules.
+    private static func collectItems(
         crate: JSONValue, _ crateName: String, _ url: WebURL, _ listing: inout Listing
     ) {
         let kinds: [Int]

@@ -260,7 +260,7 @@ extension CrawlPlan {
         for url in assets {
             add(url, .asset, isStart: startsAtAssets, nearestZone(ofNamed: url))
         }
-        for miss in missed {
+        for miss in recordedMisses {
             add(miss.url.key, miss.isPage ? .page : .asset, isGuess: true, miss.nearestZone)
         }
         return starts

@@ -1,7 +1,11 @@
 package import Web
 
 /// A page beside the content of a site, which few people read offline: it shows a page's history, or asks for
-/// input. Wikis and other applications have several of them for each page.
+/// input. Wikis and other applications have several of them for each page, so that they would be most of a mirror.
+///
+/// Three signs are used: parameters of the query (`?action=history`) and names of MediaWiki's own pages
+/// (`/wiki/Special:RecentChanges`), which are sufficient alone; and the last part of the path (`/Home/history`) or its ending
+/// (`/data.json`), which the frontier compares with other pages first.
 package enum SidePage: String, Sendable, CaseIterable {
     /// Histories, old versions and comparisons, what links to a page, and other formats of a page.
     case history
@@ -21,36 +25,41 @@ package enum SidePage: String, Sendable, CaseIterable {
         }
     }
 
+    /// Recognises a side page by its query.
     private static func match(query: String) -> SidePage? {
         for item in query.utf8.split(separator: UInt8(ascii: "&")) {
             let name = String(decoding: item.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self).lowercased()
             guard let values = parameters[name] else { continue }
             let value = String(decoding: item.dropFirst(name.utf8.count + 1), as: UTF8.self).lowercased()
-            if let side = values[value] ?? values["*"], side.isMeant(by: value) { return side.page }
+            if let meaning = values[value] ?? values["*"], meaning.applies(to: value) { return meaning.page }
         }
         return nil
     }
 
-    /// The meaning of a parameter's value.
-    private struct Meaning {
+    /// The meaning of a parameter's value: the side page that it requests.
+    private struct ParameterMeaning {
         let page: SidePage
-        /// Whether only times in seconds since 1970 mean it.
+        /// Whether only a time in seconds since 1970 has this meaning. DokuWiki numbers old versions by it, and other
+        /// applications use the same parameter for something else.
         var isTime = false
 
-        func isMeant(by value: String) -> Bool {
+        func applies(to value: String) -> Bool {
             !isTime || value.utf8.count >= 9 && value.utf8.allSatisfy(\.isASCIIDigit)
         }
     }
 
-    private static func meanings(_ history: String, form: String = "") -> [String: Meaning] {
-        var meanings: [String: Meaning] = [:]
-        for word in history.split(separator: " ") { meanings[String(word)] = Meaning(page: .history) }
-        for word in form.split(separator: " ") { meanings[String(word)] = Meaning(page: .form) }
+    /// The meanings of the words in two lists.
+    private static func meanings(_ history: String, form: String = "") -> [String: ParameterMeaning] {
+        var meanings: [String: ParameterMeaning] = [:]
+        for word in history.split(separator: " ") {
+            meanings[String(word)] = ParameterMeaning(page: .history)
+        }
+        for word in form.split(separator: " ") { meanings[String(word)] = ParameterMeaning(page: .form) }
         return meanings
     }
 
     /// The parameters, with what their values mean; `*` stands for any value.
-    private static let parameters: [String: [String: Meaning]] = [
+    private static let parameters: [String: [String: ParameterMeaning]] = [
         // MediaWiki, MoinMoin and others.
         "action": meanings(
             "history info diff annotate recall credits raw likepages localsitemap mobilediff historysubmit viewsource",
@@ -67,19 +76,24 @@ package enum SidePage: String, Sendable, CaseIterable {
         // gitweb.
         "a": meanings(
             "blame_incremental blobdiff blobdiff_plain commitdiff commitdiff_plain snapshot patch patches"),
-        "oldid": ["*": Meaning(page: .history)],
+        "oldid": ["*": ParameterMeaning(page: .history)],
         "diff": [
-            "prev": Meaning(page: .history), "next": Meaning(page: .history), "cur": Meaning(page: .history),
-            "*": Meaning(page: .history, isTime: true),
+            "prev": ParameterMeaning(page: .history), "next": ParameterMeaning(page: .history),
+            "cur": ParameterMeaning(page: .history),
+            "*": ParameterMeaning(page: .history, isTime: true),
         ],
-        "rev": ["*": Meaning(page: .history, isTime: true)], "rev2[0]": ["*": Meaning(page: .history)],
-        "rev2%5b0%5d": ["*": Meaning(page: .history)], "old_version": ["*": Meaning(page: .history)],
-        "printable": ["yes": Meaning(page: .history)], "mobileaction": ["*": Meaning(page: .history)],
-        "veaction": ["*": Meaning(page: .form)], "redlink": ["1": Meaning(page: .form)],
-        "replytocom": ["*": Meaning(page: .form)], "returnto": ["*": Meaning(page: .form)],
-        "wpdestfile": ["*": Meaning(page: .form)],
+        "rev": ["*": ParameterMeaning(page: .history, isTime: true)],
+        "rev2[0]": ["*": ParameterMeaning(page: .history)],
+        "rev2%5b0%5d": ["*": ParameterMeaning(page: .history)],
+        "old_version": ["*": ParameterMeaning(page: .history)],
+        "printable": ["yes": ParameterMeaning(page: .history)],
+        "mobileaction": ["*": ParameterMeaning(page: .history)],
+        "veaction": ["*": ParameterMeaning(page: .form)], "redlink": ["1": ParameterMeaning(page: .form)],
+        "replytocom": ["*": ParameterMeaning(page: .form)], "returnto": ["*": ParameterMeaning(page: .form)],
+        "wpdestfile": ["*": ParameterMeaning(page: .form)],
     ]
 
+    /// Recognises a page that MediaWiki makes itself, from the parameter `title` or the first part of the path with a colon.
     private static func match(specialPage url: WebURL) -> SidePage? {
         let title = url.query.flatMap { query in
             query.utf8.split(separator: UInt8(ascii: "&")).first { $0.starts(with: "title=".utf8) }?
@@ -112,6 +126,7 @@ package enum SidePage: String, Sendable, CaseIterable {
         "allpages", "alle_seiten", "toutes_les_pages", "todas", "tutte_le_pagine", "categories", "mylanguage",
         "redirect", "filepath",
     ]
+    /// Pages that ask for input.
     private static let forms = [
         "userlogin", "createaccount", "upload", "login", "anmelden", "connexion", "entrar", "entra",
         "movepage", "block",
@@ -126,7 +141,7 @@ package enum SidePage: String, Sendable, CaseIterable {
         return (name, page)
     }
 
-    /// The last part of the path in lower case; nil if it is no name of a side page.
+    /// The last part of the path in lower case; nil if that is not the name of a side page.
     static func name(of url: WebURL) -> String? {
         let path = url.path.utf8
         let end = path.last == UInt8(ascii: "/") ? path.index(before: path.endIndex) : path.endIndex
@@ -146,13 +161,16 @@ package enum SidePage: String, Sendable, CaseIterable {
         return (path[dot...].lowercased(), String(path[..<dot]))
     }
 
+    /// Endings of paths in formats for programs.
     private static let formats: Set<String> = [
         ".json", ".jsonld", ".csv", ".tsv", ".yaml", ".yml", ".rdf", ".ttl", ".nt",
         ".n3",
     ]
 
+    /// The lengths of the names in `paths`, in bytes. Most URLs are decided by it, without a look-up.
     private static let nameLengths = 3...10
 
+    /// The side pages by the last part of their path.
     private static let paths: [String: SidePage] = {
         var paths: [String: SidePage] = [:]
         let history =
@@ -163,6 +181,6 @@ package enum SidePage: String, Sendable, CaseIterable {
         return paths
     }()
 
-    /// The number of folders with two of the names in which a name must be.
-    static let folderThreshold = 3
+    /// The minimum number of folders with pages of at least two of the names. In fewer, the names mean something else.
+    static let minFolders = 3
 }

@@ -2,8 +2,11 @@ internal import Glibc
 public import Store
 public import Web
 
-/// How a site is prefetched. Comes from the command line, a file of options or a manifest, is stored with the
-/// site, and applies to later updates. It contains no secrets, and nothing that concerns only one run.
+/// The settings of a site: how it is prefetched. They come from the command line, a file of options or a manifest, are
+/// stored with the site as JSON, and apply to later updates. They contain no secrets. Settings of a single run are in
+/// `CrawlPlan`.
+///
+/// Facts about the last snapshots are stored here too, such as the numbers of missing URLs, because updates need them.
 public struct SitePlan: Sendable, Equatable {
     /// Which pages belong to the site.
     public var scope = ScopeOptions()
@@ -103,47 +106,50 @@ public struct SitePlan: Sendable, Equatable {
     /// The settings as JSON, without members that have their default values.
     package var text: String { members.text(.compact) }
 
-    /// The plan of an update: the stored plan with the values that this one sets. An update cannot change
-    /// scope and lists; the manifest and the left-out content belong to the last snapshot.
-    package func over(_ held: SitePlan) -> SitePlan {
-        var plan = held
+    /// Returns the plan of an update: the stored plan with the values that this one sets. An update cannot change
+    /// scope and lists. The manifest and the left-out content of the stored plan belong to the last snapshot, and are
+    /// removed.
+    package func overriding(_ stored: SitePlan) -> SitePlan {
+        var plan = stored
         (plan.manifest, plan.leftOut) = (nil, nil)
-        plan.robots = robots ?? held.robots
-        plan.nofollow = nofollow ?? held.nofollow
-        plan.noindex = noindex ?? held.noindex
-        plan.render = render ?? held.render
-        plan.maxPages = maxPages ?? held.maxPages
-        plan.keep = keep.isEmpty ? held.keep : keep
-        plan.connectionsPerHost = connectionsPerHost ?? held.connectionsPerHost
+        plan.robots = robots ?? stored.robots
+        plan.nofollow = nofollow ?? stored.nofollow
+        plan.noindex = noindex ?? stored.noindex
+        plan.render = render ?? stored.render
+        plan.maxPages = maxPages ?? stored.maxPages
+        plan.keep = keep.isEmpty ? stored.keep : keep
+        plan.connectionsPerHost = connectionsPerHost ?? stored.connectionsPerHost
         return plan
     }
 
     /// Copies the counts, the confirmation and the keep rules from the stored settings of the site.
-    package mutating func keepHistory(of held: SitePlan) {
-        (missing, confirmed, failures) = (held.missing, held.confirmed, held.failures)
-        if keep.isEmpty { keep = held.keep }
+    package mutating func copyHistory(from stored: SitePlan) {
+        (missing, confirmed, failures) = (stored.missing, stored.confirmed, stored.failures)
+        if keep.isEmpty { keep = stored.keep }
     }
 
     /// Records the numbers of missing URLs of the snapshot that went live.
-    package mutating func note(_ counts: MissingURLs) {
+    package mutating func recordMissingURLs(_ counts: MissingURLs) {
         missing.removeAll { $0.snapshot == counts.snapshot }
-        missing = missing.suffix(Self.maxCounts - 1) + [counts]
+        missing = missing.suffix(Self.maxRecords - 1) + [counts]
     }
 
-    /// Records that the snapshot went live, or that it was found unchanged at this time.
-    package mutating func note(snapshot: Int64, confirmed date: Int64?) {
+    /// Records that an update found the snapshot unchanged at this time. Nil, for a snapshot that just went live, removes
+    /// earlier records of its number.
+    package mutating func recordConfirmation(of snapshot: Int64, at date: Int64?) {
         confirmed.removeAll { $0.snapshot == snapshot }
         guard let date else { return }
         confirmed =
-            confirmed.suffix(Self.maxCounts - 1) + [SnapshotConfirmation(snapshot: snapshot, date: date)]
+            confirmed.suffix(Self.maxRecords - 1) + [SnapshotConfirmation(snapshot: snapshot, date: date)]
     }
 
-    /// The counts and confirmations of older snapshots are forgotten.
-    private static let maxCounts = 50
+    /// The maximum number of counts, and of confirmations. Those of older snapshots are removed.
+    private static let maxRecords = 50
 
     /// Whether robots.txt is obeyed.
     public var obeysRobots: Bool { robots != .ignore }
 
+    /// How `nofollow` and `noindex` are treated.
     package var directivePolicy: DirectivePolicy {
         DirectivePolicy(nofollow: nofollow ?? .follow, noindex: noindex ?? .ignore)
     }
@@ -152,7 +158,7 @@ public struct SitePlan: Sendable, Equatable {
 /// The source of a site's manifest, and how it is used. The manifest itself is stored with each snapshot in
 /// which it was in force, so that a rollback has its digests.
 package struct ManifestPlan: Sendable, Equatable {
-    /// The absolute path of a file, or an http or https URL.
+    /// The location of the manifest: the absolute path of a file, or an http or https URL.
     package var place: String
     /// The URL that its references are relative to, if the user gave one.
     package var base: String?
@@ -172,6 +178,7 @@ package struct ManifestPlan: Sendable, Equatable {
         self.format = format
     }
 
+    /// Reads a stored plan. Returns nil if it names no location.
     package init?(_ json: JSONValue) {
         guard let place = json["place"]?.string else { return nil }
         self.init(place: place, base: json["base"]?.string, format: json["format"]?.string)
@@ -180,11 +187,13 @@ package struct ManifestPlan: Sendable, Equatable {
         isWhole = json["whole"]?.bool ?? true
     }
 
-    /// Whether both have the same manifest, regardless of their other properties.
-    package func isSamePlace(_ other: ManifestPlan) -> Bool { place == other.place && base == other.base }
+    /// Whether both read their manifest from the same location with the same base URL. Their other properties may differ.
+    package func hasSameLocation(as other: ManifestPlan) -> Bool {
+        place == other.place && base == other.base
+    }
 
     /// The absolute path of a file, which does not depend on the current folder; a URL is returned unchanged.
-    package static func fullPlace(_ name: String) -> String {
+    package static func absoluteLocation(of name: String) -> String {
         if let url = WebURL(name), url.isHTTP { return name }
         guard let path = realpath(name, nil) else { return name }
         defer { free(path) }
@@ -192,7 +201,11 @@ package struct ManifestPlan: Sendable, Equatable {
     }
 }
 
-/// The pages in the scope of a site that a snapshot did not request.
+/// The pages in the scope of a site that a snapshot did not request, because of a limit, a trap, or because they are side
+/// pages or views.
+///
+/// With it, an offline check does not report such pages as missing. Only patterns and names are stored, not the URLs of
+/// all these pages: `reason(for:)` derives the reason from the URL.
 package struct LeftOut: Sendable, Equatable {
     /// The limit that left pages out.
     package var limit: String?
@@ -208,7 +221,8 @@ package struct LeftOut: Sendable, Equatable {
     /// left out assets.
     package var failed: Set<String> = []
 
-    /// The number of failures beyond which nothing is attributed to a limit.
+    /// The maximum number of URLs in `failed`. With more, a URL over the limit cannot be told from one that failed, so nothing
+    /// is attributed to the limit.
     private static let maxFailures = 1000
 
     /// The pages that the run left out; nil if it requested all.
@@ -226,6 +240,7 @@ package struct LeftOut: Sendable, Equatable {
         }
     }
 
+    /// Reads stored content. Malformed members have their default values.
     package init(_ json: JSONValue) {
         limit = json["limit"]?.string
         limitsAssets = json["limitsAssets"]?.bool ?? false

@@ -4,9 +4,19 @@ internal import Web
 /// `example.com/cal/{year}/{month}/?view={text}`.
 ///
 /// In the path, numbers, dates and keys are replaced by their kind, and words stay. A folder that appears at
-/// least three times is kept once, followed by `…`. The query keeps the parameter names in alphabetical order
+/// least three times is collapsed once, followed by `…`. The query keeps the parameter names in alphabetical order
 /// with the kinds of their values; from four parameters on it is `{many}`.
+///
+/// Examples:
+///
+///     https://a.test/blog/2031/05/17/tea      a.test/blog/{year}/{month}/{day}/tea
+///     https://a.test/item-4711?sort=new&page=2  a.test/item-{n}?page={n}&sort={text}
+///     https://a.test/a/b/a/b/a/b              a.test/a…/b…
+///     https://a.test/s/9f86d081884c7d65       a.test/s/{hex}
+///
+/// The scheme is not part of the shape. Two shapes with the same text are equal, although their traits may differ.
 struct URLShape: Sendable, Hashable {
+    /// The signs of a trap that a URL shows.
     struct Traits: OptionSet, Sendable, Hashable {
         let rawValue: UInt8
 
@@ -16,28 +26,35 @@ struct URLShape: Sendable, Hashable {
         static let loops = Traits(rawValue: 2)
         /// The URL contains keys, such as those of sessions.
         static let keys = Traits(rawValue: 4)
+        /// The URL contains numbers that are not part of a date.
         static let numbers = Traits(rawValue: 8)
+        /// The query has at least `URLShape.minManyParameters` parameters.
         static let manyParameters = Traits(rawValue: 16)
     }
 
+    /// The text of the shape in UTF-8.
     private let bytes: [UInt8]
     let traits: Traits
     /// A hash of the shape, which is the same in every run.
     let key: UInt64
 
+    /// The maximum number of path segments. Further ones become `/…`, and the URL counts as a loop.
     private static let maxSegments = 24
+    /// The maximum number of query parameters; further ones are ignored.
     private static let maxParameters = 64
-    private static let repetitionsOfLoop = 3
-    private static let manyParameters = 4
+    /// How often a segment has to appear to be a loop.
+    private static let minLoopRepetitions = 3
+    /// The number of parameters from which on the query is `{many}`.
+    private static let minManyParameters = 4
 
     init(_ url: WebURL) {
         let href = Array(url.key.href.utf8)
         var writer = Writer()
         // URLs that are not fetched have no meaningful path.
-        let host = url.isHTTP ? url.scheme.utf8.count + "://".utf8.count : href.count
-        let path = href[host...].firstIndex(of: UInt8(ascii: "/")) ?? href.count
+        let hostStart = url.isHTTP ? url.scheme.utf8.count + "://".utf8.count : href.count
+        let path = href[hostStart...].firstIndex(of: UInt8(ascii: "/")) ?? href.count
         let query = href[path...].firstIndex(of: UInt8(ascii: "?")) ?? href.count
-        writer.bytes.append(contentsOf: href[host..<path])
+        writer.bytes.append(contentsOf: href[hostStart..<path])
         writer.append(path: href[path..<query])
         if query < href.count { writer.append(query: href[(query + 1)...]) }
         bytes = writer.bytes
@@ -45,7 +62,7 @@ struct URLShape: Sendable, Hashable {
         key = Mixing.mix(bytes)
     }
 
-    /// Whether the last word is a placeholder, such as that of a date.
+    /// Whether the shape ends in a placeholder, as that of a day in a calendar does.
     var endsInDate: Bool { bytes.last == UInt8(ascii: "}") || bytes.suffix(2).elementsEqual("}/".utf8) }
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
@@ -71,9 +88,9 @@ extension URLShape {
             var rest = path.dropFirst()
             while ends.count < maxSegments, !path.isEmpty {
                 let segment = rest.prefix { $0 != UInt8(ascii: "/") }
-                let behind = rest[segment.endIndex...].dropFirst()
+                let next = rest[segment.endIndex...].dropFirst()
                 bytes.append(UInt8(ascii: "/"))
-                if let part = date.part(segment, before: behind.prefix { $0 != UInt8(ascii: "/") }) {
+                if let part = date.part(segment, before: next.prefix { $0 != UInt8(ascii: "/") }) {
                     traits.insert(.dates)
                     bytes.append(contentsOf: part.utf8)
                 } else {
@@ -81,16 +98,20 @@ extension URLShape {
                 }
                 ends.append(bytes.count)
                 if segment.endIndex == path.endIndex { break }
-                rest = behind
+                rest = next
                 if ends.count == maxSegments {
                     bytes.append(contentsOf: "/…".utf8)
                     traits.insert(.loops)
                 }
             }
-            if ends.count >= repetitionsOfLoop { collapseLoops(from: start, ends) }
+            if ends.count >= minLoopRepetitions { collapseLoops(from: start, ends) }
         }
 
-        /// Keeps only the first of path segments that appear at least three times.
+        /// Keeps only the first of path segments that appear at least three times: `/a/b/a/b/a/b` becomes `/a…/b…`.
+        ///
+        /// - Parameters:
+        ///   - start: where the path begins in `bytes`.
+        ///   - ends: where each segment ends in `bytes`. A segment begins with its slash.
         private mutating func collapseLoops(from start: Int, _ ends: [Int]) {
             func segment(_ index: Int) -> ArraySlice<UInt8> {
                 bytes[(index == 0 ? start : ends[index - 1])..<ends[index]]
@@ -99,21 +120,22 @@ extension URLShape {
                 segment(index).count > 1 ? ends.indices.count { segment($0) == segment(index) } : 1
             }
             let counts = ends.indices.map(count)
-            guard counts.contains(where: { $0 >= repetitionsOfLoop }) else { return }
-            var kept = Array(bytes[..<start])
+            guard counts.contains(where: { $0 >= minLoopRepetitions }) else { return }
+            var collapsed = Array(bytes[..<start])
             for index in ends.indices {
-                let isLoop = counts[index] >= repetitionsOfLoop
+                let isLoop = counts[index] >= minLoopRepetitions
                 if isLoop, (0..<index).contains(where: { segment($0) == segment(index) }) { continue }
-                kept.append(contentsOf: segment(index))
+                collapsed.append(contentsOf: segment(index))
                 guard isLoop else { continue }
-                kept.append(contentsOf: "…".utf8)
+                collapsed.append(contentsOf: "…".utf8)
                 // Archives sort by numbers in nested folders, so these are not loops.
                 if !segment(index).contains(UInt8(ascii: "{")) { traits.insert(.loops) }
             }
-            kept.append(contentsOf: bytes[ends[ends.count - 1]...])
-            bytes = kept
+            collapsed.append(contentsOf: bytes[ends[ends.count - 1]...])
+            bytes = collapsed
         }
 
+        /// Appends the shape of a query, which is given without its question mark.
         mutating func append(query: ArraySlice<UInt8>) {
             var parameters: [[UInt8]] = []
             for parameter in query.split(separator: UInt8(ascii: "&")).prefix(maxParameters) {
@@ -128,7 +150,7 @@ extension URLShape {
                 if !parameters.contains(shape) { parameters.append(shape) }
             }
             bytes.append(UInt8(ascii: "?"))
-            if parameters.count >= manyParameters {
+            if parameters.count >= minManyParameters {
                 traits.insert(.manyParameters)
                 bytes.append(contentsOf: "{many}".utf8)
             } else {
@@ -143,12 +165,13 @@ extension URLShape {
 ///
 /// A number that may be a year counts as one only if a month follows, or if the parameter name says so.
 struct DatePath {
-    private enum Part {
+    /// The parts of a date that another part may follow.
+    private enum DatePart {
         case year, month
     }
 
     /// The kind of the previous segment; nil if it was not part of a date.
-    private var last: Part?
+    private var last: DatePart?
 
     /// Returns `{year}`, `{month}` or `{day}` if the segment is part of a date, from the segments before and
     /// after it. The caller passes the segments in order.
@@ -194,6 +217,7 @@ struct DatePath {
             let isDate = isMonth(digits.dropFirst(4).prefix(2)) && isDay(digits.dropFirst(6))
             return isDate && isEnd(bytes, digits.endIndex) ? digits.endIndex : nil
         }
+        // The separator after the year must be the same as the one before the day.
         let separator = rest[start + 4]
         // ISO 8601: 2031-W05.
         if separator == UInt8(ascii: "-"), rest[start + 5] | 0x20 == UInt8(ascii: "w"), rest.count >= 8,
@@ -218,6 +242,7 @@ struct DatePath {
             && bytes.allSatisfy(\.isASCIIDigit)
     }
 
+    /// Whether a word ends at this position.
     private static func isEnd(_ bytes: ArraySlice<UInt8>, _ index: Int) -> Bool {
         index == bytes.endIndex || !bytes[index].isASCIIAlphanumeric
     }
@@ -234,6 +259,7 @@ struct DatePath {
         number(bytes, in: 1...12, digits: 1...2) != nil || isMonthName(bytes)
     }
 
+    /// Whether the bytes are the English name of a month, or its first three letters, in any case.
     private static func isMonthName(_ bytes: ArraySlice<UInt8>) -> Bool {
         guard (3...9).contains(bytes.count) else { return false }
         let name = String(decoding: bytes.map(\.lowercasedASCII), as: UTF8.self)
@@ -246,6 +272,7 @@ struct DatePath {
         "december",
     ]
 
+    /// The decimal number, if it has this number of digits and is within the range.
     private static func number(
         _ bytes: ArraySlice<UInt8>, in range: ClosedRange<Int>, digits: ClosedRange<Int>
     ) -> Int? {
@@ -257,8 +284,10 @@ struct DatePath {
 
 /// Classifies the words in URLs: numbers, dates, keys, and ordinary words.
 enum URLWord {
-    private static let minKeyLength = 16
-    private static let minHexLength = 8
+    /// The minimum length of a key of letters and digits. Shorter words may be names with numbers, such as `iphone15`.
+    private static let minKeyBytes = 16
+    /// The same for a key of hexadecimal digits only.
+    private static let minHexBytes = 8
 
     /// Appends the shape of a path segment, with `{n}`, `{date}`, `{uuid}`, `{hex}` and `{key}` in place of
     /// such words.
@@ -273,7 +302,7 @@ enum URLWord {
                 shape.append(contentsOf: segment[at..<at + 3])
                 at += 3
             } else if byte.isASCIIAlphanumeric {
-                let (kind, end) = kind(in: segment, at: at, &traits)
+                let (kind, end) = kindOfWord(in: segment, at: at, &traits)
                 if let kind {
                     shape.append(contentsOf: kind.utf8)
                 } else {
@@ -296,12 +325,12 @@ enum URLWord {
             traits.insert(.dates)
             return part
         }
-        let (kind, end) = kind(in: value, at: value.startIndex, &traits)
+        let (kind, end) = kindOfWord(in: value, at: value.startIndex, &traits)
         return end == value.endIndex ? kind ?? "{text}" : "{text}"
     }
 
     /// The kind of the word at `start`, and its end. The kind is nil for an ordinary word.
-    private static func kind(
+    private static func kindOfWord(
         in bytes: ArraySlice<UInt8>, at start: Int, _ traits: inout URLShape.Traits
     ) -> (String?, end: Int) {
         var (end, digits, hexDigits) = (start, 0, 0)
@@ -324,7 +353,7 @@ enum URLWord {
             traits.insert(.numbers)
             return ("{n}", end)
         }
-        guard count >= minHexLength, hexDigits == count || count >= minKeyLength else { return (nil, end) }
+        guard count >= minHexBytes, hexDigits == count || count >= minKeyBytes else { return (nil, end) }
         traits.insert(.keys)
         return (hexDigits == count ? "{hex}" : "{key}", end)
     }
@@ -395,11 +424,12 @@ enum URLKinds {
         return hash.value
     }
 
-    /// FNV-1a, in which each run of digits counts as one digit.
+    /// FNV-1a.
     private struct Hash {
         var value: UInt64 = 0xCBF2_9CE4_8422_2325
         private var isInNumber = false
 
+        /// Adds a byte, with each run of digits as one digit.
         @inline(__always)
         mutating func add(_ byte: UInt8) {
             if byte.isASCIIDigit {
@@ -412,6 +442,7 @@ enum URLKinds {
             }
         }
 
+        /// Adds a byte as it is.
         @inline(__always)
         mutating func add(exact byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
     }

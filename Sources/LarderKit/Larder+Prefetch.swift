@@ -71,7 +71,8 @@ extension Larder {
     ) async throws(LarderError) -> PrefetchReport {
         return try await runWithRehearsal(options) { (run, options) throws(LarderError) in
             try run.prefetch(
-                ManifestPlan(place: ManifestPlan.fullPlace(manifest), base: base), options: options,
+                ManifestPlan(place: ManifestPlan.absoluteLocation(of: manifest), base: base),
+                options: options,
                 by: .localUser)
         }
     }
@@ -133,7 +134,7 @@ extension Larder {
                 let report = try await runWithRehearsal(options) { (run, options) throws(LarderError) in
                     try run.update(site, options: options, by: principal)
                 }
-                options.doubted.formUnion(report.doubted)
+                options.failedRobotsOrigins.formUnion(report.failedRobotsOrigins)
                 updates.append(SiteUpdate(site: site.name, result: .success(report)))
                 if report.isInterrupted { break }
             } catch {

@@ -17,7 +17,7 @@ extension Larder {
         _ manifest: String, options: PreloadOptions = PreloadOptions()
     ) async throws(LarderError) -> PreloadReport {
         var plan = ManifestPlan(
-            place: ManifestPlan.fullPlace(manifest), base: options.base, format: options.format)
+            place: ManifestPlan.absoluteLocation(of: manifest), base: options.base, format: options.format)
         plan.hasAssets = options.includesAssets
         let wanted = plan
         return try await runSite { (run) throws(LarderError) in

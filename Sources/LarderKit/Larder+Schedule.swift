@@ -100,7 +100,7 @@ extension Larder {
                 // The zone that is stored with a site limits its updates.
                 for report in try await update([site.name], options: options, by: .localUser) {
                     updates.append(SiteUpdate(site: site.name, result: .success(report)))
-                    options.doubted.formUnion(report.doubted)
+                    options.failedRobotsOrigins.formUnion(report.failedRobotsOrigins)
                     if report.isInterrupted { return updates }
                 }
             } catch {

@@ -41,7 +41,7 @@ public struct PrefetchOptions: Sendable {
     /// called for redirects, robots.txt, sitemaps and confirmed responses.
     public var willStore: WillStore?
     /// Origins whose robots.txt another site's run could not load a moment ago.
-    package var doubted: Set<String> = []
+    package var failedRobotsOrigins: Set<String> = []
     /// Whether other workers may share the snapshot.
     package var isShared = false
     /// The number of threads that scan responses for links; by default one per core.
@@ -91,7 +91,7 @@ extension CrawlPlan {
         sitePlan = options.plan
         sitePlan.zone = startZone
         // A pipe could not be read again.
-        sitePlan.cookieFiles = cookieFiles.filter(WholeFile.exists).map(ManifestPlan.fullPlace)
+        sitePlan.cookieFiles = cookieFiles.filter(WholeFile.exists).map(ManifestPlan.absoluteLocation(of:))
         patience = options.patience
         for sitemap in options.plan.sitemaps { sitemaps.append(try WebURL.start(sitemap)) }
         limits = options.limits
@@ -113,7 +113,7 @@ extension CrawlPlan {
         }
         alwaysRendered = options.alwaysRendered
         isShared = options.isShared
-        doubted = options.doubted
+        failedRobotsOrigins = options.failedRobotsOrigins
         (progress, fetched, willStore) = (options.progress, options.fetched, options.willStore)
     }
 }

@@ -70,7 +70,7 @@ public struct PrefetchReport: Sendable, Equatable {
     /// Whether the snapshot is live and nothing failed, so that another run with the same settings would bring nothing more.
     public var hasSucceeded: Bool {
         !crawl.isInterrupted && crawl.isPublished && reasonForOnePage == nil
-            && crawl.missing.allSatisfy { $0.isBroken && !($0.isAsset && check != nil) || $0.isNoted }
+            && crawl.missing.allSatisfy { $0.isBroken && !($0.isAsset && check != nil) || $0.isRecordedMiss }
             && crawl.unread.isEmpty
     }
 
@@ -149,7 +149,8 @@ extension PrefetchReport: JSONObject {
             "bodyBytes": crawl.bodyByteCount, "confirmed": crawl.confirmed,
             "savedBytes": crawl.savedByteCount,
             "insecure": crawl.isInsecure, "robots": (plan.robots ?? .obey).rawValue,
-            "nofollow": plan.directivePolicy.nofollow.rawValue, "noindex": plan.directivePolicy.noindex.rawValue,
+            "nofollow": plan.directivePolicy.nofollow.rawValue,
+            "noindex": plan.directivePolicy.noindex.rawValue,
         ]
     }
 

@@ -211,7 +211,7 @@ extension SiteRun {
     ) throws(LarderError) {
         var own = PrefetchOptions()
         let known = storedPlan(of: target.site.href)
-        if let known { own.plan = own.plan.over(known) }
+        if let known { own.plan = own.plan.overriding(known) }
         own.network = options.network
         own.plan.connectionsPerHost = options.connectionsPerHost ?? own.plan.connectionsPerHost
         own.willStore = options.willStore

@@ -87,7 +87,7 @@ package struct SiteRun {
     ) throws(LarderError) -> PrefetchReport {
         let storedPlan = SitePlan(text: site.settings)
         var own = options
-        own.plan = options.plan.over(storedPlan)
+        own.plan = options.plan.overriding(storedPlan)
         var start: [WebURL] = []
         for url in site.start { start.append(try WebURL.start(url)) }
         let name: WebURL
@@ -152,7 +152,7 @@ package struct SiteRun {
         } catch {
             guard error.kind == .machine || error.kind == .input && !isNew,
                 let site = sites.first(where: {
-                    storedPlan(of: $0.name)?.manifest?.isSamePlace(manifest) ?? false
+                    storedPlan(of: $0.name)?.manifest?.hasSameLocation(as: manifest) ?? false
                 }),
                 let current = try storedManifest(of: site.name)
             else { throw error }
@@ -225,7 +225,9 @@ package struct SiteRun {
     /// manifest's home. If another manifest has that site, it is the manifest's own URL, or for a file its
     /// path below the home.
     private func home(of verifier: ManifestVerifier, _ manifest: ManifestPlan) throws(LarderError) -> WebURL {
-        if let own = sites.first(where: { storedPlan(of: $0.name)?.manifest?.isSamePlace(manifest) ?? false }
+        if let own = sites.first(where: {
+            storedPlan(of: $0.name)?.manifest?.hasSameLocation(as: manifest) ?? false
+        }
         ),
             let url = WebURL(own.name)
         {
@@ -243,7 +245,7 @@ package struct SiteRun {
 
     /// Whether the site has another manifest that still exists. A manifest at a URL counts as existing.
     private func isTaken(_ site: WebURL, by manifest: ManifestPlan) -> Bool {
-        guard let known = storedPlan(of: site.href)?.manifest, !known.isSamePlace(manifest) else {
+        guard let known = storedPlan(of: site.href)?.manifest, !known.hasSameLocation(as: manifest) else {
             return false
         }
         return WebURL(known.place)?.isHTTP ?? false || access(known.place, F_OK) == 0
@@ -270,7 +272,7 @@ package struct SiteRun {
         plan.rejectsInterceptionPages = !options.allowsShrinking
         plan.checksReplacements = !options.allowsShrinking
         plan.keepsPrivate = principal == .remoteUser
-        if !options.allowsShrinking { plan.wasOfSession = try wasFetchedWithSession(start) }
+        if !options.allowsShrinking { plan.hadSession = try wasFetchedWithSession(start) }
         guard !options.allowsShrinking, let storedSite = sites.first(where: { $0.name == site.href }),
             SitePlan(text: storedSite.settings).scope == plan.sitePlan.scope,
             storedSite.start == start.map(\.href)
@@ -317,9 +319,9 @@ package struct SiteRun {
         plan.sitePlan.manifest = manifest
         let verifier = loaded.verifier
         plan.assets = bundles ?? verifier.bundleURLs
-        plan.named.nearestZone = verifier.zone
-        plan.named.givenOrigins = verifier.givenOrigins
-        plan.named.isStart = try !verifier.startURLs().isEmpty
+        plan.manifestZones.nearestZone = verifier.zone
+        plan.manifestZones.givenOrigins = verifier.givenOrigins
+        plan.manifestZones.isStart = try !verifier.startURLs().isEmpty
         plan.documents = verifier.documents(ofSite: plan.site)
         if manifest.isAlone || bundles != nil {
             plan.startsAtAssets = true
@@ -331,7 +333,7 @@ package struct SiteRun {
             plan.productToken = nil
             // Publishing an unchanged snapshot records that the current manifest verified. If it could not be
             // loaded, there is nothing to record.
-            plan.publishesNewsAlone = loaded.failure != nil
+            plan.requiresRequestToPublish = loaded.failure != nil
         }
         let verdict = VerificationResult()
         plan.publishCheck = { (snapshot: Int64, refused: [String: String]) throws(StoreError) -> Bool in
@@ -412,14 +414,14 @@ package struct SiteRun {
             plan.startsAtAssets
             ? [] : try misses(on: Set(plan.start.map(\.host))).filter { belongsToSite($0, plan) }
         var plan = plan
-        if let lastPlan = self.storedPlan(of: plan.site) { plan.sitePlan.keepHistory(of: lastPlan) }
+        if let lastPlan = self.storedPlan(of: plan.site) { plan.sitePlan.copyHistory(from: lastPlan) }
         // Responses must also meet the requirements of other sites' manifests.
         plan.required = try mapStoreError { () throws(StoreError) in
             try CurrentRequirements.all(
                 in: folder, besides: plan.site, at: plan.start.map(\.href), with: verifier)
         }
-        plan.missed = misses.compactMap { CrawlPlan.Missed($0, start: plan.start) }
-        plan.beyond = previousPageLimit(plan)
+        plan.recordedMisses = misses.compactMap { CrawlPlan.RecordedMiss($0, start: plan.start) }
+        plan.previousMaxPages = previousPageLimit(plan)
         let cookies = try countCookies(plan)
         var report: PrefetchReport
         let unanswered: Set<String>
@@ -441,7 +443,7 @@ package struct SiteRun {
             let now = SystemClock.secondsSinceEpoch()
             try forget(
                 misses.filter {
-                    !unanswered.contains(CrawlPlan.Missed($0, start: plan.start)?.url.href ?? "")
+                    !unanswered.contains(CrawlPlan.RecordedMiss($0, start: plan.start)?.url.href ?? "")
                         || now - $0.last > Self.maxMissAgeSeconds
                 })
         }
@@ -497,14 +499,14 @@ package struct SiteRun {
         settings.leftOut = leftOut
         settings.doubts = report.doubts
         if report.isPublished {
-            settings.note(report.missingURLs)
+            settings.recordMissingURLs(report.missingURLs)
             settings.failures = report.failures
-            settings.note(
-                snapshot: report.snapshot,
-                confirmed: report.isUnchanged ? SystemClock.secondsSinceEpoch() : nil)
+            settings.recordConfirmation(
+                of: report.snapshot,
+                at: report.isUnchanged ? SystemClock.secondsSinceEpoch() : nil)
         }
-        settings.rendered = rendering.worthPatterns ?? settings.rendered
-        settings.renderedPatterns = rendering.lookedAtPatterns
+        settings.rendered = rendering.fruitfulPatterns ?? settings.rendered
+        settings.renderedPatterns = rendering.renderedPatternTexts
         if rendering.rendered > 0 { settings.sockets = rendering.sockets }
         guard settings != plan.sitePlan else { return }
         do throws(StoreError) {
@@ -530,7 +532,7 @@ package struct SiteRun {
     /// this site is its own.
     private func belongsToSite(_ miss: Miss, _ plan: CrawlPlan) -> Bool {
         let asking = miss.referrer.flatMap { WebURL($0)?.origin }
-        guard let origin = CrawlPlan.Missed(miss, start: plan.start)?.url.origin,
+        guard let origin = CrawlPlan.RecordedMiss(miss, start: plan.start)?.url.origin,
             !plan.start.contains(where: { $0.origin == origin || $0.origin == asking })
         else { return true }
         return !sites.contains {

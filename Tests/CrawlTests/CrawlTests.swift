@@ -87,7 +87,7 @@ import Web
         #expect(missing.map(\.address.path) == ["/dead", "/gone.png"])
         #expect(missing.map(\.isAsset) == [false, true])
         #expect(missing.allSatisfy { $0.failure.isGone })
-        #expect(missing[1].way.map(\.path) == ["/", "/two"])
+        #expect(missing[1].referrers.map(\.path) == ["/", "/two"])
         #expect(try StoreReader(folder).summary().tombstones == 2)
     }
 

@@ -44,7 +44,7 @@ import Testing
         let report = try await larder.prefetch([origin.url("/")])
         #expect(report.unansweredMisses == 2)
         #expect(report.json.contains("\"unansweredMisses\": 2"))
-        #expect(report.missing.map(\.isNoted) == [true, true])
+        #expect(report.missing.map(\.isRecordedMiss) == [true, true])
         #expect(report.isComplete, "a miss may be of a URL that does not exist")
         #expect(
             try await larder.misses().misses.map(\.url) == [url], "the other miss is too old and was removed")

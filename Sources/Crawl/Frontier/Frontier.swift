@@ -314,7 +314,7 @@ extension Frontier {
         /// The user-agent name to look for in robots.txt. Nil to request no robots.txt at all.
         var productToken: String?
         /// Origins whose robots.txt could not be fetched by a recent run.
-        var doubted: Set<String> = []
+        var failedRobotsOrigins: Set<String> = []
         /// Whether requests are sent with the user's session, so that logout links are skipped and login
         /// pages detected.
         var hasSession = false
@@ -443,7 +443,7 @@ extension Frontier {
     var views: [String: [String]] { core.views.views(core.urls.href) }
 
     /// Origins whose robots.txt could not be fetched.
-    var doubted: Set<String> { core.doubted }
+    var failedRobotsOrigins: Set<String> { core.failedRobotsOrigins }
 
     /// The longest `Crawl-delay` of all hosts, as far as it is obeyed.
     var crawlDelay: Duration? { core.hosts.lazy.compactMap { $0.robots?.crawlDelay?.applied }.max() }

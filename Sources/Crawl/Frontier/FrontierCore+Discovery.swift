@@ -259,7 +259,7 @@ extension FrontierCore {
     private mutating func verdict(on url: WebURL, _ record: EntryRecord) -> ScopeVerdict {
         if record.flags.contains(.isStart) { return scope.verdict(on: url, as: .start) }
         if options.hasSession {
-            if SessionEnd.isAt(url) { return .skipped(.sessionEnd) }
+            if LogoutLinks.contain(url) { return .skipped(.sessionEnd) }
             // Requests for scripts, pictures and style sheets change nothing; a URL in the text of a script may.
             let mayAct = record.role == .page || record.flags.contains(.isGuess)
             if mayAct, ActionLink.isActionURL(url), !scope.allowsAction(url) { return .skipped(.action) }
@@ -282,7 +282,7 @@ extension FrontierCore {
             next = records[Int(next.referrer)]
         }
         guard level > 0, record.redirects == 0 else { return nil }
-        if scope.deepest == 0 { return .tooDeep(0) }
+        if scope.maxDepth == 0 { return .tooDeep(0) }
         if url.host != self.url(record.referrer).host,
             case .skipped(let reason) = scope.verdict(onPage: url, depth: 0)
         {

@@ -41,12 +41,12 @@ extension FrontierCore {
         }
         var actions: [Action] = []
         switch result.login {
-        case .inPlace?:
+        case .inPlaceOfPage?:
             let place = urls.href(number)
             refuseLogin(number, at: place, wasStored: wasStored)
             settleRedirects(to: number, login: place, &actions)
             return actions
-        case .byItself?: logins.insert(number)
+        case .atLoginURL?: logins.insert(number)
         case nil: if !result.asksForPassword { didOpenInSession(number) }
         }
         settleRedirects(to: number, login: result.login.map { _ in urls.href(number) }, &actions)
@@ -127,9 +127,9 @@ extension FrontierCore {
             records[Int($0)].role == .page && records[Int($0)].state != .skipped
         }
         .map { [urls] in urls.url($0) ?? .blank }
-        let bringsMore = new.contains { [records] in records[Int($0)].role == .asset }
+        let hasNewAssets = new.contains { [records] in records[Int($0)].role == .asset }
         if !views.isSample(number) {
-            traps.didFetch(url(number), print, newPages: pages, bringsMore: bringsMore)
+            traps.didFetch(url(number), print, newPages: pages, hasNewAssets: hasNewAssets)
         }
     }
 
@@ -526,7 +526,7 @@ extension FrontierCore {
 
     /// Extends the scope to the target of a start URL, and queues pages there that were skipped.
     mutating func extendScope(from moved: WebURL, to target: WebURL) {
-        guard scope.startMoved(from: moved, to: target) else { return }
+        guard scope.addStartRedirect(from: moved, to: target) else { return }
         for skipped in 0..<UInt32(records.count) where records[Int(skipped)].state == .skipped {
             switch state(skipped) {
             case .skipped(.otherHost), .skipped(.otherFolder), .skipped(.otherDomain):

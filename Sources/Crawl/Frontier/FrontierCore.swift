@@ -184,7 +184,7 @@ struct FrontierCore: Sendable {
     /// Adds a sitemap that robots.txt or the user names.
     mutating func addGuide(_ url: WebURL, nearestZone: NetworkZone) {
         // A run that follows no links follows none of a sitemap either.
-        guard scope.deepest != 0 else { return }
+        guard scope.maxDepth != 0 else { return }
         discover(url.withoutFragment, role: .guide, from: nil, redirects: 0, nearestZone: nearestZone)
     }
 
@@ -500,10 +500,10 @@ struct FrontierCore: Sendable {
         if !found.isLeftOut {
             if key.name.hasPrefix(".") {
                 // The page of which the URL names another format is known for sure.
-                found.isLeftOut = found.folders.count > 1 && found.held.count > SidePage.folderThreshold
+                found.isLeftOut = found.folders.count > 1 && found.held.count > SidePage.minFolders
             } else {
                 let folders = found.folders.count { (sideFolders[$0]?.count ?? 0) > 1 }
-                found.isLeftOut = folders >= SidePage.folderThreshold
+                found.isLeftOut = folders >= SidePage.minFolders
             }
         }
         guard found.isLeftOut else { return }
@@ -599,7 +599,7 @@ struct FrontierCore: Sendable {
         let robots = options.productToken.map {
             OriginRobots(
                 for: url, productToken: $0, obeys: options.obeysRobots,
-                isDoubted: options.doubted.contains(origin))
+                hasFailedBefore: options.failedRobotsOrigins.contains(origin))
         }
         hosts.append(
             HostState(pace: HostPace(maxLimit: options.connectionsPerHost), robots: url.isHTTP ? robots : nil)

@@ -413,7 +413,7 @@ struct FairQueue: Sendable {
 /// The robots.txt of each host, for which its pages wait.
 extension FrontierCore {
     /// Origins whose robots.txt could not be fetched.
-    var doubted: Set<String> {
+    var failedRobotsOrigins: Set<String> {
         Set(hostNumbers.filter { hosts[$1].robots?.isUnreachable ?? false }.map(\.key))
     }
 

@@ -145,7 +145,7 @@ enum PrefetchCommand {
     /// The failed URL to name if the report is not printed; nil if none failed.
     private static func firstMissing(of report: PrefetchReport) -> String? {
         if let reason = report.reasonForOnePage { return "it has only one page: \(reason)" }
-        let failed = report.missing.filter { !$0.isBroken && !$0.isNoted }
+        let failed = report.missing.filter { !$0.isBroken && !$0.isRecordedMiss }
         return failed.first.map { first in
             "\(Wording.count(failed.count, "URL")) failed, the first: \(first.url) (\(first.reason))"
         }

@@ -81,9 +81,9 @@ enum PrefetchSummary {
         }
         // Missing URLs are in one of three lists: recorded as misses by a server, failed with a stored
         // response that stays, or failed without one.
-        let noted = report.missing.filter(\.isNoted)
-        let kept = report.missing.filter { $0.isKeptFromBefore && !$0.isNoted }
-        let missing = report.missing.filter { !$0.isKeptFromBefore && !$0.isNoted }
+        let noted = report.missing.filter(\.isRecordedMiss)
+        let kept = report.missing.filter { $0.isKeptFromBefore && !$0.isRecordedMiss }
+        let missing = report.missing.filter { !$0.isKeptFromBefore && !$0.isRecordedMiss }
         lines += missingList(missing.filter { $0.isAsset && !$0.isBroken }, "asset", "failed")
         lines += missingList(missing.filter { !$0.isAsset && !$0.isBroken }, "page", "failed")
         lines += missingList(kept, "URL", "failed, stored response kept")
@@ -204,7 +204,7 @@ enum PrefetchSummary {
                     + (pattern.unfinished > 0
                         ? ", \(Wording.number(pattern.unfinished)) not finished" : ""))
         }
-        let lookedAt = Set(report.lookedAtPatterns)
+        let lookedAt = Set(report.renderedPatternTexts)
         let left = report.patterns.count { $0.rendered == 0 && !lookedAt.contains($0.pattern) }
         if left > 0 {
             lines.append(

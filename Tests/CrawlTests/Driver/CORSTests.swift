@@ -158,7 +158,7 @@ import Web
             href: cdn.url("/app.js"), isPage: false, from: .fromThisMachine, origin: "https://page.test",
             first: 1,
             last: 1)
-        _ = try bench.crawl { $0.missed = [try #require(CrawlPlan.Missed(miss))] }
+        _ = try bench.crawl { $0.recordedMisses = [try #require(CrawlPlan.RecordedMiss(miss))] }
         #expect(try asker("/app.js") == "https://page.test")
         #expect(try asker("/part.js") == "https://page.test")
     }

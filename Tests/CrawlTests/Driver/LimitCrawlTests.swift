@@ -70,7 +70,7 @@ import Web
         origin.forgetRequests()
         let more = try bench.crawl {
             $0.limits.pages = 8
-            $0.beyond = 5
+            $0.previousMaxPages = 5
         }
         #expect(more.isContinued)
         #expect(more.isPublished)
@@ -139,7 +139,7 @@ import Web
 
     @Test func `a site smaller than the page limit does not count as limited`() throws {
         #expect(try bench.crawl { $0.limits.pages = 50 }.limit == nil)
-        #expect(try !bench.crawl { $0.beyond = 50 }.isContinued)
+        #expect(try !bench.crawl { $0.previousMaxPages = 50 }.isContinued)
     }
 
     @Test func `runs with a byte limit continue each other, request nothing twice, and complete the site`()

@@ -25,18 +25,22 @@ import Web
     @Test func `a miss on a site with http only is requested over http`() throws {
         origin.on("/missed", .page("here"))
         let report = try bench.crawl { plan in
-            plan.missed = [try #require(CrawlPlan.Missed(miss("\(https)/missed"), start: plan.start))]
+            plan.recordedMisses = [
+                try #require(CrawlPlan.RecordedMiss(miss("\(https)/missed"), start: plan.start))
+            ]
         }
         #expect(report.missing.isEmpty)
         #expect(try bench.text("/missed") == "here")
         let secure = try #require(WebURL("https://a.test/"))
-        let missed = try #require(CrawlPlan.Missed(miss("https://a.test/x"), start: [secure]))
+        let missed = try #require(CrawlPlan.RecordedMiss(miss("https://a.test/x"), start: [secure]))
         #expect(missed.url.href == "https://a.test/x")
     }
 
     @Test func `a miss that no server answers is reported, and stays recorded`() throws {
         let missed = "\(https)/missed"
-        let report = try bench.crawl { $0.missed = [try #require(CrawlPlan.Missed(miss(missed)))] }
+        let report = try bench.crawl {
+            $0.recordedMisses = [try #require(CrawlPlan.RecordedMiss(miss(missed)))]
+        }
         #expect(report.isPublished)
         #expect(report.missing.map(\.url) == [missed])
         #expect(report.unansweredMisses == [missed])
@@ -45,7 +49,7 @@ import Web
     @Test func `a miss that the server answers with 404 is not missing`() throws {
         origin.on("/missed", .failure(404))
         let report = try bench.crawl {
-            $0.missed = [try #require(CrawlPlan.Missed(miss(origin.url("/missed"))))]
+            $0.recordedMisses = [try #require(CrawlPlan.RecordedMiss(miss(origin.url("/missed"))))]
         }
         #expect(report.missing.isEmpty)
         #expect(report.unansweredMisses.isEmpty)

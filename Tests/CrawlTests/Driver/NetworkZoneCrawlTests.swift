@@ -101,7 +101,7 @@ import Web
         let miss = Miss(href: url, isPage: isPage, from: `case`.from, first: 1, last: 1)
         let report = try bench.crawl { plan in
             bench.origin.on("/", .page("nothing else"))
-            plan.missed = [try #require(CrawlPlan.Missed(miss))]
+            plan.recordedMisses = [try #require(CrawlPlan.RecordedMiss(miss))]
             plan.productToken = "larder"
             if `case`.who == "allowed" { plan.allowedZone = .thisMachine }
             plan.sitePlan.scope.include = ["127.0.0.1:\(secret.port)/**"]
@@ -126,7 +126,7 @@ import Web
             bench.origin.on("/", .page("nothing else"))
             let miss = Miss(
                 href: "http://public.test/missed", isPage: false, from: .fromThisMachine, first: 1, last: 1)
-            plan.missed = [try #require(CrawlPlan.Missed(miss))]
+            plan.recordedMisses = [try #require(CrawlPlan.RecordedMiss(miss))]
         }.report
         #expect(secret.requests.isEmpty)
         #expect(report.skips.map { $0.contains("may not request") } == [true])

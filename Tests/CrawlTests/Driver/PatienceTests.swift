@@ -58,8 +58,8 @@ import Web
     {
         bench.origin.stop()
         let report = try bench.crawl { plan in
-            plan.missed = (1...8).compactMap {
-                CrawlPlan.Missed(
+            plan.recordedMisses = (1...8).compactMap {
+                CrawlPlan.RecordedMiss(
                     Miss(
                         href: bench.origin.url("/\($0)"), isPage: false, from: .fromThisMachine, first: 0,
                         last: 0))

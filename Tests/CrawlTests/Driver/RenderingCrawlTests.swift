@@ -92,8 +92,8 @@ import Web
         #expect(seen.rendered == 1)
         func again() throws -> RenderReport {
             try crawl(.auto) { plan in
-                plan.sitePlan.renderedPatterns = seen.lookedAtPatterns
-                plan.sitePlan.rendered = seen.worthPatterns ?? []
+                plan.sitePlan.renderedPatterns = seen.renderedPatternTexts
+                plan.sitePlan.rendered = seen.fruitfulPatterns ?? []
             }.rendering
         }
         seen = try again()
@@ -102,7 +102,7 @@ import Web
         bench.origin.on("/data.json", .file("[1, 2]", type: "application/json").validated(entityTag: "\"2\""))
         seen = try again()
         #expect(seen.rendered == 1)
-        #expect(seen.lookedAtPatterns.count == 1)
+        #expect(seen.renderedPatternTexts.count == 1)
     }
 
     @Test func `pages are rendered although a host that they request never responds`() throws {

@@ -409,8 +409,8 @@ import Web
             ScanResult.Login?.none, ["keep 1", "keep 2"],
             [Frontier.EntryState.redirected, .redirected, .done]
         ),
-        (.byItself, ["discard 1", "discard 2"], [.failed(.login("http://a.test/c")), .done]),
-        (.inPlace, ["discard 1", "discard 2"], [.failed(.login("http://a.test/c"))]),
+        (.atLoginURL, ["discard 1", "discard 2"], [.failed(.login("http://a.test/c")), .done]),
+        (.inPlaceOfPage, ["discard 1", "discard 2"], [.failed(.login("http://a.test/c"))]),
     ])
     mutating func `a redirect is stored once its target is known not to be a login page`(
         login: ScanResult.Login?, said: [String], states: [Frontier.EntryState]

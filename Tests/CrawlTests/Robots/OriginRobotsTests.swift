@@ -58,16 +58,16 @@ import Web
         #expect(gate.verdict(on: page) == verdict)
     }
 
-    @Test mutating func `a doubted robots.txt is requested once, without retries`()
+    @Test mutating func `a robots.txt that failed before is requested once, without retries`()
         throws
     {
-        gate = OriginRobots(for: page, productToken: "larder", isDoubted: true)
+        gate = OriginRobots(for: page, productToken: "larder", hasFailedBefore: true)
         #expect(gate.next(now: .zero) != nil)
         #expect(gate.verdict(on: page) == .waits)
         answer(500)
         #expect(gate.verdict(on: page) == .refused(.robotsUnknown("the server answered 500")))
         #expect(gate.isUnreachable)
-        gate = OriginRobots(for: page, productToken: "larder", isDoubted: true)
+        gate = OriginRobots(for: page, productToken: "larder", hasFailedBefore: true)
         _ = gate.next(now: .zero)
         answer(200, Self.file)
         #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))

@@ -132,7 +132,9 @@ import Web
     @Test func `a redirected start URL extends the scope to its target`() throws {
         var scope = try scope("https://example.com/")
         let (start, moved) = (try url("https://example.com/"), try url("https://www.example.com/en/"))
-        let news = [scope.startMoved(from: start, to: moved), scope.startMoved(from: start, to: moved)]
+        let news = [
+            scope.addStartRedirect(from: start, to: moved), scope.addStartRedirect(from: start, to: moved),
+        ]
         #expect(news == [true, false])
         #expect(try verdict(scope, "https://www.example.com/").isFollowed)
         #expect(try verdict(scope, "https://example.com/").isFollowed)
@@ -141,7 +143,7 @@ import Web
     @Test func `a start URL that redirects to the same path with a slash is a folder`() throws {
         var scope = try scope("https://example.com/docs", options: ScopeOptions(extent: .path))
         #expect(try verdict(scope, "https://example.com/other").isFollowed)
-        let isNews = scope.startMoved(
+        let isNews = scope.addStartRedirect(
             from: try url("https://example.com/docs"), to: try url("https://www.example.com/docs/"))
         #expect(isNews)
         #expect(try !verdict(scope, "https://example.com/other").isFollowed)

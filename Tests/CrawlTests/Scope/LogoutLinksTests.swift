@@ -5,7 +5,7 @@ import Web
 
 @testable import Crawl
 
-@Suite struct SessionEndTests {
+@Suite struct LogoutLinksTests {
     @Test(
         arguments: [
             ("/logout", true), ("/logout/", true), ("/user/log-out?next=/", true),
@@ -19,7 +19,7 @@ import Web
     func `a logout link is recognised by its last path component or a query word`(target: String, isEnd: Bool)
         throws
     {
-        #expect(SessionEnd.isAt(try #require(WebURL("https://a.test" + target))) == isEnd, "\(target)")
+        #expect(LogoutLinks.contain(try #require(WebURL("https://a.test" + target))) == isEnd, "\(target)")
     }
 
     @Test(arguments: [true, false])
