@@ -368,7 +368,7 @@ final class FolderWriter: ArchiveWriter {
     ) throws(ArchiveError) -> Bool {
         guard body.form.hasPrefix("html") else { return false }
         let links = try ArchiveError.storing { () throws(StoreError) -> StoredLinks? in
-            guard try reader.response(for: url.href, request: .shown) != nil,
+            guard try reader.response(for: url.href, request: .renderedText) != nil,
                 let page = try reader.response(for: url.href), page.body?.id == body.id
             else { return nil }
             return try reader.storedLinks(of: page)

@@ -24,7 +24,7 @@ public struct CheckReport: Sendable, Equatable {
     /// Notes about content that cannot be checked.
     public var notes: [String] = []
     /// For a site, the numbers of missing URLs; nil for a manifest.
-    public package(set) var missingURLs: MissingURLs?
+    public package(set) var missingURLs: MissingURLCounts?
     /// For a site, whether assets of its pages were not fetched because of a limit or its settings.
     package var lacksAssets = false
     /// For a site, the comparison of its pages offline and online; nil if there was none.
@@ -34,7 +34,7 @@ public struct CheckReport: Sendable, Equatable {
 
     package init(
         subject: Subject, places: [String], items: [Item], failsOn: Set<Verdict>, notes: [String] = [],
-        missingURLs: MissingURLs? = nil
+        missingURLs: MissingURLCounts? = nil
     ) {
         (self.subject, self.places, self.items) = (subject, places, items)
         (self.failsOn, self.notes, self.missingURLs) = (failsOn, notes, missingURLs)
@@ -113,7 +113,7 @@ public struct CheckReport: Sendable, Equatable {
     public enum Verdict: String, Sendable, Equatable, CaseIterable {
         /// The body has the expected digest.
         case verified
-        /// The URL does not exist on the live site (`MissingURLs.broken`).
+        /// The URL does not exist on the live site (`MissingURLCounts.broken`).
         case broken
         /// A prefetch skipped it because of the site's settings: a limit, robots.txt or a suspected trap.
         case notFetched = "not-fetched"

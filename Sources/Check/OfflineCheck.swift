@@ -36,7 +36,7 @@ package enum OfflineCheck {
                 subject: .site(site.name), places: ["stored"], items: walk.items(faults),
                 failsOn: options.failsOn)
             found.lacksAssets = walk.lacksAssets
-            found.missingURLs = .now(of: site, walked: found.walkedCounts)
+            found.missingURLs = .current(of: site, byStoredLinks: found.walkedCounts)
             let sockets = SitePlan(text: site.settings).sockets
             if sockets > 0 {
                 found.notes.append(
@@ -111,8 +111,8 @@ package enum OfflineCheck {
 
 extension CheckReport {
     /// The numbers of missing URLs among the items.
-    fileprivate var walkedCounts: MissingURLs {
-        MissingURLs(
+    fileprivate var walkedCounts: MissingURLCounts {
+        MissingURLCounts(
             broken: count(.broken), failed: count(.missing), notFetched: count(.notFetched))
     }
 }
@@ -123,7 +123,7 @@ extension OfflineWalk {
         do throws(PatternMistake) {
             let scope = try Scope(start: site.start.compactMap { WebURL($0) }, options: plan.scope)
             self.init(
-                reader, scope, plan, unknownHosts: MissingURLs(of: site)?.unknownHosts ?? [],
+                reader, scope, plan, unknownHosts: MissingURLCounts(of: site)?.unknownHosts ?? [],
                 failures: StoredFailures(of: site), limit: limit)
         } catch {
             throw StoreError(

@@ -66,7 +66,7 @@ package struct PageKinds {
         // An update does not render unchanged pages again.
         var isRendered = rendered.contains(response.url)
         if !isRendered {
-            isRendered = try reader.response(for: response.href, request: .shown)?.body != nil
+            isRendered = try reader.response(for: response.href, request: .renderedText)?.body != nil
         }
         guard !scriptIDs.isEmpty || !reasons.isEmpty || isRendered else { return nil }
         let pattern = PagePattern.text(of: url)

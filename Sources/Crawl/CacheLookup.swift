@@ -202,7 +202,8 @@ final class CacheLookup {
     /// The notes of an earlier snapshot about the rendered page; nil if it was not rendered. Notes from an
     /// archive are not used, because their cookies would be sent to the origin.
     func renderNotes(of page: WebURL) throws(StoreError) -> RenderNotes? {
-        guard let stored = try reader.response(for: page.href, request: .shown), !stored.isImported else {
+        guard let stored = try reader.response(for: page.href, request: .renderedText), !stored.isImported
+        else {
             return nil
         }
         return RenderNotes(HTTPFields(block: stored.fields.utf8.span))

@@ -83,10 +83,10 @@ public struct CrawlReport: Sendable, Equatable {
     package var unknownHosts: Set<String> = []
 
     /// The numbers of missing URLs by class. URLs with a stored response of an earlier snapshot are not missing.
-    public var missingURLs: MissingURLs {
+    public var missingURLs: MissingURLCounts {
         let missing = missing.filter { !$0.isRecordedMiss && !$0.isKeptFromBefore }
         let broken = missing.count(where: \.isBroken)
-        return MissingURLs(
+        return MissingURLCounts(
             broken: broken, failed: missing.count - broken, notFetched: skipped.count,
             unknownHosts: unknownHosts, snapshot: snapshot, isCutShort: isCutShort)
     }
@@ -97,7 +97,7 @@ public struct CrawlReport: Sendable, Equatable {
         return StoredFailures(snapshot: snapshot, failed.lazy.map { ($0.url, $0.reason) })
     }
 
-    /// Whether a limit ended the run before it had all that belongs to the site (`MissingURLs.isCutShort`).
+    /// Whether a limit ended the run before it had all that belongs to the site (`MissingURLCounts.isCutShort`).
     public var isCutShort: Bool {
         switch limit {
         case .byteCount, .time: true

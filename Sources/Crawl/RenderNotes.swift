@@ -4,7 +4,7 @@ internal import Store
 internal import Web
 
 /// Notes about a rendered page that later snapshots need. They are stored as header fields of the response with
-/// the page's text (`RequestKey.shown`). An update applies them when it finds the page unchanged.
+/// the page's text (`RequestKey.renderedText`). An update applies them when it finds the page unchanged.
 struct RenderNotes: Sendable, Equatable {
     /// Whether the page sent requests (such as POST), whose responses may differ each time.
     var hasSent = false
@@ -49,12 +49,12 @@ extension Crawl {
         let isWhole = rendered.ending == .complete
         if let text = isWhole ? rendered.text : nil {
             try storeRenderArtifact(
-                Array(text.utf8), "text/plain; charset=utf-8", memory.fields, as: .shown, of: page)
+                Array(text.utf8), "text/plain; charset=utf-8", memory.fields, as: .renderedText, of: page)
         } else if memory != RenderNotes() {
-            try storeRenderArtifact(nil, nil, memory.fields, as: .shown, of: page)
+            try storeRenderArtifact(nil, nil, memory.fields, as: .renderedText, of: page)
         }
         if isWhole, let picture = rendered.picture {
-            try storeRenderArtifact(picture, "image/png", as: .pictured, of: page)
+            try storeRenderArtifact(picture, "image/png", as: .renderedPicture, of: page)
         }
         if isWhole, let frozen = rendered.frozen {
             try storeRenderArtifact(Array(frozen.utf8), "text/html; charset=utf-8", as: .frozen, of: page)

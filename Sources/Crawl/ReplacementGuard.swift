@@ -55,7 +55,7 @@ extension Crawl {
         else { return nil }
         let new = ResponseSummary(
             url, status: response.status, fields: response.fields, digest: 0, byteCount: 0)
-        let verdict = replacements.judge(url, stored: stored.judged, new: new)
+        let verdict = replacements.judge(url, stored: stored.replacementSummary, new: new)
         try restore(verdict.restored)
         return verdict.rejected.map(Failure.rejected)
     }

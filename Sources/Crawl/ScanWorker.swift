@@ -156,7 +156,8 @@ final class ScanWorker {
             ? VaryKey.never
             : VaryKey(
                 decoded: varying, request: job.sentFields,
-                secrets: job.flags.contains(.isPrivate) ? secrets : secrets.withOpenValues)?.text ?? VaryKey.never
+                secrets: job.flags.contains(.isPrivate) ? secrets : secrets.withOpenValues)?.text
+                ?? VaryKey.never
         try writes.add(new)
     }
 
@@ -194,7 +195,7 @@ final class ScanWorker {
         guard let replacements, job.role != .guide, job.request == .get, job.required == nil,
             case .entry = RequestPurpose(number: job.number)
         else { return nil }
-        let stored = job.storedBefore?.judged
+        let stored = job.storedBefore?.replacementSummary
         var bytes: [UInt8] = []
         if body.byteCount <= Limits.maxPackedBodyBytes { bytes = try body.content.load() }
         // The app may store different edits of the same version, so that validators say nothing.

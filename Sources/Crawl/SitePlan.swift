@@ -55,7 +55,7 @@ public struct SitePlan: Sendable, Equatable {
     /// The content that a limit or a trap kept out of the last snapshot; nil if there is none.
     package var leftOut: LeftOut?
     /// The numbers of URLs that are missing in the last snapshots that went live, the newest last.
-    package var missing: [MissingURLs] = []
+    package var missing: [MissingURLCounts] = []
     /// The snapshots that updates found unchanged, and when they last did; the last one at the end.
     package var confirmed: [SnapshotConfirmation] = []
     /// Why URLs failed in the live snapshot.
@@ -100,7 +100,7 @@ public struct SitePlan: Sendable, Equatable {
         confirmed = SnapshotConfirmation.list(json["confirmed"])
         failures = json["failures"].map { StoredFailures($0) } ?? StoredFailures()
         keep = json["keep"].map { KeepRules($0) } ?? KeepRules()
-        missing = json["missing"]?.array?.map { MissingURLs($0) } ?? []
+        missing = json["missing"]?.array?.map { MissingURLCounts($0) } ?? []
     }
 
     /// The settings as JSON, without members that have their default values.
@@ -129,7 +129,7 @@ public struct SitePlan: Sendable, Equatable {
     }
 
     /// Records the numbers of missing URLs of the snapshot that went live.
-    package mutating func recordMissingURLs(_ counts: MissingURLs) {
+    package mutating func recordMissingURLs(_ counts: MissingURLCounts) {
         missing.removeAll { $0.snapshot == counts.snapshot }
         missing = missing.suffix(Self.maxRecords - 1) + [counts]
     }

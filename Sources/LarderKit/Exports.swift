@@ -64,7 +64,7 @@
 @_exported public import struct Search.SearchReport
 @_exported public import struct Search.Snippet
 @_exported public import struct Store.KeepRules
-@_exported public import struct Store.MissingURLs
+@_exported public import struct Store.MissingURLCounts
 @_exported public import struct Store.SnapshotName
 @_exported public import struct Store.UpdateSchedule
 @_exported public import enum System.PinKind

@@ -113,8 +113,8 @@ struct OfflinePageCheck {
                 origins.insert(url.origin)
                 if let type = response.type, type.hasSuffix("javascript") { scripts.insert(response.url) }
                 if response.isPage { storedPages.append(response) }
-                if response.request == .shown { texts[response.href] = response }
-                if response.request == .pictured { pictures[response.href] = response }
+                if response.request == .renderedText { texts[response.href] = response }
+                if response.request == .renderedPicture { pictures[response.href] = response }
             }
             let found = try PageKinds(
                 of: storedPages, scripts: scripts, rendered: Set(texts.values.map(\.url)),
@@ -136,8 +136,10 @@ struct OfflinePageCheck {
                 ?? []
             {
                 guard let url = WebURL(found.kinds[kind].pages[pageIndex].href) else { continue }
-                let text = try bytes(url, texts[url.href], .shown).map { String(decoding: $0, as: UTF8.self) }
-                let picture = try bytes(url, pictures[url.href], .pictured)
+                let text = try bytes(url, texts[url.href], .renderedText).map {
+                    String(decoding: $0, as: UTF8.self)
+                }
+                let picture = try bytes(url, pictures[url.href], .renderedPicture)
                 pages.append(
                     Page(
                         url: url, kind: kind, text: text, picture: picture,

@@ -32,7 +32,7 @@ struct LoadedReplacements {
         over previous: StoredResponse?, now: HTTPDate,
         load: (StoredBody) throws(StoreError) -> [UInt8]?
     ) throws(StoreError) -> ReplacementCheck.Verdict {
-        let stored = previous?.judged
+        let stored = previous?.replacementSummary
         let (bytes, title) = (loaded.bytes, loaded.reading.table.title)
         // A body with a content coding cannot be compared with the stored, decoded one.
         let isComparable = !response.isCoded && bytes.count == loaded.byteCount

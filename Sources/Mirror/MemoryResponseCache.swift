@@ -171,7 +171,7 @@ struct MemoryResponse: Sendable {
 
     /// Whether the response is valid for a request with these fields.
     func suits(_ fields: HTTPFields, _ secrets: SecretHasher) -> Bool {
-        VaryKey.isMet(variant, by: fields, secrets)
+        VaryKey.isSelected(variant, by: fields, secrets)
     }
 
     /// The stored parts, if the body is incomplete.

@@ -108,7 +108,7 @@ final class MirrorResponder: Responder {
             return context.loader == nil ? Reply(answer: known) : nil
         }
         guard let loader = context.loader, freshness.isFresh(at: loader.now),
-            VaryKey.isMet(known.variant, by: request.fields, loader.secrets)
+            VaryKey.isSelected(known.variant, by: request.fields, loader.secrets)
         else { return nil }
         return Reply(answer: known, clientFields: AnswerFields.age(freshness, at: loader.now), role: .cache)
     }

@@ -6,7 +6,7 @@ internal import Web
 struct MissingPage: PortalPage {
     let site: Site
     /// The numbers of missing URLs; nil if they are not known.
-    let counts: MissingURLs?
+    let counts: MissingURLCounts?
     /// The result of the walk; nil if the site was too large to walk.
     let needs: SiteNeeds?
     /// The list of links to search for URLs that are not stored; nil if the result of the walk is shown.
@@ -24,7 +24,7 @@ struct MissingPage: PortalPage {
     ) throws(StoreError) {
         self.site = site
         needs = try cache.needs(of: site, limit: PortalLimits.neededURLs, reader)
-        counts = .now(of: site, walked: needs?.counts)
+        counts = .current(of: site, byStoredLinks: needs?.counts)
         let list = kind ?? (needs == nil ? .assets : nil)
         self.list = list
         isContinued = place != nil

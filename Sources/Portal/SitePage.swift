@@ -245,7 +245,7 @@ extension HTMLWriter {
 
 extension HTMLWriter {
     /// Writes the three counts of missing URLs.
-    mutating func writeCounts(of missing: MissingURLs?) {
+    mutating func writeCounts(of missing: MissingURLCounts?) {
         let counts: [(Sentence, Int?)] = [
             (.broken, missing?.broken), (.failed, missing?.failed), (.notFetched, missing?.notFetched),
         ]

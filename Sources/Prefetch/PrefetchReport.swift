@@ -63,7 +63,7 @@ public struct PrefetchReport: Sendable, Equatable {
         public var date: String { HTTPDate(secondsSinceEpoch: since).iso8601 }
     }
 
-    /// Whether nothing failed, and no limit cut the run short (`MissingURLs.isComplete`). URLs that are broken on the live
+    /// Whether nothing failed, and no limit cut the run short (`MissingURLCounts.isComplete`). URLs that are broken on the live
     /// site do not count, except bundles that a manifest promises, nor do recorded misses that no page links to.
     public var isComplete: Bool { hasSucceeded && !crawl.isCutShort }
 

@@ -372,7 +372,7 @@ package final class URLLoader {
     private func reasonToKeepStored(
         _ answer: FetchedAnswer, _ url: WebURL, over copy: StoredCopy?
     ) throws(LarderError) -> String? {
-        guard let copy, let stored = copy.response.judged else { return nil }
+        guard let copy, let stored = copy.response.replacementSummary else { return nil }
         let sha256 = try mapStoreError { () throws(StoreError) in
             try BodyContent.bytes(answer.body).measure().sha256
         }

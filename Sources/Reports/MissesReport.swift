@@ -108,7 +108,7 @@ package struct SiteNeeds: Sendable, Equatable {
     /// URLs that do not exist on the live site.
     package var broken: [UnmetNeed] = []
     /// The numbers of missing URLs in the scope of the site.
-    package var counts = MissingURLs(broken: 0, failed: 0, notFetched: 0)
+    package var counts = MissingURLCounts(broken: 0, failed: 0, notFetched: 0)
     /// The number of URLs that were visited.
     package var walked = 0
 

@@ -49,7 +49,7 @@ public struct StatusReport: Sendable, Equatable {
         /// The bodies' bytes, each body counted once; an estimate for large sites.
         public let byteCount: Int64
         /// The numbers of missing URLs; nil if they are not known.
-        public let missing: MissingURLs?
+        public let missing: MissingURLCounts?
     }
 
     /// A snapshot of a site.
@@ -129,7 +129,7 @@ extension StatusReport.Figures {
         guard let live = site.published else { return nil }
         let tally = try reader.tally(ofSnapshot: live, limit: Self.maxCountedResponses)
         (pages, byteCount) = (tally.pages, tally.byteCount)
-        missing = .now(of: site, walked: try walk?(reader, site, Self.maxVisitedURLs)?.counts)
+        missing = .current(of: site, byStoredLinks: try walk?(reader, site, Self.maxVisitedURLs)?.counts)
     }
 }
 
@@ -233,7 +233,7 @@ package struct SiteReport: Sendable {
     /// The URLs that are missing by the stored links; nil if the links were not followed.
     package let needs: SiteNeeds?
     /// The numbers of missing URLs; nil if they are not known.
-    package let missing: MissingURLs?
+    package let missing: MissingURLCounts?
 
     /// - Parameters:
     ///   - tally: the size of the snapshot that `shownSnapshot(of:)` returns.
@@ -247,7 +247,7 @@ package struct SiteReport: Sendable {
         shown = Self.shownSnapshot(of: site).map { StatusReport.Snapshot($0, of: site) }
         self.tally = tally
         self.needs = needs
-        missing = .now(of: site, walked: needs?.counts)
+        missing = .current(of: site, byStoredLinks: needs?.counts)
         let start = site.start.first ?? site.name
         let title = try reader.response(for: start)?.body?.title
         self.title = title.flatMap { $0.isEmpty ? nil : $0 } ?? Self.name(of: start)
@@ -266,7 +266,7 @@ package struct SiteReport: Sendable {
     /// The first start URL.
     package var start: String { site.start.first ?? site.name }
 
-    /// Whether a snapshot is live and complete (`MissingURLs.isComplete`); nil if that is not known.
+    /// Whether a snapshot is live and complete (`MissingURLCounts.isComplete`); nil if that is not known.
     package var isComplete: Bool? {
         site.live == nil ? false : missing.map(\.isComplete)
     }

@@ -39,7 +39,7 @@ final class CopyTarget {
         connection = opened.connection
         locks = opened.locks
         if !connection.isPostgreSQL {
-            guard try Schema.checkOurs(connection) == Schema.version else {
+            guard try Schema.checkVersion(connection) == Schema.version else {
                 throw Self.storeExistsError(folder)
             }
             // Rows may refer to rows that are added later.

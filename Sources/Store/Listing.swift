@@ -101,7 +101,7 @@ extension StoreReader {
             LEFT JOIN body ON body.id = response.body
             WHERE url.href > ?1 AND url.href <= ?2 AND (CAST(?3 AS BIGINT) IS NULL OR site.id = ?3)
                 AND \(Schema.isVisible("response"))
-            ORDER BY url.href, \(StoredResponse.shownFirst)
+            ORDER BY url.href, \(StoredResponse.readerOrder)
             """, .text(start), .text(end ?? Self.afterEveryURL), .optional(site)
         ) { row in
             let href = row.text(0)
@@ -178,7 +178,7 @@ extension StoreReader {
             CROSS JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             WHERE url.href BETWEEN ?1 AND ?2 AND \(Schema.isVisible("response"))
-            ORDER BY url.href, \(StoredResponse.shownFirst)
+            ORDER BY url.href, \(StoredResponse.readerOrder)
             """, .text(first), .text(last)
         ) { row in
             let href = row.text(0)
@@ -311,7 +311,7 @@ extension StoreReader {
             LEFT JOIN body ON body.id = response.body
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
             WHERE url.href = ?
-            ORDER BY \(StoredResponse.shownFirst)
+            ORDER BY \(StoredResponse.readerOrder)
             """, .text(href)
         ) { row in
             let response = StoredResponse(row)
@@ -363,7 +363,7 @@ extension StoreReader {
             CROSS JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             WHERE \(VisibleEntry.isVisible) AND url.href >= ?2 AND url.href < ?3
-            ORDER BY url.href, \(StoredResponse.shownFirst)
+            ORDER BY url.href, \(StoredResponse.readerOrder)
             """, .optional(site), .text(start), .text(next ?? end)
         ) { row in
             // The first row of each URL is the one that readers see.
@@ -451,7 +451,7 @@ extension StoreReader {
             CROSS JOIN snapshot ON snapshot.id = response.snapshot
             CROSS JOIN site ON site.id = snapshot.site
             WHERE url.href >= ? AND url.href < ? AND \(Schema.isVisible("response"))
-            ORDER BY url.href, \(StoredResponse.shownFirst)
+            ORDER BY url.href, \(StoredResponse.readerOrder)
             """)
         _ = try search.first(.text(origin + "/"), .text(end ?? upperBound)) { row -> Bool? in
             count += 1

@@ -28,20 +28,20 @@ struct ResponseRows {
             """
             INSERT OR IGNORE INTO link (url, body, pages, assets, guesses, sum)
             SELECT url, body, ?3, ?4, ?5, ?6 FROM response
-            WHERE url = ?1 AND \(Schema.isOf("?2")) AND request = '' AND body IS NOT NULL
+            WHERE url = ?1 AND \(Schema.isPart(of: "?2")) AND request = '' AND body IS NOT NULL
             """)
         changeLinks = try connection.prepare(
             """
             UPDATE link SET pages = ?3, assets = ?4, guesses = ?5, sum = ?6
             WHERE url = ?1
-                AND body IN (SELECT body FROM response WHERE url = ?1 AND \(Schema.isOf("?2")) AND request = '')
+                AND body IN (SELECT body FROM response WHERE url = ?1 AND \(Schema.isPart(of: "?2")) AND request = '')
                 AND (pages <> ?3 OR assets <> ?4 OR guesses <> ?5 OR sum IS NOT ?6)
             """)
         knownLinks = try connection.prepare(
             """
             SELECT pages, assets, guesses, sum FROM link
             WHERE url = ?1
-                AND body IN (SELECT body FROM response WHERE url = ?1 AND \(Schema.isOf("?2")) AND request = '')
+                AND body IN (SELECT body FROM response WHERE url = ?1 AND \(Schema.isPart(of: "?2")) AND request = '')
             """)
         findNewest = try connection.prepare(
             """
@@ -236,7 +236,7 @@ extension StoreWriter {
         var referrer: Int64?
         if let href = response.referrer { referrer = try urls.findOrAdd(href, response.referrerNumber) }
         var isPageCopied = false
-        if [.shown, .pictured, .frozen].contains(response.request) {
+        if [.renderedText, .renderedPicture, .frozen].contains(response.request) {
             isPageCopied = try copyConfirmedPage(url, to: snapshot)
         }
         try rows.addRow(of: response, url: url, referrer: referrer, body: body, ofSnapshot: snapshot.id)

@@ -1,14 +1,19 @@
 internal import Database
 internal import Web
 
-/// The tables of `larder.db`, and the functions that create and check them.
+/// The tables and views of `larder.db`, the SQLite database of a store in a folder, with SQL conditions that many
+/// statements share. `PostgreSQLSchema` has the tables of a store on a PostgreSQL server; the conditions work on both.
 enum Schema {
     /// "lrdr" in ASCII, by which Larder and `file` recognise the database.
     static let applicationID: Int64 = 0x6c72_6472
+    /// The version of the tables, which increases by one with each change. `Migration` has a step from each earlier
+    /// version.
     static let version: Int64 = 10
 
-    /// Creates the tables in an empty database, or checks that the database is a store and not newer than
-    /// this version. Does not migrate an older one: `Migration` needs exclusive access.
+    /// Prepares a connection for writing. Creates the tables if the database is empty, or else checks that it belongs
+    /// to a store of this or an earlier version. Does not migrate it, because `Migration` needs exclusive access.
+    ///
+    /// - Throws: `StoreError` of reason `unusable` if the database does not belong to a store or is newer.
     static func prepare(_ connection: Connection) throws(StoreError) {
         if try isEmpty(connection) {
             // The page size can be set only while the file is empty and not in WAL mode.
@@ -24,7 +29,7 @@ enum Schema {
             }
             try connection.execute("COMMIT", doing: "set up")
         }
-        try checkOurs(connection)
+        try checkVersion(connection)
         try connection.execute(
             """
             PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;
@@ -32,16 +37,17 @@ enum Schema {
             """, doing: "set up")
     }
 
-    /// Whether the database has no tables: its creation has only begun, or was interrupted.
+    /// Whether the database has no tables, because its creation was interrupted or is still under way.
     static func isEmpty(_ connection: Connection) throws(StoreError) -> Bool {
         try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
     }
 
-    /// Returns the version of a store's database. Throws if it is not one or if this version of Larder cannot
-    /// read it.
+    /// Returns the version of the database's tables. Throws if the database does not belong to a store, or if it is
+    /// newer than this version of Larder.
     @discardableResult
-    static func checkOurs(_ connection: Connection) throws(StoreError) -> Int64 {
+    static func checkVersion(_ connection: Connection) throws(StoreError) -> Int64 {
         guard try connection.integer("PRAGMA application_id") == applicationID else {
+            // The journal files show that a store was here, so the database can be rebuilt from them.
             let folder = StoreFolder(ofDatabase: connection.path)
             if !folder.journalFiles.isEmpty {
                 throw folder.lostDatabase("it does not begin like the database of a store")
@@ -49,42 +55,46 @@ enum Schema {
             throw StoreError(
                 .unusable, doing: "open", path: connection.path, detail: "it is not the database of a store")
         }
-        let found = try connection.integer("PRAGMA user_version")
-        guard (1...version).contains(found) else {
+        let foundVersion = try connection.integer("PRAGMA user_version")
+        guard (1...version).contains(foundVersion) else {
             throw StoreError(
                 .unusable, doing: "open", path: connection.path,
-                detail: "it has version \(found), and this version of Larder reads versions 1 to \(version)",
+                detail:
+                    "it has version \(foundVersion), and this version of Larder reads versions 1 to \(version)",
                 advice: "use the version of Larder that wrote it, or name another store", remedy: .store)
         }
-        return found
+        return foundVersion
     }
 
-    /// The tables of a new database.
+    /// The tables of a new database. All times are in seconds since 1970, and all sizes in bytes.
     ///
-    /// Readers of a site see its snapshots up to the live one (`published`) and, on top of it, the overlay:
-    /// the responses that servers and proxies loaded since. An overlay is a row of `snapshot` with a `base`.
+    /// **site**: `start` has the start URLs, one per line, `settings` the site's `SitePlan` as JSON, `published` the
+    /// live snapshot, and `overlay` the responses that servers and proxies have loaded since. Readers of a site see
+    /// its snapshots up to the live one and, on top of them, the overlay. `snapshots` is the highest `number` so far.
     ///
-    /// A row of `response` is the response of a URL in a snapshot: to a plain GET, or to another request,
-    /// which `request` identifies. If the response varies, `variant` has the header fields of the request
-    /// that select it. A row of `body` is content in the form in which it is read (`form`: format and
-    /// character set), shared by all responses that have it. Its bytes are in a pack, from `start` on; if
-    /// `frame` is set, as a zstd frame of this size. Otherwise they are in `content`, which is a table of its
-    /// own so that counting bodies does not read them, or in a file.
+    /// **snapshot**: The ids of all sites form one sequence, in the order in which the snapshots began. `number`
+    /// counts the snapshots of one site from 1; users see this number. An overlay is a row with a `base`, the
+    /// snapshot below it, and has the number of its base. `confirmed` is how many responses of earlier snapshots the
+    /// snapshot confirmed. `archive` has the paths of imported archives, one per line.
     ///
-    /// A response that a later snapshot received unchanged is not stored again: `confirmed` in its row is the
-    /// last such snapshot, whose times and headers the row has; that snapshot counts it. A snapshot has the
-    /// rows that it received, and earlier ones that it confirmed (`isOf`, `rows(ofSnapshot:)`).
+    /// **response**: What a snapshot received for a URL. `request` is the text of a `RequestKey`, and empty for a
+    /// plain GET. `variant` is the text of a `VaryKey`, and empty if the response does not vary. `role` is 0 for a page,
+    /// 1 for an asset and 2 for a guide. `flags` are `ResponseFlags`, which include the `Provenance`. If a later snapshot
+    /// receives the response unchanged, there is no second row: the row gets the id of that snapshot in `confirmed`,
+    /// and its times and headers. Therefore a snapshot consists of the rows that it received and of earlier rows that
+    /// it confirmed (`isPart(of:_:)`, `rows(ofSnapshot:)`).
     ///
-    /// `id` numbers the snapshots of all sites in the order in which they began. `number` counts those of one
-    /// site, from 1, and is the one that users see; `site.snapshots` is the highest that was given. An
-    /// overlay has the number of its base.
+    /// **body**: Content that all responses with the same bytes and `form` share. The form is the format and
+    /// character set by which links are read. If `pack` is set, the bytes are in this pack from `start` on, and if
+    /// `frame` is set, they are a zstd frame of that size. Otherwise they are in `content`, or in a file if `content`
+    /// has none.
     ///
-    /// The flags of a response say how it came into the store (`Provenance`). The snapshot of an import has
-    /// the paths of its archives in `archive`, one per line.
+    /// **content**: The link table of a body, and possibly its bytes. It is a table of its own, so that statements that
+    /// only count bodies read less.
     ///
-    /// The links of a body at a URL are lists of URL numbers with a comma before and after each, so that a
-    /// number can be found without parsing the list. `sum` is the checksum of the three lists; it is null in
-    /// rows of an earlier version.
+    /// **link**: The links of a body at a URL, as three lists of ids of URLs. Each id has a comma before and after
+    /// it, so that a statement can search for an id without parsing the list. `sum` is the checksum of the lists; it
+    /// is null in rows that were written before version 9.
     static let tables = """
         CREATE TABLE site (
             id INTEGER PRIMARY KEY,
@@ -128,9 +138,10 @@ enum Schema {
             bytes BLOB
         ) STRICT;
 
-        """ + sinceVersion2 + sinceVersion3 + StoredCounts.table + StoredCounts.nothing
+        """ + tablesSinceVersion2 + packTable + StoredCounts.table + StoredCounts.nothing
 
-    static let sinceVersion2 = """
+    /// The tables that version 2 replaced or added, in their current form.
+    static let tablesSinceVersion2 = """
         CREATE TABLE response (
             url INTEGER NOT NULL REFERENCES url(id),
             snapshot INTEGER NOT NULL REFERENCES snapshot(id),
@@ -169,8 +180,8 @@ enum Schema {
 
         """
 
-    /// The committed size of each pack.
-    static let sinceVersion3 = """
+    /// The committed size of each pack. Bytes after it are from a write that was interrupted.
+    static let packTable = """
         CREATE TABLE pack (
             number INTEGER PRIMARY KEY,
             size INTEGER NOT NULL
@@ -178,23 +189,32 @@ enum Schema {
 
         """
 
-    /// Returns an SQL condition: whether readers may see a response. It needs the response's `site` row in
-    /// the query. If a site has no live snapshot yet, the responses of its first snapshot are visible.
+    /// Returns an SQL condition: readers may see a response, because it is in the live snapshot, an earlier one or
+    /// the overlay of its site. A site without a live snapshot shows all of its responses: those of its first
+    /// snapshot, which is not complete yet.
+    ///
+    /// - Parameter response: The alias of `response` in the statement, which must join it with `site`.
     static func isVisible(_ response: String) -> String {
         "(site.published IS NULL OR \(response).snapshot <= site.published OR \(response).snapshot = site.overlay)"
     }
 
-    /// Returns an SQL condition: whether a response belongs to a snapshot. It does if the snapshot received
-    /// it, or if it is from an earlier snapshot of the site and was confirmed by this snapshot or a later
-    /// one.
-    static func isOf(_ snapshot: String, _ response: String = "response") -> String {
+    /// Returns an SQL condition: a response is part of a snapshot. The snapshot received it, or an earlier snapshot
+    /// of the site received it and this snapshot or a later one confirmed it.
+    ///
+    /// - Parameters:
+    ///   - snapshot: An SQL expression for the id of the snapshot, such as `?1`.
+    ///   - response: The alias of `response` in the statement.
+    static func isPart(of snapshot: String, _ response: String = "response") -> String {
         """
         (\(response).snapshot = \(snapshot) OR \(response).snapshot < \(snapshot) AND \(response).confirmed >= \(snapshot)
             AND (SELECT site FROM snapshot WHERE id = \(response).snapshot) = (SELECT site FROM snapshot WHERE id = \(snapshot)))
         """
     }
 
-    /// Returns an SQL subquery for all responses that belong to a snapshot.
+    /// Returns an SQL subquery for all rows of `response` that are part of a snapshot. It suits statements that start
+    /// from a snapshot; `isPart(of:_:)` suits those that start from a URL.
+    ///
+    /// - Parameter snapshot: An SQL expression for the id of the snapshot.
     static func rows(ofSnapshot snapshot: String) -> String {
         """
         (SELECT * FROM response WHERE response.snapshot = \(snapshot)
@@ -205,7 +225,7 @@ enum Schema {
         """
     }
 
-    /// Numbers the snapshots of each site from 1, in a database that had no such numbers.
+    /// SQL that numbers the snapshots of each site from 1, for a database from before version 10.
     static let numberSnapshots = """
         UPDATE snapshot SET number = (
             SELECT count(*) FROM snapshot AS earlier
@@ -218,7 +238,8 @@ enum Schema {
 
         """
 
-    /// The views for users of `sqlite3`. They stay the same when the tables change.
+    /// The views for users of `sqlite3`. They are a stable interface: when tables change, the names and meanings of
+    /// their columns stay the same.
     static let views = """
         CREATE VIEW larder_response AS
             SELECT site.name AS site, snapshot.number AS snapshot, snapshot.base IS NOT NULL AS overlay, url.href AS url, response.status,
@@ -269,60 +290,64 @@ enum Schema {
 /// The caller needs exclusive access to the store, because prepared statements of other processes would not
 /// match the new tables.
 enum Migration {
+    /// Whether the tables are of an earlier version.
     static func isNeeded(_ connection: Connection) throws(StoreError) -> Bool {
         // A PostgreSQL server is migrated by `PostgreSQLMigration`.
         if connection.isPostgreSQL { return false }
-        return try Schema.checkOurs(connection) < Schema.version
+        return try Schema.checkVersion(connection) < Schema.version
     }
 
-    /// Runs all steps from the database's version on.
+    /// Runs all steps from the database's version on. If one fails, rolls all of them back and throws; the connection
+    /// must then be closed, because it no longer checks foreign keys.
     ///
-    /// - Parameter beforeCommit: is called when all tables have their final form.
+    /// - Parameter beforeCommit: Called when all tables have their final form. If it throws, the migration is rolled back.
     static func run(
         _ connection: Connection, beforeCommit: () throws(StoreError) -> Void = {}
     ) throws(StoreError) {
-        // SQLite would follow foreign keys while tables are replaced.
+        // With foreign keys, dropping a table would first delete its rows and check all references to them. The setting
+        // cannot be changed within a transaction.
         try connection.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE;", doing: "migrate")
         do {
-            let version = try Schema.checkOurs(connection)
+            let version = try Schema.checkVersion(connection)
             try renameTables(ofVersion: version, connection)
-            for step in version..<Schema.version { try run(step, connection) }
+            for earlier in version..<Schema.version { try migrate(from: earlier, connection) }
             try connection.execute("PRAGMA user_version = \(Schema.version)", doing: "migrate")
             try beforeCommit()
             try connection.execute("COMMIT", doing: "migrate")
         } catch {
-            // Throw the first error, which explains the failure.
+            // An error of the rollback would hide the reason of the failure.
             try? connection.execute("ROLLBACK")
             throw error
         }
         try connection.execute("PRAGMA foreign_keys = ON", doing: "migrate")
     }
 
-    private static func run(_ step: Int64, _ connection: Connection) throws(StoreError) {
-        switch step {
-        case 1: try from1(connection)
-        case 2: try from2(connection)
-        case 3: try from3(connection)
-        case 4: try from4(connection)
-        case 5: try from5(connection)
-        case 6: try from6(connection)
-        case 7: try from7(connection)
-        case 8: try from8(connection)
-        case 9: try from9(connection)
+    /// Migrates from a version to the next one.
+    private static func migrate(from version: Int64, _ connection: Connection) throws(StoreError) {
+        switch version {
+        case 1: try migrateFromVersion1(connection)
+        case 2: try migrateFromVersion2(connection)
+        case 3: try migrateFromVersion3(connection)
+        case 4: try migrateFromVersion4(connection)
+        case 5: try migrateFromVersion5(connection)
+        case 6: try migrateFromVersion6(connection)
+        case 7: try migrateFromVersion7(connection)
+        case 8: try migrateFromVersion8(connection)
+        case 9: try migrateFromVersion9(connection)
         default: break
         }
     }
 
-    /// Adds variants, other requests, media types, lists of links, pins and views. The lists of links of
-    /// stored bodies are made by the next prefetch.
-    private static func from1(_ connection: Connection) throws(StoreError) {
+    /// Adds variants, requests other than GET, media types, the lists of links, and pins. The next prefetch fills the
+    /// lists of links of stored bodies.
+    private static func migrateFromVersion1(_ connection: Connection) throws(StoreError) {
         try connection.execute(
             """
             ALTER TABLE site ADD COLUMN settings TEXT NOT NULL DEFAULT '';
             ALTER TABLE body ADD COLUMN md5 BLOB;
             ALTER TABLE body ADD COLUMN title TEXT;
             ALTER TABLE response RENAME TO earlier;
-            \(Schema.sinceVersion2)
+            \(Schema.tablesSinceVersion2)
             INSERT INTO response
                 (url, snapshot, request, variant, status, role, flags, requested, fetched, referrer, body, fields)
                 SELECT url, snapshot, '', '', status, role, 0, fetched, fetched, referrer, body, fields FROM earlier;
@@ -332,18 +357,18 @@ enum Migration {
     }
 
     /// Adds packs. Stored bodies are not moved.
-    private static func from2(_ connection: Connection) throws(StoreError) {
+    private static func migrateFromVersion2(_ connection: Connection) throws(StoreError) {
         try connection.execute(
             """
             \(dropViews)
             ALTER TABLE body ADD COLUMN pack INTEGER;
             ALTER TABLE body ADD COLUMN start INTEGER;
-            \(Schema.sinceVersion3)
+            \(Schema.packTable)
             """, doing: "migrate")
     }
 
     /// Adds overlays.
-    private static func from3(_ connection: Connection) throws(StoreError) {
+    private static func migrateFromVersion3(_ connection: Connection) throws(StoreError) {
         try connection.execute(
             """
             \(dropViews)
@@ -353,7 +378,7 @@ enum Migration {
     }
 
     /// Adds compressed bodies. Stored bodies are not changed.
-    private static func from4(_ connection: Connection) throws(StoreError) {
+    private static func migrateFromVersion4(_ connection: Connection) throws(StoreError) {
         try connection.execute(
             """
             \(dropViews)
@@ -361,14 +386,13 @@ enum Migration {
             """, doing: "migrate")
     }
 
-    /// Adds counts. The next writer counts the existing rows.
-    private static func from5(_ connection: Connection) throws(StoreError) {
+    /// Adds the table with counts of rows (`StoredCounts`). The next writer counts the existing rows.
+    private static func migrateFromVersion5(_ connection: Connection) throws(StoreError) {
         try connection.execute(StoredCounts.table, doing: "migrate")
     }
 
-    /// Adds the last snapshot that confirmed a response. Existing responses have none, since each snapshot
-    /// had rows of its own.
-    private static func from6(_ connection: Connection) throws(StoreError) {
+    /// Adds confirmations. Existing responses have none, because each snapshot stored a row for each of its responses.
+    private static func migrateFromVersion6(_ connection: Connection) throws(StoreError) {
         try add("confirmed", "INTEGER NOT NULL DEFAULT 0", to: "response", connection)
         try connection.execute(
             """
@@ -378,7 +402,7 @@ enum Migration {
     }
 
     /// Adds provenance. Responses count as fetched unless their snapshot can be recognised as an import.
-    private static func from7(_ connection: Connection) throws(StoreError) {
+    private static func migrateFromVersion7(_ connection: Connection) throws(StoreError) {
         try connection.execute(
             """
             \(dropViews)
@@ -388,12 +412,12 @@ enum Migration {
     }
 
     /// Adds checksums of lists of links. Earlier lists get theirs when they are next written.
-    private static func from8(_ connection: Connection) throws(StoreError) {
+    private static func migrateFromVersion8(_ connection: Connection) throws(StoreError) {
         try add("sum", "INTEGER", to: "link", connection)
     }
 
-    /// Numbers the snapshots of each site, and creates the views again, with the new names of their columns.
-    private static func from9(_ connection: Connection) throws(StoreError) {
+    /// Numbers the snapshots of each site. Creates the views, which `renameTables` and earlier steps dropped.
+    private static func migrateFromVersion9(_ connection: Connection) throws(StoreError) {
         try connection.execute(
             """
             \(dropViews)
@@ -404,12 +428,13 @@ enum Migration {
             """, doing: "migrate")
     }
 
-    /// Renames tables and columns that had other names before version 10. It runs before all other steps, so
-    /// that these use only one set of names.
+    /// Renames tables and columns that had other names before version 10. It runs before all other steps, so that the
+    /// steps for earlier versions can use the new names.
     private static func renameTables(
         ofVersion version: Int64, _ connection: Connection
     ) throws(StoreError) {
         guard version < 10 else { return }
+        // SQLite also renames a table in the foreign keys of other tables. It does not rename indexes.
         var sql = """
             \(dropViews)
             ALTER TABLE visit RENAME TO snapshot;
@@ -435,7 +460,7 @@ enum Migration {
         try connection.execute(sql, doing: "migrate")
     }
 
-    /// Adds a column, unless an earlier step of this migration created the table with it.
+    /// Adds a column, unless the table has it: `migrateFromVersion1` creates tables in their current form.
     private static func add(
         _ column: String, _ type: String, to table: String, _ connection: Connection
     ) throws(StoreError) {
@@ -450,13 +475,14 @@ enum Migration {
         DROP VIEW IF EXISTS larder_response; DROP VIEW IF EXISTS larder_body; DROP VIEW IF EXISTS larder_link;
         """
 
-    /// Fills the media types of all responses, in batches, so that memory use stays constant.
+    /// Sets the media types of all responses by their headers, in batches of 4096, so that memory use stays constant.
     private static func fillTypes(_ connection: Connection) throws(StoreError) {
         let find = try connection.prepare(
             """
             SELECT url, snapshot, fields FROM response WHERE (url, snapshot) > (?, ?) ORDER BY url, snapshot LIMIT 4096
             """)
         let update = try connection.prepare("UPDATE response SET type = ? WHERE url = ? AND snapshot = ?")
+        /// The key of the last row of the batch before; nil after an empty batch.
         var last: (url: Int64, snapshot: Int64)? = (0, 0)
         while let start = last {
             last = nil

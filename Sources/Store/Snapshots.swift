@@ -453,7 +453,7 @@ extension StoreWriter {
             WHERE snapshot = ?2 \(onlyConfirmed ? "AND confirmed >= ?1" : "") AND NOT EXISTS (
                 SELECT 1 FROM response AS own WHERE own.url = response.url AND own.snapshot <> ?2
                     AND own.request = response.request AND own.variant = response.variant
-                    AND \(Schema.isOf("?1", "own")))
+                    AND \(Schema.isPart(of: "?1", "own")))
             """, .integer(other), .integer(snapshot))
         try deleteCount(of: snapshot)
         try deleteCount(of: other)
@@ -567,7 +567,7 @@ extension StoreWriter {
                 try run(
                     """
                     UPDATE response SET flags = flags | ?3 WHERE url = (SELECT id FROM url WHERE href = ?1)
-                        AND \(Schema.isOf("?2"))
+                        AND \(Schema.isPart(of: "?2"))
                     """, .text(href), .integer(snapshot.id),
                     .integer(Int64(ResponseFlags.isSoftNotFound.rawValue)))
             }

@@ -53,7 +53,7 @@ extension StoreFolder {
         }
         let connection = try read(database)
         var condition = StoreCondition(newestVersion: Schema.version)
-        condition.version = try Schema.checkOurs(connection)
+        condition.version = try Schema.checkVersion(connection)
         condition.isCopying = try CopyMark(in: self, connection) != nil
         try condition.count(connection)
         for (name, paths) in [

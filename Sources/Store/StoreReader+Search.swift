@@ -99,7 +99,7 @@ extension StoreReader {
             LEFT JOIN body ON body.id = response.body
             WHERE \(VisibleEntry.isVisible) AND url.href > ?2 AND url.href <= ?3 AND url.href LIKE ?4 ESCAPE '\\'
                 AND (body.title IS NULL OR body.title NOT LIKE ?5 ESCAPE '\\')
-            ORDER BY url.href, \(StoredResponse.shownFirst)
+            ORDER BY url.href, \(StoredResponse.readerOrder)
             """)
         _ = try search.first(
             .optional(site), .text(cursor), .text(end ?? "\u{7f}"), .text(Self.pattern(containing: words)),

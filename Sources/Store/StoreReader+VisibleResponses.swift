@@ -1,9 +1,9 @@
 package import Database
 
-/// A response that readers of a site in a snapshot see, with its referrer.
+/// A response that readers of a site see, with its referrer.
 package struct VisibleResponse: Sendable, Equatable {
     package let response: StoredResponse
-    /// The URL of the page that first requested it.
+    /// The URL of the page that first requested it; nil if the user or a client did.
     package let referrer: String?
 
     package init(response: StoredResponse, referrer: String?) {
@@ -13,44 +13,57 @@ package struct VisibleResponse: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// Passes each response that readers of a site see to `take`, for all requests and variants, in the order
-    /// of the URLs. Stops when `take` returns false.
+    /// Passes each response that readers of a site see to `body`, in the order of the URLs. For each URL, these are the
+    /// responses to all requests and all of their variants. Lost responses are left out.
     ///
-    /// It reads 1024 URLs at a time, so that neither memory nor the write-ahead log grows if `take` is slow.
+    /// It reads 1024 URLs at a time and calls `body` between these reads. An open read would keep the write-ahead log
+    /// from being truncated while a slow `body` writes an archive.
     ///
-    /// - Parameter snapshot: The snapshot to read as of. If nil, the responses are those that readers see now
-    ///   for the URLs of the site, even if another site has a newer one.
+    /// - Parameters:
+    ///   - site: The id of the site.
+    ///   - snapshot: The id of a snapshot of the site. Only responses of the site count, up to this snapshot; for an overlay,
+    ///     up to its base. If nil, the live snapshots and overlays of all sites count: for a URL of this site, another
+    ///     site may have a newer response.
+    ///   - body: Receives each response. Return false to stop.
     package func eachVisibleResponse(
-        ofSite site: Int64, asOf snapshot: Int64?, _ take: (VisibleResponse) -> Bool
+        ofSite site: Int64, asOf snapshot: Int64?, _ body: (VisibleResponse) -> Bool
     ) throws(StoreError) {
-        let next = try prepare("SELECT href FROM url WHERE href > ? ORDER BY href LIMIT 1 OFFSET ?")
+        let findEnd = try prepare("SELECT href FROM url WHERE href > ? ORDER BY href LIMIT 1 OFFSET ?")
         var start = ""
         while true {
-            let end = try next.first(.text(start), .integer(Self.urlsPerBatch - 1)) { $0.text(0) }
-            for response in try visibleResponses(after: start, through: end, site, snapshot) {
-                guard take(response) else { return }
+            // The last URL of this batch; nil if fewer URLs remain than a batch has.
+            let end = try findEnd.first(.text(start), .integer(Self.urlsPerBatch - 1)) { $0.text(0) }
+            for row in try visibleResponses(after: start, through: end, site, snapshot) {
+                guard body(row) else { return }
             }
             guard let end else { return }
             start = end
         }
     }
 
+    /// Returns the visible responses of the URLs in a range, which may be empty.
+    ///
+    /// The statement returns all candidates of a URL, the best first (`StoredResponse.readerOrder`). The closure then
+    /// drops those that an earlier row hides, by the same rules as `response(for:request:fields:)`.
+    ///
+    /// - Parameter end: The last URL; nil for all URLs after `start`.
     private func visibleResponses(
         after start: String, through end: String?, _ site: Int64, _ snapshot: Int64?
     ) throws(StoreError) -> [VisibleResponse] {
-        /// The request and variant of a response. Readers see one response per slot of a URL.
+        /// A request for a URL, and a variant of its response. Readers see one response for each slot.
         struct Slot: Hashable {
             let request: RequestKey
             let variant: String
         }
-        var responses: [VisibleResponse] = []
-        /// The requests for this URL that have a response from an origin.
-        var fromOrigin: Set<RequestKey> = []
-        var last: Int64?
-        /// The snapshot of the newest response in each slot of this URL.
-        var newestBySlot: [Slot: Int64] = [:]
-        // Readers see the newest response of all sites: a prefetch of another site may have stored it.
-        let isVisible =
+        var rows: [VisibleResponse] = []
+        /// The requests for the URL that have a response from the origin.
+        var requestsWithOrigin: Set<RequestKey> = []
+        /// The id of the URL of the last row.
+        var url: Int64?
+        /// The snapshot of the visible response in each slot of the URL.
+        var snapshots: [Slot: Int64] = [:]
+        let isCandidate =
+            // Without a snapshot, the newest response for a URL of the site may be stored by another site.
             snapshot == nil
             ? """
             CAST(?4 AS BIGINT) IS NULL AND \(Schema.isVisible("response")) AND (site.id = ?3 OR EXISTS (
@@ -72,40 +85,42 @@ extension StoreReader {
             CROSS JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
-            WHERE url.href > ?1 AND url.href <= ?2 AND \(isVisible)
+            WHERE url.href > ?1 AND url.href <= ?2 AND \(isCandidate)
                 AND (response.request = '' OR response.request LIKE '% %')
             ORDER BY url.href, CAST(?4 AS BIGINT) IS NULL OR response.snapshot <> ?4 OR NOT \(Provenance.isImported("response")),
-                \(StoredResponse.shownFirst)
-            """, .text(start), .text(end ?? "\u{7f}"), .integer(site), .optional(snapshot)
+                \(StoredResponse.readerOrder)
+            """, .text(start), .text(end ?? Self.afterAllURLs), .integer(site), .optional(snapshot)
         ) { row in
             let response = StoredResponse(row)
-            if response.url != last {
-                newestBySlot.removeAll(keepingCapacity: true)
-                fromOrigin.removeAll(keepingCapacity: true)
+            if response.url != url {
+                snapshots.removeAll(keepingCapacity: true)
+                requestsWithOrigin.removeAll(keepingCapacity: true)
             }
-            last = response.url
-            let isSubordinate = row.integer(19) != 0
-            if isSubordinate, fromOrigin.contains(response.request) { return }
-            if !isSubordinate { fromOrigin.insert(response.request) }
-            // A response that does not vary replaces all older ones.
-            let general = newestBySlot[Slot(request: response.request, variant: "")]
-            if let general, general > response.snapshot { return }
+            url = response.url
+            let isSubordinate = row.integer(StoredResponse.columnCount + 1) != 0
+            if isSubordinate, requestsWithOrigin.contains(response.request) { return }
+            if !isSubordinate { requestsWithOrigin.insert(response.request) }
+            // A response that does not vary hides all older ones, whether they vary or not.
+            let plainSnapshot = snapshots[Slot(request: response.request, variant: "")]
+            if let plainSnapshot, plainSnapshot > response.snapshot { return }
             let slot = Slot(request: response.request, variant: response.variant)
-            guard newestBySlot[slot] == nil else { return }
-            // A response that varies replaces all older ones that do not.
+            guard snapshots[slot] == nil else { return }
+            // A response that varies hides all older ones that do not.
             if slot.variant.isEmpty,
-                newestBySlot.contains(where: {
-                    $0.key.request == slot.request && $0.value > response.snapshot
-                })
+                snapshots.contains(where: { $0.key.request == slot.request && $0.value > response.snapshot })
             {
                 return
             }
-            newestBySlot[slot] = response.snapshot
+            snapshots[slot] = response.snapshot
             guard response.unlessLost != nil else { return }
-            responses.append(VisibleResponse(response: response, referrer: row.optionalText(18)))
+            rows.append(
+                VisibleResponse(response: response, referrer: row.optionalText(StoredResponse.columnCount)))
         }
-        return responses
+        return rows
     }
 
     private static let urlsPerBatch: Int64 = 1024
+
+    /// Sorts after all URLs, which are in printable ASCII.
+    private static let afterAllURLs = "\u{7f}"
 }

@@ -7,7 +7,7 @@ package import Web
 ///
 /// By default, look-ups return what readers see now: the newest response in the live snapshots of all sites and
 /// in the overlays on them. `asOf` changes this to an older or unpublished snapshot of one site. Which response
-/// comes first is defined by `StoredResponse.shownFirst`.
+/// comes first is defined by `StoredResponse.readerOrder`.
 ///
 /// Statements run in transactions of their own. Callers that need several reads of one moment use
 /// `inReadTransaction` or `withFixedVersion`; callers with many small look-ups save lock operations with
@@ -106,7 +106,7 @@ package final class StoreReader {
         // of the snapshot.
         findVisible = connection.prepareLater(
             """
-            SELECT \(StoredResponse.columns), \(StoredResponse.isUnpublished), \(Provenance.precedence) FROM response
+            SELECT \(StoredResponse.columns), \(StoredResponse.hasNoLiveSnapshot), \(Provenance.precedence) FROM response
             JOIN url ON url.id = response.url
             JOIN snapshot ON snapshot.id = response.snapshot
             JOIN site ON site.id = snapshot.site
@@ -121,7 +121,7 @@ package final class StoreReader {
             JOIN url ON url.id = response.url
             LEFT JOIN body ON body.id = response.body
             WHERE response.url = (SELECT id FROM url WHERE href = ?1) AND response.request = ?3
-                AND \(Schema.isOf("?2"))
+                AND \(Schema.isPart(of: "?2"))
             ORDER BY response.snapshot DESC, response.fetched DESC
             """)
         findAsOf = connection.prepareLater(
@@ -144,7 +144,7 @@ package final class StoreReader {
             LEFT JOIN body ON body.id = response.body
             WHERE response.url = (SELECT id FROM url WHERE href = ?1) AND response.request = ?3 AND \(Schema.isVisible("response"))
                 AND site.id <> (SELECT site FROM snapshot WHERE id = ?2)
-            ORDER BY \(StoredResponse.shownFirst)
+            ORDER BY \(StoredResponse.readerOrder)
             """)
         findManifests = connection.prepareLater(
             "SELECT start, settings, name FROM site WHERE instr(settings, '\"manifest\"') > 0 ORDER BY name")
@@ -275,7 +275,7 @@ package final class StoreReader {
         return other?.unlessLost
     }
 
-    /// Returns the first row by `StoredResponse.shownFirst`. The order is established here, row by row,
+    /// Returns the first row by `StoredResponse.readerOrder`. The order is established here, row by row,
     /// because sorting in the database costs more than most look-ups.
     private func firstVisible(
         _ values: [SQLValue], _ fields: HTTPFields?
@@ -284,7 +284,7 @@ package final class StoreReader {
         _ = try findVisible.first(values) { row -> Bool? in
             let rank = StoredResponse.Rank(row)
             // All further rows are of earlier snapshots and rank behind the best one.
-            if let best = choice.match?.rank, !best.isUnpublished, rank.snapshot < best.precedence {
+            if let best = choice.match?.rank, !best.hasNoLiveSnapshot, rank.snapshot < best.precedence {
                 return true
             }
             choice.add(rank, row)

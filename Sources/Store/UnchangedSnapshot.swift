@@ -49,13 +49,13 @@ extension StoreWriter {
             """
             SELECT new.fields, old.fields FROM response AS new
             LEFT JOIN response AS old ON old.url = new.url AND old.request = new.request AND old.variant = new.variant
-                AND old.snapshot <= ?2 AND \(Schema.isOf("?2", "old"))
+                AND old.snapshot <= ?2 AND \(Schema.isPart(of: "?2", "old"))
                 AND old.status = new.status AND old.flags & \(flags) = new.flags & \(flags)
                 AND coalesce(old.body, 0) = coalesce(new.body, 0)
             WHERE new.snapshot = ?1 AND new.request NOT IN ('shown', 'pictured', 'frozen')
                 AND (new.status NOT IN (404, 410) OR EXISTS (
                     SELECT 1 FROM response AS earlier WHERE earlier.url = new.url AND earlier.request = new.request
-                        AND earlier.snapshot <= ?2 AND \(Schema.isOf("?2", "earlier"))))
+                        AND earlier.snapshot <= ?2 AND \(Schema.isPart(of: "?2", "earlier"))))
             """)
         _ = try rows.first(.integer(snapshot), .integer(live)) { row -> Bool? in
             let isSame = !row.isNull(1) && HTTPFields.rendersTheSame(row.text(0), row.text(1))

@@ -17,9 +17,9 @@ import Web
         account.flags = .isPrivate
         var picture = ArchiveTestSite.Response.file(
             account.path, "image/png", Array("PNG \(Self.secret)".utf8))
-        picture.request = .pictured
+        picture.request = .renderedPicture
         var words = ArchiveTestSite.Response.file(account.path, "text/plain", Array(Self.secret.utf8))
-        words.request = .shown
+        words.request = .renderedText
         var data = ArchiveTestSite.Response.file(
             "/data.json", "application/json", Array("\"\(Self.secret)\"".utf8))
         data.flags = .isPrivate

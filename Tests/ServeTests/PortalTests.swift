@@ -241,7 +241,7 @@ import Web
         func look(_ href: String, _ text: String) -> PortalShelf.Entry {
             var entry = PortalShelf.Entry(href: href, text: nil, role: 2, type: "image/png", form: "opaque")
             entry.bytes = Array(png.unicodeScalars.map { UInt8($0.value) }) + Array(text.utf8)
-            entry.request = .pictured
+            entry.request = .renderedPicture
             return entry
         }
         #expect(!(try shelf.get("/-/sites/1").body.contains("Screenshots")))

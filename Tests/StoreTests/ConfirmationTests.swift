@@ -137,7 +137,7 @@ import Web
     @Test func `the text that a browser showed is stored beside the page`() throws {
         try store.snapshot([store.response("/a", "a")])
         var words = try store.response("/a", "words")
-        words.request = .shown
+        words.request = .renderedText
         try store.snapshot([store.response("/a", "a"), words])
         #expect(try rows() == ["1 1 200", "2 0 200", "2 0 shown200"])
         #expect(try counts() == [1, 2])

@@ -2,57 +2,69 @@ package import Database
 internal import Digest
 package import Web
 
-/// A response in the store.
+/// A row of `response` with its URL and body: what a server answered to one request, in one snapshot. It has no bytes
+/// of the body; `StoreReader.content(of:)` returns them.
 package struct StoredResponse: Sendable, Equatable {
-    /// The id of its URL in this store.
+    /// The id of the URL in this store.
     package let url: Int64
+    /// The URL.
     package let href: String
+    /// The id of the snapshot that received the response first. Later snapshots may have confirmed it.
     package let snapshot: Int64
     package let request: RequestKey
-    /// The text of its `VaryKey`; empty if the response does not vary.
+    /// The text of the `VaryKey`, or `VaryKey.never`; empty if the response does not vary.
     package let variant: String
     package let status: Int
     /// The role, as Markup's raw value: 0 for a page, 1 for an asset, 2 for a guide.
     package let role: UInt8
     package let flags: ResponseFlags
-    /// The media type, without parameters.
+    /// The media type without parameters.
     package var type: String?
-    /// The header block, with one header per line.
+    /// The header fields as text, one per line (`HTTPFields(block:)`).
     package var fields: String
     /// When the request was sent, in seconds since 1970.
     package let requested: Int64
     /// When the response arrived, in seconds since 1970.
     package let fetched: Int64
+    /// Nil if the response has no body, for example a redirect or a lost response.
     package var body: StoredBody?
 
     package var isRedirect: Bool { (300..<400).contains(status) }
 
-    /// The response; nil if its row only records that its body was lost.
+    /// The response; nil if its body was lost (`ResponseFlags.isLost`).
     var unlessLost: StoredResponse? { flags.contains(.isLost) ? nil : self }
 
-    /// The status of rows that only record that a body was lost (504 Gateway Timeout).
+    /// The status of the row of a lost response: "Gateway Timeout", which is also the answer for a response that is
+    /// not stored.
     static let lostStatus = 504
 
-    /// Whether a request with these headers selects this response. Bodies are stored without their content
-    /// coding, so that the codings that a client accepts make no difference.
+    /// Whether a request with these headers selects this response among the variants of its URL (RFC 9111, section
+    /// 4.1). `Accept-Encoding` makes no difference, because bodies are stored without their content coding.
     ///
-    /// - Parameter secrets: The hasher of the store that contains the response.
+    /// - Parameters:
+    ///   - fields: The header fields of the request.
+    ///   - secrets: The hasher of the store that contains the response.
     package func matches(_ fields: HTTPFields, _ secrets: SecretHasher) -> Bool {
-        VaryKey.isMet(variant, by: fields, secrets)
+        VaryKey.isSelected(variant, by: fields, secrets)
     }
 
-    /// The `Origin` header of its request, if the response varies by it.
+    /// The `Origin` header of the request, if the response varies by it.
     package var origin: String? { VaryKey(stored: variant)["Origin"] }
 
+    /// The header fields by which a cache asks a server whether a response has changed.
     private static let validators: FieldNames = ["etag", "last-modified"]
 
-    /// The response as the cache policies see it. An imported response is never fresh and has no validators.
+    /// The entry for the cache policies.
+    ///
+    /// - Parameters:
+    ///   - profile: The rules of the cache: private or shared.
+    ///   - rules: The user's rules for how long responses are fresh.
     package func cacheEntry(profile: CacheProfile, rules: CacheRules) -> CacheEntry {
         let fields = HTTPFields(block: fields.utf8.span)
         let lifetime =
             rules.isEmpty ? nil : WebURL(href).flatMap { rules.lifetime(for: $0, fields.contentType) }
-        // The author of an archive chose its validators and lifetimes: a 304 for a different body with the
-        // same ETag must not confirm this one.
+        // An imported response is never fresh and has no validators, since the author of the archive chose its
+        // headers: a 304 that the server sends for another body with the same ETag must not confirm this one.
         return CacheEntry(
             status: status, fields: isImported ? fields.removing(Self.validators) : fields,
             requestTime: HTTPDate(secondsSinceEpoch: requested),
@@ -63,8 +75,8 @@ package struct StoredResponse: Sendable, Equatable {
 }
 
 extension StoredResponse {
-    /// The summary for the check whether a new response may replace this one.
-    package var judged: ResponseSummary? {
+    /// The summary by which `ReplacementCheck` compares the response with a new one. Nil if the URL is invalid.
+    package var replacementSummary: ResponseSummary? {
         guard let url = WebURL(href) else { return nil }
         return ResponseSummary(
             url, status: status, fields: HTTPFields(block: fields.utf8.span), digest: body?.fingerprint ?? 0,
@@ -72,18 +84,20 @@ extension StoredResponse {
     }
 }
 
-/// A body in the store, without its bytes.
+/// A row of `body`: the facts about a stored body, without its bytes.
 package struct StoredBody: Sendable, Equatable {
     package let id: Int64
     package let sha256: [UInt8]
-    /// How the bytes are read: format and character set, such as `html;utf-8`.
+    /// The format and the character set by which links are read, as in `BodyFormat(form:)`. The same bytes in two
+    /// forms are two bodies.
     package let form: String
     package let byteCount: Int
+    /// The title, if the body is a page.
     package let title: String?
     /// Nil until it is computed for the first time.
     package var md5: [UInt8]?
 
-    /// The same as `NewBody.fingerprint`; 0 for an empty body.
+    /// The first 8 bytes of the digest, or 0 for an empty body. Equal to `NewBody.fingerprint` of the same bytes.
     var fingerprint: UInt64 { byteCount == 0 ? 0 : sha256.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
@@ -101,48 +115,59 @@ package struct StoreSummary: Sendable, Equatable {
 }
 
 extension StoredResponse {
-    /// The columns that `init(_:)` reads, from `response` joined with its `url` and, if it has one, its
-    /// `body`.
+    /// The columns that `init(_:)` reads. The statement must join `response` with `url` and, with a left join,
+    /// `body`, and select these columns first.
     static let columns = """
         url.id, url.href, response.snapshot, response.request, response.variant, response.status, response.role,
         response.flags, response.type, response.fields, response.requested, response.fetched,
         \(StoredBody.columns)
         """
 
-    /// The order in which readers look through the responses of a URL, for rows joined with `snapshot` and
-    /// `site`: the newest of the published snapshots first, and in a snapshot the response that was fetched
-    /// last. Imported responses come after all others (`Provenance.precedence`).
-    static let shownFirst = """
-        CASE WHEN \(Provenance.precedence) > 0 THEN 0 ELSE 1 END, \(isUnpublished), \(Provenance.precedence) DESC,
+    /// The number of these columns: the index of the first column after them.
+    static let columnCount: Int32 = 18
+
+    /// The terms of an `ORDER BY` that sorts the responses of a URL by preference, the best first. The statement must
+    /// join `response` with `snapshot` and `site`. `Rank` is the same order in Swift. The terms, most important
+    /// first:
+    ///
+    /// 1. Responses from the origin come before subordinate imports.
+    /// 2. Responses of sites with a live snapshot come before those of sites without one.
+    /// 3. Responses of newer snapshots come first. An import into a named site has the place of the site's last
+    ///    response before it (`Provenance.precedence`).
+    /// 4. Within a snapshot, the response that was fetched last comes first.
+    /// 5. The text of the variant only makes the order unique.
+    static let readerOrder = """
+        CASE WHEN \(Provenance.precedence) > 0 THEN 0 ELSE 1 END, \(hasNoLiveSnapshot), \(Provenance.precedence) DESC,
         response.snapshot DESC, response.fetched DESC, response.variant DESC
         """
 
-    /// An SQL condition: the site has no live snapshot yet.
-    static let isUnpublished = "site.published IS NULL"
+    /// An SQL condition on `site`: none of its snapshots is live yet.
+    static let hasNoLiveSnapshot = "site.published IS NULL"
 
-    /// The position of a row in that order. After the columns of the response, the row has `isUnpublished`
-    /// and `Provenance.precedence`.
+    /// The position of a row in `readerOrder`. The row must have `hasNoLiveSnapshot` and `Provenance.precedence` after
+    /// `columns`.
     struct Rank {
-        let isUnpublished: Bool
+        let hasNoLiveSnapshot: Bool
         let precedence: Int64
         let snapshot: Int64
         private let fetched: Int64
         let variant: String
 
         init(_ row: Row) {
-            isUnpublished = row.integer(18) != 0
-            precedence = row.integer(19)
+            hasNoLiveSnapshot = row.integer(columnCount) != 0
+            precedence = row.integer(columnCount + 1)
             snapshot = row.integer(2)
             fetched = row.integer(11)
             variant = row.text(4)
         }
 
-        /// Whether it comes after every response from an origin.
+        /// Whether the response comes after every response from the origin.
         var isSubordinate: Bool { precedence == 0 }
 
+        /// Whether the response is preferred to the other one.
         func isBefore(_ other: Rank) -> Bool {
             if isSubordinate != other.isSubordinate { return other.isSubordinate }
-            if isUnpublished != other.isUnpublished { return other.isUnpublished }
+            if hasNoLiveSnapshot != other.hasNoLiveSnapshot { return other.hasNoLiveSnapshot }
             if precedence != other.precedence { return precedence > other.precedence }
             if snapshot != other.snapshot { return snapshot > other.snapshot }
             if fetched != other.fetched { return fetched > other.fetched }
@@ -150,6 +175,7 @@ extension StoredResponse {
         }
     }
 
+    /// Reads a row that begins with `columns`.
     init(_ row: Row) {
         url = row.integer(0)
         href = row.text(1)
@@ -229,9 +255,10 @@ struct VariantChoice {
 }
 
 extension StoredBody {
+    /// The columns that `init(_:from:)` reads, from `body`.
     static let columns = "body.id, body.sha256, body.form, body.size, body.title, body.md5"
 
-    /// Nil if the row has no body.
+    /// Reads the columns from `column` on. Nil if they are null, because the response has no body.
     init?(_ row: Row, from column: Int32) {
         guard let id = row.optionalInteger(column) else { return nil }
         self.init(
@@ -242,20 +269,21 @@ extension StoredBody {
 }
 
 extension StoredBody {
-    /// Whether zstd may compress such a body well. True for bodies that go into a pack and are not tiny, and
-    /// for larger ones if they are text.
+    /// Whether to try to compress a body with zstd. Packs may have frames of up to `Limits.maxPackedBodyBytes` bytes, so bodies
+    /// up to this size are worth a try, except for tiny ones. A larger body can only become small enough if it is text.
     static func isCompressible(form: String, byteCount: Int) -> Bool {
         (Limits.minCompressedBodyBytes...Limits.maxCompressedTextBytes).contains(byteCount)
             && (byteCount <= Limits.maxPackedBodyBytes || !form.hasPrefix(nonTextForm))
     }
 
-    /// A condition on rows of bodies: the body is text.
+    /// An SQL condition on `body`: the body is text.
     static let isText = "form NOT LIKE '\(nonTextForm)%'"
 
-    /// The prefix of the form of everything that is not text, such as images.
+    /// The start of the form of a body that is not text, such as an image.
     private static let nonTextForm = "opaque"
 
-    /// Whether the content has the size and digest of the body. Reads all of it, in constant memory.
+    /// Whether the content has the size and digest of the body: it is neither damaged nor incomplete. Reads all of
+    /// it, in constant memory.
     package func isIntact(_ content: BodyContent) throws(StoreError) -> Bool {
         let (digest, count) = try content.measure()
         return count == byteCount && digest.bytes == sha256
@@ -264,7 +292,8 @@ extension StoredBody {
 
 // MARK: - ResponseFlags
 
-/// Facts about a stored response in addition to its status and headers.
+/// Facts about a stored response in addition to its status and headers, in the column `flags`. The raw values are
+/// part of the format of the store. `Provenance` defines more of them (1 << 12 to 1 << 15).
 package struct ResponseFlags: OptionSet, Sendable, Hashable {
     package let rawValue: UInt16
 
@@ -277,10 +306,10 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
     package static let isInvalidated = ResponseFlags(rawValue: 1)
     /// Only a part of the body is stored.
     package static let isPart = ResponseFlags(rawValue: 2)
-    /// The response came from a private address. With `fromThisMachine`, this determines what its links may
-    /// request.
+    /// The response came from an address in a private network. See `zone`: the links of the response may request only
+    /// from its own network zone or a more public one.
     package static let fromPrivateNetwork = ResponseFlags(rawValue: 4)
-    /// The response came from this machine.
+    /// The response came from an address of this machine.
     package static let fromThisMachine = ResponseFlags(rawValue: 8)
     /// The page's head, or its `X-Robots-Tag`, says "nofollow".
     package static let saysNofollow = ResponseFlags(rawValue: 16)
@@ -288,33 +317,35 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
     package static let saysNoindex = ResponseFlags(rawValue: 32)
     /// The page says that nothing was found, although its status indicates success.
     package static let isSoftNotFound = ResponseFlags(rawValue: 64)
-    /// The request had an `Origin` header, as CORS requests do. The `Access-Control-*` headers are therefore
-    /// complete.
+    /// The request had an `Origin` header, as CORS requests do. The response then has all `Access-Control-*` headers
+    /// that the server sends.
     package static let hadOriginHeader = ResponseFlags(rawValue: 128)
-    /// The request had credentials: cookies, a login, a client certificate, or a header that may be a secret
+    /// The request had credentials: cookies, a login, a client certificate, or a header field that may carry a secret
     /// (`RequestSecrets`).
     package static let isPrivate = ResponseFlags(rawValue: 256)
 
     /// The body is stored in the content coding that the headers name.
     package static let isCoded = ResponseFlags(rawValue: 512)
 
-    /// The body was damaged and is gone. The row replaces older responses, but has no content.
+    /// The body was damaged and has been removed. The row remains, without headers and body and with
+    /// `StoredResponse.lostStatus`, so that readers do not see an older response in its place.
     package static let isLost = ResponseFlags(rawValue: 1024)
 
-    /// The response was imported from an archive that claims a private network or this machine as its source.
-    /// This does not determine what its links may request.
+    /// The archive from which the response was imported says that it came from a private network or from this
+    /// machine. Since archives are untrusted, `zone` ignores the flag; it only makes mirrored origins share the
+    /// response with fewer others.
     package static let claimedNonPublicZone = ResponseFlags(rawValue: 2048)
 
-    /// The flags that describe the body and remain when a later snapshot confirms it.
+    /// The flags that stay valid when a later request finds the stored body unchanged.
     package static let bodyFlags: ResponseFlags = [
         .saysNofollow, .saysNoindex, .isSoftNotFound, .hadOriginHeader, .isPrivate, .isCoded,
     ]
-    /// The flags of the network zone.
+    /// The flags from which `zone` is derived.
     package static let zoneFlags: ResponseFlags = [.fromPrivateNetwork, .fromThisMachine]
 }
 
 extension ResponseFlags {
-    /// The flags of a response from a network zone.
+    /// Creates the flags of a response that came from a network zone.
     package init(zone: NetworkZone) {
         self =
             switch zone {
@@ -331,111 +362,132 @@ extension ResponseFlags {
     }
 }
 
-/// Distinguishes the responses to different requests for a URL: by the method, and by the MD5 of the
-/// request's body. It makes recorded API calls work offline.
+/// The identity of a request for a URL, by its method and its body. The store keeps the responses to requests with
+/// different keys side by side, so that recorded API calls work offline.
+///
+/// A plain GET or HEAD has the empty key. Any other key consists of the method and the MD5 of the body; if the body
+/// contains times, of four parts separated by spaces:
+///
+///     POST <MD5 of the body> <MD5 of the body without the times> 1764000000,1764003600
+///
+/// Apart from the keys of requests, there are keys for content that Larder derives from a page or a site. Their text is
+/// one word, and no request has them.
 package struct RequestKey: Hashable, Sendable {
-    /// Empty for a plain GET; otherwise the method and the MD5 of the body. If the body contains times, these
-    /// follow: the MD5 of the body without them, and a list of the times.
+    /// The text in the store.
     package let text: String
 
+    /// The key of a plain GET or HEAD.
     package static let get = RequestKey(stored: "")
 
-    /// A pseudo-request for the manifest that is in force in a snapshot, stored at the name of the site.
-    /// Never answers a request.
+    /// The key of the manifest that a snapshot was verified with. The name of the site takes the place of the URL.
     package static let manifest = RequestKey(stored: "manifest")
 
-    /// A pseudo-request for the text of a page as a browser showed it. Never answers a request.
-    package static let shown = RequestKey(stored: "shown")
+    /// The key of the text of a page as a browser showed it.
+    package static let renderedText = RequestKey(stored: "shown")
 
-    /// A pseudo-request for a picture of a page as a browser showed it. Never answers a request.
-    package static let pictured = RequestKey(stored: "pictured")
+    /// The key of a picture of a page as a browser showed it.
+    package static let renderedPicture = RequestKey(stored: "pictured")
 
-    /// A pseudo-request for a page as a browser showed it, as HTML without scripts: its frozen copy.
+    /// The key of the frozen copy of a page: HTML without scripts, as a browser showed it. Readers may get it in
+    /// place of the page.
     package static let frozen = RequestKey(stored: "frozen")
 
-    /// Whether this is the key of a real request and not one of the pseudo-requests.
+    /// Whether this is the key of a request, and not that of derived content.
     package var isRealRequest: Bool { text.isEmpty || text.contains(" ") }
 
-    /// A HEAD has the key of a GET, so that the stored response to a GET answers it.
+    /// Creates the key of a request with this exact body. A HEAD without a body has the key of a GET, so that the
+    /// stored response to a GET answers it.
     package init(method: String, body: Span<UInt8>) {
-        let isPlain = body.isEmpty && (method == "GET" || method == "HEAD")
-        text = isPlain ? "" : "\(method) \(DigestStream.digest(.md5, of: body).hex)"
+        let isPlainGet = body.isEmpty && (method == "GET" || method == "HEAD")
+        text = isPlainGet ? "" : "\(method) \(DigestStream.digest(.md5, of: body).hex)"
     }
 
-    /// Ignores differences without meaning that the type of the body allows: the order of members and the
-    /// white space of JSON, and the random boundary of multipart forms.
+    /// Creates the key of a request. Bodies that differ only in the order of JSON members, the white space of JSON or
+    /// the random boundary of a multipart form have the same key.
+    ///
+    /// - Parameter type: The media type of the body; nil to compare bodies byte by byte.
     package init(method: String, body: Span<UInt8>, type: MediaType?) {
-        let plain = type.flatMap { RecordedBody.canonical(body, $0) }
-        let exact = plain.map { RequestKey(method: method, body: $0.span) }
-        let key = exact ?? RequestKey(method: method, body: body)
-        guard key != .get, let (rest, moments) = type.flatMap({ RecordedBody.separatingTimes(body, $0) })
+        let canonicalBody = type.flatMap { RecordedBody.canonical(body, $0) }
+        let key =
+            canonicalBody.map { RequestKey(method: method, body: $0.span) }
+            ?? RequestKey(method: method, body: body)
+        guard key != .get, let (rest, times) = type.flatMap({ RecordedBody.separatingTimes(body, $0) })
         else {
             self = key
             return
         }
-        let list = moments.map(String.init).joined(separator: ",")
+        let list = times.map(String.init).joined(separator: ",")
         self.init(stored: "\(key.text) \(DigestStream.digest(.md5, of: rest.span).hex) \(list)")
     }
 
-    /// The key of a query that contains times, so that it can be compared with the same query at other times.
-    /// Nil if it contains none.
+    /// Creates a key with the times in the query of a URL, for `distance(to:sentBefore:)`. Such keys are compared and
+    /// not stored. Nil if the query contains no times.
     package init?(query: String) {
         self.init(method: "GET", body: query.utf8.span, type: MediaType("application/x-www-form-urlencoded"))
         guard containsTimes else { return nil }
     }
 
-    /// A key from its stored text.
+    /// Creates a key from its stored text, which is not checked.
     package init(stored text: String) {
         self.text = text
     }
 
-    /// Returns the sum of the differences between the times in this request and in one that was sent `time`
-    /// seconds earlier, each relative to when its request was sent: "the last hour" is the same at any time.
-    /// Nil if the requests differ in more, or if one difference exceeds 36 hours. Equal absolute times, such
-    /// as a day in a calendar, do not add to the sum.
-    package func distance(to other: RequestKey, sentBefore time: Int64) -> Int64? {
+    /// Returns how much the times in this request differ from those in an earlier request, as the sum of the
+    /// differences in seconds. Nil if the requests differ in anything else, or if one difference exceeds 36 hours.
+    ///
+    /// A pair of equal times, such as a day in a calendar, does not add to the sum. Other times are compared relative
+    /// to when their request was sent, so that two requests for "the last hour" have distance 0.
+    ///
+    /// - Parameter age: The number of seconds between the earlier request and this one.
+    package func distance(to other: RequestKey, sentBefore age: Int64) -> Int64? {
         let (own, others) = (text.split(separator: " "), other.text.split(separator: " "))
+        // The four parts are those in the comment of the type.
         guard own.count == 4, others.count == 4, own[0] == others[0], own[2] == others[2] else { return nil }
-        let moments = own[3].split(separator: ",").compactMap { Int64($0) }
-        let otherMoments = others[3].split(separator: ",").compactMap { Int64($0) }
-        guard moments.count == otherMoments.count else { return nil }
+        let times = own[3].split(separator: ",").compactMap { Int64($0) }
+        let otherTimes = others[3].split(separator: ",").compactMap { Int64($0) }
+        guard times.count == otherTimes.count else { return nil }
         var sum: Int64 = 0
-        for (moment, otherMoment) in zip(moments, otherMoments) where moment != otherMoment {
-            let distance = abs(moment - time - otherMoment)
-            guard distance <= Self.maxTimeDifferenceSeconds else { return nil }
-            sum += distance
+        for (time, otherTime) in zip(times, otherTimes) where time != otherTime {
+            let difference = abs(time - age - otherTime)
+            guard difference <= Self.maxTimeDifferenceSeconds else { return nil }
+            sum += difference
         }
         return sum
     }
 
-    /// Requests whose times differ by more are different requests. Some pages request whole days.
+    /// The maximum difference between two times, in seconds. It is over a day, because some pages round times to
+    /// whole days.
     private static let maxTimeDifferenceSeconds: Int64 = 36 * 3600
 
-    /// Whether the requests differ in their times only.
+    /// Whether the bodies of both requests are equal except for the times in them. The methods are not compared.
     package func differsOnlyInTimes(from other: RequestKey) -> Bool {
         let (own, others) = (text.split(separator: " "), other.text.split(separator: " "))
         return own.count == 4 && others.count == 4 && own[2] == others[2]
     }
 
-    /// Whether the request contains times.
+    /// Whether the body of the request contains times: the key has four parts.
     package var containsTimes: Bool { text.utf8.count { $0 == 0x20 } == 3 }
 
-    /// The method of the request; "GET" for a plain GET.
+    /// The method of the request; "GET" for the empty key. Meaningless for the keys of derived content.
     package var method: String { text.isEmpty ? "GET" : String(text.prefix { $0 != " " }) }
 }
 
 extension VaryKey {
-    /// The key for a body that is stored without its content coding. `Accept-Encoding` is therefore ignored.
-    /// Nil for a response that no other request selects.
+    /// Creates the key of a response whose body is stored without its content coding, so that `Accept-Encoding` is
+    /// ignored. Nil if no other request can select the response; store `never` in place of the key.
     package init?(decoded response: HTTPFields, request: HTTPFields, secrets: SecretHasher) {
         self.init(response: response, request: request.withoutAcceptedCodings, secrets: secrets)
     }
 
-    /// The text of the key of a response that no other request selects.
+    /// The text to store for a response that no other request selects.
     package static let never = "*"
 
-    /// Whether a request with these headers selects a response that is stored under this key.
-    package static func isMet(
+    /// Whether a request with these headers selects a response.
+    ///
+    /// - Parameters:
+    ///   - text: The stored text of the response's key, or `never`.
+    ///   - fields: The header fields of the request. They are evaluated only if the response varies.
+    package static func isSelected(
         _ text: String, by fields: @autoclosure () -> HTTPFields, _ secrets: SecretHasher
     ) -> Bool {
         text.isEmpty

@@ -130,7 +130,7 @@ extension StoreReader {
             if candidate == nil, let body = StoredBody(row, from: 0) {
                 candidate = TextCandidate(
                     body: body, url: row.integer(11), type: row.optionalText(6),
-                    isRenderedText: row.text(9) == RequestKey.shown.text, title: row.optionalText(10))
+                    isRenderedText: row.text(9) == RequestKey.renderedText.text, title: row.optionalText(10))
             }
             candidate?.add(href, site, maxURLs: Self.maxURLsPerBody)
         }
