@@ -139,7 +139,7 @@ struct FolderModules {
     /// Returns the change that disables a `modulepreload`, which would fail for a file. The new text has the same
     /// length.
     static func disablingPreload(_ tag: EnclosingTag, in source: [UInt8]) -> Patch.Change? {
-        guard let relation = tag.attributes.first(where: { $0.name == "rel" })?.value,
+        guard let relation = tag.attributes.first(where: { $0.name == "rel" })?.valueRange,
             let offset = offset(of: "modulepreload", in: source, relation)
         else { return nil }
         return Patch.Change(at: offset, "larderpreload")

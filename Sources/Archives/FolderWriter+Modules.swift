@@ -44,7 +44,7 @@ extension FolderWriter {
         }
         // In a page, a script element of a module gets a URL that imports the module by such a name.
         guard hasInsertedScript(table, format, url), occurrence.context.levels == 1,
-            let tag = EnclosingTag(around: occurrence.range, in: source, isWhole: true),
+            let tag = EnclosingTag(around: occurrence.range, in: source, mustBeWholeValue: true),
             tag.element == "script"
         else { return nil }
         return FolderModules.scriptSource(of: file, from: name)
@@ -204,7 +204,7 @@ extension FolderWriter {
         for occurrence in table.occurrences
         where occurrence.kind == .module && occurrence.context.levels == 1 {
             let reference = table.reference(occurrence, in: source.span)
-            guard let tag = EnclosingTag(around: occurrence.range, in: source, isWhole: true),
+            guard let tag = EnclosingTag(around: occurrence.range, in: source, mustBeWholeValue: true),
                 tag.element == "link",
                 let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
                 target.isHTTP, case .file = try destination(of: target),

@@ -458,7 +458,7 @@ final class FolderWriter: ArchiveWriter {
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         var failure: ArchiveError?
         var changes = try Patch.Change.neutralizingPolicies(table) { (mark) throws(ArchiveError) in
-            try table.isBroken(mark, in: source, base: base) { (url) throws(ArchiveError) in
+            try table.hasBrokenIntegrity(mark, in: source, base: base) { (url) throws(ArchiveError) in
                 guard let body = try resolvedResponse(at: url)?.response.body else { return nil }
                 return try self.bytes(of: body)
             }
@@ -525,7 +525,8 @@ final class FolderWriter: ArchiveWriter {
         for occurrence in table.occurrences where occurrence.flags.contains(.isCORS) {
             guard occurrence.context.levels == 1,
                 let tag = EnclosingTag(
-                    around: occurrence.range, in: source, isWhole: occurrence.context.inner == .plain),
+                    around: occurrence.range, in: source, mustBeWholeValue: occurrence.context.inner == .plain
+                ),
                 let attribute = tag.attributes.first(where: { $0.name == "crossorigin" }),
                 changes.last?.range.lowerBound != attribute.nameStart,
                 let target = WebURL(
@@ -544,7 +545,8 @@ final class FolderWriter: ArchiveWriter {
         for occurrence in table.occurrences where occurrence.context.levels == 1 {
             guard
                 let tag = EnclosingTag(
-                    around: occurrence.range, in: source, isWhole: occurrence.context.inner == .plain),
+                    around: occurrence.range, in: source, mustBeWholeValue: occurrence.context.inner == .plain
+                ),
                 !tag.attributes.contains(where: { $0.name == "crossorigin" }),
                 let attribute = tag.attributes.first(where: { $0.name == "\(disabledCORSAttribute)" }),
                 changes.last?.range.lowerBound != attribute.nameStart
@@ -579,8 +581,8 @@ final class FolderWriter: ArchiveWriter {
     ) throws(ArchiveError) -> [Patch.Change] {
         var changes: [Patch.Change] = []
         for occurrence in table.occurrences where occurrence.kind == .refresh {
-            guard let tag = EnclosingTag(around: occurrence.range, in: source, isWhole: false),
-                let pragma = tag.attributes.first(where: { $0.name == "http-equiv" })?.value,
+            guard let tag = EnclosingTag(around: occurrence.range, in: source, mustBeWholeValue: false),
+                let pragma = tag.attributes.first(where: { $0.name == "http-equiv" })?.valueRange,
                 let content = tag.value(of: "content", in: source)
             else { continue }
             let reference = table.reference(occurrence, in: source.span)
@@ -603,7 +605,7 @@ final class FolderWriter: ArchiveWriter {
     private static func removingRefreshQuotes(_ link: Range<Int>, in source: [UInt8], _ tag: EnclosingTag)
         -> [Patch.Change]
     {
-        guard let value = tag.attribute(at: link.lowerBound)?.value, value.lowerBound < link.lowerBound,
+        guard let value = tag.attribute(at: link.lowerBound)?.valueRange, value.lowerBound < link.lowerBound,
             let mark = source[value.lowerBound..<link.lowerBound].last(where: { $0 > 0x20 }),
             [0x22, 0x27].contains(mark),
             let open = source[value.lowerBound..<link.lowerBound].lastIndex(of: mark)

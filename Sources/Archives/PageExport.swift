@@ -6,8 +6,11 @@ internal import Store
 internal import System
 internal import Web
 
-/// Writes one page of a site to one file: HTML with inserted assets (``SinglePage``), or MHTML, in which each asset is a
-/// part of its own (``MHTMLWriter``). An export is used by one thread.
+/// Exports one page of a site as one file: as HTML, in which ``SinglePage`` inserts the assets as `data:` URLs, or as
+/// MHTML, in which ``MHTMLWriter`` writes each asset as a part of its own.
+///
+/// Create it for one export and call `run()` once, on any thread. (PNG and PDF files come from `RenderedPageExport` in
+/// LarderKit, because they need a browser.)
 final class PageExport {
     private let plan: ExportPlan
     private let resources: ResourceLookup
@@ -21,15 +24,15 @@ final class PageExport {
             site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), format: plan.format)
     }
 
-    /// Writes the file and verifies it if the plan says so. Blocks. If it throws before the file is complete,
-    /// no file has the final name.
+    /// Writes the file and, if the plan says so, reads it back to verify it. Blocks. The file gets its final name
+    /// only when it is complete; if verification fails, the file stays and `isVerified` in the report is false.
     func run() throws(ArchiveError) -> ExportReport {
-        let page = try page()
-        if plan.format == .mhtml { try writeParts(page) } else { try writeDocument(page) }
+        let page = try findPage()
+        if plan.format == .mhtml { try writeMHTML(page) } else { try writeHTML(page) }
         return report
     }
 
-    private func writeDocument(_ page: ExportedResource) throws(ArchiveError) {
+    private func writeHTML(_ page: ExportedResource) throws(ArchiveError) {
         let writer = SinglePage(resources, plan.pageLimits, keepsScripts: plan.keepsScripts, interruption)
         let bytes = try writer.document(page)
         try recordResults(ArchiveFiles.write(bytes, to: plan.path), writer.assets, page)
@@ -37,20 +40,22 @@ final class PageExport {
         report.isVerified = try ExportedPageFile(plan.path).matches(bytes, .html)
     }
 
-    // MARK: - Parts
+    // MARK: - MHTML
 
     /// The maximum number of parts of an MHTML file. Further assets are left out.
     private static let maxParts = 20_000
 
-    private func writeParts(_ page: ExportedResource) throws(ArchiveError) {
+    private func writeMHTML(_ page: ExportedResource) throws(ArchiveError) {
         guard page.format == .html || page.format == .xhtml else {
             throw ArchiveError(
                 .input, "\(page.url.href) is not HTML but \(page.response.type ?? "of no type"); name a page")
         }
-        var (urls, assets) = try resources.neededURLs(of: page.url, maxCount: Self.maxParts)
+        let needed = try resources.neededURLs(of: page.url, maxCount: Self.maxParts)
+        var assets = needed.assets
         var parts: [(url: WebURL, resource: ExportedResource)] = []
-        var stream = DigestStream(.sha256)
-        for url in urls {
+        // The sum of the digests of all parts, from which the writer derives the boundary between the parts.
+        var sum = DigestStream(.sha256)
+        for url in needed.urls {
             try checkInterruption()
             guard let resource = try resources.resource(at: url) else { continue }
             guard resource.body.byteCount <= plan.pageLimits.maxBodyBytes,
@@ -61,26 +66,31 @@ final class PageExport {
             }
             assets.addIncluded(resource)
             parts.append((url, resource))
-            stream.update(resource.body.sha256.span)
+            sum.update(resource.body.sha256.span)
         }
-        urls = []
         let output = try ArchiveOutput(plan.path)
-        let writer = try MHTMLWriter(output, page: page, sum: stream.finish())
-        var tally = PartTally()
+        let writer = try MHTMLWriter(output, page: page, sum: sum.finish())
+        var written = PartDigests()
         for (url, resource) in parts {
             try checkInterruption()
+            // Nil for a damaged body, which the report lists.
             guard let (bytes, type) = try part(resource, at: url) else { continue }
-            tally.add(url.href, DigestStream.digest(.sha256, of: bytes.span))
+            written.add(url.href, DigestStream.digest(.sha256, of: bytes.span))
             try writer.add(bytes, type, at: url)
         }
         let file = try writer.finish()
         recordResults(file, assets, page)
-        if plan.shouldVerify { report.isVerified = try file.isAsWritten() ? tally == readParts() : false }
+        if plan.shouldVerify { report.isVerified = try file.isAsWritten() ? written == readParts() : false }
     }
 
-    /// Returns the body for a part. Policies and digests that would block other parts are overwritten, and
-    /// the page declares its encoding, because browsers ignore the header of the part. A body that was
-    /// reached by a redirect gets absolute links.
+    /// Returns the bytes and the media type of a part. Nil if the body is damaged.
+    ///
+    /// In documents and other bodies with links, it renames the attributes that would block other parts
+    /// (`neutralizingPolicies`) and declares the encoding in the text, because browsers ignore the charset in the
+    /// header of a part. If the URL redirects to the body, links become absolute, because browsers resolve them
+    /// against the URL of the part.
+    ///
+    /// - Parameter url: The URL of the part; `resource.url` is the URL after redirects.
     private func part(
         _ resource: ExportedResource, at url: WebURL
     ) throws(ArchiveError) -> (bytes: [UInt8], type: String)? {
@@ -91,21 +101,22 @@ final class PageExport {
         let declarations = EncodingDeclaration.changes(in: source, resource.type, table, resource.format)
         guard !table.isTranscoded || !declarations.isEmpty else { return (bytes, type) }
         let base = table.base.flatMap { WebURL($0, base: resource.url) } ?? resource.url
-        let isMoved = resource.url.key != url.key
+        let isRedirected = resource.url.key != url.key
         let policyChanges = try Patch.Change.neutralizingPolicies(table) { (mark) throws(ArchiveError) in
-            try table.isBroken(mark, in: source, base: base, resources.bytes(at:))
+            try table.hasBrokenIntegrity(mark, in: source, base: base, resources.bytes(at:))
         }
         let changes = (declarations + policyChanges).sorted {
             $0.range.lowerBound < $1.range.lowerBound
         }
         let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
-            guard isMoved, occurrence.flags.isDisjoint(with: [.isGuess, .isFragment, .hasCodebase]) else {
+            guard isRedirected, occurrence.flags.isDisjoint(with: [.isGuess, .isFragment, .hasCodebase])
+            else {
                 return nil
             }
             return WebURL(utf8: reference, base: base, queryEncoding: table.encoding)?.href
         }
-        let whole = table.isTranscoded ? type.prefix { $0 != ";" } + DataURL.charset("utf-8") : type
-        return (patch.apply(to: source), whole)
+        let finalType = table.isTranscoded ? type.prefix { $0 != ";" } + DataURL.charset("utf-8") : type
+        return (patch.apply(to: source), finalType)
     }
 
     private func checkInterruption() throws(ArchiveError) {
@@ -114,21 +125,22 @@ final class PageExport {
         }
     }
 
-    /// Returns the parts in the written file. Returns nil if one of them cannot be read.
-    private func readParts() throws(ArchiveError) -> PartTally? {
-        var tally = PartTally()
+    /// Returns the digests of the parts in the written file. Returns nil if one of them cannot be read.
+    private func readParts() throws(ArchiveError) -> PartDigests? {
+        var digests = PartDigests()
         let reader = try ArchiveFiles.reader(of: plan.path, .measuredOnly, .own)
         while let item = try reader.next() {
             guard case .response(let response) = item, let body = response.body else { return nil }
-            tally.add(response.url, body.sha256)
+            digests.add(response.url, body.sha256)
         }
-        return tally
+        return digests
     }
 
-    // MARK: - The report
+    // MARK: - Page and report
 
-    /// Returns the page that the user named, or else the start page of the site.
-    private func page() throws(ArchiveError) -> ExportedResource {
+    /// Returns the page that the user named, or else the first start page of the site. Throws if it is not stored, or
+    /// if the plan leaves it out.
+    private func findPage() throws(ArchiveError) -> ExportedResource {
         guard let url = plan.page ?? WebURL(plan.site.start.first ?? plan.site.name), url.isHTTP else {
             throw ArchiveError(.input, "\(plan.site.name) has no start page: name the URL of a page")
         }
@@ -143,16 +155,17 @@ final class PageExport {
             .input, "cannot export \(url.href): \(reason)", remedy: isPrivate ? .includePrivate : nil)
     }
 
+    /// Fills the report. `assets` may or may not include the page itself.
     private func recordResults(_ file: ArchiveFile, _ assets: PageAssets, _ page: ExportedResource) {
         report.files = [ExportReport.File(path: file.path, byteCount: file.byteCount)]
-        var parts = assets
-        parts.addIncluded(page)
-        report.responses = parts.included.count
+        var exported = assets
+        exported.addIncluded(page)
+        report.responses = exported.included.count
         report.pages = 1
         report.frozenPages = resources.frozenPages.contains(page.url.href) ? 1 : 0
-        report.byteCount = parts.byteCount
-        report.missing = ExportReport.missing(parts.missing)
-        report.tooLarge = parts.tooLarge.sorted { $0.key < $1.key }.map {
+        report.byteCount = exported.byteCount
+        report.missing = ExportReport.missing(exported.missing)
+        report.tooLarge = exported.tooLarge.sorted { $0.key < $1.key }.map {
             ExportReport.OversizedAsset(url: $0.key, byteCount: Int64($0.value))
         }
         report.damaged = resources.damaged.sorted()
@@ -161,23 +174,25 @@ final class PageExport {
     }
 }
 
-/// An exported file of one page on the disk.
+/// The file of an exported page, for verification: compares it with the bytes that were written.
 package struct ExportedPageFile {
     private let path: String
 
     package init(_ path: String) { self.path = path }
 
-    /// Whether the file has exactly these bytes, and they are a complete file of the format.
+    /// Whether the file contains exactly these bytes, and a PDF or PNG is complete.
     package func matches(_ bytes: [UInt8], _ format: ArchiveFormat) throws(ArchiveError) -> Bool {
         let path = path
         let hasBytes = try ArchiveError.wrapping { () throws(SystemError) in
+            // One byte more, to notice a longer file.
             try WholeFile.beginning(of: path, bytes.count + 1) == bytes
         }
         return hasBytes && Self.isComplete(bytes, format)
     }
 
-    /// Whether the bytes have the beginning and end of the format. A PDF ends with a marker that a few lines may follow
-    /// (ISO 32000-1, section 7.5.5), and a PNG with an `IEND` chunk.
+    /// Whether the bytes begin and end as the format requires. A PDF ends with a marker that a few lines may follow
+    /// (ISO 32000-1, section 7.5.5). A PNG ends with an `IEND` chunk: its name and 4 bytes of checksum. Other formats
+    /// have no such end, or Larder writes them itself.
     private static func isComplete(_ bytes: [UInt8], _ format: ArchiveFormat) -> Bool {
         switch format {
         case .pdf:
@@ -190,20 +205,21 @@ package struct ExportedPageFile {
     }
 }
 
-/// The digests of the parts by URL, in any order.
-private struct PartTally: Equatable {
-    private var parts: [String: Digest] = [:]
+/// The digests of the parts of an MHTML file, by URL. Two values are equal if the parts are, in any order.
+private struct PartDigests: Equatable {
+    private var digests: [String: Digest] = [:]
 
-    mutating func add(_ address: String, _ digest: Digest) { parts[address] = digest }
+    mutating func add(_ url: String, _ digest: Digest) { digests[url] = digest }
 }
 
 extension Patch.Change {
-    /// Returns changes that overwrite the names of attributes that would keep a browser from showing an exported page:
-    /// content security policies, which name the origins of the site, and `integrity` digests of bodies whose links have
-    /// changed. The new names have the same length.
+    /// Returns changes that make browsers ignore two kinds of attributes that would block assets of an exported page:
+    /// content security policies, which allow only the origins of the live site, and `integrity` digests, which no
+    /// longer match bodies with rewritten links. Each change overwrites a word with another one of the same length: the
+    /// `content-security-policy` in an `http-equiv`, and the name of the attribute `integrity`.
     ///
-    /// - Parameter isBroken: Whether a digest did not match the original body. Browsers already blocked that
-    ///   body on the live site, so the digest stays.
+    /// - Parameter isBroken: Whether a digest does not match even the original body. Browsers block that body on
+    ///   the live site too, so the digest stays.
     static func neutralizingPolicies<Failure: Error>(
         _ table: LinkTable, unless isBroken: (DocumentMark) throws(Failure) -> Bool
     ) throws(Failure) -> [Patch.Change] {
@@ -221,10 +237,14 @@ extension Patch.Change {
 }
 
 extension LinkTable {
-    /// Whether an `integrity` attribute does not match the stored body.
+    /// Whether the digest in an `integrity` attribute does not match the stored body. False if the body is not stored.
     ///
-    /// - Parameter bytes: Returns the stored body for a URL, or nil for a miss.
-    func isBroken(
+    /// - Parameters:
+    ///   - mark: A mark of kind `integrity`.
+    ///   - source: The text of the document.
+    ///   - base: The base URL of the document.
+    ///   - bytes: Returns the stored body for a URL, or nil for a miss.
+    func hasBrokenIntegrity(
         _ mark: DocumentMark, in source: [UInt8], base: WebURL,
         _ bytes: (WebURL) throws(ArchiveError) -> [UInt8]?
     ) throws(ArchiveError) -> Bool {

@@ -85,7 +85,7 @@ final class SinglePage {
         defer { openURLs.remove(resource.url.href) }
         var body = Body(resource, bytes, table)
         body.changes = try Patch.Change.neutralizingPolicies(table) { (mark) throws(ArchiveError) in
-            try table.isBroken(mark, in: body.text, base: body.base, resources.bytes(at:))
+            try table.hasBrokenIntegrity(mark, in: body.text, base: body.base, resources.bytes(at:))
         }
         // Each document has an import map, drawings and intercepted requests of its own.
         let outer = (dataURLs, modules, moduleNames, drawings, scriptURLs)
@@ -249,7 +249,7 @@ final class SinglePage {
     private func tag(around occurrence: LinkOccurrence, in body: Body) -> EnclosingTag? {
         guard body.isDocument, occurrence.context.levels == 1 else { return nil }
         return EnclosingTag(
-            around: occurrence.range, in: body.text, isWhole: occurrence.context.inner == .plain)
+            around: occurrence.range, in: body.text, mustBeWholeValue: occurrence.context.inner == .plain)
     }
 
     private enum InsertedContent {
@@ -432,13 +432,15 @@ final class SinglePage {
         insertedByteCount += escaped.count
         try checkLimits()
         let isQuoted =
-            body.text[source.value.lowerBound - 1] == 0x22 || body.text[source.value.lowerBound - 1] == 0x27
+            [0x22, 0x27].contains(body.text[source.valueRange.lowerBound - 1])
         let quote = isQuoted ? [] : [UInt8(ascii: "\"")]
         // The text between name and value is an equals sign and possibly a quote.
         let between =
-            isQuoted ? Array(body.text[source.value.lowerBound - 1..<source.value.lowerBound]) : quote
+            isQuoted
+            ? Array(body.text[source.valueRange.lowerBound - 1..<source.valueRange.lowerBound]) : quote
         return Patch.Change(
-            source.nameStart..<source.value.upperBound, Array("srcdoc=".utf8) + between + escaped + quote)
+            source.nameStart..<source.valueRange.upperBound, Array("srcdoc=".utf8) + between + escaped + quote
+        )
     }
 
     /// Chromium's maximum length for the URL of a document.

@@ -197,7 +197,7 @@ import Web
     func `the start tag around a link is found`(text: String, element: String, names: [String]) throws {
         let bytes = Array(text.utf8)
         let place = try #require(bytes.firstRange(of: Array("yy".utf8)))
-        let tag = try #require(EnclosingTag(around: place, in: bytes, isWhole: true))
+        let tag = try #require(EnclosingTag(around: place, in: bytes, mustBeWholeValue: true))
         #expect(tag.element == element && tag.attributes.map(\.name) == names)
         #expect(tag.attribute(at: place.lowerBound)?.name == "src")
     }

@@ -17,14 +17,17 @@ struct PagePartsTarget: Target {
     func fault(_ input: [UInt8]) -> String? {
         let step = max(1, input.count / 64)
         for place in stride(from: 0, to: input.count, by: step) {
-            guard let tag = EnclosingTag(around: place..<place + 1, in: input, isWhole: false) else {
+            guard let tag = EnclosingTag(around: place..<place + 1, in: input, mustBeWholeValue: false) else {
                 continue
             }
             for attribute in tag.attributes {
-                let isInside = attribute.nameStart < input.count && attribute.value.upperBound <= input.count
+                let isInside =
+                    attribute.nameStart < input.count && attribute.valueRange.upperBound <= input.count
                 if !isInside { return "places: \(attribute) of \(input.count) bytes" }
             }
-            if !tag.attributes.contains(where: { $0.value.contains(place) }) { return "the place: \(place)" }
+            if !tag.attributes.contains(where: { $0.valueRange.contains(place) }) {
+                return "the place: \(place)"
+            }
         }
         for entry in ZIMListing(input)?.entries ?? [] {
             let isInside = !entry.path.hasPrefix("/") && !entry.path.split(separator: "/").contains("..")
