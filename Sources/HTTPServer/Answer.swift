@@ -2,29 +2,32 @@ package import Markup
 package import System
 package import Web
 
-/// A complete response in the form in which it is sent: the head as bytes, and the body as bytes or as a file.
+/// A complete HTTP response that any number of clients can share: the head as bytes, and the body as bytes or as a file.
 ///
-/// It is immutable, so that the memory tier and any number of clients share it. In the common case, the server
-/// sends `bytes` with one system call. `OutgoingResponse` makes the variations for single clients, such as 304 and
-/// 206.
+/// It is immutable, so that it can be cached in memory. In the common case, the server sends `bytes` with one system
+/// call. A `Reply` combines an answer with the properties that differ by client, and `OutgoingResponse` derives from it
+/// what one client is sent, such as a 304 or 206.
 package final class Answer: Sendable {
     package let status: Int
-    /// The head and the body, if the body is in memory, so that one call sends both.
+    /// The head, followed by the body unless `file` contains the body.
     package let bytes: [UInt8]
     /// The number of bytes of the head, including the empty line.
-    let headCount: Int
+    let headByteCount: Int
     package let entityTag: String?
     let lastModified: String?
-    /// Whether the fields contain `Date`. A stored response keeps its own.
+    /// Whether the head contains `Date`. Stored responses keep that of their origin; the server adds one to others.
     let hasDate: Bool
-    /// The file that follows `bytes` if the body is large. The kernel sends it.
+    /// The file with the body, if the body is large; nil if the body is in `bytes`.
     package let file: FileBody?
+    /// The rules for pages of other origins that request the response.
     package let sharing: Sharing
-    /// How long a cache may serve the answer without validation. Nil if it is valid until the store changes.
+    /// The time for which the cache in memory may serve the answer without validation; nil if it may until the store
+    /// changes.
     package let freshness: Freshness?
-    /// The text of the `VaryKey`, which says for which requests the answer is valid.
+    /// The text of the `VaryKey`: the values of the request's header fields that `Vary` names. The answer is valid for
+    /// requests with the same key.
     package let variant: String
-    /// The body compressed with zstd, for clients that accept it.
+    /// The body compressed with zstd, for clients that accept it; nil if it is not stored in this form.
     package let zstdBody: [UInt8]?
 
     /// A body that is sent from a file.
@@ -34,8 +37,8 @@ package final class Answer: Sendable {
         package let byteCount: Int
         /// The changes that are made to the file while it is sent.
         package var patch: Patch?
-        /// The state in which the file was hashed: a file in another state is not sent. Nil for a file that
-        /// was not hashed.
+        /// The state of the file (its size and times) when its digest was verified. A file in another state is not
+        /// sent. Nil for a file that was not verified.
         package var stamp: FileStamp?
 
         package init(path: String, byteCount: Int, patch: Patch? = nil, stamp: FileStamp? = nil) {
@@ -43,12 +46,16 @@ package final class Answer: Sendable {
         }
     }
 
+    /// Creates an answer with a body in memory.
+    ///
+    /// `Content-Length` and `Accept-Ranges` are added to the fields.
     package init(
         status: Int, fields: [(name: String, value: String)], body: [UInt8], zstdBody: [UInt8]? = nil,
         sharing: Sharing = .portal, freshness: Freshness? = nil, variant: String = ""
     ) {
-        var bytes = Self.head(status: status, fields: fields, byteCount: body.count, extra: body.count)
-        headCount = bytes.count
+        var bytes = Self.head(
+            status: status, fields: fields, byteCount: body.count, extraCapacity: body.count)
+        headByteCount = bytes.count
         bytes.append(contentsOf: body)
         self.status = status
         self.bytes = bytes
@@ -60,13 +67,14 @@ package final class Answer: Sendable {
         self.variant = variant
     }
 
+    /// Creates an answer with a body in a file.
     package init(
         status: Int, fields: [(name: String, value: String)], file: FileBody, sharing: Sharing = .portal,
         freshness: Freshness? = nil, variant: String = ""
     ) {
         self.status = status
-        bytes = Self.head(status: status, fields: fields, byteCount: file.byteCount, extra: 0)
-        headCount = bytes.count
+        bytes = Self.head(status: status, fields: fields, byteCount: file.byteCount, extraCapacity: 0)
+        headByteCount = bytes.count
         zstdBody = nil
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         self.file = file
@@ -75,15 +83,15 @@ package final class Answer: Sendable {
         self.variant = variant
     }
 
-    /// Makes the answer to a HEAD request: a head that describes a body that is not sent.
+    /// Creates an answer to a HEAD request. Use it only for those: it has no body that could be sent.
     ///
-    /// - Parameter byteCount: The length of the body; nil if unknown.
+    /// - Parameter byteCount: The length of the body that a GET request would get; nil if unknown.
     package init(
         headOf status: Int, fields: [(name: String, value: String)], byteCount: Int?, sharing: Sharing
     ) {
         self.status = status
-        bytes = Self.head(status: status, fields: fields, byteCount: byteCount, extra: 0)
-        headCount = bytes.count
+        bytes = Self.head(status: status, fields: fields, byteCount: byteCount, extraCapacity: 0)
+        headByteCount = bytes.count
         zstdBody = nil
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         file = FileBody(path: "", byteCount: byteCount ?? 0)
@@ -94,14 +102,14 @@ package final class Answer: Sendable {
 
     private init(_ answer: Answer, head: [UInt8]) {
         status = answer.status
-        bytes = head + answer.bytes[answer.headCount...]
-        headCount = head.count
+        bytes = head + answer.bytes[answer.headByteCount...]
+        headByteCount = head.count
         zstdBody = answer.zstdBody
         (entityTag, lastModified, hasDate) = (answer.entityTag, answer.lastModified, answer.hasDate)
         (file, sharing, freshness, variant) = (answer.file, answer.sharing, answer.freshness, answer.variant)
     }
 
-    /// Returns the answer with a further field, which comes first.
+    /// Returns the answer with a further header field, which is the first one.
     package func adding(_ field: (name: String, value: String)) -> Answer {
         var head = Array(bytes.prefix { $0 != 0x0a }) + [0x0a]
         head += "\(field.name): \(field.value)\r\n".utf8
@@ -109,8 +117,8 @@ package final class Answer: Sendable {
         return Answer(self, head: head + [0x0d, 0x0a])
     }
 
-    /// The answer without `Cross-Origin-Opener-Policy`, for requesters that get another policy in its place.
-    /// Browsers ignore the field if there are two.
+    /// The answer without `Cross-Origin-Opener-Policy`, for clients that are sent another value of this field in
+    /// `Reply.clientFields`. Browsers ignore the policy if the field occurs twice.
     package var withoutOpenerPolicy: Answer {
         let name: [StaticString] = ["cross-origin-opener-policy"]
         guard HeadLines(self).contains(where: { HeadLines.isNamed($0, name) }) else { return self }
@@ -119,23 +127,25 @@ package final class Answer: Sendable {
         return Answer(self, head: head + [0x0d, 0x0a])
     }
 
-    /// Whether the file of the body, if there is one, is still the one that was hashed.
+    /// Whether the file of the body, if there is one, is still in the state in which it was verified. Calls `stat`.
     package var isCurrent: Bool {
         guard let file, let stamp = file.stamp else { return true }
         return FileStamp(file.path) == stamp
     }
 
-    /// The length of the body, wherever it is.
-    package var bodyByteCount: Int { file?.byteCount ?? bytes.count - headCount }
+    /// The length of the body, in memory or in the file.
+    package var bodyByteCount: Int { file?.byteCount ?? bytes.count - headByteCount }
 
-    /// The memory that the answer uses, in bytes.
-    package var heldByteCount: Int {
+    /// The memory that the answer uses, in bytes. The body in a file does not count.
+    package var memoryByteCount: Int {
         bytes.capacity + (file?.patch?.memoryByteCount ?? 0) + (zstdBody?.capacity ?? 0)
     }
 
-    /// Whether every client can be sent exactly `bytes`.
+    /// Whether the server can send exactly `bytes` to a client whose request changes nothing in the response
+    /// (`RequestHead.canSendUnchanged`).
     package var canSendUnchanged: Bool { hasDate && file == nil && zstdBody == nil }
 
+    /// Returns an answer with a plain text in UTF-8.
     package static func text(
         _ status: Int, _ text: String, fields: [(name: String, value: String)] = [],
         sharing: Sharing = .portal
@@ -146,8 +156,9 @@ package final class Answer: Sendable {
             sharing: sharing)
     }
 
-    /// Returns an answer that explains an error in one line. If a page requested it as a subresource, the body is
-    /// empty instead: a script would take the explanation for data and show it.
+    /// Returns an answer with a text that explains an error. If a page requested it as a subresource, such as a script or
+    /// with `fetch`, the answer has the expected media type and an empty body instead: the page could show the text as
+    /// if it were its data.
     ///
     /// - Parameter request: The header fields of the request.
     package static func explanation(
@@ -161,6 +172,7 @@ package final class Answer: Sendable {
             status: status, fields: [("Content-Type", type)] + fields, body: [], sharing: sharing)
     }
 
+    /// Returns an answer with an HTML document in UTF-8.
     package static func html(
         _ status: Int, _ html: String, fields: [(name: String, value: String)] = [],
         sharing: Sharing = .portal
@@ -171,6 +183,8 @@ package final class Answer: Sendable {
             sharing: sharing)
     }
 
+    /// Returns a temporary redirect without a body.
+    ///
     /// - Parameter keepsMethod: Whether clients repeat the method and the body at the new location (307 in
     ///   place of 302).
     package static func redirect(
@@ -182,7 +196,7 @@ package final class Answer: Sendable {
             sharing: sharing)
     }
 
-    /// Returns the fields that the answer keeps for evaluating preconditions.
+    /// Returns the values of the fields that are needed again to evaluate a client's preconditions.
     private static func validators(
         _ fields: [(name: String, value: String)]
     ) -> (entityTag: String?, lastModified: String?, hasDate: Bool) {
@@ -192,17 +206,18 @@ package final class Answer: Sendable {
         return (value("etag"), value("last-modified"), value("date") != nil)
     }
 
-    /// Writes the status line and the header fields.
+    /// Returns the head: the status line, the header fields and the empty line.
     ///
     /// - Parameters:
     ///   - byteCount: The length of the body; nil for no `Content-Length`.
-    ///   - extra: The number of further bytes to reserve memory for.
+    ///   - extraCapacity: The number of bytes that the caller will append.
     private static func head(
-        status: Int, fields: [(name: String, value: String)], byteCount: Int?, extra: Int
+        status: Int, fields: [(name: String, value: String)], byteCount: Int?, extraCapacity: Int
     ) -> [UInt8] {
-        func isBreak(_ byte: UInt8) -> Bool { byte == 0x0d || byte == 0x0a || byte == 0 }
+        func endsField(_ byte: UInt8) -> Bool { byte == 0x0d || byte == 0x0a || byte == 0 }
         var head: [UInt8] = []
-        head.reserveCapacity(512 + extra)
+        // Most heads are shorter than 512 bytes.
+        head.reserveCapacity(512 + extraCapacity)
         head.append(
             contentsOf: (status == 200
                 ? "HTTP/1.1 200 OK\r\n" : "HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n").utf8)
@@ -211,15 +226,15 @@ package final class Answer: Sendable {
             if HeadLines.isSameName(field.name.utf8, "accept-ranges".utf8) { hasAcceptRanges = true }
             head.append(contentsOf: field.name.utf8)
             head.append(contentsOf: ": ".utf8)
-            // Values from origins are filtered, so that none of them can end its field and add another one.
+            // Removes CR, LF and NUL, so that no value from an origin can end its field and add another one.
             let start = head.count
             HTTPGrammar.append(field.value, to: &head)
-            if head.withUnsafeBufferPointer({ $0[start...].contains(where: isBreak) }) {
-                head.replaceSubrange(start..., with: head[start...].filter { !isBreak($0) })
+            if head.withUnsafeBufferPointer({ $0[start...].contains(where: endsField) }) {
+                head.replaceSubrange(start..., with: head[start...].filter { !endsField($0) })
             }
             head.append(contentsOf: "\r\n".utf8)
         }
-        // The server answers range requests for every body itself: see `ResponseSelection`.
+        // The server handles range requests for every body itself: see `ResponseSelection`.
         if status == 200, !hasAcceptRanges { head.append(contentsOf: "Accept-Ranges: bytes\r\n".utf8) }
         // RFC 9110 §8.6: a 204 must not have a length, and that of a 304 would have to be the length of the
         // unsent body.
@@ -231,13 +246,16 @@ package final class Answer: Sendable {
     }
 }
 
-/// The header lines of an answer that this server made, each with its CRLF.
+/// The header lines of an answer, each with its CRLF. The status line and the empty line are left out.
+///
+/// The parsing relies on the syntax of the heads that `Answer` writes, and is not suitable for heads from clients or
+/// origins.
 struct HeadLines: Sequence, IteratorProtocol {
     private var rest: ArraySlice<UInt8>
 
     init(_ answer: Answer) {
-        // Without the status line, which the call of `next` skips, and without the empty line.
-        rest = answer.bytes[..<(answer.headCount - 2)]
+        // The call of `next` skips the status line.
+        rest = answer.bytes[..<(answer.headByteCount - 2)]
         _ = next()
     }
 
@@ -247,7 +265,7 @@ struct HeadLines: Sequence, IteratorProtocol {
         return rest[...end]
     }
 
-    /// Whether the line's name is one of `names`, which must be in lower case.
+    /// Whether the line's field name is one of `names`, which must be in lower case.
     static func isNamed(_ line: ArraySlice<UInt8>, _ names: [StaticString]) -> Bool {
         let name = line.prefix { $0 != 0x3a }
         return names.contains { text in
@@ -255,13 +273,13 @@ struct HeadLines: Sequence, IteratorProtocol {
         }
     }
 
-    /// The value of the line, without the line end.
+    /// Returns the field value of the line, without the line end.
     static func value(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         line.drop { $0 != 0x3a }.dropFirst().drop { $0 == 0x20 }.dropLast(2)
     }
 
-    /// Compares without regard to the case of `name`. `text` must be in lower case.
-    static func isSameName(_ name: some Collection<UInt8>, _ text: some Collection<UInt8>) -> Bool {
-        name.count == text.count && zip(name, text).allSatisfy { HeadSyntax.lowercased($0) == $1 }
+    /// Whether the two field names are equal without regard to the case of `name`. `lowercased` must be in lower case.
+    static func isSameName(_ name: some Collection<UInt8>, _ lowercased: some Collection<UInt8>) -> Bool {
+        name.count == lowercased.count && zip(name, lowercased).allSatisfy { HeadSyntax.lowercased($0) == $1 }
     }
 }

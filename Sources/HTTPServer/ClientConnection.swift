@@ -181,7 +181,7 @@ final class ClientConnection {
         guard let pieces = outgoing.pieces else {
             if outgoing.head != nil {
                 queue.append(head, head.indices)
-                queue.append(answer.bytes, answer.headCount..<answer.bytes.count)
+                queue.append(answer.bytes, answer.headByteCount..<answer.bytes.count)
             } else {
                 // One item, so that one call sends all of it.
                 queue.append(answer.bytes, answer.bytes.indices)
@@ -189,7 +189,7 @@ final class ClientConnection {
             if let file { queue.append(file, 0..<answer.bodyByteCount) }
             return true
         }
-        queue.append(head, 0..<(outgoing.head == nil ? answer.headCount : head.count))
+        queue.append(head, 0..<(outgoing.head == nil ? answer.headByteCount : head.count))
         for piece in pieces {
             switch piece {
             case .bytes(let bytes): queue.append(bytes, bytes.indices)
@@ -197,7 +197,7 @@ final class ClientConnection {
                 if let file {
                     queue.append(file, range)
                 } else {
-                    let start = range.lowerBound + answer.headCount
+                    let start = range.lowerBound + answer.headByteCount
                     queue.append(answer.bytes, start..<start + range.count)
                 }
             }

@@ -26,7 +26,7 @@ struct OutgoingResponse {
         self.answer = answer
         head =
             clientFields.isEmpty
-            ? nil : answer.bytes[..<(answer.headCount - 2)] + clientFields + Self.endOfHead
+            ? nil : answer.bytes[..<(answer.headByteCount - 2)] + clientFields + Self.endOfHead
         pieces = withBody ? nil : []
     }
 
@@ -119,7 +119,7 @@ struct OutgoingResponse {
     ) {
         self.answer = answer
         var head = Array("HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n".utf8)
-        head.reserveCapacity(answer.headCount + 256)
+        head.reserveCapacity(answer.headByteCount + 256)
         for line in HeadLines(answer) where !HeadLines.isNamed(line, names) { head += line }
         head += lines
         head += Self.endOfHead

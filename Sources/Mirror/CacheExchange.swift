@@ -323,7 +323,7 @@ struct CacheExchange {
         guard layout.isTransparent else { return exchange.reply(answer, role: .cache) }
         if answer.freshness != nil, isSameForAllClients(stored, copy) {
             loader.ready.keep(answer, of: copy, stored.view, notedAt: stored.changeCount)
-            exchange.responder.didKeep(answer.heldByteCount)
+            exchange.responder.didKeep(answer.memoryByteCount)
         }
         var reply = exchange.reply(answer, role: .cache)
         reply.clientFields += AnswerFields.age(entry.freshness, at: now)

@@ -308,9 +308,9 @@ final class MirrorExchange {
         // The key has the host as the client sent it, so that a repeated request needs no URL parsing.
         func add(for host: UnsafeBufferPointer<UInt8>) {
             let isInserted = context.tier.insert(
-                answer, byteCount: answer.heldByteCount, id: url, for: host.span, request.target.span,
+                answer, byteCount: answer.memoryByteCount, id: url, for: host.span, request.target.span,
                 derivedIn: view.generation, now: view.time)
-            if isInserted { responder.didKeep(answer.heldByteCount) }
+            if isInserted { responder.didKeep(answer.memoryByteCount) }
         }
         guard isTransparent else { return add(for: request.host) }
         var origin = request.proxiedOrigin ?? ""

@@ -317,7 +317,7 @@ final class FreshAnswerCache: Sendable {
     ) {
         let (origin, target) = Self.key(copy.url)
         tier.insert(
-            answer, byteCount: answer.heldByteCount, id: copy.response.url, for: origin.span, target.span,
+            answer, byteCount: answer.memoryByteCount, id: copy.response.url, for: origin.span, target.span,
             derivedIn: view.generation, now: view.time)
         // A change in the meantime was forgotten before this was kept.
         if changeCount != self.changeCount { tier.remove(origin.span, target.span) }

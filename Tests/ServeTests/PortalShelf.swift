@@ -104,7 +104,8 @@ struct PortalShelf {
         visitor.language = language
         let answer = try portal.answer(target, for: visitor, reader: reader())
         return Got(
-            status: answer.status, head: String(decoding: answer.bytes[..<answer.headCount], as: UTF8.self),
-            body: String(decoding: answer.bytes[answer.headCount...], as: UTF8.self))
+            status: answer.status,
+            head: String(decoding: answer.bytes[..<answer.headByteCount], as: UTF8.self),
+            body: String(decoding: answer.bytes[answer.headByteCount...], as: UTF8.self))
     }
 }
