@@ -39,7 +39,7 @@ final class SecureFront: Sendable {
                 let handed = DetachedConnection(descriptor: client, session: session, received: [])
                 Relay.start(
                     handed, to: url, nearestZone: .thisMachine, by: { _, _ in PlainChannel(port: target) },
-                    greeting: .nothing
+                    opening: .nothing
                 ) { _ in
                 }
             }

@@ -208,19 +208,19 @@ import Web
         #expect(try get(store, Self.options(.offline)).text == Self.good)
     }
 
-    /// In one piece, and byte by byte.
+    /// The filtered response and what follows its head, received byte by byte, in pieces of 7 bytes, and at once.
     private func heads(_ raw: String, to method: String = "POST", canUpgrade: Bool = false) -> [String] {
         [1, 7, 100_000].map { size in
-            var heads = ResponseHeadFilter(to: method, canUpgrade: canUpgrade)
-            var passed: [UInt8] = []
+            var filter = ResponseHeadFilter(to: method, canUpgrade: canUpgrade)
+            var forwarded: [UInt8] = []
             var rest = Array(raw.utf8)[...]
-            while !rest.isEmpty, heads.rest == nil, !heads.isInvalid {
-                let (head, behind) = heads.pass(Array(rest.prefix(size)))
-                passed += head + behind
+            while !rest.isEmpty, filter.continuation == nil, !filter.isInvalid {
+                let (heads, following) = filter.filter(Array(rest.prefix(size)))
+                forwarded += heads + following
                 rest = rest.dropFirst(size)
             }
-            let told = heads.isInvalid ? "odd" : heads.rest.map { "\($0)" } ?? "nothing"
-            return String(decoding: passed + rest, as: UTF8.self) + "|" + told
+            let result = filter.isInvalid ? "odd" : filter.continuation.map { "\($0)" } ?? "nothing"
+            return String(decoding: forwarded + rest, as: UTF8.self) + "|" + result
         }
     }
 

@@ -302,7 +302,7 @@ private final class PageResponder: Responder {
         guard let number = tab.number else {
             return Reply(answer: .text(503, "The page was closed.\n"))
         }
-        if Upgrade.isAsked(for: request) { return openSocket(request, url, number, later) }
+        if UpgradeRequest.isUpgrade(request) { return openSocket(request, url, number, later) }
         let origin = request.fields["Origin"].flatMap { $0 == url.origin ? nil : $0 }
         let key = RequestKey(
             method: request.method, body: request.body.span, type: request.fields.contentType)
@@ -341,7 +341,7 @@ private final class PageResponder: Responder {
         guard let connect, request.method == "GET", !tab.refuseIfUnsafe(PageRequest.socketMethod) else {
             return Reply(answer: .text(501, "Protocol upgrades are not supported.\n"))
         }
-        let (upgrade, slot) = (Upgrade(request, url), later.makeSlot())
+        let (upgrade, slot) = (UpgradeRequest(request, url), later.makeSlot())
         let asked = PageRequest(url: url, method: PageRequest.socketMethod, fields: request.fields)
         tab.ask(number, asked) { [tab] answer in
             guard case .connect(let zone) = answer else {

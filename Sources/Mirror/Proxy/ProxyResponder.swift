@@ -85,11 +85,11 @@ final class ProxyResponder: Responder {
             return Reply(answer: misdirectedAnswer(request))
         }
         if let answer = ProxyHop.answer(request) { return Reply(answer: answer) }
-        if Upgrade.isAsked(for: request) {
+        if UpgradeRequest.isUpgrade(request) {
             if request.tunnel == nil, let refusal = refusal(ofPort: url.effectivePort) {
                 return Reply(answer: refusal)
             }
-            return Upgrade(request, url).reply(
+            return UpgradeRequest(request, url).reply(
                 nearestZone: mirror.nearestZone(of: request, to: url), options, start)
         }
         let reply = mirror.respond(
@@ -124,7 +124,7 @@ final class ProxyResponder: Responder {
         // The client itself named the host.
         let (log, authority, nearestZone) = (options.log, request.authority, mirror.clientZone(of: request))
         return .relay { client in
-            Relay.start(client, to: target, nearestZone: nearestZone, by: connect, greeting: .connected) {
+            Relay.start(client, to: target, nearestZone: nearestZone, by: connect, opening: .tunnel) {
                 outcome in
                 log.noteTunnel("CONNECT", authority, outcome.byteCount, since: start)
             }

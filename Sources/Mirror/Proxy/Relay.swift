@@ -6,60 +6,69 @@ internal import System
 internal import TLS
 package import Web
 
-/// A non-blocking connection to a host that carries bytes unchanged. It belongs to one thread.
+/// A non-blocking connection to a host, with or without TLS, over which a relay sends and receives the bytes of another
+/// protocol. Only one thread uses it. Releasing it closes the connection.
+///
+/// `send` and `receive` return like the system calls `send` and `recv`: the number of bytes, or -1 with the reason in
+/// `errno`. If `receive` returns 0, the host has ended its side.
 package protocol ByteChannel: AnyObject {
-    /// The descriptor to poll.
+    /// The file descriptor to poll.
     var descriptor: Int32 { get }
-    /// Like `send` and `recv`: -1 with `errno`, 0 at the end.
     func send(_ bytes: UnsafeRawBufferPointer) -> Int
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int
 }
 
-/// Connects to the host of a URL, with TLS for https, and blocks until connected. Nil if that fails.
+/// Connects to the host of a URL, with TLS for https. Blocks until the connection is established. Returns nil if that
+/// fails.
 ///
 /// - Parameter nearestZone: the nearest network zone that the host may be in.
 package typealias Connect = @Sendable (_ url: WebURL, _ nearestZone: NetworkZone) -> (any ByteChannel)?
 
-/// Copies bytes between a client and a host, for connections that the server's event loop hands over: tunnels that are not
-/// decrypted, protocol upgrades such as WebSocket, and uploads that are too long for memory.
+/// Copies bytes between a client and a host, in both directions at once. Each relay has its own thread, which closes both
+/// connections at the end: when the client has received everything that the host sent before it ended, when a connection
+/// fails, or when no bytes have moved for `idleMilliseconds`.
 ///
-/// Each relay has a thread of its own (`larder-relay`), which owns both connections and polls them. A connection has two
-/// `Flow`s, one in each direction. A flow reads only while it has fewer than `maxWaitingBytes` unsent bytes, so that a slow
-/// reader slows down the other side instead of filling memory.
+/// Each direction is a `Flow`. It reads only while it has fewer than `maxUnsentBytes` unsent bytes, so that a slow reader
+/// slows down the sender instead of filling memory.
 ///
-/// The relay ends when both flows are over, when one is broken, or after `idleMilliseconds` without data. Tunnels are
-/// copied unread. In upgrades and uploads, the host's response heads pass through a `ResponseHeadFilter`.
+/// The relay serves three purposes, which differ in the first bytes (`Opening`): tunnels (CONNECT), upgrades to other
+/// protocols such as WebSocket, and uploads that are too long for memory. The bytes of a tunnel are not interpreted. For
+/// the other two, the heads of the host's responses pass through a `ResponseHeadFilter`.
 enum Relay {
-    /// The first bytes that are sent.
-    enum Greeting: Sendable {
+    /// The bytes that are sent before those of the client and the host.
+    enum Opening: Sendable {
+        /// No further bytes: both directions are copied from the beginning. Only tests use it.
         case nothing
-        /// To the client: the connection is established.
-        case connected
-        /// To the host: the client's request.
-        case request([UInt8], method: String)
-        /// A request whose body is still arriving; nothing after the end of the body is sent to the host.
-        case upload([UInt8], method: String, LongUpload)
+        /// A tunnel: the client is sent a 200, then bytes are copied.
+        case tunnel
+        /// An upgrade: the host is sent this request head. The client's further bytes wait until the host has agreed with
+        /// a 101.
+        case upgrade(head: [UInt8], method: String)
+        /// An upload: the host is sent this request head and the body, but nothing after the end of the body.
+        case upload(head: [UInt8], method: String, LongUpload)
     }
 
     /// The result of a relayed connection.
     struct Outcome: Sendable {
-        /// Bytes that the host sent.
+        /// The number of bytes from the host that were sent to the client.
         var byteCount = 0
-        /// The status of the host's first response; nil if there was none.
+        /// For an upload, the status of the host's first response; nil if there was none.
         var status: Int?
     }
 
-    /// Starts the thread of a relay, which connects to the host and then copies bytes.
+    /// Starts a thread that connects to the host of `url` and relays bytes. Returns at once, and may be called on the
+    /// event loop's thread. If the host cannot be reached, the client is sent a 502.
     ///
-    /// - Parameter done: Called once, on any thread, after the client's connection was closed.
+    /// - Parameter done: called once, after the client's connection was closed: on the relay's thread, or on the caller's
+    ///   if no thread could be started.
     static func start(
         _ client: DetachedConnection, to url: WebURL, nearestZone: NetworkZone,
-        by connect: @escaping Connect, greeting: Greeting,
+        by connect: @escaping Connect, opening: Opening,
         done: @escaping @Sendable (Outcome) -> Void
     ) {
         do throws(SystemError) {
             try NamedThread.start("larder-relay") {
-                done(run(client, connect(url, nearestZone), greeting))
+                done(run(client, connect(url, nearestZone), opening))
             }
         } catch {
             close(client.descriptor)
@@ -67,67 +76,70 @@ enum Relay {
         }
     }
 
-    /// Copies bytes until the relay ends. Closes the client's connection.
-    private static func run(_ client: DetachedConnection, _ host: (any ByteChannel)?, _ greeting: Greeting)
+    /// Relays bytes until the end, and closes the client's connection.
+    ///
+    /// - Parameter host: nil if the host could not be reached.
+    private static func run(_ connection: DetachedConnection, _ host: (any ByteChannel)?, _ opening: Opening)
         -> Outcome
     {
-        defer { close(client.descriptor) }
-        let side = DetachedClient(client)
+        defer { close(connection.descriptor) }
+        let client = DetachedClient(connection)
         guard let host else {
-            side.sendAll(Self.badGateway)
-            if case .upload = greeting { side.discardInput() }
+            client.sendAll(Self.badGateway)
+            if case .upload = opening { client.discardInput() }
             return Outcome()
         }
         var (toHost, toClient) = (Flow(), Flow())
-        switch greeting {
+        switch opening {
         case .nothing: break
-        case .connected: toClient.put(Array("HTTP/1.1 200 Connection established\r\n\r\n".utf8))
-        case .request(let bytes, _): toHost.put(bytes)
-        case .upload(let bytes, _, let upload):
-            toHost.put(bytes + upload.beginning)
-            toHost.body = upload.reader
-        }
-        switch greeting {
-        case .nothing, .connected: break
-        case .request(_, let method):
-            toClient.head = ResponseHeadFilter(to: method, canUpgrade: true)
-            // Bytes after the request belong to the new protocol. They must not reach the host before it has agreed to it:
-            // a host that ignores the upgrade would parse them as another request (request smuggling).
+        case .tunnel: toClient.queue(Array("HTTP/1.1 200 Connection established\r\n\r\n".utf8))
+        case .upgrade(let head, let method):
+            toHost.queue(head)
+            // Bytes after the head belong to the new protocol. They must not reach the host before it has agreed to it: a
+            // host that ignores the upgrade would parse them as another request (request smuggling).
             toHost.isPaused = true
-        case .upload(_, let method, _): toClient.head = ResponseHeadFilter(to: method, canUpgrade: false)
+            toClient.headFilter = ResponseHeadFilter(to: method, canUpgrade: true)
+        case .upload(let head, let method, let upload):
+            toHost.queue(head + upload.beginning)
+            toHost.bodyReader = upload.reader
+            toClient.headFilter = ResponseHeadFilter(to: method, canUpgrade: false)
         }
-        let (isUpload, isAnswered) = (toHost.body != nil, toClient.head != nil)
-        var held = client.received
-        if !toHost.isPaused { toHost.take(held) }
-        let greetingCount = toClient.waitingCount
+        let (isUpload, awaitsResponse) = (toHost.bodyReader != nil, toClient.headFilter != nil)
+        // Bytes that the event loop had received after the request's head.
+        var early = connection.received
+        if !toHost.isPaused { toHost.take(early) }
+        let openingByteCount = toClient.unsentCount
         var outcome = Outcome()
         while !(toHost.isOver && toClient.isOver) {
-            toHost.move(from: side.receive, to: host.send)
-            toClient.move(from: host.receive, to: side.send)
-            // From here on, the host speaks the protocol that the client requested.
+            toHost.move(from: client.receive, to: host.send)
+            toClient.move(from: host.receive, to: client.send)
+            // The host has agreed to the upgrade, so the client's bytes of the new protocol may follow.
             if toHost.isPaused, toClient.isTunnel {
                 toHost.isPaused = false
-                toHost.put(held)
-                held = []
+                toHost.queue(early)
+                early = []
             }
             if isUpload, outcome.status == nil { outcome.status = toClient.status }
-            // A server may answer and close before it has received the whole body.
+            // A host may respond and close before it has received the whole body. Its response still goes to the client.
             if toClient.isOver || toClient.isBroken
-                || toHost.isBroken && !(isUpload && toClient.byteCount > 0)
+                || toHost.isBroken && !(isUpload && toClient.sentByteCount > 0)
             {
                 break
             }
-            // Not for uploads: some servers treat a half-closed connection as closed.
+            // Passes on that the client has ended its side. Not for uploads: some servers treat a half-closed connection
+            // as closed.
             if toHost.isOver, !isUpload { shutdown(host.descriptor, Int32(SHUT_WR)) }
-            guard wait(side.descriptor, host.descriptor, toHost, toClient, isUpload: isUpload) else { break }
+            guard wait(client.descriptor, host.descriptor, toHost, toClient, isUpload: isUpload) else {
+                break
+            }
         }
-        if isAnswered, toClient.byteCount == 0 {
-            side.sendAll(Self.badGateway)
+        if awaitsResponse, toClient.sentByteCount == 0 {
+            client.sendAll(Self.badGateway)
         } else {
-            side.end()
+            client.end()
         }
-        if isUpload, !toHost.isOver { side.discardInput() }
-        outcome.byteCount = toClient.byteCount - greetingCount
+        if isUpload, !toHost.isOver { client.discardInput() }
+        outcome.byteCount = toClient.sentByteCount - openingByteCount
         return outcome
     }
 
@@ -135,93 +147,94 @@ enum Relay {
         Array("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8)
     }
 
-    /// Waits until bytes can move; false after the timeout.
+    /// Waits until bytes can be received or sent. Returns false if the relay must end: after the timeout, or because the
+    /// client has disconnected.
     private static func wait(
         _ client: Int32, _ host: Int32, _ toHost: Flow, _ toClient: Flow, isUpload: Bool
     ) -> Bool {
         var polls = [pollfd(fd: client, events: 0, revents: 0), pollfd(fd: host, events: 0, revents: 0)]
         if toHost.wantsBytes { polls[0].events |= Int16(POLLIN) }
         if isUpload, toHost.isOver { polls[0].events |= Int16(EPOLLRDHUP.rawValue) }
-        if toHost.waitingCount > 0, !toHost.isBroken { polls[1].events |= Int16(POLLOUT) }
+        if toHost.unsentCount > 0, !toHost.isBroken { polls[1].events |= Int16(POLLOUT) }
         if toClient.wantsBytes { polls[1].events |= Int16(POLLIN) }
-        if toClient.waitingCount > 0 { polls[0].events |= Int16(POLLOUT) }
-        // Ignores that the host has closed until the client has received the host's bytes.
+        if toClient.unsentCount > 0 { polls[0].events |= Int16(POLLOUT) }
+        // poll reports a closed connection even without events. If the relay waits for nothing from the host, it must not
+        // wake up for that: the client has not received all of the host's bytes yet.
         if polls[1].events == 0 { polls[1].fd = -1 }
-        let isLingering = toHost.isOver && !(isUpload && toClient.byteCount == 0)
+        let isLingering = toHost.isOver && !(isUpload && toClient.sentByteCount == 0)
         let count = poll(&polls, 2, isLingering ? lingerMilliseconds : idleMilliseconds)
-        // A client that closes after a complete body has disconnected.
-        let hasLeft = polls[0].revents & (Int16(POLLERR | POLLHUP) | Int16(EPOLLRDHUP.rawValue)) != 0
-        return count > 0 && !hasLeft || count < 0 && errno == EINTR
+        // EPOLLRDHUP is polled only for a client whose upload is complete. If it then closes its side, it does not want
+        // the response any more.
+        let hasDisconnected = polls[0].revents & (Int16(POLLERR | POLLHUP) | Int16(EPOLLRDHUP.rawValue)) != 0
+        return count > 0 && !hasDisconnected || count < 0 && errno == EINTR
     }
 
-    /// Milliseconds without data after which an open connection is closed.
+    /// The maximum time in which no bytes move. Then the relay ends.
     private static let idleMilliseconds: Int32 = 15 * 60 * 1000
-    /// The same, after the client has closed its side.
+    /// The maximum time in which no bytes move after the client has ended its side. Then the relay ends.
     private static let lingerMilliseconds: Int32 = 60 * 1000
 
-    /// One direction of the relay.
+    /// One direction of the relay: reads from the source, and queues and sends the bytes to the destination.
     private struct Flow {
-        /// Bytes of `bytes` that were sent.
-        /// The number of bytes at the beginning of `bytes` that were sent.
-        private var sentCount = 0
-        /// Received bytes. They are removed only when all of them were sent.
+        /// The queued bytes, the first `sentCount` of which have been sent.
         private var bytes: [UInt8] = []
-        /// Whether the sender will send nothing more.
+        private var sentCount = 0
+        /// Whether nothing more comes from the source.
         private var hasEnded = false
-        /// Whether a connection failed, or the message is invalid. Nothing more is read or sent.
+        /// Whether a connection failed, the body was cut off or the bytes are not valid HTTP.
         private(set) var isBroken = false
-        /// The number of bytes that were sent.
-        private(set) var byteCount = 0
-        /// Finds the end of the body; nil to copy everything.
-        var body: BodyReader?
-        /// Parses the response heads; nil to copy everything.
-        var head: ResponseHeadFilter?
-        /// Whether the host has agreed to switch to another protocol (status 101).
+        /// The number of bytes that were sent so far.
+        private(set) var sentByteCount = 0
+        /// Finds the end of the body, where the flow ends; nil to copy everything until the source ends.
+        var bodyReader: BodyReader?
+        /// Parses and filters the response heads; nil after the last one, or if there are none.
+        var headFilter: ResponseHeadFilter?
+        /// Whether the host has switched to another protocol.
         private(set) var isTunnel = false
-        /// Whether reading is paused.
+        /// Whether nothing is read from the source for now.
         var isPaused = false
-        /// The first bytes, for the status.
+        /// The first 12 bytes, for `status`.
         private var beginning: [UInt8] = []
         /// The number of unsent bytes at which reading pauses.
-        private static let maxWaitingBytes = 256 * 1024
+        private static let maxUnsentBytes = 256 * 1024
 
-        var waitingCount: Int { bytes.count - sentCount }
-        var wantsBytes: Bool { !hasEnded && !isBroken && !isPaused && waitingCount < Self.maxWaitingBytes }
-        var isOver: Bool { hasEnded && waitingCount == 0 }
+        var unsentCount: Int { bytes.count - sentCount }
+        var wantsBytes: Bool { !hasEnded && !isBroken && !isPaused && unsentCount < Self.maxUnsentBytes }
+        var isOver: Bool { hasEnded && unsentCount == 0 }
 
-        /// The status of the first response.
+        /// The status of the first response, once its status line was queued.
         var status: Int? {
             let digits = beginning.dropFirst(9).prefix(3)
             guard beginning.starts(with: "HTTP/1.".utf8), digits.count == 3 else { return nil }
             return Int(String(decoding: digits, as: UTF8.self))
         }
 
-        /// Adds bytes to send.
-        mutating func put(_ more: [UInt8]) {
+        /// Queues bytes for the destination as they are.
+        mutating func queue(_ more: [UInt8]) {
             if beginning.count < 12 { beginning += more.prefix(12 - beginning.count) }
             bytes += more
         }
 
-        /// Adds received bytes, up to the end of the body.
+        /// Takes bytes from the source: filters the heads, and queues the bytes up to the end of the body.
         mutating func take(_ piece: [UInt8]) {
-            if var heads = head.take() {
-                let (passed, following) = heads.pass(piece)
-                put(passed)
-                if heads.isInvalid { isBroken = true }
-                switch heads.rest {
-                case nil: head = heads
+            if var filter = headFilter.take() {
+                let (heads, following) = filter.filter(piece)
+                queue(heads)
+                if filter.isInvalid { isBroken = true }
+                switch filter.continuation {
+                case nil: headFilter = filter
                 case .tunnel:
                     isTunnel = true
-                    put(following)
-                case .untilEnd: put(following)
+                    queue(following)
+                case .untilEnd: queue(following)
                 case .body(.none), .body(.length(0)): hasEnded = true
                 case .body(let framing):
-                    body = BodyReader(framing, maxBodyBytes: .max, maxOverheadBytes: .max)
+                    bodyReader = BodyReader(framing, maxBodyBytes: .max, maxOverheadBytes: .max)
                     take(following)
                 }
                 return
             }
-            guard !piece.isEmpty, var reader = body.take() else { return put(piece) }
+            guard !piece.isEmpty, var reader = bodyReader.take() else { return queue(piece) }
             var (position, content): (Int, [UInt8]) = (0, [])
             let progress = piece.withUnsafeBufferPointer { bytes in
                 reader.read(bytes, from: &position, into: &content)
@@ -231,16 +244,16 @@ enum Relay {
             case .complete: hasEnded = true
             case .refused: isBroken = true
             }
-            body = reader
-            put(Array(piece[..<position]))
+            bodyReader = reader
+            queue(Array(piece[..<position]))
         }
 
-        /// Receives and sends until neither is possible without waiting.
+        /// Receives and sends bytes until neither is possible without blocking.
         mutating func move(
             from receive: (UnsafeMutableRawBufferPointer) -> Int, to send: (UnsafeRawBufferPointer) -> Int
         ) {
             while true {
-                var moved = false
+                var hasMoved = false
                 if wantsBytes {
                     var count = 0
                     let piece = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, filled in
@@ -249,87 +262,96 @@ enum Relay {
                     }
                     if count > 0 {
                         take(piece)
-                        moved = true
+                        hasMoved = true
                     } else if count == 0 {
-                        // The end of the connection delimits a message only if its length is not given.
-                        if body == nil { hasEnded = true } else { isBroken = true }
+                        // The end of the connection is the end of a message only if its length is not declared.
+                        if bodyReader == nil { hasEnded = true } else { isBroken = true }
                     } else if errno != EAGAIN, errno != EINTR {
                         isBroken = true
                     }
                 }
-                if waitingCount > 0, !isBroken {
+                if unsentCount > 0, !isBroken {
                     let count = bytes.withUnsafeBytes { bytes in
                         send(UnsafeRawBufferPointer(rebasing: bytes[sentCount...]))
                     }
                     if count > 0 {
-                        byteCount += count
+                        sentByteCount += count
                         sentCount += count
                         if sentCount == bytes.count { (sentCount, bytes) = (0, []) }
-                        moved = true
+                        hasMoved = true
                     } else if errno != EAGAIN, errno != EINTR {
                         isBroken = true
                     }
                 }
-                if !moved || isBroken { return }
+                if !hasMoved || isBroken { return }
             }
         }
     }
 }
 
-/// Parses the response heads of a server strictly: ends the relay if they are ambiguous. Removes fields that
-/// only Larder itself sends, and adds `Connection: close` unless the connection becomes a tunnel.
+/// Filters the heads of the interim responses (1xx) and of the final response to one request: removes `Connection` and
+/// the fields that only Larder itself sends, and adds `Connection: close` unless the connection becomes a tunnel.
+///
+/// Pass received bytes to `filter` until `continuation` is known or `isInvalid` is true. The parser is strict: if client
+/// and Larder could disagree about where a response ends, bytes of one response could be taken for another.
 struct ResponseHeadFilter {
-    /// The kind of bytes after the last head.
-    enum Rest: Equatable {
-        /// Another protocol than HTTP.
+    /// The kind of bytes that follow the last head.
+    enum Continuation: Equatable {
+        /// Bytes of another protocol than HTTP.
         case tunnel
+        /// A body whose end is known from its framing.
         case body(BodyFraming)
+        /// A body that ends when the server closes the connection.
         case untilEnd
     }
 
     private let method: String
     private let canUpgrade: Bool
-    /// Received bytes that do not form a complete head yet.
-    private var waiting: [UInt8] = []
-    /// The kind of bytes after the final head; nil until that head has arrived.
-    private(set) var rest: Rest?
+    /// The received beginning of an incomplete head.
+    private var incomplete: [UInt8] = []
+    /// Nil until the head of the final response, or of a 101, is complete.
+    private(set) var continuation: Continuation?
+    /// Whether the heads are malformed, ambiguous or too long. The relay must end then.
     private(set) var isInvalid = false
     /// The maximum size of a response head. A longer one ends the relay.
     private static let maxHeadBytes = 256 * 1024
-    private static let end = Array("\r\n\r\n".utf8)
+    private static let endOfHead = Array("\r\n\r\n".utf8)
 
+    /// - Parameters:
+    ///   - method: the method of the request, because a response to HEAD has no body.
+    ///   - canUpgrade: whether the request asked for an upgrade. Otherwise a 101 is invalid.
     init(to method: String, canUpgrade: Bool) {
         (self.method, self.canUpgrade) = (method, canUpgrade)
     }
 
-    /// Returns the heads to forward, and the bytes after the last one.
-    mutating func pass(_ piece: [UInt8]) -> (heads: [UInt8], following: [UInt8]) {
-        waiting += piece
-        var passed: [UInt8] = []
-        while rest == nil, !isInvalid, let end = endOfHead() {
-            guard let head = head(waiting[..<end]) else {
+    /// Takes received bytes. Returns the complete heads to forward, and the bytes after the last one.
+    mutating func filter(_ piece: [UInt8]) -> (heads: [UInt8], following: [UInt8]) {
+        incomplete += piece
+        var heads: [UInt8] = []
+        while continuation == nil, !isInvalid, let end = incomplete.firstRange(of: Self.endOfHead)?.upperBound
+        {
+            guard let head = filteredHead(incomplete[..<end]) else {
                 isInvalid = true
                 return ([], [])
             }
-            passed += head
-            waiting.removeFirst(end)
+            heads += head
+            incomplete.removeFirst(end)
         }
-        isInvalid = isInvalid || rest == nil && (waiting.count > Self.maxHeadBytes || !hasValidBeginning)
-        guard rest != nil else { return (passed, []) }
-        defer { waiting = [] }
-        return (passed, waiting)
+        isInvalid =
+            isInvalid || continuation == nil && (incomplete.count > Self.maxHeadBytes || !hasValidBeginning)
+        guard continuation != nil else { return (heads, []) }
+        defer { incomplete = [] }
+        return (heads, incomplete)
     }
 
-    private var hasValidBeginning: Bool { waiting.starts(with: "HTTP/1.".utf8.prefix(waiting.count)) }
-
-    private func endOfHead() -> Int? {
-        waiting.firstRange(of: Self.end)?.upperBound
+    private var hasValidBeginning: Bool {
+        incomplete.starts(with: "HTTP/1.".utf8.prefix(incomplete.count))
     }
 
-    /// Nil if the head is invalid.
-    private mutating func head(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
+    /// Returns the head as it is forwarded, and sets `continuation` if it is the last one. Nil if the head is invalid.
+    private mutating func filteredHead(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
         let lines = bytes.dropLast(4).split(separator: 0x0A, omittingEmptySubsequences: false)
-        var (passed, fields): ([UInt8], HTTPFields) = ([], HTTPFields())
+        var (filtered, fields): ([UInt8], HTTPFields) = ([], HTTPFields())
         var status = 0
         for (number, line) in lines.enumerated() {
             let isLast = number == lines.count - 1
@@ -337,28 +359,32 @@ struct ResponseHeadFilter {
             let text = isLast ? line : line.dropLast()
             guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return nil }
             if number == 0 {
-                guard let told = Self.status(text) else { return nil }
-                status = told
+                guard let parsed = Self.status(text) else { return nil }
+                status = parsed
             } else {
                 guard let colon = text.firstIndex(of: 0x3A), colon > text.startIndex,
                     text[..<colon].allSatisfy({ HTTPGrammar.isToken($0) })
                 else { return nil }
                 let name = HTTPGrammar.lowercased(text[..<colon])
                 fields.append(name, String(decoding: text[(colon + 1)...], as: UTF8.self))
-                // In a 101 response, `Connection` names the upgrade, and the client needs it.
-                let isHops = status != 101 && ["connection", "keep-alive", "proxy-connection"].contains(name)
-                if name.hasPrefix("larder") || isHops { continue }
+                // A 101 needs its `Connection: Upgrade`.
+                let isHopByHop =
+                    status != 101 && ["connection", "keep-alive", "proxy-connection"].contains(name)
+                if name.hasPrefix("larder") || isHopByHop { continue }
             }
-            passed += text + [0x0D, 0x0A]
+            filtered += text + [0x0D, 0x0A]
         }
         if status >= 200 || status == 101 {
-            guard let rest = Self.rest(status, fields, method, canUpgrade: canUpgrade) else { return nil }
-            self.rest = rest
-            if rest != .tunnel { passed += "Connection: close\r\n".utf8 }
+            guard let next = Self.continuation(status, fields, method, canUpgrade: canUpgrade) else {
+                return nil
+            }
+            continuation = next
+            if next != .tunnel { filtered += "Connection: close\r\n".utf8 }
         }
-        return passed + [0x0D, 0x0A]
+        return filtered + [0x0D, 0x0A]
     }
 
+    /// Returns the status of a status line such as `HTTP/1.1 200 OK`; nil if the line is invalid.
     private static func status(_ line: ArraySlice<UInt8>) -> Int? {
         let bytes = Array(line)
         guard bytes.count >= 12, bytes.starts(with: "HTTP/1.".utf8), bytes[7].isASCIIDigit, bytes[8] == 0x20,
@@ -367,10 +393,11 @@ struct ResponseHeadFilter {
         return Int(String(decoding: bytes[9..<12], as: UTF8.self)).flatMap { $0 >= 100 ? $0 : nil }
     }
 
-    /// The kind of bytes after the head, by RFC 9112 §6.3; nil if their length is ambiguous. A browser and Larder could then
-    /// disagree about the end of the response.
-    private static func rest(_ status: Int, _ fields: HTTPFields, _ method: String, canUpgrade: Bool) -> Rest?
-    {
+    /// Returns the kind of bytes after the head of the final response (RFC 9112 §6.3); nil if the length of its body is
+    /// ambiguous.
+    private static func continuation(
+        _ status: Int, _ fields: HTTPFields, _ method: String, canUpgrade: Bool
+    ) -> Continuation? {
         if status == 101 { return canUpgrade ? .tunnel : nil }
         if status == 204 || status == 304 || method == "HEAD" { return .body(.none) }
         let (lengths, codings) = (fields.all("content-length"), fields.elements("transfer-encoding"))
@@ -384,17 +411,18 @@ struct ResponseHeadFilter {
     }
 }
 
-/// A request to switch the connection to another protocol, such as WebSocket (RFC 9110 §7.8).
-struct Upgrade {
+/// A client's request to switch the connection to another protocol, such as WebSocket (RFC 9110 §7.8). It is forwarded to
+/// the origin; if that agrees, a relay copies the bytes of the other protocol.
+struct UpgradeRequest {
     private let url: WebURL
     private let method: String
     private let head: [UInt8]
 
-    /// Whether a request asks for an upgrade that the relay can carry out.
-    static func isAsked(for request: Request) -> Bool {
+    /// Whether the request asks for an upgrade to a protocol other than HTTP/2.
+    static func isUpgrade(_ request: Request) -> Bool {
         request.head.hasUpgrade && request.head.body == .none
             && request.fields.elements("Connection").contains { HTTPGrammar.matches($0, "upgrade") }
-            // h2c is HTTP; the request is answered without the upgrade.
+            // h2c is HTTP/2 without TLS. A server may answer such a request over HTTP/1.1.
             && request.fields.elements("Upgrade").contains { !HTTPGrammar.matches($0, "h2c") }
     }
 
@@ -412,7 +440,8 @@ struct Upgrade {
         self.head = HTTPGrammar.bytes(of: head)
     }
 
-    /// The reply to the request: a relay, or a 504 if the policy allows no network requests.
+    /// Returns the proxy's reply: a takeover by a relay, or a 504 if the policy allows no network requests. Notes either in
+    /// the log.
     func reply(
         nearestZone: NetworkZone, _ options: ProxySettings, _ start: ContinuousClock.Instant
     ) -> Reply {
@@ -428,27 +457,28 @@ struct Upgrade {
         }
     }
 
-    /// The reply that connects the client with the origin.
+    /// Returns a reply whose takeover connects the client with the origin.
     ///
-    /// - Parameter ended: called with the number of relayed bytes.
+    /// - Parameter ended: called at the end of the relay, with the number of bytes that were sent to the client.
     func relay(
         by connect: @escaping Connect, nearestZone: NetworkZone,
         ended: @escaping @Sendable (Int) -> Void
     ) -> Reply {
         let (url, method, head) = (url, method, head)
+        // The answer is not sent, because the reply has a takeover.
         var reply = Reply(answer: .text(502, ""))
         reply.takeover = { client in
             Relay.start(
                 client, to: url, nearestZone: nearestZone, by: connect,
-                greeting: .request(head, method: method)
+                opening: .upgrade(head: head, method: method)
             ) { ended($0.byteCount) }
         }
         return reply
     }
 }
 
-/// A request whose body is too long for memory. It is streamed to the origin, and the response to the client;
-/// then the connection is closed.
+/// A request whose body is too long for memory. A relay streams the body to the origin and the response to the client, and
+/// closes both connections. Neither is stored.
 struct StreamedUpload {
     private let url: WebURL
     private let method: String
@@ -475,15 +505,18 @@ struct StreamedUpload {
         self.head = HTTPGrammar.bytes(of: head + "\(framing)\r\nConnection: close\r\n\r\n")
     }
 
-    /// - Parameter changed: called if the origin may have carried out the request.
+    /// Returns the takeover that starts the relay, and notes the result in the log.
+    ///
+    /// - Parameter changed: called if the origin did not respond with an error, and so may have changed the resource:
+    ///   stored responses of the URL are then outdated.
     func takeover(
         by connect: @escaping Connect, nearestZone: NetworkZone, _ log: ProxyLog,
         since start: ContinuousClock.Instant, changed: @escaping @Sendable (WebURL) -> Void
     ) -> Takeover {
         let (url, method) = (url, method)
-        let greeting = Relay.Greeting.upload(head, method: method, upload)
+        let opening = Relay.Opening.upload(head: head, method: method, upload)
         return { client in
-            Relay.start(client, to: url, nearestZone: nearestZone, by: connect, greeting: greeting) {
+            Relay.start(client, to: url, nearestZone: nearestZone, by: connect, opening: opening) {
                 outcome in
                 if (100..<400).contains(outcome.status ?? 0) { changed(url) }
                 log.notePassed(method, url.href, outcome, since: start)
@@ -497,7 +530,7 @@ extension ProxyLog {
     func notePassed(
         _ method: String, _ url: String, _ outcome: Relay.Outcome, since start: ContinuousClock.Instant
     ) {
-        // No status means that the origin could not be reached, or closed without a response.
+        // Without a status, the host could not be reached, or closed the connection without a response.
         let source: Source = outcome.status == nil ? .missed : .tunnel
         note(method, url, outcome.status ?? 502, source, outcome.byteCount, isStored: false, since: start)
     }
