@@ -12,13 +12,13 @@ internal import Web
 public struct LoginOptions: Sendable {
     /// The path of a Chromium or Chrome; nil for the first one that is found.
     public var browser: String?
-    /// The browser's proxy, host overrides and certificate checks.
+    /// The browser's proxy, host addresses and certificate checks. The other options do not apply to a login.
     public var network = NetworkOptions()
-    /// The time after which the window is closed, whether or not the user has finished.
+    /// The maximum time for the login. Then the window is closed, and the cookies that it has by then are stored.
     public var limit = Duration.seconds(3600)
-    /// Called once, when the window is open.
+    /// Called once, when the window is open, on the thread of the login.
     public var didOpenWindow: (@Sendable () -> Void)?
-    /// For tests: opens no window, so that only the limit ends the login.
+    /// For tests: whether the browser runs without a window, so that only the limit ends the login.
     package var isHidden = false
 
     /// Creates options for the first browser that is found.
@@ -26,14 +26,21 @@ public struct LoginOptions: Sendable {
 }
 
 extension Larder {
-    /// Opens a browser window in which the user signs in to a site, and stores the cookies of that site. Every
-    /// prefetch and update of the site sends them, and stores their changes.
+    /// Opens a browser window in which the user signs in to a site, and stores the site's cookies. Every later prefetch
+    /// and update of the site sends these cookies, and stores the changes that the site makes to them.
     ///
-    /// The browser uses a profile of the store, so that a login lasts until the next call. Returns when the window is
-    /// closed or the task is cancelled.
+    /// ```swift
+    /// let login = try await larder.login("https://example.com/")
+    /// print("stored \(login.cookies) cookies of \(login.site)")
+    /// ```
     ///
-    /// - Throws: `LarderError` of kind `.input` if there is no browser or no display, or if the site set no cookie;
-    ///   `.machine` if the browser fails.
+    /// Returns when the user closes the window, the time limit passes or the task is cancelled. The browser keeps its
+    /// profile in the store, so that the user is still signed in when the window is opened again.
+    ///
+    /// - Parameter address: the URL to open. The cookies of its registrable domain are stored: for
+    ///   `https://docs.example.com/` all cookies of `example.com` and its subdomains.
+    /// - Throws: `LarderError` of kind `.input` if the address has no host, if there is no browser or no display, or
+    ///   if the site set no cookie; `.machine` if the browser fails or the cookies cannot be stored.
     public func login(
         _ address: String, options: LoginOptions = LoginOptions()
     ) async throws(LarderError) -> LoginReport {
@@ -45,9 +52,9 @@ extension Larder {
         let folder = folder
         let window = LoginWindow()
         return try await Self.runOnThread("larder-login", onCancel: window.close) { () throws(LarderError) in
-            let outcome = try Self.runBrowser(url, in: folder, options, window)
+            let outcome = try Self.openBrowserWindow(url, in: folder, options, window)
             let site = StoreFolder.loginName(of: url)
-            let cookies = outcome.cookies.filter { $0.isOf(site) }
+            let cookies = outcome.cookies.filter { $0.belongs(to: site) }
             guard !cookies.isEmpty else {
                 if case .failed(let why) = outcome.ending {
                     throw LarderError(.machine, "cannot open \(url.href) in the browser: \(why)")
@@ -58,7 +65,7 @@ extension Larder {
                 )
             }
             do throws(StoreError) {
-                try folder.storeLogin(of: site, cookies.compactMap(\.line))
+                try folder.storeLogin(of: site, cookies.compactMap(\.cookieFileLine))
             } catch {
                 throw LarderError(error)
             }
@@ -69,9 +76,9 @@ extension Larder {
         }
     }
 
-    /// Opens the URL in a browser window, and returns when the user has closed it, the time limit has passed or
-    /// `window` was closed. Blocks.
-    private static func runBrowser(
+    /// Opens the URL in a browser window. Blocks until the user has closed it, the time limit has passed or `window` was
+    /// closed. Returns all cookies of the profile in the outcome.
+    private static func openBrowserWindow(
         _ url: WebURL, in folder: StoreFolder, _ options: LoginOptions,
         _ window: LoginWindow
     ) throws(LarderError) -> PageOutcome {
@@ -114,12 +121,15 @@ extension Larder {
         return outcome.wait { $0 }
     }
 
-    /// The sites that have stored login cookies.
+    /// Returns the sites that have stored login cookies, sorted by name.
     public func logins() -> LoginsReport { LoginsReport(logins: folder.logins.map(LoginReport.init)) }
 
-    /// Removes the login cookies of a site, and the browser's profile with the last of them.
+    /// Removes the login cookies of a site. The login browser's profile contains the cookies of all sites, so it is
+    /// removed only with the last login.
     ///
-    /// - Throws: `LarderError` of kind `.input` if the site has none.
+    /// - Parameter address: a URL of the site, or its host.
+    /// - Returns: The login that was removed.
+    /// - Throws: `LarderError` of kind `.input` if the site has no stored login; `.machine` if its file cannot be removed.
     public func forgetLogin(_ address: String) throws(LarderError) -> LoginReport {
         let url = try WebURL.start(address.contains("://") ? address : "https://" + address)
         let site = StoreFolder.loginName(of: url)
@@ -132,8 +142,10 @@ extension Larder {
     }
 }
 
-/// The browser of a login, which a cancelled task may close before it has opened. May be used from any thread; a lock
-/// protects its state.
+/// The browser window of one login. A cancelled task closes it, also if the browser has not started yet: then it is
+/// closed as soon as it has.
+///
+/// May be used from any thread; a mutex protects its state.
 private final class LoginWindow: Sendable {
     private let state = Mutex<(browser: Browser?, isClosed: Bool)>((nil, false))
 
@@ -154,13 +166,13 @@ private final class LoginWindow: Sendable {
     }
 }
 
-/// A site that has stored login cookies.
+/// A stored login: the cookies that prefetches and updates of a site send.
 public struct LoginReport: Sendable, Equatable {
-    /// The registrable domain.
+    /// The site's registrable domain, such as `example.com`; its host if it has none.
     public let site: String
-    /// The number of cookies.
+    /// The number of stored cookies.
     public let cookies: Int
-    /// The time at which the cookies were last stored: `2026-11-20T08:00:00Z`.
+    /// The time at which the cookies were last stored, such as `2026-11-20T08:00:00Z`.
     public let storedAt: String
 
     init(_ login: StoreFolder.Login) {
@@ -171,13 +183,14 @@ public struct LoginReport: Sendable, Equatable {
 }
 
 extension LoginReport: JSONObject {
+    /// The member for `storedAt` is named `kept`.
     package var members: JSONMembers { ["site": site, "cookies": cookies, "kept": storedAt] }
     public var json: String { members.text() }
 }
 
 /// The sites that have stored login cookies.
 public struct LoginsReport: Sendable, Equatable {
-    /// The logins, one for each site.
+    /// One login for each site, sorted by name.
     public let logins: [LoginReport]
 }
 
@@ -187,19 +200,21 @@ extension LoginsReport: JSONObject {
 }
 
 extension BrowserCookie {
-    /// Whether the cookie is one of this registrable domain or of a host below it.
-    func isOf(_ site: String) -> Bool {
+    /// Whether the cookie was set for this domain or a host below it.
+    func belongs(to site: String) -> Bool {
         let host = domain.hasPrefix(".") ? String(domain.dropFirst()) : domain
         return host == site || host.hasSuffix("." + site)
     }
 
-    /// The cookie as a line of a Netscape cookie file; nil if its values cannot be written there.
-    var line: String? {
-        let parts = [
+    /// The cookie as a line of a Netscape cookie file, with the fields: domain, whether it includes subdomains, path,
+    /// whether it is limited to https, expiry in seconds since 1970 (0 until the end of the session), name and value.
+    /// Nil if a field contains a control character, which would break the line.
+    var cookieFileLine: String? {
+        let fields = [
             (isHTTPOnly ? "#HttpOnly_" : "") + domain, domain.hasPrefix(".") ? "TRUE" : "FALSE", path,
             isSecure ? "TRUE" : "FALSE", String(expires ?? 0), name, value,
         ]
-        let isPlain = parts.allSatisfy { part in part.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
-        return isPlain ? parts.joined(separator: "\t") : nil
+        let isWritable = fields.allSatisfy { field in field.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
+        return isWritable ? fields.joined(separator: "\t") : nil
     }
 }
