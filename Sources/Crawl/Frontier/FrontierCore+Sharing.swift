@@ -282,7 +282,8 @@ extension FrontierCore {
     ///
     /// - Parameter count: negative to give back pages that this worker does not need.
     mutating func grantPages(_ count: Int) {
-        sharing?.maxPages = (sharing?.maxPages ?? 0) + count
+        let granted = sharing?.maxPages ?? 0
+        sharing?.maxPages = granted + count
         let waiting = sharing?.waitingPages ?? []
         sharing?.waitingPages = []
         for number in waiting where records[Int(number)].state == .waiting { enqueue(number) }
