@@ -133,21 +133,14 @@ extension NetworkOptions {
 
     /// Adds a header written as `Name: value`, or with a host or an origin before it.
     private func add(_ header: String, to fields: inout HostFields) throws(NetworkOptionError) {
-        let words = header.split(separator: " ", maxSplits: 1)
-        let hasPlace =
-            words.count == 2 && !words[0].hasSuffix(":") && words[1].split(separator: " ")[0].contains(":")
-            && (!words[0].contains(":") || words[0].contains("://") || words[0].last?.isNumber == true)
-        let field = hasPlace ? words[1] : header[...]
-        guard let colon = field.firstIndex(of: ":") else {
+        guard let argument = HeaderArgument(header) else {
             throw NetworkOptionError("\"\(header)\" is not a header: write it like \"Accept-Language: en\"")
         }
-        let name = String(field[..<colon])
-        let value = String(field[field.index(after: colon)...].drop { $0 == " " })
         do throws(FetchFailure) {
-            if hasPlace {
-                try fields.add(name, value, host: String(words[0]))
+            if let host = argument.host {
+                try fields.add(argument.name, argument.value, host: host)
             } else {
-                try fields.add(name, value)
+                try fields.add(argument.name, argument.value)
             }
         } catch {
             throw NetworkOptionError(error.description)

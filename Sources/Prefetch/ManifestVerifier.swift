@@ -147,24 +147,23 @@ package struct ManifestVerifier: Sendable {
     package func settings(beside headers: [String]) -> Manifest.PrefetchSettings {
         var settings = manifest.manifest.settings
         guard let manifestURL = WebURL(location), manifestURL.isHTTP else { return settings }
-        let userNames = Set(headers.map { Self.name(of: $0).lowercased() })
-        settings.headers = settings.headers.compactMap { header in
-            let words = header.split(separator: " ", maxSplits: 1)
-            let isForAll = words[0].contains(":") && words[0].last == ":" || words.count == 1
-            guard !userNames.contains(Self.name(of: header).lowercased()) else { return nil }
-            if isForAll { return "\(manifestURL.origin) \(header)" }
-            // A header for the host is limited to the origin too, because another port is another origin.
-            return words[0] == manifestURL.host || words[0] == manifestURL.origin
-                ? "\(manifestURL.origin) \(words[1])" : nil
-        }
+        settings.headers = Self.trustedHeaders(of: settings.headers, from: manifestURL, beside: headers)
         return settings
     }
 
-    /// Returns the field name of `Name: value` or `HOST Name: value`.
-    private static func name(of header: String) -> Substring {
-        let field =
-            header.split(separator: " ").first { $0.contains(":") && !$0.contains("://") } ?? header[...]
-        return field.prefix { $0 != ":" }
+    /// Returns those of a fetched manifest's headers that it may set, each limited to the manifest's own origin.
+    static func trustedHeaders(
+        of manifestHeaders: [String], from manifestURL: WebURL, beside userHeaders: [String]
+    ) -> [String] {
+        let userNames = Set(userHeaders.compactMap { HeaderArgument($0)?.name.lowercased() })
+        return manifestHeaders.compactMap { header in
+            guard let argument = HeaderArgument(header), !userNames.contains(argument.name.lowercased()),
+                // A header for the host is limited to the origin too, because another port is another origin.
+                argument.host == nil || argument.host == manifestURL.host
+                    || argument.host == manifestURL.origin
+            else { return nil }
+            return "\(manifestURL.origin) \(argument.name): \(argument.value)"
+        }
     }
 
     /// The first URLs of all bundles. They are fetched even if no page links to them.

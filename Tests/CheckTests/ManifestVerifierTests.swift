@@ -81,4 +81,22 @@ import Web
         #expect(try gate.startURLs().isEmpty)
         #expect(try gate.defaultSite().href == "https://a.test/")
     }
+
+    @Test("A fetched manifest sets headers for its own origin only, and none that the user set")
+    func trustedHeaders() throws {
+        let url = try #require(WebURL("https://example.com:8443/manifest.json"))
+        func trusted(_ header: String, beside user: [String] = []) -> [String] {
+            ManifestVerifier.trustedHeaders(of: [header], from: url, beside: user)
+        }
+        let own = ["https://example.com:8443 X-Key: v"]
+        #expect(trusted("X-Key: v") == own)
+        #expect(trusted("example.com X-Key: v") == own)
+        #expect(trusted("https://example.com:8443 X-Key: v") == own)
+        #expect(trusted("https://example.com X-Key: v").isEmpty)
+        #expect(trusted("other.test X-Key: v").isEmpty)
+        #expect(trusted("X-Key: v", beside: ["x-key: u"]).isEmpty)
+        #expect(trusted("X-Key: v", beside: ["example.com:8443 X-Key: u"]).isEmpty)
+        #expect(trusted("X-Key: v", beside: ["X-Other: u"]) == own)
+        #expect(trusted("Accept:text/html, a/b") == ["https://example.com:8443 Accept: text/html, a/b"])
+    }
 }

@@ -312,4 +312,13 @@ import Web
         // An answer to a POST that changed is no change of the page.
         #expect(try reader.difference(from: first, to: second).changed == ["\(href) (\(requests[1].text))"])
     }
+
+    @Test("Request keys of imported archives may contain any times")
+    func timesAtTheLimits() {
+        func key(_ times: String) -> RequestKey { RequestKey(stored: "POST a b \(times)") }
+        #expect(key("\(Int64.max)").distance(to: key("\(Int64.min)"), sentBefore: 0) == nil)
+        #expect(key("\(Int64.min)").distance(to: key("0"), sentBefore: .max) == nil)
+        #expect(key("\(Int64.min)").distance(to: key("0"), sentBefore: 0) == nil)
+        #expect(key("1764003600").distance(to: key("1764000000"), sentBefore: 3600) == 0)
+    }
 }

@@ -448,9 +448,13 @@ package struct RequestKey: Hashable, Sendable {
         guard times.count == otherTimes.count else { return nil }
         var sum: Int64 = 0
         for (time, otherTime) in zip(times, otherTimes) where time != otherTime {
-            let difference = abs(time - age - otherTime)
-            guard difference <= Self.maxTimeDifferenceSeconds else { return nil }
-            sum += difference
+            // Keys of imported archives may contain any numbers.
+            let (sinceOther, overflows) = time.subtractingReportingOverflow(otherTime)
+            let (difference, overflowsToo) = sinceOther.subtractingReportingOverflow(age)
+            guard !overflows, !overflowsToo, difference.magnitude <= Self.maxTimeDifferenceSeconds else {
+                return nil
+            }
+            sum += abs(difference)
         }
         return sum
     }

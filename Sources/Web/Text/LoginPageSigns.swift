@@ -28,7 +28,7 @@ package enum LoginPageSigns {
 
     /// Whether a title contains a phrase for logging in.
     package static func isLoginTitle(_ title: String) -> Bool {
-        let bytes = title.utf8.prefix(maxTitleBytes).map(\.lowercasedASCII)
+        let bytes = Array(String(decoding: title.utf8.prefix(maxTitleBytes), as: UTF8.self).lowercased().utf8)
         return titlePhrases.contains { contains($0, in: bytes) }
     }
 
