@@ -80,7 +80,7 @@ enum PageScripts {
     static let busyTest = "1"
 
     /// Returns a script that reads the address, the title and the links of the page, and, unless `linksOnly` is
-    /// true, the other contents that `visit` requests. For a picture or PDF it first ends animations, pauses media,
+    /// true, the other contents that the options ask for. For a picture or PDF it first ends animations, pauses media,
     /// hides the text cursor, and waits up to 2 s for fonts.
     static func look(for visit: PageVisit, linksOnly: Bool) -> String {
         var script =

@@ -36,7 +36,7 @@ struct OfflineWalk {
     /// that most links are followed without a look at the text of their URL.
     private var nodeOfURLNumber: [Int32] = []
     private var nodeOfHref: [String: Int] = [:]
-    /// The indices of assets to visit. They are taken before the next page: then the first path to every page is a
+    /// The indices of assets to follow. They are taken before the next page: then the first path to every page is a
     /// shortest one.
     private var queuedAssets: [Int] = []
     private var queuedPages: [Int] = []

@@ -409,7 +409,7 @@ extension CrawlReport {
         return refused
     }
 
-    /// What becomes of the snapshot. A byte or time limit cuts a run off at any point, so its snapshot is published only
+    /// How the snapshot ends. A byte or time limit cuts a run off at any point, so its snapshot is published only
     /// as far as it goes; a page limit ends it after complete pages.
     func ending(now: Int64) -> SnapshotEnding {
         if isPublished {

@@ -74,7 +74,7 @@ struct Traps: Sendable {
 
     /// The number of pages below which a shape is rare.
     private static let minPagesOfFrequentShape = 3
-    /// Of the rare shapes, one in this number is examined.
+    /// The divisor of the sample: one of this number of rare shapes is examined.
     private static let rarePagesForSample: UInt64 = 16
 
     /// The common key of all rare shapes of an origin.
