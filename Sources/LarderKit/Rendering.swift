@@ -232,7 +232,7 @@ private final class BrowserRenderer: PageRenderer {
         // Scripts cannot read or set cookies that are HTTP only, and the fetcher knows those of servers already.
         rendered.cookies = outcome.cookies.filter {
             !$0.isHTTPOnly && !traffic.servedCookies.contains($0.name)
-        }.compactMap(\.line)
+        }.compactMap(\.cookieFileLine)
         idle.withLock { $0.openCount -= 1 }
         done(rendered)
     }
