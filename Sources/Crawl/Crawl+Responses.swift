@@ -310,7 +310,10 @@ extension Crawl {
         prepareRendering()
         if let kept = result.keptResponse { try fallBack(result.number, to: kept) }
         try restore(result.restored)
-        if rejectedReasons[result.number] != nil, result.refusal == nil {
+        // Once only: with a session, the links of the restored response come from a scan, too.
+        if rejectedReasons[result.number] != nil, result.refusal == nil,
+            !keptFromBefore.contains(result.number)
+        {
             try restore(result.number, frontier.url(result.number), isEnding: false)
         }
     }

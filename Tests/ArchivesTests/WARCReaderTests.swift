@@ -167,20 +167,6 @@ import Web
                 == "GET http://a.test/3 200 three")
     }
 
-    @Test(
-        "A record behind damage is read whole, wherever its beginning meets the end of a buffer",
-        arguments: 0...6)
-    func damageAtBufferEnd(bytesBeforeEnd: Int) throws {
-        let first = Self.record("response", "http://a.test/", Self.answer("one"))
-        let damage = [UInt8](repeating: UInt8(ascii: "x"), count: (256 << 10) - bytesBeforeEnd - first.count)
-        let body = (0..<60_000).map { "line \($0)\n" }.joined()
-        let last = Self.record("response", "http://a.test/2", Self.answer(body))
-        let all = try readItems(first + damage + last)
-        #expect(all.first == "GET http://a.test/ 200 one")
-        #expect(all.last == "GET http://a.test/2 200 \(body)")
-        #expect(all.count == 3 && all[1].hasPrefix("refused: "))
-    }
-
     @Test(arguments: [-3, 5, 100_000, Int.max])
     func `a wrong length damages its record only`(change: Int) throws {
         let (length, _) = Self.answer("one").utf8.count.addingReportingOverflow(change)
