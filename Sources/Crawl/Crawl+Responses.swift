@@ -310,10 +310,8 @@ extension Crawl {
         prepareRendering()
         if let kept = result.keptResponse { try fallBack(result.number, to: kept) }
         try restore(result.restored)
-        // Once only: with a session, the links of the restored response come from a scan, too.
-        if rejectedReasons[result.number] != nil, result.refusal == nil,
-            !keptFromBefore.contains(result.number)
-        {
+        // Not after a scan of the stored response itself, which gives the links of a restored page if there is a session.
+        if rejectedReasons[result.number] != nil, result.refusal == nil, !result.isReused {
             try restore(result.number, frontier.url(result.number), isEnding: false)
         }
     }
