@@ -3,7 +3,7 @@ internal import Fetch
 /// Congestion control for the requests to one host: how many may run in parallel, and when the next one may
 /// start.
 ///
-/// It works like TCP's slow start and congestion avoidance, with requests in place of segments. `limit`
+/// The algorithm is TCP's slow start and congestion avoidance, with requests in place of segments. `limit`
 /// starts low and doubles with each round of responses, as long as the host does not object and its latency
 /// does not rise. An *objection* is a 429, a 503, a broken connection or no response. It halves `limit`, and
 /// sets `threshold` to three quarters of the limit that was too high. Above the threshold, `limit` grows in

@@ -53,7 +53,7 @@ package enum Folder {
     }
 
     /// Creates a temporary folder in TMPDIR, or in /tmp if TMPDIR is not set, with access for this user only.
-    /// Its name is `prefix`, a hyphen and six random characters.
+    /// The name is `prefix`, a hyphen and six random characters.
     package static func makeTemporary(named prefix: String) throws(SystemError) -> String {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/\(prefix)-XXXXXX".utf8CString)

@@ -547,8 +547,8 @@ private struct Play {
         #expect(play.outcomes.first?.notices.map(\.kind) == [.tooManyRequests])
     }
 
-    /// It does nothing but wait, and other pages need its tab. Whatever it waits for, the outcome is that its time
-    /// was over.
+    /// Other pages need the tab of a page that only waits. The outcome is that its time was over, whatever the page waits
+    /// for.
     @Test func `a page that waits for a slow request ends early if it is responsive`() throws {
         var play = Play { $0.patience = .seconds(3) }
         try play.start()

@@ -323,9 +323,9 @@ struct TimedQueue: Sendable {
 
 /// A queue that is fair between kinds of URLs, so that the endless pages of one kind do not delay all others.
 ///
-/// It is first-in, first-out until a kind (`URLKinds.kind`) has had `turnsInOrder` turns; then kinds that had
-/// far fewer turns go first. The kinds with few URLs share one group, and a kind gets its own group with its
-/// `minURLsOfGroup`th URL.
+/// URLs leave in the order in which they came until a kind (`URLKinds.kind`) has had `turnsInOrder` turns; then
+/// kinds that had far fewer turns go first. The kinds with few URLs share one group, and a kind gets its own
+/// group with its `minURLsOfGroup`th URL.
 struct FairQueue: Sendable {
     private struct Group: Sendable {
         var numbers = FIFOQueue()
