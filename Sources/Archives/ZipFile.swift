@@ -52,7 +52,7 @@ struct ZipFile {
             throw ArchiveError(
                 .input,
                 isZip
-                    ? "\(path) is not a complete zip file: its directory is missing; fetch it again, or unpack what is there with `7z x` and import the folder"
+                    ? "\(path) is not a complete zip file: its directory is missing; fetch it again, or unpack its files with `7z x` and import the folder"
                     : "\(path) is not a zip file; give it the suffix of its format")
         }
         guard directory.isSingleFile else { throw Self.splitFileError(path) }

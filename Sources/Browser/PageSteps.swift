@@ -88,7 +88,7 @@ struct PageSteps: Sendable {
         steps += visit.scripts.indices.map { .script($0) }
         if visit.scroll > 0 { steps.append(.scroll) }
         guard visit.laterRoutes.isEmpty else {
-            // The URL of the visit has the first fragment.
+            // The start URL has the first fragment.
             plannedRoutes = visit.laterRoutes.count
             routes = Set(visit.laterRoutes)
             shownRoutes = 1

@@ -99,7 +99,7 @@ package enum CodingError: Error, Sendable, Equatable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .unsupported(let name): "the body is in the coding \(name), which nobody asked for"
+        case .unsupported(let name): "the body is in the coding \(name), which is not supported"
         case .tooManyCodings(let count): "the body is in \(count) codings, one around the other"
         case .invalidData(let name): "the body is not in the coding \(name)"
         case .truncated(let name): "the body ends before its coding does, \(name)"

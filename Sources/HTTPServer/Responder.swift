@@ -223,7 +223,7 @@ package final class ReplySlot: Sendable {
 
     deinit {
         if isSent.load(ordering: .acquiring) { return }
-        send(Reply(answer: .text(500, "There is no answer.\n")))
+        send(Reply(answer: .text(500, "The server produced no response.\n")))
     }
 
     /// Sends the reply. Only the first call has an effect; it is harmless if the client has disconnected.

@@ -685,8 +685,8 @@ struct CommandEntry: Sendable {
             options: Option.authority,
             notes: [
                 """
-                Each store has its own authority, created on first use. Its key is in a file that only you can read; whoever has
-                it can impersonate any host towards clients that trust it.
+                Each store has its own authority, created on first use. Its key is in a file that only you can read; anyone who
+                has it can impersonate any host towards clients that trust it.
                 """
             ], run: AuthorityCommand.run),
         CommandEntry(

@@ -13,7 +13,7 @@ struct HelpTopic: Sendable {
     static func topic(named name: String) -> HelpTopic? { all.first { $0.name == name } }
 
     private static let rules = HelpTopic(
-        name: "rules", summary: "Override what servers say about URLs",
+        name: "rules", summary: "Override headers and policy of URLs",
         text: """
             Examples
               --rule '/api/** max-age=600'
@@ -149,7 +149,7 @@ struct HelpTopic: Sendable {
                       requests as far as known, and revisit records for repeated bodies. --split starts another
                       file at a size (NAME-00000, …) and removes surplus files of an earlier export
               wacz    WACZ 1.1.1: the WARC with an index, the pages with their text, and digests; for ReplayWeb.page and
-                      pywb. --sign signs the digests with the store's key (P-384, signing.key): whoever knows your
+                      pywb. --sign signs the digests with the store's key (P-384, signing.key): anyone who knows your
                       public key can verify that the archive is yours
               har     HAR 1.2, for browser tools; bodies that are not UTF-8 are in base64
               folder  A folder (DIR/) that opens in a browser without Larder: relative links, portable file names,

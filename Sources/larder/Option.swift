@@ -510,8 +510,8 @@ extension Option {
         defaultValue: "revalidate", group: .storage)
     static let rule = Option(
         name: "--rule", placeholder: "RULE",
-        help: "Override what servers say about URLs, such as '/api/** max-age=600' (see larder help rules)",
-        brief: "Override what servers say (see larder help rules)", group: .storage, isRepeatable: true)
+        help: "Override headers and policy of URLs, such as '/api/** max-age=600' (see larder help rules)",
+        brief: "Apply a rule to URLs (see larder help rules)", group: .storage, isRepeatable: true)
 
     static let allowShrink = Option(
         name: "--allow-shrink", placeholder: nil,
