@@ -31,7 +31,7 @@ struct PortalCommandRunner: Sendable {
             return (end, filter(outcome, of: command, run))
         } catch {
             guard error.kind != .interrupted else { return (.stopped, [Phrase(.endedInterrupted)]) }
-            return (.failed, filter([Phrase(.quoted, error.description)], of: command, run))
+            return (.failed, filter([Phrase(.untranslated, error.description)], of: command, run))
         }
     }
 
@@ -90,7 +90,7 @@ struct PortalCommandRunner: Sendable {
             let words = report.reasonNotStored ?? Wording.bytes(report.body.count)
             return (
                 (200..<400).contains(status) && report.reasonNotStored == nil ? .done : .withProblems,
-                [Phrase(.loaded, "\(status)", words)]
+                [Phrase(.fetchedStatus, "\(status)", words)]
             )
         case .check(let site):
             let hidesPrivate = hidesPrivate(from: run)
@@ -115,15 +115,15 @@ struct PortalCommandRunner: Sendable {
             _ = try waitFor(run) { () throws(LarderError) in
                 try await larder.removeSnapshots([snapshot], of: site)
             }
-            return (.done, [Phrase(.dropped, "\(snapshot)")])
+            return (.done, [Phrase(.snapshotRemoved, "\(snapshot)")])
         case .rollBack(let site, let snapshot):
             let served = try waitFor(run) { () throws(LarderError) in
                 try await larder.rollBack(site, to: snapshot)
             }
-            return (.done, [Phrase(.nowServed, "\(served)")])
+            return (.done, [Phrase(.snapshotMadeLive, "\(served)")])
         case .remove(let site):
             _ = try waitFor(run) { () throws(LarderError) in try await larder.remove(site) }
-            return (.done, [Phrase(.removed, site)])
+            return (.done, [Phrase(.siteRemoved, site)])
         case .forecast(let limit):
             let size = limit.flatMap { ByteSize($0) }
             let forecast = try waitFor(run) { () throws(LarderError) in
@@ -136,12 +136,12 @@ struct PortalCommandRunner: Sendable {
                 try await larder.collectGarbage(limit: size)
             }
             let words = Phrase(
-                .collected, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter),
+                .cleanedUp, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter),
                 Wording.number(report.removedBodies))
             return (report.isWithinLimit ? .done : .withProblems, hidesPrivate(from: run) ? [] : [words])
         case .changeSettings(let site, let form):
             try waitFor(run) { () throws(LarderError) in try await larder.changeSettings(of: site, to: form) }
-            return (.done, [Phrase(.settled)])
+            return (.done, [Phrase(.settingsSaved)])
         case .installTimer:
             guard run.principal == .localUser, let updateCommand else {
                 return (.failed, [Phrase(.refusedTimer)])
@@ -243,7 +243,7 @@ struct PortalCommandRunner: Sendable {
         _ upload: String, _ name: String, _ site: String?, _ base: String?, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
         guard let path = run.files?.upload(upload, named: name) else {
-            return (.failed, [Phrase(.mistakeLost)])
+            return (.failed, [Phrase(.mistakeFileGone)])
         }
         let report: ImportReport
         do throws(LarderError) {
@@ -256,7 +256,7 @@ struct PortalCommandRunner: Sendable {
         } catch {
             // Users know the file by its original name.
             guard error.kind != .interrupted else { throw error }
-            return (.failed, [Phrase(.quoted, error.description.replacing(path, with: name))])
+            return (.failed, [Phrase(.untranslated, error.description.replacing(path, with: name))])
         }
         var outcome = [
             Phrase(
@@ -267,10 +267,10 @@ struct PortalCommandRunner: Sendable {
             outcome.append(Phrase(.importRefused, Wording.number(report.refusedCount)))
             outcome += report.refused.prefix(10).map { fault in
                 let words = (fault.url.map { "\($0): " } ?? "") + fault.reason
-                return Phrase(.quoted, words.replacing(path, with: name))
+                return Phrase(.untranslated, words.replacing(path, with: name))
             }
         }
-        if report.exceedsExpansionLimit { outcome.append(Phrase(.importGrown)) }
+        if report.exceedsExpansionLimit { outcome.append(Phrase(.importMayBeBomb)) }
         return (report.isComplete ? .done : .withProblems, outcome)
     }
 
@@ -279,7 +279,7 @@ struct PortalCommandRunner: Sendable {
         _ upload: String, _ name: String, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
         guard let path = run.files?.upload(upload, named: name) else {
-            return (.failed, [Phrase(.mistakeLost)])
+            return (.failed, [Phrase(.mistakeFileGone)])
         }
         let report: ImportReport
         do throws(LarderError) {
@@ -292,10 +292,10 @@ struct PortalCommandRunner: Sendable {
             }
         } catch {
             guard error.kind != .interrupted else { throw error }
-            return (.failed, [Phrase(.quoted, error.description.replacing(path, with: name))])
+            return (.failed, [Phrase(.untranslated, error.description.replacing(path, with: name))])
         }
         guard report.isPublished, let url = report.start else {
-            return (.failed, report.refused.prefix(1).map { Phrase(.quoted, $0.reason) })
+            return (.failed, report.refused.prefix(1).map { Phrase(.untranslated, $0.reason) })
         }
         let title = try? StoreReader(larder.folder).response(for: url)?.body?.title
         var outcome = [
@@ -304,7 +304,7 @@ struct PortalCommandRunner: Sendable {
                 title ?? url)
         ]
         if report.leftOutCount > 0 {
-            outcome.append(Phrase(.savedOthers, Wording.number(report.leftOutCount)))
+            outcome.append(Phrase(.saveLeftOut, Wording.number(report.leftOutCount)))
         }
         return (.done, outcome)
     }
@@ -342,7 +342,7 @@ struct PortalCommandRunner: Sendable {
                     .endedPages, Wording.number(report.pages), Wording.number(report.assets),
                     Wording.bytes(report.wireByteCount), Wording.time(report.elapsed)))
             let lost = report.missingURLs.failed
-            if lost > 0 { outcome.append(Phrase(.endedMissing, Wording.number(lost))) }
+            if lost > 0 { outcome.append(Phrase(.endedFailed, Wording.number(lost))) }
             if let limit = report.limit { outcome.append(Phrase(.endedLimit, limit)) }
             if report.isInterrupted {
                 outcome.append(Phrase(.endedInterrupted))
@@ -351,7 +351,7 @@ struct PortalCommandRunner: Sendable {
                 let reason =
                     report.missing.first.map { "\($0.url): \($0.reason)" }
                     ?? report.skipped.first.map { "\($0.url): \($0.reason)" }
-                if let reason { outcome.append(Phrase(.quoted, reason)) }
+                if let reason { outcome.append(Phrase(.untranslated, reason)) }
                 if report.lastGood != nil { outcome.append(Phrase(.endedNotPublished)) }
                 end = .failed
             }
@@ -381,11 +381,11 @@ struct PortalCommandRunner: Sendable {
     private func forecastOutcome(_ forecast: CollectionForecast, hasFigures: Bool) -> [Phrase] {
         let report = forecast.report
         let first = Phrase(
-            .wouldCollect, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter))
+            .cleanupPreview, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter))
         let snapshots = forecast.snapshots.prefix(Self.maxListedItems).map {
-            Phrase(.wouldDrop, "\($0.name)", $0.site)
+            Phrase(.wouldRemoveSnapshot, "\($0.name)", $0.site)
         }
-        let urls = forecast.urls.prefix(Self.maxListedItems).map { Phrase(.wouldEvict, $0) }
+        let urls = forecast.urls.prefix(Self.maxListedItems).map { Phrase(.wouldRemoveURL, $0) }
         return (hasFigures ? [first] : []) + snapshots + urls
     }
 }

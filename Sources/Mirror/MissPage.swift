@@ -40,20 +40,20 @@ struct MissPage {
         }
         var html = HTMLWriter()
         html.language = language
-        html.element("h1", say: .notHeldBadge)
+        html.element("h1", say: .notStoredBadge)
         html.element("p", ["class": "url"], text: url)
         writeReason(to: &html)
         writeFetchNow(to: &html, layout)
         writeSearch(to: &html, layout)
         writeList(.linkedFrom, referrers, to: &html, layout)
-        writeList(.heldNearby, neighbours, to: &html, layout)
+        writeList(.similarStoredURLs, neighbours, to: &html, layout)
         html.element("p") { html in
             html.link(url, ["rel": "noreferrer"], say: .openOrigin)
             html.say(.sendsRequest)
         }
-        if let portal = layout.portal { html.element("p") { $0.link(portal, say: .toSites) } }
+        if let portal = layout.portal { html.element("p") { $0.link(portal, say: .allSites) } }
         let page = HTMLPage(
-            title: html.words(.notHeldBadge), body: String(decoding: html.bytes, as: UTF8.self),
+            title: html.words(.notStoredBadge), body: String(decoding: html.bytes, as: UTF8.self),
             language: language)
         let varying = ("Vary", "Accept-Language")
         return .html(504, page.text, fields: fields + [policy, varying], sharing: sharing)

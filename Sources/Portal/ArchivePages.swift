@@ -31,7 +31,7 @@ struct ExportPage: PortalPage {
         html.command("export", context, style: "order sheetlike", fields: [("site", site.name)]) { html in
             html.element("div", ["class": "fields"]) { html in
                 html.element("div", ["class": "field wide"]) { html in
-                    html.element("label", ["for": "f-form"], say: .exportForm)
+                    html.element("label", ["for": "f-form"], say: .exportFormat)
                     html.element("select", ["id": "f-form", "name": "form"]) { html in
                         for form in forms {
                             html.element("option", ["value": form], say: Self.sentence(of: form))
@@ -42,14 +42,14 @@ struct ExportPage: PortalPage {
             }
             html.element("button", ["type": "submit"], say: .doExport)
         }
-        html.element("p", ["class": "soft"], say: .exportPrivate)
+        html.element("p", ["class": "soft"], say: .exportLeavesOutPrivate)
     }
 
     private func writeSnapshots(to html: inout HTMLWriter) {
         html.element("div", ["class": "field wide"]) { html in
             html.element("label", ["for": "f-snapshot"], say: .snapshot)
             html.element("select", ["id": "f-snapshot", "name": "snapshot"]) { html in
-                html.element("option", ["value": ""], say: .exportServed)
+                html.element("option", ["value": ""], say: .exportLive)
                 for snapshot in snapshots {
                     let time = html.language.moment(snapshot.started)
                     html.element(
@@ -62,12 +62,12 @@ struct ExportPage: PortalPage {
 
     private static func sentence(of form: String) -> Sentence {
         switch form {
-        case "wacz": .formWACZ
-        case "warc": .formWARC
-        case "har": .formHAR
-        case "zim": .formZIM
-        case "html": .formHTML
-        default: .formZIP
+        case "wacz": .formatWACZ
+        case "warc": .formatWARC
+        case "har": .formatHAR
+        case "zim": .formatZIM
+        case "html": .formatHTML
+        default: .formatZIP
         }
     }
 

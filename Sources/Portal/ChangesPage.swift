@@ -62,7 +62,7 @@ struct ChangesPage: PortalPage {
         }
         if hasPictures {
             html.next(
-                context.links.pictures(of: site.id, from: from.name, to: to.name), html.words(.howItLooked))
+                context.links.pictures(of: site.id, from: from.name, to: to.name), html.words(.screenshots))
         }
         guard !difference.isEmpty else {
             html.element("p", say: Phrase(.noDifference, "\(to.name)", "\(from.name)"))
@@ -102,7 +102,7 @@ struct ChangesPage: PortalPage {
                     let (href, target) = difference.line(kind, place)
                     html.link(context.links.details(href), ["class": "url"]) { $0.address(href) }
                     guard let target else { return }
-                    html.say(.isNowAt)
+                    html.say(.movedTo)
                     html.link(context.links.details(target), ["class": "url"]) { $0.address(target) }
                 }
             }

@@ -126,31 +126,31 @@ package struct DetailsPage: PortalPage {
 
     private func writeAbsence(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p") { html in
-            html.element("span", ["class": "badge warn"], say: .notHeldBadge)
-            html.say(.notHeldWords)
+            html.element("span", ["class": "badge warn"], say: .notStoredBadge)
+            html.say(.urlNotStored)
             if let failure = absence?.failure { html.foreign(failure) }
         }
         if isMissRecorded, fetchingSite != nil { html.element("p", say: .missNoted) }
         writeOrders(to: &html, context)
-        html.element("p", say: context.token == nil ? .toFetchRun : .inTerminal)
+        html.element("p", say: context.token == nil ? .toFetchRun : .orInTerminal)
         html.element("pre", text: Self.command(for: href, site: fetchingSite))
         if !isMissRecorded, fetchingSite != nil, let address = context.mirrorAddress(of: href) {
             html.element("p") { html in
-                html.say(.beforeCommand)
-                html.link(address, say: .askOnce)
-                html.say(.soThatNoted)
+                html.say(.beforeYouRun)
+                html.link(address, say: .requestOnce)
+                html.say(.toRecordMiss)
             }
         }
         guard let absence else { return }
         if let substitute = absence.substitute {
             html.element("p") { html in
                 let names = substitute.differences.map { html.words(Self.name($0)) }
-                html.say(.offlineReason, names.joined(separator: html.words(.and)))
+                html.say(.servedInstead, names.joined(separator: html.words(.and)))
                 html.target(substitute.url, context)
             }
         }
         guard !absence.nearby.isEmpty else { return }
-        html.element("h2", say: .heldNearby)
+        html.element("h2", say: .similarStoredURLs)
         html.element("ul", ["class": "links"]) { html in
             for neighbour in absence.nearby { html.element("li") { $0.target(neighbour, context) } }
         }
@@ -160,7 +160,7 @@ package struct DetailsPage: PortalPage {
         switch difference {
         case .scheme: .differsInScheme
         case .slash: .differsInSlash
-        case .cacheBusters: .differsInBusters
+        case .cacheBusters: .differsInCacheBusters
         case .query: .differsInQuery
         case .search: .differsInSearch
         }
@@ -191,16 +191,17 @@ package struct DetailsPage: PortalPage {
     private func writeSheet(_ row: URLReport.Response, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("dl", ["class": "sheet"]) { html in
             html.line(
-                .status, row.isRedirect ? html.words(.redirectBehind, "\(row.status)") : "\(row.status)")
-            html.line(.kind, html.words(row.isAsset ? .kindFile : .kindPage))
-            html.line(.mediaTypeLong, row.type ?? html.words(.noneGiven))
+                .status, row.isRedirect ? html.words(.statusOfRedirect, "\(row.status)") : "\(row.status)")
+            html.line(.kind, html.words(row.isAsset ? .kindAsset : .kindPage))
+            html.line(.mediaTypeLong, row.type ?? html.words(.notSpecified))
             html.line(.fetched) { html in
                 html.moment(row.fetched)
-                html.say(.fetchedIn, context.language.age(context.now - row.fetched), "\(row.snapshot)")
+                html.say(
+                    .fetchedInSnapshot, context.language.age(context.now - row.fetched), "\(row.snapshot)")
                 html.foreign(row.site)
             }
             if let referrer = row.referrer {
-                html.line(.firstAsked) { $0.target(referrer, context) }
+                html.line(.firstRequestedBy) { $0.target(referrer, context) }
             }
             if row.isInvalidated { html.line(.state, html.words(.stateInvalidated)) }
             if row.isPart { html.line(.state, html.words(.statePart)) }
@@ -211,7 +212,7 @@ package struct DetailsPage: PortalPage {
 
     private func writeBody(_ body: URLReport.Body, to html: inout HTMLWriter) {
         html.line(.figureSize, Self.size(body.byteCount, html))
-        html.line(.readAs, body.formDescription)
+        html.line(.parsedAs, body.formDescription)
         html.line(.sha256) { $0.element("code", text: body.sha256) }
         html.line(.md5) { html in
             if let md5 = body.md5 {
@@ -219,15 +220,15 @@ package struct DetailsPage: PortalPage {
             } else {
                 html.element("span", ["class": "soft"], say: .notComputed)
                 html.element("code", text: "larder show")
-                html.element("span", ["class": "soft"], say: .doesIt)
+                html.element("span", ["class": "soft"], say: .toComputeIt)
             }
         }
-        html.line(.keptIn) { html in
+        html.line(.storedIn) { html in
             if let place = body.place {
                 html.element("code", text: place)
             } else {
                 html.element("span", ["class": "badge warn"], say: .damaged)
-                html.say(.damagedWords)
+                html.say(.damagedHint)
             }
         }
     }
@@ -238,7 +239,7 @@ package struct DetailsPage: PortalPage {
     }
 
     private func writeRows(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2", ["id": "rows"], say: .overSnapshots)
+        html.element("h2", ["id": "rows"], say: .history)
         html.element(
             "div", ["class": "scroll", "role": "region", "aria-labelledby": "rows", "tabindex": "0"]
         ) { html in
@@ -268,7 +269,7 @@ package struct DetailsPage: PortalPage {
                 if let body = row.body { html.element("code", text: String(body.sha256.prefix(12))) }
             }
             html.element("td") { html in
-                if row.isServed { html.element("span", ["class": "badge"], say: .served) }
+                if row.isServed { html.element("span", ["class": "badge"], say: .liveBadge) }
                 if let request = row.request { html.text(" \(Wording.cut(request, to: 60))") }
                 guard let variant = row.variant else { return }
                 html.say(.forVariant)
@@ -290,7 +291,7 @@ package struct DetailsPage: PortalPage {
 
     private func write(_ links: Links, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element(
-            "h2", say: Phrase(links.list == .pages ? .linksTo : .needsThese, Wording.number(links.count)))
+            "h2", say: Phrase(links.list == .pages ? .linkCount : .assetCount, Wording.number(links.count)))
         guard links.count > 0 else { return }
         html.element("ul", ["class": "links"]) { html in
             for link in links.targets {
@@ -298,13 +299,13 @@ package struct DetailsPage: PortalPage {
                     html.target(link.href, context, from: WebURL(href)?.origin)
                     guard !link.isStored else { return }
                     html.text(" ")
-                    html.element("span", ["class": "badge warn"], say: .notHeld)
+                    html.element("span", ["class": "badge warn"], say: .notStored)
                 }
             }
         }
         guard links.targets.count < links.count else { return }
         if links.targets.count <= PortalLimits.lines {
-            html.next(context.links.details(href, links: links.list.rawValue), html.words(.moreOfThem))
+            html.next(context.links.details(href, links: links.list.rawValue), html.words(.showMore))
         } else {
             html.remainder(of: links.count, shown: links.targets.count)
         }
@@ -317,7 +318,8 @@ package struct DetailsPage: PortalPage {
             html.element(
                 "p", ["class": "soft"],
                 say: isContinued
-                    ? (isWhole ? .noMoreLinkers : .noMoreSoFar) : (isWhole ? .noLinkers : .noLinkersSoFar))
+                    ? (isWhole ? .noMoreLinkers : .noMoreLinkersSoFar)
+                    : (isWhole ? .noLinkers : .noLinkersSoFar))
         }
         html.element("ul", ["class": "links"]) { html in
             for linker in linkers.hrefs {
@@ -325,7 +327,7 @@ package struct DetailsPage: PortalPage {
             }
         }
         if let next = linkers.next {
-            html.next(context.links.details(href, after: next), html.words(.lookFurther))
+            html.next(context.links.details(href, after: next), html.words(.continueSearching))
         }
     }
 }

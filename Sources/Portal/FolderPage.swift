@@ -32,7 +32,7 @@ struct FolderPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !walk.items.isEmpty else {
-            html.element("p", say: .nothingHere)
+            html.element("p", say: .folderEmpty)
             return
         }
         html.element("ul", ["class": "list"]) { html in
@@ -165,7 +165,7 @@ extension HTMLWriter {
         element("li", ["class": "entry"]) { html in
             let address = entry.href.dropFirst(prefix.utf8.count)
             let shown =
-                prefix.isEmpty ? entry.href : address.isEmpty ? html.words(.ownPage) : String(address)
+                prefix.isEmpty ? entry.href : address.isEmpty ? html.words(.folderIndexPage) : String(address)
             let title = entry.body?.title.flatMap { $0.isEmpty ? nil : $0 }
             html.link(context.links.details(entry.href), ["class": "name"]) { html in
                 html.foreign(Wording.cut(title ?? shown, to: 200))
@@ -179,7 +179,7 @@ extension HTMLWriter {
         var words: [String] = []
         switch entry.status {
         case 300..<400: words.append(self.words(.redirect))
-        case 404, 410: words.append(self.words(.goneStatus, "\(entry.status)"))
+        case 404, 410: words.append(self.words(.notFoundStatus, "\(entry.status)"))
         case 200: break
         default: words.append(self.words(.statusIs, "\(entry.status)"))
         }

@@ -29,7 +29,7 @@ struct HomePage: PortalPage {
             html.say(.homeLead, html.count(sites.count, .oneSite, .manySites), Wording.bytes(bytes))
         }
         html.idleSchedule(context, isScheduled: sites.contains { $0.site.schedule != nil })
-        html.searchForm(PortalLinks.search, label: html.words(.searchHeld))
+        html.searchForm(PortalLinks.search, label: html.words(.searchStoredPages))
         html.element("ul", ["class": "cards"]) { html in
             for site in sites {
                 html.element("li", ["class": "card"]) { write(site, to: &$0, context) }
@@ -37,14 +37,14 @@ struct HomePage: PortalPage {
         }
         if context.token != nil {
             html.storeOrders(context)
-            html.element("h2", say: .newPrefetch)
+            html.element("h2", say: .newSite)
             html.prefetchForm(context)
             html.next(PortalLinks.save, html.words(.saveTitle))
         }
         html.explainReadOnly(context)
         html.element("h2", say: .openOriginal)
         html.element("p") { html in
-            html.say(.openBehind)
+            html.say(.openOriginalHint)
             html.element("code", ["class": "url"], text: "\(context.layout.home)https://example.com/")
         }
         if context.hasBar { html.element("p") { $0.link(PortalLinks.bar, say: .barTitle) } }
@@ -65,7 +65,7 @@ struct HomePage: PortalPage {
                 }
             }
             html.link(context.links.site(site.id), ["class": "button quiet"]) { html in
-                html.say(.lookInside)
+                html.say(.viewDetails)
                 html.element("span", ["class": "hidden"], text: " \(Wording.cut(site.title, to: 80))")
             }
         }
@@ -73,15 +73,15 @@ struct HomePage: PortalPage {
 
     private func writeWelcome(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .homeEmpty)
-        html.element("h2", say: .homeStock)
+        html.element("h2", say: .homeNewSite)
         html.prefetchForm(context)
         if context.token != nil { html.next(PortalLinks.save, html.words(.saveTitle)) }
         if context.hasFiles, context.token != nil {
             html.next(PortalLinks.importForm, html.words(.importTitle))
         }
-        html.element("p", say: .homeTerminal)
+        html.element("p", say: .homeInTerminal)
         html.element("pre", text: "larder prefetch https://example.com/")
-        html.element("p", say: .homeAgain)
+        html.element("p", say: .homeReload)
     }
 
     func members(_ context: PortalContext) -> JSONMembers {

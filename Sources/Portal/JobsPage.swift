@@ -14,22 +14,23 @@ struct JobsPage: PortalPage {
     }
 
     var title: String { "Activity" }
-    var heading: Sentence? { .work }
+    var heading: Sentence? { .activity }
     var script: String? { isActive ? LiveScript.path : nil }
     /// Reloads the page if scripts are disabled.
     var refreshWithoutScript: Int? { isActive ? 3 : nil }
     private var isActive: Bool { jobs.contains { !$0.isOver } }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("p", ["id": "lost", "class": "notice", "role": "alert", "hidden": ""], say: .lost)
+        html.element(
+            "p", ["id": "lost", "class": "notice", "role": "alert", "hidden": ""], say: .connectionLost)
         html.element("div", ["id": "jobs", "data-live": PortalLinks.live]) { html in
             let active = jobs.filter { !$0.isOver }
-            html.element("h2", say: .workNow)
-            if active.isEmpty { html.element("p", ["class": "soft"], say: .workNone) }
+            html.element("h2", say: .jobsInProgress)
+            if active.isEmpty { html.element("p", ["class": "soft"], say: .noJobsInProgress) }
             for job in active { write(job, to: &html, context) }
             let over = jobs.filter(\.isOver).reversed()
             if !over.isEmpty {
-                html.element("h2", say: .workOver)
+                html.element("h2", say: .finishedJobs)
                 html.element("ul", ["class": "list"]) { html in
                     for job in over { html.element("li") { writeEnded(job, to: &$0, context) } }
                 }
@@ -37,7 +38,7 @@ struct JobsPage: PortalPage {
         }
         guard context.token != nil else { return html.explainReadOnly(context) }
         html.storeOrders(context)
-        html.element("h2", say: .newPrefetch)
+        html.element("h2", say: .newSite)
         html.prefetchForm(context)
     }
 
@@ -54,7 +55,7 @@ struct JobsPage: PortalPage {
             }
             if let figures = job.figures { figures.write(to: &html) }
             html.commandButton(
-                "stop", job.isPlanned || job.state == .waiting ? .doUndo : .doStop,
+                "stop", job.isPlanned || job.state == .waiting ? .doCancel : .doStop,
                 about: job.command.title.text(in: context.language), context,
                 fields: [("job", "\(job.number)")])
         }
@@ -84,12 +85,12 @@ struct JobsPage: PortalPage {
                             .withNote, Wording.cut(result.name, to: 120), Wording.bytes(result.byteCount)))
                 }
                 html.commandButton(
-                    "forget", .doForget, about: result.name, context, fields: [("job", "\(job.number)")],
+                    "forget", .doDeleteFile, about: result.name, context, fields: [("job", "\(job.number)")],
                     warns: true)
             }
         }
         if job.maybeGoesOn {
-            html.commandButton("goon", .doGoOn, about: title, context, fields: [("job", "\(job.number)")])
+            html.commandButton("goon", .doRetry, about: title, context, fields: [("job", "\(job.number)")])
         }
     }
 
@@ -127,9 +128,9 @@ extension PortalJob {
         case .running: .stateRunning
         case .stopping: .stateStopping
         case .ended(.done): .stateDone
-        case .ended(.withProblems): .stateLacking
+        case .ended(.withProblems): .stateDoneWithProblems
         case .ended(.stopped): .stateStopped
-        case .ended(.cancelled): .stateUndone
+        case .ended(.cancelled): .stateCancelled
         case .ended(.failed): .stateFailed
         case .ended(.interrupted): .stateInterrupted
         }
@@ -155,13 +156,13 @@ extension JobFigures {
         html.element("dl", ["class": "facts"]) { html in
             fact(.figurePages, "pages", Wording.number(pages), &html)
             fact(.figureQueuedPages, "queuedPages", Wording.number(queuedPages), &html)
-            fact(.figureFiles, "files", Wording.number(files), &html)
-            fact(.figureQueuedFiles, "queuedFiles", Wording.number(queuedFiles), &html)
+            fact(.figureAssets, "files", Wording.number(files), &html)
+            fact(.figureQueuedAssets, "queuedFiles", Wording.number(queuedFiles), &html)
             fact(.figureFailed, "failed", Wording.number(failed), &html)
             fact(.figureSize, "size", Wording.bytes(byteCount), &html)
             fact(.figureSpeed, "speed", Wording.bytes(bytesPerSecond) + "/s", &html)
             fact(.figureElapsed, "elapsed", Self.clock(seconds), &html)
-            fact(.figureLeft, "left", secondsLeft.map(Self.clock) ?? "–", &html)
+            fact(.figureRemaining, "left", secondsLeft.map(Self.clock) ?? "–", &html)
         }
         guard !hosts.isEmpty else { return }
         html.element(

@@ -44,7 +44,7 @@ struct RefusalPage: PortalPage {
         html.element("p", ["class": "notice warn", "role": "alert", "id": "mistake"], say: reason)
         if reason == Phrase(.refusedPassword) { html.element("pre", text: "larder password") }
         if let form { html.prefetchForm(context, form, isMistaken: true) }
-        html.element("p") { $0.link(context.links.home, say: .toSites) }
+        html.element("p") { $0.link(context.links.home, say: .allSites) }
     }
 
     func members(_ context: PortalContext) -> JSONMembers {

@@ -64,7 +64,7 @@ struct MissingPage: PortalPage {
     }
 
     let title = "Missing URLs"
-    var heading: Sentence? { .whatIsMissing }
+    var heading: Sentence? { .missingURLs }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
         [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
@@ -79,13 +79,13 @@ struct MissingPage: PortalPage {
 
     private func writeMisses(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !isContinued else { return }
-        html.element("h2", say: .askedNotHeld)
+        html.element("h2", say: .requestedNotStored)
         guard !misses.isEmpty else {
             html.element("p", ["class": "soft"], say: .noMisses)
             return
         }
         html.element(
-            "p", say: .nextPrefetch)
+            "p", say: .nextPrefetchHint)
         html.element("ul", ["class": "list"]) { html in
             for miss in misses.sorted(by: { $0.last > $1.last }).prefix(PortalLimits.lines) {
                 html.element("li") { html in
@@ -94,12 +94,12 @@ struct MissingPage: PortalPage {
                     }
                     let comma = html.words(.comma)
                     let method = miss.method == "GET" ? "" : "\(Wording.cut(miss.method, to: 20))\(comma)"
-                    let times = html.count(miss.count, .time, .times)
+                    let times = html.count(miss.count, .oneTime, .manyTimes)
                     html.element("span", ["class": "soft"]) { html in
-                        html.say(.missWords, method, html.words(miss.isPage ? .kindPage : .file), times)
+                        html.say(.missDetails, method, html.words(miss.isPage ? .kindPage : .asset), times)
                         html.time(miss.last, now: context.now)
                     }
-                    if let referrer = miss.referrer { html.asker(referrer, .askedBy, context) }
+                    if let referrer = miss.referrer { html.asker(referrer, .requestedBy, context) }
                 }
             }
         }
@@ -111,7 +111,7 @@ struct MissingPage: PortalPage {
         guard let needs else { return }
         html.element("h2", say: .failed)
         let walked = html.count(needs.walked, .oneAddress, .manyAddresses)
-        html.element("p", ["class": "soft"], say: Phrase(.walkedOver, walked))
+        html.element("p", ["class": "soft"], say: Phrase(.checkedFromStart, walked))
         if needs.missing.isEmpty {
             html.element("p", say: .nothingMissing)
         } else {
@@ -122,7 +122,7 @@ struct MissingPage: PortalPage {
 
     private static func words(for reason: SiteNeeds.UnmetNeed.Reason, _ html: HTMLWriter) -> String {
         switch reason {
-        case .notStored: html.words(.notHeld)
+        case .notStored: html.words(.notStored)
         case .part: html.words(.statePart)
         case .answered(let status): html.words(.serverAnswered, "\(status)")
         case .other(let text): text
@@ -133,7 +133,7 @@ struct MissingPage: PortalPage {
         html.element("p", ["class": "actions"]) { html in
             if let list, let next = targets.next {
                 let address = context.links.missing(of: site.id, kind: list.rawValue, after: next)
-                html.link(address, ["class": "button quiet", "rel": "next"], say: .lookFurther)
+                html.link(address, ["class": "button quiet", "rel": "next"], say: .continueSearching)
             }
             for other in lists {
                 html.link(
@@ -145,8 +145,8 @@ struct MissingPage: PortalPage {
 
     private static func heading(_ list: LinkList) -> Sentence {
         switch list {
-        case .pages: .linkedNotHeld
-        case .assets: .assetNotHeld
+        case .pages: .linkedNotStored
+        case .assets: .assetsNotStored
         }
     }
 
@@ -156,11 +156,12 @@ struct MissingPage: PortalPage {
         let isWhole = targets.next == nil && !isContinued
         html.element(
             "p", ["class": "soft"],
-            say: Phrase(isWhole ? .byAllLinks : .bySomeLinks, Wording.number(targets.examinedCount)))
+            say: Phrase(isWhole ? .basedOnAllLinks : .basedOnSomeLinks, Wording.number(targets.examinedCount))
+        )
         if targets.targets.isEmpty {
             html.element(
                 "p",
-                say: isWhole ? .nothingMissing : .nothingByThese)
+                say: isWhole ? .nothingMissing : .nothingMissingSoFar)
         } else {
             html.element("ul", ["class": "list"]) { html in
                 for target in targets.targets {
@@ -169,7 +170,7 @@ struct MissingPage: PortalPage {
                             html.address(target.href)
                         }
                         let others = target.referrerCount - 1
-                        let more = others == 0 ? "" : html.count(others, .andOther, .andOthers)
+                        let more = others == 0 ? "" : html.count(others, .andOneOther, .andManyOthers)
                         html.asker(
                             target.firstReferrer, list == .pages ? .linkedBy : .neededBy, context, more: more)
                     }
@@ -182,7 +183,7 @@ struct MissingPage: PortalPage {
 
     private func writeBroken(_ needs: SiteNeeds, to html: inout HTMLWriter, _ context: PortalContext) {
         guard !isContinued, !needs.broken.isEmpty else { return }
-        html.element("h2", say: .broken)
+        html.element("h2", say: .brokenOnLiveSite)
         write(needs.broken, limit: PortalLimits.lines, to: &html, context)
     }
 
@@ -210,8 +211,8 @@ struct MissingPage: PortalPage {
     private func writeTombstones(to html: inout HTMLWriter, _ context: PortalContext) {
         if let needs { return writeBroken(needs, to: &html, context) }
         guard !tombstones.isEmpty else { return }
-        html.element("h2", say: .broken)
-        html.element("p", ["class": "soft"], say: .goneSaid)
+        html.element("h2", say: .brokenOnLiveSite)
+        html.element("p", ["class": "soft"], say: .tombstonesLead)
         html.element("ul", ["class": "list"]) { html in
             for stone in tombstones {
                 html.element("li") { html in
@@ -219,7 +220,7 @@ struct MissingPage: PortalPage {
                         html.address(stone.href)
                     }
                     html.element("span", ["class": "soft"], say: Phrase(.statusIs, "\(stone.status)"))
-                    if let referrer = stone.referrer { html.asker(referrer, .askedBy, context) }
+                    if let referrer = stone.referrer { html.asker(referrer, .requestedBy, context) }
                 }
             }
         }

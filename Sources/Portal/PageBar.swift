@@ -150,18 +150,18 @@ struct BarFrame {
                 html.say(.barFrom)
                 html.moment(fetched)
             } else {
-                html.say(.notHeldBadge)
+                html.say(.notStoredBadge)
             }
         }
         if let earlier { html.link(earlier, ["rel": "prev"], say: .barEarlier) }
         if let later { html.link(later, ["rel": "next"], say: .barLater) }
-        html.link(links.details(href), say: .barAbout)
+        html.link(links.details(href), say: .barHistory)
         html.link(PortalLinks.search, ["class": "narrow"], say: .search)
         html.element("form", ["action": PortalLinks.search, "role": "search"]) { html in
             html.void(
                 "input",
                 [
-                    "name": "q", "type": "search", "aria-label": html.words(.searchHeld),
+                    "name": "q", "type": "search", "aria-label": html.words(.searchStoredPages),
                     "placeholder": html.words(.search), "autocomplete": "off",
                 ])
         }

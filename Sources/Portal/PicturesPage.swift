@@ -12,7 +12,7 @@ struct PicturesPage: PortalPage {
     let page: Int
     let section = PortalSection.sites
     let title = "Screenshots"
-    var heading: Sentence? { .picturesTitle }
+    var heading: Sentence? { .screenshotsTitle }
 
     init(
         _ site: Site, from first: SnapshotName?, to second: SnapshotName?, page: Int, _ reader: StoreReader
@@ -42,12 +42,12 @@ struct PicturesPage: PortalPage {
         guard let pictures else {
             html.element(
                 "p",
-                say: .tooLargeHelp)
+                say: .tooLargeToCompareScreenshots)
             html.element("pre", text: "larder help diff")
             return
         }
         guard !pictures.pages.isEmpty else {
-            html.element("p", say: .noPictures)
+            html.element("p", say: .noScreenshots)
             html.element("pre", text: "larder help rendering")
             return
         }
@@ -84,14 +84,14 @@ struct PicturesPage: PortalPage {
             for (snapshot, address) in addresses {
                 figure(html.words(.snapshotCaption, "\(snapshot)"), to: &html) { html in
                     html.link(address) { html in
-                        html.image(address, html.words(.lookedInSnapshot, "\(snapshot)"))
+                        html.image(address, html.words(.screenshotInSnapshot, "\(snapshot)"))
                     }
                 }
             }
             guard isChanged, addresses.count == 2 else { return }
-            figure(html.words(.whatDiffers), to: &html) { html in
+            figure(html.words(.differences), to: &html) { html in
                 html.element("div", ["class": "overlay"]) { html in
-                    html.image(addresses[0].address, html.words(.blackWhereSame))
+                    html.image(addresses[0].address, html.words(.differencesAlt))
                     html.image(addresses[1].address, "")
                 }
             }
@@ -110,10 +110,10 @@ struct PicturesPage: PortalPage {
     private static func name(_ state: ScreenshotReport.Comparison) -> Sentence {
         switch state {
         case .changed: .changed
-        case .added: .notSeenBefore
+        case .added: .newScreenshot
         case .gone: .gone
-        case .same: .theSame
-        case .reused: .notTakenAgain
+        case .same: .unchanged
+        case .reused: .screenshotReused
         }
     }
 

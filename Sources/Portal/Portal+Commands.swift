@@ -72,7 +72,7 @@ extension Portal {
         }
         if ["pair", "unpair"].contains(name) {
             guard let book = powers.extensions, powers.gate.principal(of: visitor) == .localUser else {
-                return refusal(403, Phrase(.refusedDistance), visitor)
+                return refusal(403, Phrase(.refusedOtherMachine), visitor)
             }
             if name == "pair" {
                 book.offerCode(now: SystemClock.seconds())
@@ -87,7 +87,7 @@ extension Portal {
             if let number = form.number("job"), hidesPrivate(from: visitor),
                 !jobs(for: visitor, powers).contains(where: { $0.number == Int(clamping: number) })
             {
-                throw PortalFormError(Phrase(.mistakeEmpty))
+                throw PortalFormError(Phrase(.mistakeMissingField))
             }
             if let answer = try controlJob(name, form, powers.board, by: principal) { return answer }
             command = try PortalCommand(name, form)
@@ -129,7 +129,7 @@ extension Portal {
         let back = Self.place(form["back"])
         switch name {
         case "stop":
-            guard let number = form.number("job") else { throw PortalFormError(Phrase(.mistakeEmpty)) }
+            guard let number = form.number("job") else { throw PortalFormError(Phrase(.mistakeMissingField)) }
             board.stop(Int(clamping: number))
             // The page of jobs shows the state without a notice.
             let isOfWork = back.hasPrefix(PortalLinks.jobs)
@@ -138,11 +138,11 @@ extension Portal {
             guard let number = form.number("job"),
                 board.restart(Int(clamping: number), by: principal) != nil
             else {
-                throw PortalFormError(Phrase(.mistakeEmpty))
+                throw PortalFormError(Phrase(.mistakeMissingField))
             }
             return seeOther(PortalLinks.jobs)
         case "forget":
-            guard let number = form.number("job") else { throw PortalFormError(Phrase(.mistakeEmpty)) }
+            guard let number = form.number("job") else { throw PortalFormError(Phrase(.mistakeMissingField)) }
             board.forget(Int(clamping: number))
             return seeOther(PortalLinks.jobs)
         default: return nil
@@ -156,7 +156,7 @@ extension Portal {
         let principal = powers.gate.principal(of: visitor)
         guard command.isQuick else {
             guard let number = powers.board.add(command, by: principal) else {
-                return refusal(503, Phrase(.mistakeMany), visitor)
+                return refusal(503, Phrase(.mistakeTooManyJobs), visitor)
             }
             // The site's page may be gone when the job has run.
             if case .remove = command { return seeOther(Self.place("/", noticing: number)) }
@@ -170,7 +170,7 @@ extension Portal {
             slot.send(Reply(answer: Self.seeOther(Self.place(back, noticing: number.value), fields)))
         }
         guard let taken else {
-            slot.send(Reply(answer: refusal(503, Phrase(.mistakeMany), visitor)))
+            slot.send(Reply(answer: refusal(503, Phrase(.mistakeTooManyJobs), visitor)))
             return nil
         }
         number.set(taken)
@@ -215,10 +215,10 @@ extension Portal {
         }
         guard !isChunked else { return Reply(answer: refusal(411, Phrase(.mistakeForm), visitor)) }
         guard files.uploadCount < PortalFiles.maxUploads else {
-            return Reply(answer: refusal(503, Phrase(.mistakeMany), visitor))
+            return Reply(answer: refusal(503, Phrase(.mistakeTooManyJobs), visitor))
         }
         guard files.hasRoom(for: byteCount) else {
-            return Reply(answer: refusal(507, Phrase(.mistakeRoom), visitor))
+            return Reply(answer: refusal(507, Phrase(.mistakeNoDiskSpace), visitor))
         }
         let answer = makeUploadHandler(visitor, powers, isLast: true)
         var reply = Reply(answer: refusal(500, Phrase(.mistakeForm), visitor))
@@ -254,7 +254,7 @@ extension Portal {
             case .command(let command):
                 let number = powers.board.add(command, by: principal)
                 upload.releaseFile(isWanted: number != nil)
-                guard number != nil else { return refused(503, Phrase(.mistakeMany)) }
+                guard number != nil else { return refused(503, Phrase(.mistakeTooManyJobs)) }
                 return Self.seeOther(PortalLinks.jobs, fields + own)
             }
         }
@@ -268,14 +268,16 @@ extension Portal {
         // Without this check, a form on another site could log the user in: there is no token before the
         // login.
         if let reason = visitor.foreignOriginReason { return refusal(403, Phrase(reason), visitor) }
-        guard let password = form["password"] else { return refusal(400, Phrase(.mistakeEmpty), visitor) }
+        guard let password = form["password"] else {
+            return refusal(400, Phrase(.mistakeMissingField), visitor)
+        }
         let later = slot()
         let (portal, name, traits) = (LoginReplies(self, visitor), cookieName, cookieTraits)
         let thread = try? NamedThread.start("larder-login") {
             later.send(
                 Reply(answer: portal.answer(powers.gate.logIn(password, from: visitor.client), name, traits)))
         }
-        if thread == nil { later.send(Reply(answer: refusal(503, Phrase(.mistakeMany), visitor))) }
+        if thread == nil { later.send(Reply(answer: refusal(503, Phrase(.mistakeTooManyJobs), visitor))) }
         return nil
     }
 
@@ -298,7 +300,7 @@ extension Portal {
                     fields: [("Content-Type", "text/html; charset=utf-8"), ("Retry-After", "\(seconds)")]
                         + fields,
                     body: PortalFrame.html(
-                        LoginPage(failure: Phrase(.loginTooFast, "\(seconds)")), frame))
+                        LoginPage(failure: Phrase(.loginTooManyAttempts, "\(seconds)")), frame))
             }
         }
 

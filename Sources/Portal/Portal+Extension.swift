@@ -65,9 +65,11 @@ extension Portal {
         }
         guard !isChunked else { return refused(411, .mistakeForm) }
         // The boundaries of the form take some bytes, too.
-        guard byteCount <= Self.maxPageByteCount + 4096 else { return refused(413, .mistakeLarge) }
-        guard admission.files.uploadCount < PortalFiles.maxUploads else { return refused(503, .mistakeMany) }
-        guard admission.files.hasRoom(for: byteCount) else { return refused(507, .mistakeRoom) }
+        guard byteCount <= Self.maxPageByteCount + 4096 else { return refused(413, .mistakePageTooLarge) }
+        guard admission.files.uploadCount < PortalFiles.maxUploads else {
+            return refused(503, .mistakeTooManyJobs)
+        }
+        guard admission.files.hasRoom(for: byteCount) else { return refused(507, .mistakeNoDiskSpace) }
         let (replies, board) = (replies(visitor, powers.board), powers.board)
         var reply = refused(500, .mistakeForm)
         reply.takeover = UploadThread.takeover(long) {
@@ -111,7 +113,7 @@ extension Portal {
             return .failure(Refusal(403, Phrase(.refusedOrigin)))
         }
         guard powers.gate.principal(of: visitor) == .localUser else {
-            return .failure(Refusal(403, Phrase(.refusedDistance)))
+            return .failure(Refusal(403, Phrase(.refusedOtherMachine)))
         }
         guard powers.gate.acceptsCommands, let book = powers.extensions, let files = powers.board.files else {
             return .failure(Refusal(403, Phrase(.refusedReadOnly)))
@@ -129,10 +131,10 @@ extension Portal {
             let token = try admission.book.pair(
                 form["code"] ?? "", name: form["name"] ?? "", origin: admission.origin,
                 now: SystemClock.seconds(), date: SystemClock.secondsSinceEpoch())
-            guard let token else { return answer(Refusal(403, Phrase(.pairWrong)), visitor) }
+            guard let token else { return answer(Refusal(403, Phrase(.pairCodeWrong)), visitor) }
             return Replies.json(200, ["token": token], fields)
         } catch {
-            return answer(Refusal(507, Phrase(.quoted, error.description)), visitor)
+            return answer(Refusal(507, Phrase(.untranslated, error.description)), visitor)
         }
     }
 
@@ -161,7 +163,7 @@ extension Portal {
         let language: PortalLanguage
         let fields: [(name: String, value: String)]
 
-        var crowded: Answer { refused(Refusal(503, Phrase(.mistakeMany))) }
+        var crowded: Answer { refused(Refusal(503, Phrase(.mistakeTooManyJobs))) }
 
         func refused(_ refusal: Refusal) -> Answer {
             Self.json(refusal.status, ["error": refusal.reason.text(in: language)], fields)

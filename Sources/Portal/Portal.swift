@@ -107,15 +107,17 @@ package struct Portal {
         let slash = target.firstIndex(of: "/") ?? target.endIndex
         let word = String(target[..<slash].dropFirst())
         guard SnapshotName(word) != nil || HTTPDate(iso8601: word) != nil else {
-            return notFound(Phrase(.pastWord, Wording.cut(word, to: 80)))
+            return notFound(Phrase(.snapshotWordInvalid, Wording.cut(word, to: 80)))
         }
         guard let url = WebURL(String(target[slash...].dropFirst())), url.isHTTP else {
-            return notFound(Phrase(.pastAddress))
+            return notFound(Phrase(.snapshotURLMissing))
         }
         guard let snapshot = try snapshot(word, of: url, reader) else {
-            return notFound(Phrase(.pastSnapshot, word, url.href))
+            return notFound(Phrase(.snapshotNotFound, word, url.href))
         }
-        guard let address = layout.address(of: url, in: snapshot) else { return notFound(Phrase(.pastRoot)) }
+        guard let address = layout.address(of: url, in: snapshot) else {
+            return notFound(Phrase(.snapshotsNotAtRoot))
+        }
         return .redirect(to: address, fields: fields)
     }
 

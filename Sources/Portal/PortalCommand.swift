@@ -106,25 +106,25 @@ package enum PortalCommand: Sendable, Equatable {
 
     package var title: Phrase {
         switch self {
-        case .prefetch(let address, let form): Phrase(form.isOnlyPage ? .jobPage : .jobPrefetch, address)
+        case .prefetch(let address, let form): Phrase(form.isOnlyPage ? .jobSavePage : .jobPrefetch, address)
         case .update(nil): Phrase(.jobUpdateAll)
         case .update(let site?): Phrase(.jobUpdate, site)
         case .fetch(let url): Phrase(.jobFetch, url)
         case .check(let site): Phrase(.jobCheck, site)
         case .pin(let pin): Phrase(.jobPin, pin.name)
         case .unpin(let pin): Phrase(.jobUnpin, pin.name)
-        case .drop(let snapshot, let site): Phrase(.jobDrop, "\(snapshot)", site)
-        case .rollBack(let site, let snapshot): Phrase(.jobRollBack, "\(snapshot)", site)
-        case .remove(let site): Phrase(.jobRemove, site)
-        case .forecast: Phrase(.jobForecast)
-        case .collect: Phrase(.jobCollect)
-        case .changeSettings(let site, _): Phrase(.jobSettle, site)
-        case .installTimer: Phrase(.jobTimer)
+        case .drop(let snapshot, let site): Phrase(.jobRemoveSnapshot, "\(snapshot)", site)
+        case .rollBack(let site, let snapshot): Phrase(.jobMakeLive, "\(snapshot)", site)
+        case .remove(let site): Phrase(.jobRemoveSite, site)
+        case .forecast: Phrase(.jobPreviewCleanup)
+        case .collect: Phrase(.jobCleanUp)
+        case .changeSettings(let site, _): Phrase(.jobChangeSettings, site)
+        case .installTimer: Phrase(.jobInstallTimer)
         case .export(let site, nil, let form): Phrase(.jobExport, site, form.uppercased())
         case .export(let site, let snapshot?, let form):
             Phrase(.jobExportSnapshot, site, form.uppercased(), "\(snapshot)")
         case .importArchive(_, let name, _, _): Phrase(.jobImport, name)
-        case .save: Phrase(.jobSave)
+        case .save: Phrase(.jobSaveFromBrowser)
         }
     }
 }
@@ -250,11 +250,13 @@ extension PortalCommand {
     /// - Parameter name: the path after `/-/do/`.
     package init?(_ name: String, _ form: PortalRequest) throws(PortalFormError) {
         func text(_ name: String) throws(PortalFormError) -> String {
-            guard let given = form[name] else { throw PortalFormError(Phrase(.mistakeEmpty)) }
+            guard let given = form[name] else { throw PortalFormError(Phrase(.mistakeMissingField)) }
             return given
         }
         func snapshot() throws(PortalFormError) -> SnapshotName {
-            guard let name = form.snapshot("snapshot") else { throw PortalFormError(Phrase(.mistakeEmpty)) }
+            guard let name = form.snapshot("snapshot") else {
+                throw PortalFormError(Phrase(.mistakeMissingField))
+            }
             return name
         }
         func pin() throws(PortalFormError) -> PortalPin {
@@ -312,8 +314,8 @@ extension PortalCommand {
     private static func address(_ text: String) throws(PortalFormError) -> String {
         do throws(URLInputError) { return try WebURL.parseUserInput(text).href } catch {
             switch error.kind {
-            case .notAURL: throw PortalFormError(Phrase(.mistakeAddress, text))
-            case .singleWord(let whole): throw PortalFormError(Phrase(.mistakeWord, text, whole))
+            case .notAURL: throw PortalFormError(Phrase(.mistakeURL, text))
+            case .singleWord(let whole): throw PortalFormError(Phrase(.mistakeWordForURL, text, whole))
             case .scheme: throw PortalFormError(Phrase(.mistakeScheme, text))
             case .credentials(let host): throw PortalFormError(Phrase(.mistakeCredentials, host))
             }

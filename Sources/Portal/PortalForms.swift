@@ -142,10 +142,10 @@ extension HTMLWriter {
     mutating func idleSchedule(_ context: PortalContext, isScheduled: Bool) {
         guard isScheduled, !context.isScheduled() else { return }
         element("div", ["class": "notice warn"]) { html in
-            html.element("p", say: .scheduleIdle)
+            html.element("p", say: .nothingRunsSchedule)
             guard context.canInstallTimer, context.token != nil else { return }
-            html.element("p", say: .scheduleIdleHint)
-            html.commandButton("timer", .doTimer, context)
+            html.element("p", say: .installTimerHint)
+            html.commandButton("timer", .doInstallTimer, context)
         }
     }
 }

@@ -11,7 +11,7 @@ enum PortalFrame {
         html.element("html", ["lang": context.language.tag]) { html in
             html.element("head") { writeHead(page, to: &$0) }
             html.element("body") { html in
-                html.link("\(context.address)#content", ["class": "skip"], say: .skip)
+                html.link("\(context.address)#content", ["class": "skip"], say: .skipToContent)
                 writeBanner(page, to: &html, context)
                 html.element("main", ["id": "content", "tabindex": "-1"]) { html in
                     writeTrail(page, to: &html, context)
@@ -71,9 +71,9 @@ enum PortalFrame {
                         entry(.sites, context.links.home, page.section == .sites, to: &html)
                         entry(.scripts, PortalLinks.scripts, page.section == .scripts, to: &html)
                         entry(.search, PortalLinks.search, page.section == .search, to: &html)
-                        entry(.room, PortalLinks.storage, page.section == .room, to: &html)
+                        entry(.storage, PortalLinks.storage, page.section == .storage, to: &html)
                         if context.hasJobs {
-                            entry(.work, PortalLinks.jobs, page.section == .jobs, to: &html)
+                            entry(.activity, PortalLinks.jobs, page.section == .jobs, to: &html)
                         }
                         if context.hasProxy {
                             entry(.proxy, PortalLinks.traffic, page.section == .traffic, to: &html)
@@ -106,7 +106,7 @@ enum PortalFrame {
             }
             guard !job.isOver else { return }
             html.commandButton(
-                "stop", job.isPlanned ? .doUndo : .doStop,
+                "stop", job.isPlanned ? .doCancel : .doStop,
                 about: job.command.title.text(in: context.language),
                 context, fields: [("job", "\(job.number)")])
         }
@@ -117,7 +117,7 @@ enum PortalFrame {
     ) {
         let trail = page.trail(context)
         guard !trail.isEmpty else { return }
-        html.element("nav", ["class": "trail", "aria-label": html.words(.youAreHere)]) { html in
+        html.element("nav", ["class": "trail", "aria-label": html.words(.breadcrumb)]) { html in
             html.element("ol") { html in
                 for step in trail {
                     html.element("li") {
@@ -187,7 +187,7 @@ package enum PortalSection {
     case scripts
     case traffic
     case jobs
-    case room
+    case storage
     case none
 }
 
@@ -282,7 +282,7 @@ struct NotFoundPage: PortalPage {
     /// The reason; nil if there is just no such page.
     var reason: Phrase?
     let title = "Not found"
-    var heading: Sentence? { .nothingHereTitle }
+    var heading: Sentence? { .notFoundTitle }
     let section = PortalSection.none
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -290,11 +290,11 @@ struct NotFoundPage: PortalPage {
         html.element("p") { html in
             html.say(.noPageAt)
             html.element("span", ["class": "url"]) { $0.address(target) }
-            html.say(.openWhole)
+            html.say(.openByFullURL)
         }
         html.element("pre", text: "\(context.layout.home)https://example.com/")
-        html.searchForm(PortalLinks.search, label: html.words(.searchHeld))
-        html.element("p") { $0.link(context.links.home, say: .toSites) }
+        html.searchForm(PortalLinks.search, label: html.words(.searchStoredPages))
+        html.element("p") { $0.link(context.links.home, say: .allSites) }
     }
 
     func members(_ context: PortalContext) -> JSONMembers { ["error": "not found", "target": target] }

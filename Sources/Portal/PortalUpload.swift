@@ -62,14 +62,14 @@ final class PortalUpload {
         case .file(let name, let fileName):
             if let reason = refusal(form["token"]) { return refuse(403, reason) }
             guard name == Self.fileField, self.name == nil, !fileName.isEmpty else { return }
-            guard files.hasRoom() else { return refuse(507, Phrase(.mistakeRoom)) }
+            guard files.hasRoom() else { return refuse(507, Phrase(.mistakeNoDiskSpace)) }
             do throws(SystemError) {
                 let draft = try files.beginUpload(named: fileName)
                 self.name = draft.name
                 self.draft = consume draft
                 isInFile = true
             } catch {
-                refuse(507, Phrase(.quoted, error.description))
+                refuse(507, Phrase(.untranslated, error.description))
             }
         case .bytes(let bytes): write(bytes)
         case .end: isInFile = false
@@ -79,16 +79,16 @@ final class PortalUpload {
     private func write(_ bytes: [UInt8]) {
         guard isInFile else { return }
         guard byteCount + Int64(bytes.count) <= maxByteCount else {
-            return refuse(413, Phrase(.mistakeLarge))
+            return refuse(413, Phrase(.mistakePageTooLarge))
         }
         do throws(SystemError) { try draft?.write(bytes) } catch {
-            return refuse(507, Phrase(.quoted, error.description))
+            return refuse(507, Phrase(.untranslated, error.description))
         }
         byteCount += Int64(bytes.count)
         uncheckedByteCount += bytes.count
         guard uncheckedByteCount >= Self.checkIntervalBytes else { return }
         uncheckedByteCount = 0
-        if !files.hasRoom() { refuse(507, Phrase(.mistakeRoom)) }
+        if !files.hasRoom() { refuse(507, Phrase(.mistakeNoDiskSpace)) }
     }
 
     /// Ends the upload, when its body is complete or the client has disconnected.

@@ -49,7 +49,7 @@ package struct ScriptsPage: PortalPage {
     package func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .scriptsLead)
         guard !scripts.isEmpty else {
-            html.element("p", say: next == nil ? .noScript : .noneSoFar)
+            html.element("p", say: next == nil ? .noScripts : .noScriptsSoFar)
             return writeNext(to: &html, context)
         }
         html.element("ul", ["class": "list"]) { html in

@@ -146,9 +146,9 @@ struct SearchPage: PortalPage {
         if let report { writeHits(report, to: &html, context) }
         if let unread = report?.unread, unread > 0 {
             html.element("p", ["class": "soft"]) { html in
-                html.text(html.count(unread, .unreadOne, .unreadMany))
+                html.text(html.count(unread, .unindexedOne, .unindexedMany))
                 html.element("code", text: "larder index")
-                html.say(.indexDoes)
+                html.say(.unindexedEnd)
             }
         }
         if !entries.isEmpty {
@@ -161,7 +161,8 @@ struct SearchPage: PortalPage {
         }
         if let next {
             let address = context.links.search(words, in: site?.id, after: next.text)
-            html.next(address, html.words(entries.count < PortalLimits.lines ? .lookFurther : .moreResults))
+            html.next(
+                address, html.words(entries.count < PortalLimits.lines ? .continueSearching : .moreResults))
         }
     }
 
@@ -218,13 +219,13 @@ struct SearchPage: PortalPage {
         if let report, !report.hits.isEmpty {
             let count = report.hits.count
             return report.isRelaxed
-                ? say(.relaxed, count) : say(report.hasMore ? .theBest : .justThese, count)
+                ? say(.someWordsOnly, count) : say(report.hasMore ? .topResults : .allResults, count)
         }
         switch (entries.isEmpty, next == nil) {
-        case (true, true): return (isContinued ? Sentence.nothingMore : .nothingFound).text(in: language)
-        case (true, false): return Sentence.nothingSoFar.text(in: language)
-        case (false, true): return say(isContinued ? .theLast : .justThese, entries.count)
-        case (false, false): return say(.maybeMoreThan, entries.count)
+        case (true, true): return (isContinued ? Sentence.noMoreResults : .noResults).text(in: language)
+        case (true, false): return Sentence.noResultsSoFar.text(in: language)
+        case (false, true): return say(isContinued ? .lastResults : .allResults, entries.count)
+        case (false, false): return say(.resultsSoFar, entries.count)
         }
     }
 

@@ -65,8 +65,8 @@ struct SitePage: PortalPage {
                 html.link(address, ["class": "button"], say: .openCopy)
             }
             html.link(
-                context.links.missing(of: site.id), ["class": "button quiet"], say: .whatIsMissing)
-            html.link(context.links.titles(of: site.id), ["class": "button quiet"], say: .byTitle)
+                context.links.missing(of: site.id), ["class": "button quiet"], say: .missingURLs)
+            html.link(context.links.titles(of: site.id), ["class": "button quiet"], say: .pagesByTitle)
             if context.token != nil {
                 html.link(context.links.settings(of: site.id), ["class": "button quiet"], say: .settings)
                 if context.hasFiles {
@@ -86,14 +86,14 @@ struct SitePage: PortalPage {
             html.commandButton(
                 isPinned ? "unpin" : "pin", isPinned ? .doUnpin : .doPin, about: title, context,
                 fields: fields)
-            html.commandButton("remove", .doRemove, about: title, context, fields: fields, warns: true)
+            html.commandButton("remove", .doRemoveSite, about: title, context, fields: fields, warns: true)
         }
     }
 
     private func writePages(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2", say: .pagesAndFiles)
+        html.element("h2", say: .pagesAndAssets)
         guard !folder.items.isEmpty else {
-            html.element("p", ["class": "soft"], say: .nothingBelow)
+            html.element("p", ["class": "soft"], say: .nothingBelowStart)
             return writeHosts(to: &html, context)
         }
         html.element("p", ["class": "url soft"]) { $0.address(folder.prefix) }
@@ -128,7 +128,7 @@ struct SitePage: PortalPage {
             html.element("table") { html in
                 if typesAreCut {
                     html.element(
-                        "caption", say: Phrase(.ofTheFirst, Wording.number(PortalLimits.counted)))
+                        "caption", say: Phrase(.basedOnFirstResponses, Wording.number(PortalLimits.counted)))
                 }
                 html.head([
                     (html.words(.mediaType), false), (html.words(.responses), true),
@@ -138,7 +138,7 @@ struct SitePage: PortalPage {
                     for type in types {
                         html.element("tr") { html in
                             html.element("th", ["scope": "row"]) { html in
-                                html.foreign(type.type ?? html.words(.noneGiven))
+                                html.foreign(type.type ?? html.words(.notSpecified))
                             }
                             html.element("td", ["class": "number"], text: Wording.number(type.count))
                             html.element("td", ["class": "number"], text: Wording.bytes(type.byteCount))
@@ -158,10 +158,10 @@ struct SitePage: PortalPage {
         ) { html in
             html.element("table") { html in
                 var columns = [
-                    (html.words(.snapshot), false), (html.words(.begun), false),
+                    (html.words(.snapshot), false), (html.words(.started), false),
                     (html.words(.responses), true), (html.words(.state), false),
                 ]
-                if context.token != nil { columns.append((html.words(.commands), false)) }
+                if context.token != nil { columns.append((html.words(.actions), false)) }
                 html.head(columns)
                 html.element("tbody") { html in
                     for snapshot in site.site.snapshots.suffix(PortalLimits.lines).reversed() {
@@ -173,7 +173,7 @@ struct SitePage: PortalPage {
         if site.site.snapshots.count > 1 {
             html.next(context.links.changes(of: site.id), html.words(.compareSnapshots))
         }
-        if hasPictures { html.next(context.links.pictures(of: site.id), html.words(.howItLooked)) }
+        if hasPictures { html.next(context.links.pictures(of: site.id), html.words(.screenshots)) }
     }
 
     private func write(_ snapshot: StatusReport.Snapshot, to html: inout HTMLWriter, _ context: PortalContext)
@@ -192,16 +192,16 @@ struct SitePage: PortalPage {
             html.element("td") { html in
                 switch state {
                 case .live:
-                    html.element("span", ["class": "badge"], say: .served)
+                    html.element("span", ["class": "badge"], say: .liveBadge)
                 case .overlay(let isLive):
-                    if isLive { html.element("span", ["class": "badge"], say: .served) }
-                    html.say(.loadedOver, "\(snapshot.name.number)")
+                    if isLive { html.element("span", ["class": "badge"], say: .liveBadge) }
+                    html.say(.overlayOn, "\(snapshot.name.number)")
                 case .unfinished:
-                    html.element("span", ["class": "badge warn"], say: .notFinished)
+                    html.element("span", ["class": "badge warn"], say: .unfinished)
                 case .rejected:
                     html.element("span", ["class": "badge warn"], say: .rejected)
                 case .complete:
-                    html.say(.kept)
+                    html.say(.notLive)
                 }
             }
             guard context.token != nil else { return }
@@ -209,11 +209,12 @@ struct SitePage: PortalPage {
                 let fields = [("site", site.site.name), ("snapshot", "\(snapshot.name)")]
                 let about = html.words(.snapshotNumber, "\(snapshot.name)")
                 if state == .complete {
-                    html.commandButton("rollback", .doServe, about: about, context, fields: fields)
+                    html.commandButton("rollback", .doMakeLive, about: about, context, fields: fields)
                 }
                 if state != .live {
                     html.text(" ")
-                    html.commandButton("drop", .doDrop, about: about, context, fields: fields, warns: true)
+                    html.commandButton(
+                        "drop", .doRemoveSnapshot, about: about, context, fields: fields, warns: true)
                 }
             }
         }
@@ -247,9 +248,10 @@ extension HTMLWriter {
     /// Writes the three counts of missing URLs.
     mutating func writeCounts(of missing: MissingURLCounts?) {
         let counts: [(Sentence, Int?)] = [
-            (.broken, missing?.broken), (.failed, missing?.failed), (.notFetched, missing?.notFetched),
+            (.brokenOnLiveSite, missing?.broken), (.failed, missing?.failed),
+            (.notFetched, missing?.notFetched),
         ]
-        for (name, count) in counts { fact(words(name), count.map(Wording.number) ?? words(.notLookedAt)) }
+        for (name, count) in counts { fact(words(name), count.map(Wording.number) ?? words(.notCheckedYet)) }
     }
 }
 
@@ -262,21 +264,21 @@ extension SiteReport {
                         "span", ["class": "badge warn"],
                         say: Phrase(.failedCount, Wording.number(missing.failed)))
                 } else if isComplete == false {
-                    html.element("span", ["class": "badge warn"], say: .notComplete)
+                    html.element("span", ["class": "badge warn"], say: .incomplete)
                 } else {
-                    html.element("span", ["class": "badge"], say: missing == nil ? .served : .complete)
+                    html.element("span", ["class": "badge"], say: missing == nil ? .liveBadge : .complete)
                 }
-                html.say(.stateServed, "\(shown.name)")
+                html.say(.siteFetched, "\(shown.name)")
                 html.time(shown.started, now: context.now)
-                html.say(needs == nil ? .stateNotLooked : .stateLooked)
+                html.say(needs == nil ? .siteNotChecked : .siteChecked)
             } else if let shown {
-                html.element("span", ["class": "badge warn"], say: .notComplete)
-                html.say(.stateBegun, "\(shown.name)")
+                html.element("span", ["class": "badge warn"], say: .incomplete)
+                html.say(.siteStarted, "\(shown.name)")
                 html.time(shown.started, now: context.now)
-                html.say(.stateNotFinished)
+                html.say(.siteUnfinished)
             } else {
                 html.element("span", ["class": "badge warn"], say: .empty)
-                html.say(.stateNever)
+                html.say(.siteNeverPrefetched)
             }
         }
     }
@@ -289,9 +291,9 @@ extension SiteReport {
         let (pages, files) = (number(tally.pages), number(tally.assets))
         html.element("dl", ["class": "facts"]) { html in
             html.fact(html.words(.figurePages), pages)
-            html.fact(html.words(.figureFiles), files)
+            html.fact(html.words(.figureAssets), files)
             let size = Wording.bytes(tally.byteCount)
-            html.fact(html.words(.figureSize), tally.isEstimate ? html.words(.about, size) : size)
+            html.fact(html.words(.figureSize), tally.isEstimate ? html.words(.approximately, size) : size)
             html.writeCounts(of: missing)
             if let next = site.next { html.fact(html.words(.nextUpdate), html.language.moment(next)) }
         }

@@ -29,15 +29,15 @@ struct TitlesPage: PortalPage {
         next = found.count > limit ? found[limit - 1] : nil
     }
 
-    var heading: Sentence? { .byTitle }
+    var heading: Sentence? { .pagesByTitle }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
         [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        guard let pages else { return html.element("p", say: .tooLarge) }
-        html.element("p", ["class": "lead"], say: pages.isEmpty ? .titlesNone : .titlesLead)
+        guard let pages else { return html.element("p", say: .tooManyTitles) }
+        html.element("p", ["class": "lead"], say: pages.isEmpty ? .noTitles : .titlesLead)
         html.element("ul", ["class": "list"]) { html in
             for page in pages {
                 html.element("li") { html in
@@ -91,7 +91,7 @@ struct SettingsPage: PortalPage {
         html.idleSchedule(context, isScheduled: site.schedule != nil)
         html.command("settings", context, style: "order sheetlike", fields: [("site", site.name)]) { html in
             plan.write(to: &html, isNew: false)
-            html.element("button", ["type": "submit"], say: .doSettle)
+            html.element("button", ["type": "submit"], say: .doSaveSettings)
         }
     }
 
@@ -118,8 +118,8 @@ struct StoragePage: PortalPage {
     /// The size of the whole store; nil if private responses are hidden.
     let byteCount: Int64?
     let title = "Storage"
-    var heading: Sentence? { .room }
-    let section = PortalSection.room
+    var heading: Sentence? { .storage }
+    let section = PortalSection.storage
 
     init(_ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
         byteCount = reader.hidesPrivate ? nil : reader.folder.byteCount
@@ -140,36 +140,36 @@ struct StoragePage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         if let byteCount {
-            html.element("p", ["class": "lead"], say: Phrase(.roomLead, Wording.bytes(byteCount)))
+            html.element("p", ["class": "lead"], say: Phrase(.storageLead, Wording.bytes(byteCount)))
         }
         if plots.contains(where: { $0.byteCount > 0 }) {
             writeMap(to: &html, context)
             writeTable(to: &html, context)
         }
-        html.element("h2", say: .roomCollect)
-        html.element("p", say: .roomCollectLead)
+        html.element("h2", say: .cleanup)
+        html.element("p", say: .cleanupLead)
         html.explainReadOnly(context)
         html.command("forecast", context, style: "order sheetlike") { html in
-            html.field("limit", .roomLimit, hint: .roomLimitHint)
+            html.field("limit", .cleanupLimit, hint: .cleanupLimitHint)
             html.element("div", ["class": "orders"]) { html in
-                html.element("button", ["type": "submit"], say: .doForecast)
+                html.element("button", ["type": "submit"], say: .doPreviewCleanup)
                 html.element(
                     "button",
                     ["type": "submit", "class": "warn", "formaction": PortalLinks.commands + "collect"],
-                    say: .doCollect)
+                    say: .doCleanUp)
             }
         }
     }
 
     private func writeMap(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("figure", ["class": "map"]) { html in
-            html.element("figcaption", ["class": "hidden"], say: .roomMap)
+            html.element("figcaption", ["class": "hidden"], say: .storageMap)
             // The table below contains the same figures.
             html.element(
                 "svg",
                 [
                     "viewBox": "0 0 \(Int(Self.size.width)) \(Int(Self.size.height))", "role": "img",
-                    "aria-label": html.words(.roomMap),
+                    "aria-label": html.words(.storageMap),
                 ]
             ) { html in
                 let boxes = Treemap.boxes(plots.map { Double($0.byteCount) }, in: Self.size)
@@ -228,7 +228,7 @@ struct StoragePage: PortalPage {
     private func writeTable(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element(
             "div",
-            ["class": "scroll", "role": "region", "tabindex": "0", "aria-label": html.words(.roomTable)]
+            ["class": "scroll", "role": "region", "tabindex": "0", "aria-label": html.words(.storageTable)]
         ) { html in
             html.element("table") { html in
                 html.head([
@@ -366,7 +366,7 @@ struct BarPage: PortalPage {
         }
         html.explainReadOnly(context)
         html.commandButton(
-            "bar", isOn ? .doBarOff : .doBarOn, context, fields: [("on", isOn ? "0" : "1")], isQuiet: isOn)
+            "bar", isOn ? .doHideBar : .doShowBar, context, fields: [("on", isOn ? "0" : "1")], isQuiet: isOn)
     }
 
     func members(_ context: PortalContext) -> JSONMembers { ["bar": isOn] }

@@ -52,14 +52,14 @@ package struct TrafficPage: PortalPage {
                 .trafficLead, sources.joined(separator: html.words(.comma)), "http://localhost:\(proxyPort)")
         }
         if isLive {
-            html.element("p") { $0.link(address(isLive: false), say: .trafficStop) }
+            html.element("p") { $0.link(address(isLive: false), say: .stopRefreshing) }
         } else {
             html.searchForm(path, label: html.words(.trafficLabel), words: word ?? "")
-            html.element("p") { $0.link(address(isLive: true), say: .trafficGoOn) }
+            html.element("p") { $0.link(address(isLive: true), say: .refreshAutomatically) }
         }
         guard !requests.isEmpty else {
             return html.element(
-                "p", say: word == nil ? .trafficNone : .trafficNoneLike)
+                "p", say: word == nil ? .trafficNone : .trafficNoMatch)
         }
         html.element("ul", ["class": "list"]) { html in
             for entry in requests { html.element("li") { write(entry, to: &$0) } }
@@ -83,7 +83,7 @@ package struct TrafficPage: PortalPage {
             let time = html.words(.milliseconds, "\(Int(entry.duration / .milliseconds(1)))")
             let words = [html.words(entry.source.sentence), Wording.bytes(entry.byteCount), time]
             html.text(
-                (words + (entry.isStored ? [html.words(.trafficKept)] : [])).joined(
+                (words + (entry.isStored ? [html.words(.trafficStored)] : [])).joined(
                     separator: html.words(.comma)))
         }
     }
@@ -103,7 +103,7 @@ package struct ProxyLogSource: Sendable {
 extension ProxyLog.Source {
     fileprivate var sentence: Sentence {
         switch self {
-        case .store: .fromLarder
+        case .store: .fromStore
         case .validated: .fromValidated
         case .network: .fromNetwork
         case .missed: .fromMissed

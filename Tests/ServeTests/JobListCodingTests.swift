@@ -51,7 +51,8 @@ import Web
         _ = queue.add(.remove(site: "d"), by: .localUser, now: 0, date: 8)
         _ = queue.begin(.network, now: 0)
         queue.end(
-            1, .withProblems, [Phrase(.endedPages, "1", "2", "3 MB", "4 s"), Phrase(.quoted, "\"so\"\n")])
+            1, .withProblems,
+            [Phrase(.endedPages, "1", "2", "3 MB", "4 s"), Phrase(.untranslated, "\"so\"\n")])
         _ = queue.begin(.network, now: 0)
         let jobs = JobListCoding.decode(Array(JobListCoding.encode(queue.jobs).utf8))
         #expect(jobs.map(\.number) == [1, 2, 3, 4])
@@ -100,7 +101,7 @@ import Web
             "{\"version\":1,\"jobs\":[\(job),\(job),{\"job\":2},\(job.replacing("\"job\":1", with: "\"job\":5"))]}"
         let jobs = JobListCoding.decode(Array(text.utf8))
         #expect(jobs.map(\.number) == [1, 5])
-        #expect(jobs[0].outcome == [Phrase(.quoted, "x")])
+        #expect(jobs[0].outcome == [Phrase(.untranslated, "x")])
     }
 
     @Test func `the number of saved jobs is limited`() {

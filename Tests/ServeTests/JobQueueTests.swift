@@ -19,7 +19,7 @@ import Web
         func ended(_ principal: Principal, _ number: Int) -> PortalJob {
             PortalJob(
                 number: number, command: .check(site: "a"), principal: principal, end: .withProblems,
-                outcome: [Phrase(.quoted, "secret")], asked: 0)
+                outcome: [Phrase(.untranslated, "secret")], asked: 0)
         }
         var queue = JobQueue([ended(.localUser, 1), ended(.remoteUser, 2), ended(.schedule, 3)])
         #expect(queue.add(.fetch(url: "https://a.test/secret"), by: .localUser, now: 0, date: 0) == 4)

@@ -320,7 +320,7 @@ import Web
         let board = JobRunner { command, run in
             run.report(JobFigures())
             _ = gate.wait { $0 ? true : nil }
-            return (.done, [Phrase(.quoted, "well")])
+            return (.done, [Phrase(.untranslated, "well")])
         }
         defer { board.close() }
         let told = Monitor(false)
@@ -330,7 +330,7 @@ import Web
         gate.change { $0 = true }
         _ = told.wait { $0 ? true : nil }
         let job = try #require(board.jobs.first { $0.number == number })
-        #expect(job.state == .ended(.done) && job.outcome == [Phrase(.quoted, "well")])
+        #expect(job.state == .ended(.done) && job.outcome == [Phrase(.untranslated, "well")])
         #expect(JobsPage(board.jobs, now: 0).refreshWithoutScript == nil)
     }
 }

@@ -77,13 +77,14 @@ import Web
     func `every page is in Chinese for who prefers that, and its data are the same`(target: String) throws {
         let page = try shelf.get(target, in: .chinese).body
         #expect(page.contains("<html lang=\"zh-Hans\">"))
-        for sentence in Sentence.allCases where sentence.english.utf8.count > 14 {
-            guard sentence.english != sentence.chinese, !sentence.english.utf8.contains(UInt8(ascii: "%"))
+        for sentence in Sentence.allCases where sentence.translations.english.utf8.count > 14 {
+            guard sentence.translations.english != sentence.translations.chinese,
+                !sentence.translations.english.utf8.contains(UInt8(ascii: "%"))
             else {
                 continue
             }
             var text: [UInt8] = []
-            text.append(escaping: sentence.english)
+            text.append(escaping: sentence.translations.english)
             let english = String(decoding: text, as: UTF8.self)
             #expect(!page.contains(">\(english)<"), "\(sentence)")
         }

@@ -6,13 +6,13 @@ import Testing
 @Suite struct SentenceTests {
     @Test(arguments: Sentence.allCases)
     func `every sentence exists in each language with the same placeholders`(sentence: Sentence) {
-        #expect(!sentence.english.isEmpty && !sentence.chinese.isEmpty)
+        #expect(!sentence.translations.english.isEmpty && !sentence.translations.chinese.isEmpty)
         func places(_ text: String) -> Set<UInt8> {
             let bytes = Array(text.utf8)
             return Set(
                 bytes.indices.dropLast().filter { bytes[$0] == UInt8(ascii: "%") }.map { bytes[$0 + 1] })
         }
-        #expect(places(sentence.english) == places(sentence.chinese))
+        #expect(places(sentence.translations.english) == places(sentence.translations.chinese))
     }
 
     @Test func `placeholders in inserted values are not replaced`() {
