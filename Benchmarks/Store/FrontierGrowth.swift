@@ -1,14 +1,14 @@
 internal import Cluster
 internal import Store
 
-/// The frontier that workers share, on a PostgreSQL, as it grows: what it takes to put addresses in, and to
-/// lease hosts and take what waits for them.
+/// Measures the frontier that workers share through PostgreSQL as it grows: the time to add URLs, to lease hosts, and to
+/// read the waiting URLs of these hosts.
 struct FrontierGrowth {
     private let frontier: SharedFrontier
     private let folder: StoreFolder
     private let hosts: Int
 
-    /// As a worker sends and takes at once.
+    /// The number of URLs that a worker adds or reads with one statement.
     private static let batchSize = 5000
     private static let steps = 10
     private static let leases = 12
@@ -18,7 +18,7 @@ struct FrontierGrowth {
         self.hosts = hosts
         let writer = try StoreWriter(folder)
         frontier = try SharedFrontier(folder)
-        try frontier.prepare()
+        try frontier.setUpTables()
         let snapshot = try writer.begin(site: "growth", start: ["growth"], now: 1)
         _ = try frontier.share(
             snapshot, named: "growth", maxPages: nil, maxBytes: nil, milliseconds: nil, starts: [])
@@ -43,7 +43,7 @@ struct FrontierGrowth {
             }
             let cpu = (Meter.cpuSeconds() - began) / Double(inserts.count)
             for place in 1...10 {
-                // What is known already, from all ages.
+                // URLs that the table has already, from all parts of it.
                 let batch = batch(from: next / 11 * place / Self.batchSize * Self.batchSize)
                 again.append(
                     try time { () throws(StoreError) in
@@ -76,7 +76,7 @@ struct FrontierGrowth {
         try Meter.time { () throws(StoreError) in try body() } * 1000
     }
 
-    /// Of all hosts in turn, as pages lead to wherever.
+    /// Returns URLs of all hosts in turn, as the links of pages are spread over many hosts.
     private func batch(from first: Int) -> [SharedFrontier.DiscoveredURL] {
         (first..<first + Self.batchSize).map { number in
             let host = number &* 7919 % hosts

@@ -2,14 +2,16 @@ package import Database
 internal import Digest
 
 extension SharedFrontier {
-    /// A URL that a worker found, for whichever worker has its host.
+    /// A URL that one worker discovered, for the worker that has leased its host.
     package struct DiscoveredURL: Sendable {
         package var origin: String
         package var href: String
+        /// The URL that links to it; nil for start URLs, sitemaps and other URLs that the plan lists.
         package var referrer: String?
         /// The facts about the URL in the encoding of the crawl, which this module does not interpret.
         package var facts: Int64
-        /// The part of the facts that makes two finds of one URL different.
+        /// The part of the facts that makes two discoveries of one URL different. Only `key` needs it, so it is 0 in
+        /// URLs that come from the database.
         package var identity: Int64
 
         package init(origin: String, href: String, referrer: String?, facts: Int64, identity: Int64) {
@@ -20,7 +22,8 @@ extension SharedFrontier {
             self.identity = identity
         }
 
-        /// A 64-bit hash of the URL and its identity. The table has one row for each key.
+        /// A 64-bit hash of the URL and its identity. The table has one row for each key, so each worker can
+        /// insert a URL without knowing whether another one has inserted it.
         package var key: Int64 {
             let digest = DigestStream.digest(.sha256, of: "\(identity) \(href)".utf8.span)
             return digest.bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
@@ -30,35 +33,38 @@ extension SharedFrontier {
     /// A host that was leased to a worker.
     package struct LeasedHost: Sendable {
         package let origin: String
-        /// Whether another worker had the host before, so that the responses stored by that worker have to be
-        /// read again.
-        package let wasLeft: Bool
+        /// Whether the host has been leased before, usually to another worker. Then the new worker reads the stored
+        /// responses of the host again, and gets all URLs of the host again from `takeURLs`.
+        package let wasLeasedBefore: Bool
     }
 
-    /// Adds URLs that a worker found. Known URLs are ignored. Returns false if the worker's lease has
-    /// expired.
+    /// Adds URLs that a worker discovered, in one transaction. Known URLs are ignored. Returns false, and adds
+    /// nothing, if the worker's lease has expired.
     package func addURLs(_ found: [DiscoveredURL], by worker: Int64, of snapshot: Int64) throws(StoreError)
         -> Bool
     {
         guard !found.isEmpty else { return true }
         return try transaction { () throws(StoreError) in
-            guard try holdsLease(worker) else { return false }
+            guard try lockLease(of: worker) else { return false }
             try insertURLs(found, to: snapshot)
             return true
         }
     }
 
-    /// Whether the worker has its lease. If so, the lease cannot be taken away until the transaction ends.
-    func holdsLease(_ worker: Int64) throws(StoreError) -> Bool {
-        try connection.prepare(Self.fence).first(.integer(worker)) { _ in true } ?? false
+    /// Locks the lease of a worker until the open transaction ends, so that no other worker can end it before the
+    /// changes of this transaction are committed. Returns false if the lease has expired; the caller must then
+    /// change nothing.
+    func lockLease(of worker: Int64) throws(StoreError) -> Bool {
+        try connection.prepare(Self.lockLeaseSQL).first(.integer(worker)) { _ in true } ?? false
     }
 
-    /// Locks the worker's row until the transaction ends, if its lease is valid. `FOR KEY SHARE` lets the worker's
-    /// own updates pass, but not the deletion by which another worker ends the lease.
-    static let fence = "SELECT id FROM work_worker WHERE id = ? FOR KEY SHARE"
+    /// The statement that locks the row of a worker; it finds no row after the lease has expired. `FOR KEY SHARE`
+    /// allows updates of the row, such as renewals of the lease by the worker's other session, but blocks the
+    /// deletion by which another worker ends the lease.
+    static let lockLeaseSQL = "SELECT id FROM work_worker WHERE id = ? FOR KEY SHARE"
 
-    /// Inserts URLs and the hosts that are new. Rows are inserted in the order of their keys, so that two workers
-    /// do not wait for each other (deadlock).
+    /// Inserts URLs and their hosts, unless the tables have them, in the open transaction. All workers insert rows
+    /// in the same order, that of the keys, so that two of them cannot wait for each other (deadlock).
     package func insertURLs(_ found: [DiscoveredURL], to snapshot: Int64) throws(StoreError) {
         let origins = Set(found.map(\.origin)).sorted()
         _ = try change(
@@ -83,10 +89,17 @@ extension SharedFrontier {
             ])
     }
 
-    /// The SQL of a subquery for up to `count` URLs that wait and have not been read, for one host or for
-    /// any. Ordering by a range of hosts makes the planner use the index. Without that, it may scan the whole
-    /// table for each host, because it expects to find a row soon.
-    package static func waiting(
+    /// Returns the SQL of a subquery for URLs that their host's worker has not read yet.
+    ///
+    /// The order and the range that contains only one host make the planner use the index. Otherwise it may scan
+    /// the whole table for each host, because it expects to find a row soon.
+    ///
+    /// - Parameters:
+    ///   - columns: the columns of `work_url` that the subquery returns.
+    ///   - host: an SQL expression for the id of a host; nil for all hosts.
+    ///   - snapshot: an SQL expression for the id of the snapshot.
+    ///   - count: an SQL expression for the maximum number of rows.
+    package static func waitingURLsSQL(
         _ columns: String, for host: String? = nil, of snapshot: String, atMost count: String = "1"
     ) -> String {
         let range = host.map { "AND work_url.host BETWEEN \($0) AND \($0)" } ?? ""
@@ -96,13 +109,17 @@ extension SharedFrontier {
             """
     }
 
-    /// Leases up to `count` hosts with waiting URLs to a worker.
+    /// Leases up to `count` free hosts to a worker: hosts with waiting URLs, and hosts that were leased before,
+    /// whose stored responses may contain links that no worker has followed yet. Returns an empty list if the
+    /// worker's lease has expired.
+    ///
+    /// Hosts whose rows other workers have locked are skipped, so that workers do not wait for each other.
     package func leaseHosts(_ count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError)
         -> [LeasedHost]
     {
         guard count > 0 else { return [] }
         return try transaction { () throws(StoreError) in
-            guard try holdsLease(worker) else { return [] }
+            guard try lockLease(of: worker) else { return [] }
             var hosts: [LeasedHost] = []
             var left: [Int64] = []
             try connection.prepare(
@@ -110,16 +127,16 @@ extension SharedFrontier {
                 WITH free AS MATERIALIZED (
                     SELECT id, left_by FROM work_host
                     WHERE snapshot = ?1 AND worker IS NULL AND next <= now()
-                        AND (left_by > 0 OR \(Self.waiting("1", for: "work_host.id", of: "?1")) IS NOT NULL)
+                        AND (left_by > 0 OR \(Self.waitingURLsSQL("1", for: "work_host.id", of: "?1")) IS NOT NULL)
                     ORDER BY next, id LIMIT ?3 FOR NO KEY UPDATE SKIP LOCKED)
                 UPDATE work_host SET worker = ?2, left_by = 0 FROM free
                 WHERE work_host.snapshot = ?1 AND work_host.id = free.id
                 RETURNING work_host.id, work_host.origin, free.left_by
                 """
             ).each(.integer(snapshot), .integer(worker), .integer(Int64(count))) { row in
-                let wasLeft = row.integer(2) > 0
-                if wasLeft { left.append(row.integer(0)) }
-                hosts.append(LeasedHost(origin: row.text(1), wasLeft: wasLeft))
+                let wasLeasedBefore = row.integer(2) > 0
+                if wasLeasedBefore { left.append(row.integer(0)) }
+                hosts.append(LeasedHost(origin: row.text(1), wasLeasedBefore: wasLeasedBefore))
             }
             guard !hosts.isEmpty else { return [] }
             if !left.isEmpty {
@@ -132,8 +149,8 @@ extension SharedFrontier {
         }
     }
 
-    /// Returns hosts that the worker no longer sends requests to. Other workers may lease each after its
-    /// pause.
+    /// Makes hosts free to which the worker no longer sends requests. Other workers may lease each of them after
+    /// its pause, which is the rest of the host's delay between requests. Hosts of other workers are not changed.
     package func releaseHosts(
         _ hosts: [(origin: String, pause: Duration)], by worker: Int64, of snapshot: Int64
     )
@@ -153,19 +170,20 @@ extension SharedFrontier {
             ])
     }
 
-    /// Returns URLs that were found for the hosts of a worker, and marks them as read. If more than `count`
-    /// wait for a host, those that come first in the table are returned; these are mostly the oldest.
+    /// Returns up to `count` unread URLs of the hosts of a worker, and marks them as read. Returns an empty list if
+    /// the worker's lease has expired. If more URLs wait, those that the index lists first are returned; these are
+    /// mostly the oldest.
     package func takeURLs(atMost count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError)
         -> [DiscoveredURL]
     {
         try transaction { () throws(StoreError) in
-            guard try holdsLease(worker) else { return [] }
+            guard try lockLease(of: worker) else { return [] }
             var found: [(number: Int64, found: DiscoveredURL)] = []
             try connection.prepare(
                 """
                 WITH mine AS MATERIALIZED (
                     SELECT waiting.key, work_host.origin FROM work_host
-                    CROSS JOIN LATERAL \(Self.waiting("key, number", for: "work_host.id", of: "?1", atMost: "?3")) AS waiting
+                    CROSS JOIN LATERAL \(Self.waitingURLsSQL("key, number", for: "work_host.id", of: "?1", atMost: "?3")) AS waiting
                     WHERE work_host.snapshot = ?1 AND work_host.worker = ?2
                     ORDER BY waiting.number LIMIT ?3)
                 UPDATE work_url SET is_read = true FROM mine WHERE work_url.snapshot = ?1 AND work_url.key = mine.key
@@ -185,8 +203,11 @@ extension SharedFrontier {
         }
     }
 
-    /// Tells all workers that a start URL redirects to another host. A row lock makes the moves visible in
-    /// the order of their numbers, so that a worker that has seen a number has also seen the lower ones.
+    /// Records that a start URL redirects to another host. All workers read it when they renew their leases
+    /// (`WorkStatus.startRedirects`).
+    ///
+    /// The statement locks the row of the snapshot before it takes a number. Therefore redirects become visible in the
+    /// order of their numbers, and a worker that has read a number has also read all lower ones.
     package func addStartRedirect(
         from source: String, to target: String, by worker: Int64, of snapshot: Int64
     )

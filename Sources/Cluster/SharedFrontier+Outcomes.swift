@@ -1,13 +1,15 @@
 package import Database
 
 extension SharedFrontier {
-    /// The outcome of a URL for which no response is stored, so that no worker requests it again.
+    /// The outcome of a URL for which no response is stored. A worker that takes over the host of the URL, and the
+    /// finisher, use the outcome in place of another request.
     package struct Outcome: Sendable {
         package var origin: String
         package var href: String
         /// The outcome in the encoding of the crawl, which this module does not interpret.
         package var text: String
-        /// Whether a page was requested. It counts towards the page limit of the snapshot.
+        /// Whether the URL is a page that was requested, so that it counts towards the page limit of the snapshot.
+        /// False in outcomes that come from the database.
         package var isPage: Bool
 
         package init(origin: String, href: String, text: String, isPage: Bool = false) {
@@ -19,38 +21,42 @@ extension SharedFrontier {
     }
 
     /// A response that describes a host: its robots.txt, or its response to a random URL that cannot exist.
+    /// Workers that take over the host use it in place of another request.
     package struct HostResponse: Sendable {
         package var origin: String
+        /// The URL of the robots.txt, or a name for the probe that the crawl chooses.
         package var href: String
+        /// The status code; 0 if there was no response.
         package var status: Int
         package var location: String?
-        /// The network zone of the response.
-        package var reach: Int
-        /// The reason why there was no response.
+        /// The network zone of the response in the encoding of the crawl, which this module does not interpret.
+        package var zone: Int
+        /// The reason why there was no response, in the encoding of the crawl; nil if there was one.
         package var failure: String?
         package var body: [UInt8]
 
         package init(
-            origin: String, href: String, status: Int, location: String?, reach: Int, failure: String?,
+            origin: String, href: String, status: Int, location: String?, zone: Int, failure: String?,
             body: [UInt8]
         ) {
             self.origin = origin
             self.href = href
             self.status = status
             self.location = location
-            self.reach = reach
+            self.zone = zone
             self.failure = failure
             self.body = body
         }
     }
 
-    /// Stores outcomes and answers. Does nothing if the worker's lease has expired.
-    package func store(_ outcomes: [Outcome], _ answers: [HostResponse], by worker: Int64, of snapshot: Int64)
-        throws(StoreError)
-    {
-        guard !outcomes.isEmpty || !answers.isEmpty else { return }
+    /// Stores outcomes and responses about hosts, and counts the requested pages among the outcomes, in one
+    /// transaction. Does nothing if the worker's lease has expired.
+    package func store(
+        _ outcomes: [Outcome], _ hostResponses: [HostResponse], by worker: Int64, of snapshot: Int64
+    ) throws(StoreError) {
+        guard !outcomes.isEmpty || !hostResponses.isEmpty else { return }
         try transaction { () throws(StoreError) in
-            guard try holdsLease(worker) else { return }
+            guard try lockLease(of: worker) else { return }
             if !outcomes.isEmpty {
                 _ = try change(
                     "INSERT INTO work_outcome (snapshot, origin, href, outcome) SELECT ?, * FROM unnest(?, ?, ?)",
@@ -61,17 +67,16 @@ extension SharedFrontier {
                 let pages = outcomes.count(where: \.isPage)
                 if pages > 0 { try countPages(pages, by: worker) }
             }
-            for answer in answers {
+            for response in hostResponses {
                 _ = try change(
                     """
                     INSERT INTO work_answer (snapshot, origin, href, status, location, reach, failure, body)
                     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                     """,
                     [
-                        .integer(snapshot), .text(answer.origin), .text(answer.href),
-                        .integer(Int64(answer.status)),
-                        .optional(answer.location), .integer(Int64(answer.reach)), .optional(answer.failure),
-                        .blob(answer.body),
+                        .integer(snapshot), .text(response.origin), .text(response.href),
+                        .integer(Int64(response.status)), .optional(response.location),
+                        .integer(Int64(response.zone)), .optional(response.failure), .blob(response.body),
                     ])
             }
         }
@@ -93,21 +98,21 @@ extension SharedFrontier {
         return outcomes
     }
 
-    /// Returns the answers of some hosts, or of all hosts if `origins` is nil.
+    /// Returns the responses about some hosts, or about all hosts if `origins` is nil.
     package func hostResponses(of origins: [String]? = nil, in snapshot: Int64) throws(StoreError)
         -> [HostResponse]
     {
-        var answers: [HostResponse] = []
+        var responses: [HostResponse] = []
         let sql = """
             SELECT origin, work_answer.href AS address, status, location, reach, failure, body
             FROM work_answer WHERE snapshot = ?1
             """
         let read = { (row: Row) in
-            answers.append(
+            responses.append(
                 HostResponse(
                     origin: row.text(0), href: row.text(1), status: Int(row.integer(2)),
                     location: row.optionalText(3),
-                    reach: Int(row.integer(4)), failure: row.optionalText(5), body: row.blob(6)))
+                    zone: Int(row.integer(4)), failure: row.optionalText(5), body: row.blob(6)))
         }
         if let origins {
             try connection.prepare(sql + " AND origin = ANY(?2)").each(
@@ -115,16 +120,18 @@ extension SharedFrontier {
         } else {
             try connection.prepare(sql).each(.integer(snapshot), read: read)
         }
-        return answers
+        return responses
     }
 
-    /// The number of requests that a worker sent to a host, with their failures and bytes. An empty name
-    /// stands for the sum of all hosts.
+    /// The number of requests that a worker sent to a host, with their failures and bytes. The finisher adds the
+    /// tallies of all workers to its report.
     package struct Tally: Sendable, Equatable {
+        /// The name of the host. The crawl uses names that no host can have for its totals.
         package var name: String
         package var requests: Int
         package var failures: Int
         package var bytes: Int
+        /// `HTTP/1.1` or `HTTP/2`; nil if the host never answered.
         package var version: String?
 
         package init(name: String, requests: Int, failures: Int, bytes: Int, version: String?) {
@@ -136,7 +143,8 @@ extension SharedFrontier {
         }
     }
 
-    /// Stores the tallies of a worker, in place of its earlier ones.
+    /// Stores the tallies of a worker, in place of its earlier ones. The lease is not checked,
+    /// because the requests of a worker that has lost its lease count as well.
     package func storeTallies(_ tallies: [Tally], by worker: Int64, of snapshot: Int64) throws(StoreError) {
         guard !tallies.isEmpty else { return }
         _ = try change(
@@ -153,7 +161,7 @@ extension SharedFrontier {
             ])
     }
 
-    /// Returns the sums over all workers of the snapshot, one for each host.
+    /// Returns the tallies of the snapshot, each summed over all workers. Tallies with the same name belong to one host.
     package func tallies(of snapshot: Int64) throws(StoreError) -> [Tally] {
         var tallies: [Tally] = []
         try connection.prepare(

@@ -1,21 +1,26 @@
 package import Database
 
 extension SharedFrontier {
-    /// Adds a worker and returns its number. Writes under this number are accepted as long as its lease is
-    /// valid.
+    /// Adds a worker with a new lease and returns its number, or 0 if the snapshot is no longer shared. Writes
+    /// under this number are accepted as long as its lease is valid.
+    ///
+    /// - Parameter name: a name for people who look at the table; it need not be unique.
     package func join(_ snapshot: Int64, named name: String) throws(StoreError) -> Int64 {
         try connection.prepare(
             """
-            INSERT INTO work_worker (snapshot, name, until) SELECT snapshot, ?, now() + \(Self.interval)
+            INSERT INTO work_worker (snapshot, name, until) SELECT snapshot, ?, now() + \(Self.leaseInterval)
             FROM work_snapshot WHERE snapshot = ? RETURNING id
             """
         ).first(.text(name), .integer(snapshot)) { $0.integer(0) } ?? 0
     }
 
-    private static let interval = "interval '\(lease.components.seconds) seconds'"
+    /// The SQL of the interval for which a lease is valid.
+    private static let leaseInterval = "interval '\(lease.components.seconds) seconds'"
 
-    /// The figures of a worker, which it reports with each renewal of its lease.
+    /// The figures of a worker, which it reports with each renewal of its lease. The other workers decide by them
+    /// which hosts to give away, and whether the snapshot can be finished.
     package struct WorkerReport: Sendable {
+        /// Whether the worker has nothing to do, and has committed everything (`IdleDetector`).
         package var isIdle = false
         /// Whether the worker could send more requests than it has work for.
         package var isHungry = true
@@ -23,83 +28,94 @@ extension SharedFrontier {
         package var isStarved = false
         /// The number of hosts for which the worker has work.
         package var hosts = 0
-        /// The number of pages of its share that the worker has not requested yet.
-        package var share = 0
-        /// The number of the last move that the worker has read.
-        package var heard: Int64 = 0
+        /// The number of pages in the worker's share of the page limit that it has not requested yet.
+        package var unusedPages = 0
+        /// The number of the last redirect of a start URL that the worker has read.
+        package var lastStartRedirect: Int64 = 0
         /// The bytes received over the network since the last renewal.
         package var bytes = 0
 
         package init() {}
     }
 
-    /// The state of a shared snapshot as seen by one worker.
+    /// The state of a shared snapshot for one worker, from the last reports of all workers. It is up to half a
+    /// second old, so a worker must not rely on its figures to agree with each other.
     package struct WorkStatus: Sendable {
         package var workers = 1
-        /// The number of other workers that could send more requests, and the number of these that have no
-        /// work.
-        package var hungry = 0
-        package var workless = 0
-        /// The number of hosts for which workers have work, and the lowest such number among the other
-        /// workers.
+        /// The number of other workers that could send more requests.
+        package var hungryWorkers = 0
+        /// The number of other workers that could send more requests and have no host with work.
+        package var worklessWorkers = 0
+        /// The number of hosts for which workers have work.
         package var hosts = 0
+        /// The number of hosts with work of the other worker that has the fewest; 0 without other workers.
         package var minHostsOfOthers = 0
         /// The number of hosts that can be leased, counted up to 1,000.
         package var freeHosts = 0
-        /// The number of pages that other workers may still request from their shares.
-        package var shares = 0
+        /// The number of pages in the shares of other workers that these have not requested yet.
+        package var unusedPagesOfOthers = 0
         /// The number of pages that are not in any share yet, or nil without a limit.
         package var pagesLeft: Int?
+        /// The bytes that all workers have received over the network.
         package var bytes = 0
+        /// The number of the worker that was chosen to finish the snapshot.
         package var finisher: Int64?
-        package var moves: [StartRedirect] = []
-        /// Whether the snapshot has ended.
-        package var isOver = false
+        /// The redirects of start URLs that this worker has not read yet, in the order of their numbers.
+        package var startRedirects: [StartRedirect] = []
+        /// Whether the snapshot is no longer shared, because it was finished or removed.
+        package var hasEnded = false
 
         package init() {}
     }
 
     /// A redirect of a start URL to another host, which then belongs to the site.
     package struct StartRedirect: Sendable {
+        /// A number that increases with each redirect.
         package var number: Int64
         package var source: String
         package var target: String
     }
 
-    /// Renews the lease of a worker. Returns nil if the lease has expired. The worker is recorded as idle
-    /// only if no URL waits for its hosts.
+    /// Renews the lease of a worker, stores its report, and returns the state of the snapshot. Returns nil if the
+    /// lease has expired.
+    ///
+    /// The worker is recorded as idle only if no unread URL waits for its hosts, because another worker may have
+    /// added one after the worker decided that it is idle.
     package func renewLease(of worker: Int64, in snapshot: Int64, _ workerReport: WorkerReport)
         throws(StoreError)
         -> WorkStatus?
     {
-        let isThere = try connection.prepare(
+        let renewed = try connection.prepare(
             """
-            UPDATE work_worker SET until = now() + \(Self.interval), is_hungry = ? <> 0, is_starved = ? <> 0, hosts = ?,
+            UPDATE work_worker SET until = now() + \(Self.leaseInterval), is_hungry = ? <> 0, is_starved = ? <> 0, hosts = ?,
                 share = ?, heard = ?, is_idle = ? <> 0 AND NOT EXISTS (
                     SELECT 1 FROM work_host
                     WHERE work_host.snapshot = work_worker.snapshot AND work_host.worker = work_worker.id
-                        AND \(Self.waiting("1", for: "work_host.id", of: "work_worker.snapshot")) IS NOT NULL)
+                        AND \(Self.waitingURLsSQL("1", for: "work_host.id", of: "work_worker.snapshot")) IS NOT NULL)
             WHERE id = ? RETURNING id
             """
         ).first(
             .integer(workerReport.isHungry ? 1 : 0), .integer(workerReport.isStarved ? 1 : 0),
             .integer(Int64(workerReport.hosts)),
-            .integer(Int64(workerReport.share)), .integer(workerReport.heard),
+            .integer(Int64(workerReport.unusedPages)), .integer(workerReport.lastStartRedirect),
             .integer(workerReport.isIdle ? 1 : 0), .integer(worker)
         ) { $0.integer(0) }
-        guard isThere != nil else { return nil }
+        guard renewed != nil else { return nil }
         if workerReport.bytes > 0 {
             _ = try change(
                 "UPDATE work_snapshot SET bytes = bytes + ? WHERE snapshot = ?",
                 [.integer(Int64(workerReport.bytes)), .integer(snapshot)])
         }
-        return try status(worker, of: snapshot, after: workerReport.heard)
+        return try status(for: worker, of: snapshot, after: workerReport.lastStartRedirect)
     }
 
+    /// Returns the state of the snapshot for a worker.
+    ///
+    /// - Parameter lastRead: the number of the last redirect of a start URL that the worker has read.
     private func status(
-        _ worker: Int64, of snapshot: Int64, after heard: Int64
-    ) throws(StoreError) -> WorkStatus? {
-        var lastMove: Int64 = 0
+        for worker: Int64, of snapshot: Int64, after lastRead: Int64
+    ) throws(StoreError) -> WorkStatus {
+        var lastAdded: Int64 = 0
         let found = try connection.prepare(
             """
             SELECT (SELECT count(*) FROM work_worker WHERE snapshot = ?1),
@@ -117,65 +133,77 @@ extension SharedFrontier {
         ).first(.integer(snapshot), .integer(worker)) { row in
             var status = WorkStatus()
             status.workers = max(1, Int(row.integer(0)))
-            status.hungry = Int(row.integer(1))
-            status.workless = Int(row.integer(2))
+            status.hungryWorkers = Int(row.integer(1))
+            status.worklessWorkers = Int(row.integer(2))
             status.hosts = Int(row.integer(3))
-            status.shares = Int(row.integer(4))
+            status.unusedPagesOfOthers = Int(row.integer(4))
             status.pagesLeft = row.optionalInteger(5).map { Int($0) }
             status.bytes = Int(row.integer(6))
             status.finisher = row.optionalInteger(7)
-            lastMove = row.integer(8)
+            lastAdded = row.integer(8)
             status.minHostsOfOthers = Int(row.integer(9))
             status.freeHosts = Int(row.integer(10))
             return status
         }
         guard var status = found else {
             var status = WorkStatus()
-            status.isOver = true
+            status.hasEnded = true
             return status
         }
-        if lastMove > heard {
+        if lastAdded > lastRead {
             try connection.prepare(
                 "SELECT number, source, target FROM work_move WHERE snapshot = ? AND number > ? ORDER BY number"
-            ).each(.integer(snapshot), .integer(heard)) {
-                status.moves.append(
+            ).each(.integer(snapshot), .integer(lastRead)) {
+                status.startRedirects.append(
                     StartRedirect(number: $0.integer(0), source: $0.text(1), target: $0.text(2)))
             }
         }
         return status
     }
 
-    /// Ends expired leases and returns their number. Leases are not ended shortly after a restart of the
-    /// server, because workers could not renew them. A lease whose row is locked by a transaction is skipped.
+    /// Ends expired leases and returns their number. Every worker calls this regularly, so that the hosts of a
+    /// worker that was killed become free without a coordinator.
+    ///
+    /// No lease is ended until the server has run for the duration of a lease, because workers could not renew
+    /// theirs while it was down. A worker in the middle of a transaction has locked its row; its lease is skipped.
     package func endExpiredLeases(of snapshot: Int64) throws(StoreError) -> Int {
         let late = """
             FROM work_worker
-            WHERE snapshot = ? AND until < now() AND pg_postmaster_start_time() < now() - \(Self.interval)
+            WHERE snapshot = ? AND until < now() AND pg_postmaster_start_time() < now() - \(Self.leaseInterval)
             """
-        // There are almost never any.
+        // Leases rarely expire, so a query without locks comes first.
         let isAnyLate = try connection.prepare("SELECT EXISTS (SELECT 1 \(late))").first(.integer(snapshot)) {
             $0.integer(0) != 0
         }
         guard isAnyLate == true else { return 0 }
         return try transaction { () throws(StoreError) in
-            try end(snapshot, "SELECT id \(late) ORDER BY id FOR UPDATE SKIP LOCKED", .integer(snapshot))
+            try endLeases(
+                of: snapshot, lockedBy: "SELECT id \(late) ORDER BY id FOR UPDATE SKIP LOCKED",
+                .integer(snapshot))
         }
     }
 
-    /// Ends the lease of a worker that stops. Other workers may lease its hosts at once.
+    /// Ends the lease of a worker that stops. Waits for transactions of the worker. Other workers may then lease its
+    /// hosts at once.
     package func leave(_ worker: Int64, of snapshot: Int64) throws(StoreError) {
         _ = try transaction { () throws(StoreError) in
-            try end(snapshot, "SELECT id FROM work_worker WHERE id = ? FOR UPDATE", .integer(worker))
+            try endLeases(
+                of: snapshot, lockedBy: "SELECT id FROM work_worker WHERE id = ? FOR UPDATE", .integer(worker)
+            )
         }
     }
 
-    /// Ends the leases whose rows the query `locked` locks, in the open transaction. This takes separate
-    /// statements, because only a later statement sees what these workers committed before their rows were
-    /// locked. Granted pages that were not counted with `countPages` return to the page limit. Counted pages are
-    /// read again, but not counted again.
-    private func end(_ snapshot: Int64, _ locked: String, _ value: SQLValue) throws(StoreError) -> Int {
+    /// Ends the leases whose rows `query` locks, in the open transaction, and returns their number. Frees the hosts
+    /// of these workers.
+    ///
+    /// The query is a statement of its own, because only a later statement sees the changes that the workers
+    /// committed before their rows were locked. Pages that a worker took and did not count with `countPages` return
+    /// to the page limit. Counted pages are read again by the next worker, but not counted again.
+    private func endLeases(
+        of snapshot: Int64, lockedBy query: String, _ value: SQLValue
+    ) throws(StoreError) -> Int {
         var workers: [Int64] = []
-        try connection.prepare(locked).each(value) { workers.append($0.integer(0)) }
+        try connection.prepare(query).each(value) { workers.append($0.integer(0)) }
         guard !workers.isEmpty else { return 0 }
         _ = try change(
             "UPDATE work_host SET worker = NULL, left_by = 1 WHERE snapshot = ? AND worker = ANY(?)",
@@ -191,8 +219,12 @@ extension SharedFrontier {
         return workers.count
     }
 
-    /// Whether this worker ends the snapshot. At most one does: no worker has work left, and no other worker
-    /// with a valid lease was chosen.
+    /// Tries to make this worker the one that finishes the snapshot, and returns whether it is.
+    ///
+    /// Succeeds only if all workers are idle and have read all redirects of start URLs, no URL waits to be read, no host
+    /// waits for a new worker, and no other worker with a lease was chosen before. After a limit was reached,
+    /// waiting URLs and hosts do not count. One statement checks all of this and locks the row of the snapshot,
+    /// so at most one worker is chosen at a time. If the finisher loses its lease, another worker can be chosen.
     package func claimFinish(_ worker: Int64, of snapshot: Int64) throws(StoreError) -> Bool {
         let finisher = try connection.prepare(
             """
@@ -204,21 +236,25 @@ extension SharedFrontier {
                     OR heard < (SELECT coalesce(max(number), 0) FROM work_move WHERE work_move.snapshot = ?1)))
                 AND (is_cut
                     OR NOT EXISTS (SELECT 1 FROM work_host WHERE work_host.snapshot = ?1 AND left_by > 0)
-                        AND \(Self.waiting("1", of: "?1")) IS NULL)
+                        AND \(Self.waitingURLsSQL("1", of: "?1")) IS NULL)
             RETURNING finisher
             """
         ).first(.integer(snapshot), .integer(worker)) { $0.integer(0) }
         return finisher == worker
     }
 
-    /// Records that a limit was reached. No more requests are sent when the snapshot is ended.
+    /// Records that the limit of time or bytes was reached. The finisher then requests nothing more, and does
+    /// not wait for URLs that workers have not read.
     package func markLimitReached(_ snapshot: Int64) throws(StoreError) {
         _ = try change(
             "UPDATE work_snapshot SET is_cut = true WHERE snapshot = ? AND NOT is_cut", [.integer(snapshot)])
     }
 
-    /// Returns whether a limit was reached, the rest of the page limit, and the number of bytes received.
-    package func limits(of snapshot: Int64) throws(StoreError) -> (isCut: Bool, pagesLeft: Int?, bytes: Int) {
+    /// Returns whether the limit of time or bytes was reached, how many pages of the page limit are left (nil without
+    /// a limit), and the bytes that all workers have received.
+    package func limits(of snapshot: Int64) throws(StoreError) -> (
+        isLimitReached: Bool, pagesLeft: Int?, bytes: Int
+    ) {
         try connection.prepare(
             "SELECT is_cut, max_pages - pages, bytes FROM work_snapshot WHERE snapshot = ?"
         )
@@ -238,7 +274,8 @@ extension SharedFrontier {
         ).first(.integer(snapshot)) { .milliseconds($0.integer(0)) } ?? .zero
     }
 
-    /// Adds up to `count` pages to the worker's share of the page limit. Returns the number of added pages.
+    /// Moves up to `count` pages from the page limit to the worker's share, and returns their number: 0 if the limit
+    /// is used up or the worker's lease has expired. The worker may request as many pages as its share has.
     package func takePages(_ count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError) -> Int {
         let granted = try connection.prepare(
             """
@@ -255,8 +292,8 @@ extension SharedFrontier {
         return granted ?? 0
     }
 
-    /// Returns unused pages of a worker's share to the page limit.
-    package func givePages(_ count: Int, by worker: Int64, of snapshot: Int64) throws(StoreError) {
+    /// Moves unused pages of a worker's share back to the page limit.
+    package func returnPages(_ count: Int, by worker: Int64, of snapshot: Int64) throws(StoreError) {
         _ = try connection.prepare(
             """
             WITH noted AS (UPDATE work_worker SET granted = granted - ?3, share = 0 WHERE id = ?2 RETURNING id),
@@ -266,14 +303,16 @@ extension SharedFrontier {
         ).first(.integer(snapshot), .integer(worker), .integer(Int64(count))) { $0.integer(0) }
     }
 
-    /// Counts pages of a worker as requested: they are stored, or known not to be. The count takes effect
-    /// when the open transaction is committed. Until then, the lease cannot be taken away. Returns false if
-    /// it has expired.
+    /// Counts pages of a worker as requested, in the open transaction, which also stores their responses or outcomes.
+    /// Until the transaction ends, no other worker can end the lease. Returns false if it has expired.
     @discardableResult
     package func countPages(_ count: Int, by worker: Int64) throws(StoreError) -> Bool {
-        try connection.prepare(Self.keeping).first(.integer(worker), .integer(Int64(count))) { _ in true }
+        try connection.prepare(Self.countPagesSQL).first(.integer(worker), .integer(Int64(count))) { _ in true
+        }
             ?? false
     }
 
-    package static let keeping = "UPDATE work_worker SET kept = kept + ?2 WHERE id = ?1 RETURNING id"
+    /// The statement of `countPages`. `StoreWriter` runs it in place of `lockLeaseSQL` before a commit that contains
+    /// pages.
+    package static let countPagesSQL = "UPDATE work_worker SET kept = kept + ?2 WHERE id = ?1 RETURNING id"
 }

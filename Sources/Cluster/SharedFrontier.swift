@@ -2,23 +2,39 @@ package import Database
 internal import Glibc
 package import Store
 
-/// The state that workers of a shared snapshot have in common, in the PostgreSQL database of the store: which
-/// worker has leased which host, which URLs were found, and how much of its limits the snapshot has left.
+/// The state that the workers of a shared snapshot have in common, in the PostgreSQL database of the store. Workers
+/// communicate only through these tables. No process coordinates them.
 ///
-/// The number of a worker is its lease and is never used again. When a lease expires, the worker's row is
-/// deleted, its hosts become free, and writes under its number are rejected. Only the server's clock counts.
+/// **Leases.** A worker is a row of `work_worker`, whose number is never used again. The worker renews its lease by
+/// setting the time `until` which it is valid (`renewLease`). Only the server's clock counts. When a lease has expired,
+/// any other worker may delete the row (`endExpiredLeases`), which also makes its hosts free.
+///
+/// **Fencing.** A worker that was suspended may continue after its lease has ended. Therefore the transactions that
+/// store responses, URLs and outcomes for a worker lock its row before they commit (`lockLease`), and are given up if
+/// there is no row. While the row is locked, no other worker can delete it, so the changes are committed under a
+/// valid lease.
+///
+/// **Hosts.** Each host, a row of `work_host`, is leased to at most one worker, and only this worker requests its URLs.
+/// Other workers add the URLs that they discover to `work_url`, which the host's worker reads.
+///
+/// **Page limit.** `work_snapshot.pages` counts the pages in the shares of all workers. A worker takes pages into its
+/// share before it requests them (`takePages`), counts those that it has stored (`countPages`), and gives back the
+/// rest. When its lease ends, its uncounted pages return to the limit.
+///
+/// **End.** When all workers are idle, one of them becomes the finisher (`claimFinish`).
+///
 /// Each instance has its own session and belongs to one thread.
 package final class SharedFrontier {
     package let connection: Connection
     private let folder: StoreFolder
 
-    /// The time after a worker's last sign of life when its lease expires.
+    /// How long a lease is valid after its last renewal.
     package static let lease: Duration = .seconds(12)
-    /// The time after which the server ends an idle transaction, so that a worker that hangs in the middle of
-    /// one does not block others.
+    /// How long a transaction may be idle before the server ends its session, so that a worker that hangs in the
+    /// middle of one does not block others. It is shorter than a lease.
     static let idleTransactionTimeout: Duration = .seconds(8)
 
-    /// Opens a session for one thread. Throws if the store is a folder.
+    /// Opens a session for one thread. Throws an error of reason `.request` if the store is a folder.
     package init(_ folder: StoreFolder) throws(StoreError) {
         guard folder.server != nil else {
             throw StoreError(
@@ -32,9 +48,9 @@ package final class SharedFrontier {
         try connection.session?.useIndexScansOnly()
     }
 
-    /// Creates the tables, or changes those of an earlier version. Their version is separate from that of the
-    /// store.
-    package func prepare() throws(StoreError) {
+    /// Creates the tables, or changes those of an earlier version. They are not part of the store's schema, and the
+    /// version of the store does not count their changes: the index `work_url_waiting` marks the current form.
+    package func setUpTables() throws(StoreError) {
         let isThere = try connection.prepare(
             "SELECT to_regclass(?) IS NOT NULL"
         ).first(.text("\(folder.server?.database.quotedSchema ?? "").work_url_waiting")) {
@@ -43,27 +59,49 @@ package final class SharedFrontier {
         guard isThere != true else { return }
         try transaction { () throws(StoreError) in
             try lockExclusively()
-            try connection.execute(Self.tables, doing: "set up")
+            try connection.execute(Self.tableDefinitions, doing: "set up")
         }
     }
 
-    /// Takes a lock until the transaction ends, so that only one session at a time creates, begins or removes
-    /// a shared snapshot. Waits if another session has it.
+    /// Takes a lock until the open transaction ends, so that only one session at a time creates the tables, or shares or
+    /// removes a snapshot. Waits if another session has it.
     func lockExclusively() throws(StoreError) {
-        let key = folder.server?.database.key(Self.beginning) ?? 0
+        let key = folder.server?.database.key(Self.sharingLockNumber) ?? 0
         _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(.integer(key)) { _ in true }
     }
 
-    private static let beginning: Int64 = 0x4000_0000_0000_0100
+    /// The number of the advisory lock, before `PostgreSQLAddress.key` makes it specific to this store.
+    private static let sharingLockNumber: Int64 = 0x4000_0000_0000_0100
 
-    /// The tables that are partitioned by snapshot. The partitions of a snapshot are dropped when it is
-    /// removed.
-    private static let parts = ["work_host", "work_url", "work_outcome", "work_answer"]
+    /// The tables that are partitioned by snapshot. Dropping the partitions of a snapshot is much faster than deleting
+    /// their rows.
+    private static let partitionedTables = ["work_host", "work_url", "work_outcome", "work_answer"]
 
-    /// The unique index of found URLs is per snapshot and contains only their 64-bit keys, so that it stays
-    /// in memory. The index of waiting URLs contains only the host. The last statements change the tables of
+    /// The SQL that creates the tables. It can run again on existing tables; its last statements change those of
     /// earlier versions.
-    private static let tables = """
+    ///
+    /// **work_snapshot**: a shared snapshot, with its limits and how much of them is used. `is_cut` is set when
+    /// the limit of time or bytes was reached, `was_empty` if the store had no responses when the snapshot was shared,
+    /// and `finisher` to the worker that finishes it.
+    ///
+    /// **work_worker**: a worker and its lease, which is valid until `until`. `granted` is the number of pages that the
+    /// worker took from the page limit, `kept` is how many of them it has counted as requested, and `heard` is the last
+    /// row of `work_move` that it has read. The other columns are from its `WorkerReport`. Half of each page stays
+    /// empty (`fillfactor`), because the rows are updated twice a second.
+    ///
+    /// **work_move**: a start URL that redirects to another host.
+    ///
+    /// **work_tally**: the requests of a worker, by host.
+    ///
+    /// **work_host**: a host. It is free if `worker` is null, and can be leased from the time `next` on. `left_by` is 1
+    /// if a worker had the host before and no worker has leased it since; else 0.
+    ///
+    /// **work_url**: a URL that was discovered for a host. `is_read` is set when the host's worker reads it, and reset
+    /// when another worker leases the host. The unique index is per snapshot and contains only the 64-bit keys, so that
+    /// it stays in memory. The index of waiting URLs contains only the host.
+    ///
+    /// **work_outcome**, **work_answer**: rows of `Outcome` and `HostResponse`. `reach` is the network zone.
+    private static let tableDefinitions = """
         CREATE SEQUENCE IF NOT EXISTS work_number;
         CREATE TABLE IF NOT EXISTS work_snapshot (
             snapshot bigint PRIMARY KEY,
@@ -161,8 +199,11 @@ package final class SharedFrontier {
 
     // MARK: Lost sessions
 
-    /// Runs `body`, and repeats it if the server was unreachable or another session was in the way. Changes
-    /// that were not committed are lost in between.
+    /// Runs `body`, and repeats it if the server is unreachable, or after a conflict with another session such as a
+    /// deadlock. Every function of this class throws in these cases, so callers wrap each call, or several that can be
+    /// repeated together, in `retrying`. Do not call it in an open transaction: a new session has lost its changes.
+    ///
+    /// If only the server's answer to a commit was lost, the repeated `body` finds its changes already made.
     package func retrying<Value>(_ body: (SharedFrontier) throws(StoreError) -> Value) throws(StoreError)
         -> Value
     {
@@ -172,13 +213,14 @@ package final class SharedFrontier {
             do throws(StoreError) {
                 return try body(self)
             } catch {
-                guard attempt < Self.attempts else { throw error }
+                guard attempt < Self.maxAttempts else { throw error }
                 switch error.reason {
                 case .busy: usleep(UInt32.random(in: 1000...50_000))
                 case .unreachable:
                     do throws(StoreError) {
                         try connection.session?.renew()
                     } catch  where error.reason == .unreachable && connection.session?.isStopped != true {
+                        // The next attempt fails at once, and tries to renew the session again.
                         continue
                     }
                 case .request, .missing, .full, .denied, .unusable, .failed: throw error
@@ -187,9 +229,10 @@ package final class SharedFrontier {
         }
     }
 
-    /// The number of attempts. Each waits up to ten seconds for a server that is unreachable.
-    private static let attempts = 12
+    /// The maximum number of attempts. Each waits up to ten seconds for a server that is unreachable.
+    private static let maxAttempts = 12
 
+    /// Runs `body` in a transaction, which is rolled back if `body` throws. In an open transaction, it is a savepoint.
     package func transaction<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         try connection.begin()
         do throws(StoreError) {
@@ -198,13 +241,14 @@ package final class SharedFrontier {
             try connection.commit(hasChanged: false)
             return value
         } catch {
-            // Throw the first error, which explains the failure.
+            // The first error explains the failure. After a lost connection, the rollback may fail too.
             try? connection.rollBack()
             throw error
         }
     }
 
-    /// Changes rows and returns their number, without notifying other sessions.
+    /// Runs an INSERT, UPDATE or DELETE, and returns the number of changed rows. As part of a SELECT, the statement does
+    /// not notify the readers of the store, which do not use these tables.
     package func change(_ sql: String, _ values: [SQLValue]) throws(StoreError) -> Int64 {
         try connection.prepare("WITH changed AS (\(sql) RETURNING 1) SELECT count(*) FROM changed").first(
             values
@@ -217,21 +261,22 @@ package final class SharedFrontier {
 // MARK: - Snapshots
 
 extension SharedFrontier {
-    /// A snapshot that workers share.
+    /// A snapshot that workers fetch together, with the limits of the run that shared it.
     package struct SharedSnapshot: Sendable, Equatable {
         package let snapshot: Int64
         package let site: Int64
+        /// The name of the site.
         package let name: String
         package var maxPages: Int?
         package var maxBytes: Int?
-        /// The rest of the time limit.
+        /// The rest of the time limit when this value was read, which may be negative; nil without a limit.
         package var millisecondsLeft: Int?
-        /// Whether the store had no responses when the snapshot began, so that workers stored all responses
-        /// in it.
+        /// Whether the store had no responses when the snapshot was shared. Then only hosts that were leased before
+        /// can have stored responses, and a worker looks up no others.
         package var wasEmpty = false
     }
 
-    /// Returns the shared snapshots that have not ended, the oldest first.
+    /// Returns the shared snapshots that are not finished, the oldest first.
     package func sharedSnapshots() throws(StoreError) -> [SharedSnapshot] {
         var shared: [SharedSnapshot] = []
         try connection.prepare(
@@ -252,7 +297,8 @@ extension SharedFrontier {
         return shared
     }
 
-    /// Makes a snapshot shared, with `starts` as its first URLs. Returns false if it is already shared.
+    /// Makes a snapshot shared, so that workers can join it, with `starts` as its first URLs. Returns false, and
+    /// changes nothing, if it is already shared.
     package func share(
         _ snapshot: OpenSnapshot, named name: String, maxPages: Int?, maxBytes: Int?, milliseconds: Int?,
         starts: [DiscoveredURL]
@@ -270,7 +316,7 @@ extension SharedFrontier {
                     .optional(maxBytes.map { Int64($0) }), .optional(milliseconds.map { Int64($0) }),
                 ])
             guard isNew == 1 else { return false }
-            for part in Self.parts {
+            for part in Self.partitionedTables {
                 try connection.execute(
                     """
                     CREATE TABLE IF NOT EXISTS \(part)_\(snapshot.id) PARTITION OF \(part) FOR VALUES IN (\(snapshot.id))
@@ -285,7 +331,8 @@ extension SharedFrontier {
         }
     }
 
-    /// Returns the start URLs of a snapshot: those without a referrer.
+    /// Returns the URLs with which the snapshot was shared: those without a referrer. Only their `href` and `facts` are
+    /// set.
     package func starts(of snapshot: Int64) throws(StoreError) -> [DiscoveredURL] {
         var starts: [DiscoveredURL] = []
         try connection.prepare(
@@ -299,8 +346,8 @@ extension SharedFrontier {
         return starts
     }
 
-    /// Whether the worker's lease has not expired.
-    package func isAlive(_ worker: Int64) throws(StoreError) -> Bool {
+    /// Whether the worker has its lease. Without a lock, the lease may end right after the answer.
+    package func hasLease(_ worker: Int64) throws(StoreError) -> Bool {
         try connection.prepare("SELECT EXISTS (SELECT 1 FROM work_worker WHERE id = ?)").first(
             .integer(worker)
         ) {
@@ -308,23 +355,26 @@ extension SharedFrontier {
         } ?? false
     }
 
-    /// Removes the data of all shared snapshots that have ended or no longer exist.
-    package func removeEnded() throws(StoreError) {
-        var over: [Int64] = []
+    /// Removes the data of all shared snapshots that are finished or no longer exist in the store. They remain if the
+    /// finisher was killed after it published.
+    package func removeEndedSnapshots() throws(StoreError) {
+        var ended: [Int64] = []
         try connection.prepare(
             """
             SELECT work_snapshot.snapshot FROM work_snapshot LEFT JOIN snapshot ON snapshot.id = work_snapshot.snapshot
             WHERE snapshot.id IS NULL OR snapshot.finished IS NOT NULL
             """
-        ).each { over.append($0.integer(0)) }
-        for snapshot in over { try remove(snapshot: snapshot) }
+        ).each { ended.append($0.integer(0)) }
+        for snapshot in ended { try remove(snapshot: snapshot) }
     }
 
-    /// Deletes the data that workers stored for a snapshot in these tables.
+    /// Deletes all rows of a shared snapshot from these tables, including the leases of its workers. These
+    /// learn it from their next renewal, and from `isShared` that the snapshot has ended. The snapshot in the store does
+    /// not change.
     package func remove(snapshot: Int64) throws(StoreError) {
         try transaction { () throws(StoreError) in
             try lockExclusively()
-            for part in Self.parts {
+            for part in Self.partitionedTables {
                 try connection.execute("DROP TABLE IF EXISTS \(part)_\(snapshot)", doing: "end")
             }
             for table in ["work_move", "work_tally", "work_worker", "work_snapshot"] {
@@ -333,7 +383,7 @@ extension SharedFrontier {
         }
     }
 
-    /// Whether the snapshot is still shared: workers are working on it or waiting for its end.
+    /// Whether the snapshot is still shared: it was not finished or removed.
     package func isShared(snapshot: Int64) throws(StoreError) -> Bool {
         try connection.prepare("SELECT EXISTS (SELECT 1 FROM work_snapshot WHERE snapshot = ?)").first(
             .integer(snapshot)
@@ -353,15 +403,18 @@ extension SharedFrontier {
 }
 
 extension StoreWriter {
-    /// Joins a snapshot that several workers write to, on behalf of one of them. Commits fail after the lease
-    /// of the worker has expired. Throws `.busy` if a prefetch has locked the site exclusively.
+    /// Joins a shared snapshot on behalf of a worker, which must have joined it with `SharedFrontier.join`. From then on,
+    /// each commit of this writer checks the worker's lease, and throws after it has expired. If the snapshot has a page
+    /// limit, the commit also counts the stored pages.
+    ///
+    /// - Throws: `StoreError` of reason `busy` if a prefetch has locked the site exclusively.
     package func join(_ shared: SharedFrontier.SharedSnapshot, as worker: Int64) throws(StoreError)
         -> OpenSnapshot
     {
         try join(
             shared.snapshot, of: shared.site, named: shared.name, as: worker,
-            checkingLease: SharedFrontier.fence,
-            addingPages: shared.maxPages == nil ? nil : SharedFrontier.keeping,
+            checkingLease: SharedFrontier.lockLeaseSQL,
+            addingPages: shared.maxPages == nil ? nil : SharedFrontier.countPagesSQL,
             maxIdle: SharedFrontier.idleTransactionTimeout)
     }
 }

@@ -11,7 +11,7 @@ internal import Web
 /// period 3 is committed, unless delivery 2 arrives first: then only a report after the collection of 2 counts.
 struct IdleDetector: Sendable {
     /// The crawl's current quiet period (see `WorkerState`); nil while it has something to do.
-    private var quiet: Int?
+    private var quietPeriod: Int?
     /// The last quiet period before which everything is committed.
     private var committed = 0
     /// The number of deliveries from the database, and how many of them the crawl has collected.
@@ -21,63 +21,77 @@ struct IdleDetector: Sendable {
     /// give it something to do.
     private var seen = 0
 
-    mutating func deliver() { delivered += 1 }
+    /// Records that the crawl was sent something that may give it work.
+    mutating func didDeliver() { delivered += 1 }
 
-    mutating func collect() { collected = delivered }
+    /// Records that the crawl has collected all deliveries until now.
+    mutating func didCollect() { collected = delivered }
 
-    mutating func didReport(_ quiet: Int?) {
-        self.quiet = quiet
+    /// Records the report that the crawl makes after it has processed all collected deliveries.
+    ///
+    /// - Parameter quietPeriod: the number of the current quiet period; nil if the crawl has something to do.
+    mutating func didReport(_ quietPeriod: Int?) {
+        self.quietPeriod = quietPeriod
         seen = collected
     }
 
-    mutating func commit(_ quiet: Int) { committed = max(committed, quiet) }
+    /// Records that everything from before a quiet period is committed.
+    mutating func didCommit(_ quietPeriod: Int) { committed = max(committed, quietPeriod) }
 
-    var isIdle: Bool { quiet.map { committed >= $0 } ?? false && seen == delivered }
+    var isIdle: Bool { quietPeriod.map { committed >= $0 } ?? false && seen == delivered }
 }
 
-/// Exchanges messages between one worker and the database, which connects it with the other workers, and
-/// renews its lease. It has a thread and a database session of its own, so that the crawl never waits for the
-/// database.
+/// Connects the crawl of one worker with the other workers, through the database, and renews the worker's lease. It has
+/// a thread and a database session of its own, so that the crawl never waits for the exchange, and a crawl that is busy
+/// for seconds does not lose its lease.
 ///
-/// `state` is shared by the crawl's thread and the thread of this class, under the lock of the monitor. The
-/// loop of that thread is `SyncLoop`: each turn writes the outgoing messages to the database, renews the lease twice a
-/// second, leases hosts, reads the URLs that others discovered for them, and wakes the crawl.
+/// The crawl calls `send` and the other reporting functions, which only queue their data, and `collect`, which returns
+/// what has arrived. The loop of the thread is `SyncLoop`: each turn writes the queued data to the database, leases
+/// hosts, reads the URLs that others discovered for them, and wakes the crawl. Twice a second, it also renews the lease.
+///
+/// `state` is shared by the threads of the crawl, of its writer and of this class, under the lock of the monitor. All
+/// functions but `init` and `close` return at once. After an error, or when the work is over, the thread ends;
+/// `collect` reports why.
 package final class WorkerSync: Sendable {
-    /// News from other workers.
+    /// Data that arrived from other workers since the crawl's last `collect`.
     package struct Incoming: Sendable {
         package var discovered: [SharedFrontier.DiscoveredURL] = []
+        /// Hosts that were leased to this worker, with the outcomes and responses of those that were leased before.
         package var hosts: [SharedFrontier.LeasedHost] = []
         package var outcomes: [SharedFrontier.Outcome] = []
         package var hostResponses: [SharedFrontier.HostResponse] = []
-        package var moves: [SharedFrontier.StartRedirect] = []
+        package var startRedirects: [SharedFrontier.StartRedirect] = []
+        /// The number of pages that were added to this worker's share of the page limit.
         package var grantedPages = 0
+        /// The state of the snapshot; nil if it has not arrived again.
         package var status: SharedFrontier.WorkStatus?
     }
 
-    /// Why the work of this worker is over.
+    /// Why the crawl of this worker must stop.
     package enum WorkEnding: Sendable, Equatable {
-        /// This worker is the one to finish the snapshot.
-        case isFinisher
+        /// All workers are idle, and this one was chosen to finish the snapshot. It keeps its lease, which this class
+        /// continues to renew.
+        case chosenToFinish
         /// Another worker has finished the snapshot.
-        case isOver
-        /// Other workers have taken over its hosts, because its lease ended.
+        case snapshotEnded
+        /// The lease has expired, so other workers take over its hosts.
         case leaseLost
     }
 
     /// The messages in both directions, and why the work is over.
     private struct SharedState {
-        // From the crawl.
+        // From the crawl. Each turn of the loop takes most of it.
         var discovered: [SharedFrontier.DiscoveredURL] = []
         var outcomes: [SharedFrontier.Outcome] = []
         var hostResponses: [SharedFrontier.HostResponse] = []
-        var moves: [(from: String, to: String)] = []
+        var startRedirects: [(from: String, to: String)] = []
         var released: [(origin: String, pause: Duration)] = []
         var tallies: [SharedFrontier.Tally] = []
         var workerReport = SharedFrontier.WorkerReport()
-        var wantsHosts = 0
-        var wantsPages = 0
-        var givesPages = 0
-        var isCut = false
+        var hostsToLease = 0
+        var pagesToTake = 0
+        var pagesToReturn = 0
+        var isLimitReached = false
         var idleDetector = IdleDetector()
         var isClosed = false
         // For the crawl.
@@ -90,12 +104,16 @@ package final class WorkerSync: Sendable {
     package let snapshot: Int64
     private let state = Monitor(SharedState())
     private let thread: NamedThread
-    private let waker = Wake()
+    private let wakeHandler = WakeHandler()
 
-    /// The interval of lease renewals, far below `SharedFrontier.lease`.
-    private static let beatInterval = Duration.milliseconds(500)
+    /// The interval of lease renewals: a small part of `SharedFrontier.lease`, so that many may fail before the lease
+    /// expires.
+    private static let renewalInterval = Duration.milliseconds(500)
+    /// The time between two turns of the loop, and the same for an idle worker.
     private static let pause = Duration.milliseconds(100)
-    private static let longPause = Duration.milliseconds(250)
+    private static let idlePause = Duration.milliseconds(250)
+    /// The maximum number of discovered URLs that wait for the end of a pause. More end it early.
+    private static let maxWaitingURLs = 2000
     private static let maxURLsPerQuery = 5000
 
     /// Starts the thread, which owns the database session from here on.
@@ -103,16 +121,17 @@ package final class WorkerSync: Sendable {
         self.worker = worker
         self.snapshot = snapshot
         let (state, sendable) = (state, SendableFrontier(frontier: frontier))
-        let wake = waker
+        let wakeHandler = wakeHandler
         do throws(SystemError) {
             thread = try NamedThread.start("larder-work") {
-                var round = SyncLoop(
-                    frontier: sendable.frontier, worker: worker, snapshot: snapshot, state: state, wake: wake)
+                var loop = SyncLoop(
+                    frontier: sendable.frontier, worker: worker, snapshot: snapshot, state: state,
+                    wakeHandler: wakeHandler)
                 do throws(StoreError) {
-                    try round.go()
+                    try loop.run()
                 } catch {
                     state.change { $0.failure = error }
-                    wake.call()
+                    wakeHandler.call()
                 }
             }
         } catch {
@@ -120,23 +139,26 @@ package final class WorkerSync: Sendable {
         }
     }
 
-    /// The closure that wakes the crawl when there is news.
-    private final class Wake: Sendable {
+    /// The closure that wakes the crawl when data has arrived. The crawl sets it, and the thread of this class calls it.
+    private final class WakeHandler: Sendable {
         private let body = Mutex<(@Sendable () -> Void)?>(nil)
 
+        /// Calls the closure, if it is set, after releasing the lock.
         func call() { body.withLock { $0 }?() }
 
         func set(_ body: (@Sendable () -> Void)?) { self.body.withLock { $0 = body } }
     }
 
-    /// Sets the closure that is called, on the thread of this class, when there is news; nil for none.
-    package func setWakeHandler(_ body: (@Sendable () -> Void)?) { waker.set(body) }
+    /// Sets the closure that is called, on the thread of this class, when `collect` has something new; nil for none.
+    package func setWakeHandler(_ body: (@Sendable () -> Void)?) { wakeHandler.set(body) }
 
-    /// Returns the news since the last call, and why the work is over if it is. Throws the error that ended
-    /// the thread.
+    /// Returns the data that arrived since the last call, and why the work is over; nil as long as it is not. The crawl
+    /// must process the data before its next `send`, because that may report it as idle.
+    ///
+    /// - Throws: the error that ended the thread.
     package func collect() throws(StoreError) -> (incoming: Incoming, ending: WorkEnding?) {
         let (incoming, ending, failure) = state.change { state in
-            state.idleDetector.collect()
+            state.idleDetector.didCollect()
             defer { state.incoming = Incoming() }
             return (state.incoming, state.ending, state.failure)
         }
@@ -146,180 +168,208 @@ package final class WorkerSync: Sendable {
 
     /// A report of the crawl to the other workers.
     package struct Outgoing {
+        /// URLs of other workers' hosts.
         package var discovered: [SharedFrontier.DiscoveredURL] = []
-        package var moves: [(from: String, to: String)] = []
+        package var startRedirects: [(from: String, to: String)] = []
         package var workerReport = SharedFrontier.WorkerReport()
-        package var wantsHosts = 0
-        package var wantsPages = 0
-        package var givesPages = 0
-        package var isCut = false
+        /// The number of free hosts that this worker wants to lease.
+        package var hostsToLease = 0
+        /// The number of pages that this worker wants to add to its share of the page limit.
+        package var pagesToTake = 0
+        /// The number of unused pages of its share that this worker gives back.
+        package var pagesToReturn = 0
+        /// Whether the limit of time or bytes is reached.
+        package var isLimitReached = false
         /// The number of the crawl's quiet period; nil while it has something to do.
-        package var quiet: Int?
+        package var quietPeriod: Int?
 
         package init() {}
     }
 
-    /// Sends a report. It takes everything into account that was collected until now.
+    /// Sends a report. The crawl must have processed everything that it has collected until now.
     package func send(_ outgoing: Outgoing) {
         state.change { state in
             state.discovered += outgoing.discovered
-            state.moves += outgoing.moves
+            state.startRedirects += outgoing.startRedirects
             let bytes = state.workerReport.bytes + outgoing.workerReport.bytes
             state.workerReport = outgoing.workerReport
             state.workerReport.bytes = bytes
-            state.wantsHosts = outgoing.wantsHosts
-            state.wantsPages = outgoing.wantsPages
-            state.givesPages += outgoing.givesPages
-            state.isCut = state.isCut || outgoing.isCut
-            state.idleDetector.didReport(outgoing.quiet)
+            state.hostsToLease = outgoing.hostsToLease
+            state.pagesToTake = outgoing.pagesToTake
+            state.pagesToReturn += outgoing.pagesToReturn
+            state.isLimitReached = state.isLimitReached || outgoing.isLimitReached
+            state.idleDetector.didReport(outgoing.quietPeriod)
         }
     }
 
-    /// Shares outcomes with the other workers, which then do not request these URLs. Their responses must be
-    /// committed.
+    /// Shares outcomes with the other workers, which then do not request these URLs. Call it only after everything that
+    /// the crawl stored for these URLs, such as tombstones, is committed: workers that receive an outcome store nothing
+    /// for it.
     package func shareOutcomes(_ outcomes: [SharedFrontier.Outcome]) {
         state.change { $0.outcomes += outcomes }
     }
 
-    package func shareResponse(_ answer: SharedFrontier.HostResponse) {
-        state.change { $0.hostResponses.append(answer) }
+    /// Shares a response about a host with the other workers, after it is committed.
+    package func shareResponse(_ response: SharedFrontier.HostResponse) {
+        state.change { $0.hostResponses.append(response) }
     }
 
+    /// Replaces the tallies of this worker.
     package func reportTallies(_ tallies: [SharedFrontier.Tally]) { state.change { $0.tallies = tallies } }
 
     /// Reports that everything from before this quiet period is committed.
-    package func didCommit(_ quiet: Int) { state.change { $0.idleDetector.commit(quiet) } }
+    package func didCommit(_ quietPeriod: Int) { state.change { $0.idleDetector.didCommit(quietPeriod) } }
 
-    /// Gives hosts to other workers. Nothing of them may be in progress, and their responses must be
-    /// committed.
+    /// Gives hosts to other workers, each of which may be requested again after its pause. No request, scan or write of
+    /// these hosts may be in progress, because the next worker reads their state from the database.
     package func release(_ hosts: [(origin: String, pause: Duration)]) {
         state.change { $0.released += hosts }
     }
 
-    /// Sends the remaining messages, and ends the thread. Does not end the lease.
+    /// Writes the queued data, ends the thread, and waits for its end. Does not end the lease
+    /// (`SharedFrontier.leave`).
     package func close() {
         state.change { $0.isClosed = true }
         thread.join()
     }
 
-    /// Sendable: the session goes only to the thread of this class, and `init` takes it as `sending`.
+    /// Passes the session to the thread. Sendable: only that thread uses it, and `init` takes it as `sending`.
     private struct SendableFrontier: @unchecked Sendable {
         let frontier: SharedFrontier
     }
 
     // MARK: - SyncLoop
 
-    /// The loop of the thread.
+    /// The loop of the thread, which owns the database session.
     private struct SyncLoop {
         let frontier: SharedFrontier
         let worker: Int64
         let snapshot: Int64
         let state: Monitor<SharedState>
-        let wake: Wake
+        let wakeHandler: WakeHandler
         private let clock = ContinuousClock()
-        private var lastBeat: ContinuousClock.Instant?
-        private var lastLook: ContinuousClock.Instant?
-        private var heard: Int64 = 0
+        private var lastRenewal: ContinuousClock.Instant?
+        private var lastExpiryCheck: ContinuousClock.Instant?
+        /// The number of the last redirect of a start URL that this worker has read.
+        private var lastStartRedirect: Int64 = 0
+        /// Whether the last renewal of the lease reported the worker as idle.
         private var wasIdle = false
 
         init(
-            frontier: SharedFrontier, worker: Int64, snapshot: Int64, state: Monitor<SharedState>, wake: Wake
+            frontier: SharedFrontier, worker: Int64, snapshot: Int64, state: Monitor<SharedState>,
+            wakeHandler: WakeHandler
         ) {
             self.frontier = frontier
             self.worker = worker
             self.snapshot = snapshot
             self.state = state
-            self.wake = wake
+            self.wakeHandler = wakeHandler
         }
 
-        mutating func go() throws(StoreError) {
+        /// Runs turns until `close` is called or the work is over. A finisher's loop continues until `close`, to renew
+        /// the lease.
+        mutating func run() throws(StoreError) {
             while true {
                 let isClosed = state.change { $0.isClosed }
                 try turn(isClosing: isClosed)
                 let ending = state.change { $0.ending }
-                if isClosed || ending == .leaseLost || ending == .isOver { return }
-                let pause = wasIdle ? WorkerSync.longPause : WorkerSync.pause
+                if isClosed || ending == .leaseLost || ending == .snapshotEnded { return }
+                let pause = wasIdle ? WorkerSync.idlePause : WorkerSync.pause
                 _ = state.wait(atMost: pause) {
-                    $0.isClosed || !$0.discovered.isEmpty && $0.discovered.count > 2000 ? true : nil
+                    $0.isClosed || $0.discovered.count > WorkerSync.maxWaitingURLs ? true : nil
                 }
             }
         }
 
+        /// Exchanges data with the database once.
+        ///
+        /// The order of the steps matters. The idle state is taken together with the queued data, which is written before
+        /// the worker is recorded as idle; so no data is on its way when all workers are idle. Outcomes are stored before
+        /// hosts are released, so the next worker of a host sees them. Outcomes of a leased host are read before
+        /// its URLs are.
+        ///
+        /// - Parameter isClosing: whether this is the last turn, which only writes.
         private mutating func turn(isClosing: Bool) throws(StoreError) {
-            let out = state.change { state in
+            let outgoing = state.change { state in
                 defer {
                     state.discovered = []
                     state.outcomes = []
                     state.hostResponses = []
-                    state.moves = []
+                    state.startRedirects = []
                     state.released = []
                     state.tallies = []
                     state.workerReport.bytes = 0
-                    state.wantsPages = 0
-                    state.givesPages = 0
+                    state.pagesToTake = 0
+                    state.pagesToReturn = 0
                 }
                 return state
             }
             let (worker, snapshot) = (worker, snapshot)
             var incoming = Incoming()
-            var isHeld = true
+            var hasLease = true
+            // Several short transactions, so that other workers do not wait long for the locked rows.
             var place = 0
-            while place < out.discovered.count {
+            while place < outgoing.discovered.count {
                 let part = Array(
-                    out.discovered[place..<min(place + WorkerSync.maxURLsPerQuery, out.discovered.count)])
-                isHeld =
+                    outgoing.discovered[
+                        place..<min(place + WorkerSync.maxURLsPerQuery, outgoing.discovered.count)])
+                hasLease =
                     try frontier.retrying { (frontier) throws(StoreError) in
                         try frontier.addURLs(part, by: worker, of: snapshot)
-                    } && isHeld
+                    } && hasLease
                 place += part.count
             }
-            for move in out.moves {
+            for redirect in outgoing.startRedirects {
                 try frontier.retrying { (frontier) throws(StoreError) in
-                    try frontier.addStartRedirect(from: move.from, to: move.to, by: worker, of: snapshot)
+                    try frontier.addStartRedirect(
+                        from: redirect.from, to: redirect.to, by: worker, of: snapshot)
                 }
             }
             try frontier.retrying { (frontier) throws(StoreError) in
-                try frontier.store(out.outcomes, out.hostResponses, by: worker, of: snapshot)
-                try frontier.releaseHosts(out.released, by: worker, of: snapshot)
-                try frontier.storeTallies(out.tallies, by: worker, of: snapshot)
-                if out.isCut { try frontier.markLimitReached(snapshot) }
+                try frontier.store(outgoing.outcomes, outgoing.hostResponses, by: worker, of: snapshot)
+                try frontier.releaseHosts(outgoing.released, by: worker, of: snapshot)
+                try frontier.storeTallies(outgoing.tallies, by: worker, of: snapshot)
+                if outgoing.isLimitReached { try frontier.markLimitReached(snapshot) }
             }
-            if out.givesPages > 0 {
+            if outgoing.pagesToReturn > 0 {
                 try frontier.retrying { (frontier) throws(StoreError) in
-                    try frontier.givePages(out.givesPages, by: worker, of: snapshot)
+                    try frontier.returnPages(outgoing.pagesToReturn, by: worker, of: snapshot)
                 }
             }
             if isClosing {
-                if out.workerReport.bytes > 0 { _ = try renewLease(out, isIdle: false) }
+                if outgoing.workerReport.bytes > 0 { _ = try renewLease(outgoing, isIdle: false) }
                 return
             }
-            if out.wantsPages > 0 {
+            if outgoing.pagesToTake > 0 {
                 incoming.grantedPages = try frontier.retrying { (frontier) throws(StoreError) in
-                    try frontier.takePages(out.wantsPages, for: worker, of: snapshot)
+                    try frontier.takePages(outgoing.pagesToTake, for: worker, of: snapshot)
                 }
             }
-            let isIdle = out.idleDetector.isIdle && incoming.grantedPages == 0
-            if isIdle != wasIdle || lastBeat.map({ clock.now - $0 >= WorkerSync.beatInterval }) ?? true {
-                guard isHeld, let status = try renewLease(out, isIdle: isIdle) else { return end(.leaseLost) }
-                if status.isOver { return end(.isOver) }
+            let isIdle = outgoing.idleDetector.isIdle && incoming.grantedPages == 0
+            if isIdle != wasIdle || lastRenewal.map({ clock.now - $0 >= WorkerSync.renewalInterval }) ?? true
+            {
+                guard hasLease, let status = try renewLease(outgoing, isIdle: isIdle) else {
+                    return end(.leaseLost)
+                }
+                if status.hasEnded { return end(.snapshotEnded) }
                 incoming.status = status
-                incoming.moves = status.moves
-                heard = status.moves.last?.number ?? heard
-            } else if out.workerReport.bytes > 0 {
+                incoming.startRedirects = status.startRedirects
+                lastStartRedirect = status.startRedirects.last?.number ?? lastStartRedirect
+            } else if outgoing.workerReport.bytes > 0 {
                 // The bytes are reported with the next renewal of the lease.
-                state.change { $0.workerReport.bytes += out.workerReport.bytes }
+                state.change { $0.workerReport.bytes += outgoing.workerReport.bytes }
             }
-            if lastLook.map({ clock.now - $0 >= .seconds(1) }) ?? true {
-                lastLook = clock.now
+            if lastExpiryCheck.map({ clock.now - $0 >= .seconds(1) }) ?? true {
+                lastExpiryCheck = clock.now
                 _ = try frontier.retrying { (frontier) throws(StoreError) in
                     try frontier.endExpiredLeases(of: snapshot)
                 }
             }
-            if !out.isCut {
+            if !outgoing.isLimitReached {
                 incoming.hosts = try frontier.retrying { (frontier) throws(StoreError) in
-                    try frontier.leaseHosts(out.wantsHosts, for: worker, of: snapshot)
+                    try frontier.leaseHosts(outgoing.hostsToLease, for: worker, of: snapshot)
                 }
-                let left = incoming.hosts.filter(\.wasLeft).map(\.origin)
+                let left = incoming.hosts.filter(\.wasLeasedBefore).map(\.origin)
                 if !left.isEmpty {
                     incoming.outcomes = try frontier.retrying { (frontier) throws(StoreError) in
                         try frontier.outcomes(of: left, in: snapshot)
@@ -333,51 +383,56 @@ package final class WorkerSync: Sendable {
                 }
             }
             deliver(incoming)
-            guard isIdle, incoming.discovered.isEmpty, incoming.hosts.isEmpty, incoming.moves.isEmpty else {
+            guard isIdle, incoming.discovered.isEmpty, incoming.hosts.isEmpty, incoming.startRedirects.isEmpty
+            else {
                 return
             }
-            let finishes = try frontier.retrying { (frontier) throws(StoreError) in
+            let isFinisher = try frontier.retrying { (frontier) throws(StoreError) in
                 try frontier.claimFinish(worker, of: snapshot)
             }
-            if finishes { end(.isFinisher) }
+            if isFinisher { end(.chosenToFinish) }
         }
 
-        private mutating func renewLease(_ out: SharedState, isIdle: Bool) throws(StoreError)
+        /// Renews the lease, with the report of the crawl. Returns nil if the lease has expired.
+        private mutating func renewLease(_ outgoing: SharedState, isIdle: Bool) throws(StoreError)
             -> SharedFrontier.WorkStatus?
         {
-            var workerReport = out.workerReport
+            var workerReport = outgoing.workerReport
             workerReport.isIdle = isIdle
-            workerReport.heard = heard
+            workerReport.lastStartRedirect = lastStartRedirect
             let (worker, snapshot) = (worker, snapshot)
             let status = try frontier.retrying { (frontier) throws(StoreError) in
                 try frontier.renewLease(of: worker, in: snapshot, workerReport)
             }
-            lastBeat = clock.now
+            lastRenewal = clock.now
             wasIdle = isIdle
             return status
         }
 
+        /// Adds data for the crawl and wakes it. A status alone does not count as a delivery: it gives the crawl no work,
+        /// and would make an idle worker busy twice a second.
         private func deliver(_ incoming: Incoming) {
-            let isNews =
-                !incoming.discovered.isEmpty || !incoming.hosts.isEmpty || !incoming.moves.isEmpty
+            let hasNews =
+                !incoming.discovered.isEmpty || !incoming.hosts.isEmpty || !incoming.startRedirects.isEmpty
                 || incoming.grantedPages > 0
-            guard isNews || incoming.status != nil else { return }
+            guard hasNews || incoming.status != nil else { return }
             state.change { state in
-                if isNews { state.idleDetector.deliver() }
+                if hasNews { state.idleDetector.didDeliver() }
                 state.incoming.discovered += incoming.discovered
                 state.incoming.hosts += incoming.hosts
                 state.incoming.outcomes += incoming.outcomes
                 state.incoming.hostResponses += incoming.hostResponses
-                state.incoming.moves += incoming.moves
+                state.incoming.startRedirects += incoming.startRedirects
                 state.incoming.grantedPages += incoming.grantedPages
                 state.incoming.status = incoming.status ?? state.incoming.status
             }
-            wake.call()
+            wakeHandler.call()
         }
 
+        /// Tells the crawl that its work is over.
         private func end(_ ending: WorkEnding) {
             state.change { $0.ending = ending }
-            wake.call()
+            wakeHandler.call()
         }
     }
 }

@@ -46,7 +46,7 @@ struct WorkerState {
     func canHaveStored(from origin: String) -> Bool { !shared.wasEmpty || takenOverOrigins.contains(origin) }
 
     mutating func take(_ hosts: [SharedFrontier.LeasedHost]) {
-        for host in hosts where host.wasLeft { takenOverOrigins.insert(host.origin) }
+        for host in hosts where host.wasLeasedBefore { takenOverOrigins.insert(host.origin) }
     }
 
     /// Begins a quiet period. Returns false if one has begun already.
@@ -63,7 +63,9 @@ struct WorkerState {
     var pagesAtOnce: Int { min(1000, max(1, (status.pagesLeft ?? 0) / (2 * status.workers))) }
 
     /// Whether the page limit is used up: no pages are left, and no other worker has any to give back.
-    var isPageLimitUsedUp: Bool { status.pagesLeft.map { $0 <= 0 } ?? false && status.shares == 0 }
+    var isPageLimitUsedUp: Bool {
+        status.pagesLeft.map { $0 <= 0 } ?? false && status.unusedPagesOfOthers == 0
+    }
 }
 
 /// The distribution of hosts to workers.
@@ -102,7 +104,9 @@ extension SharedFrontier.WorkStatus {
     /// The number of hosts that a worker gives away. As long as its hosts, and not its own capacity, limit
     /// its speed, it gives hosts only to workers without any.
     func hostsToGiveAway(active: Int, running: Int) -> Int {
-        guard workless > 0 || running >= Self.enoughRunning && (hungry > 0 || isUneven) else { return 0 }
+        guard worklessWorkers > 0 || running >= Self.enoughRunning && (hungryWorkers > 0 || isUneven) else {
+            return 0
+        }
         return max(0, active - fairShare)
     }
 }
@@ -164,7 +168,8 @@ extension Crawl {
         report.elapsed = now
         // The last writes may have been refused, because another worker has taken the lease.
         return Work(
-            report: report, ending: failure == nil || ending != .isFinisher ? ending : nil, failure: failure)
+            report: report, ending: failure == nil || ending != .chosenToFinish ? ending : nil,
+            failure: failure)
     }
 
     private func runAsWorker(_ sync: WorkerSync) throws(CrawlError) -> WorkerSync.WorkEnding? {
@@ -199,13 +204,13 @@ extension Crawl {
     /// Applies news from other workers to the frontier. Redirects of start URLs come first, since they extend the
     /// scope for the discovered URLs.
     private func apply(_ incoming: WorkerSync.Incoming) throws(CrawlError) {
-        if !incoming.discovered.isEmpty || !incoming.hosts.isEmpty || !incoming.moves.isEmpty
+        if !incoming.discovered.isEmpty || !incoming.hosts.isEmpty || !incoming.startRedirects.isEmpty
             || incoming.grantedPages > 0
         {
             workerState?.endQuietPeriod()
         }
-        for move in incoming.moves {
-            guard let from = WebURL(move.source), let to = WebURL(move.target) else { continue }
+        for redirect in incoming.startRedirects {
+            guard let from = WebURL(redirect.source), let to = WebURL(redirect.target) else { continue }
             try apply(.moved(from: from, to: to))
         }
         knownOutcomes.add(incoming.outcomes, incoming.hostResponses)
@@ -289,7 +294,7 @@ extension Crawl {
             let href = frontier.url(number).href
             try storing { () throws(StoreError) in try writes.markSoftNotFound(href) }
         }
-        out.moves = frontier.takeStartRedirects().map { ($0.from.href, $0.to.href) }
+        out.startRedirects = frontier.takeStartRedirects().map { ($0.from.href, $0.to.href) }
         let active = frontier.activeHostCount
         out.workerReport.hosts = active + workerState.originsToRelease.count
         out.workerReport.isHungry =
@@ -297,23 +302,23 @@ extension Crawl {
         out.workerReport.isStarved = isStarved
         out.workerReport.bytes = report.wireByteCount - workerState.reportedBytes
         self.workerState?.reportedBytes = report.wireByteCount
-        out.isCut = frontier.isStopped
+        out.isLimitReached = frontier.isStopped
         if !frontier.isStopped, !isEnding {
-            out.wantsHosts = workerState.status.wantedHosts(active: active, running: frontier.running)
+            out.hostsToLease = workerState.status.wantedHosts(active: active, running: frontier.running)
         }
         if isStarved {
-            out.wantsPages = workerState.pagesAtOnce
+            out.pagesToTake = workerState.pagesAtOnce
         } else if isResting, let left = frontier.pagesLeft, left > 0 {
             try apply(.pagesGranted(-left))
-            out.givesPages = left
+            out.pagesToReturn = left
         }
-        out.workerReport.share = frontier.pagesLeft ?? 0
+        out.workerReport.unusedPages = frontier.pagesLeft ?? 0
         if isResting {
             if self.workerState?.beginQuietPeriod() == true, let quiet = self.workerState?.quietPeriod {
                 sync.reportTallies(report.workTallies)
                 try storing { () throws(StoreError) in try writes.commitSoon { sync.didCommit(quiet) } }
             }
-            out.quiet = self.workerState?.quietPeriod
+            out.quietPeriod = self.workerState?.quietPeriod
         } else {
             self.workerState?.endQuietPeriod()
         }
@@ -362,7 +367,7 @@ extension Crawl {
     ) throws(CrawlError) {
         let answer = SharedFrontier.HostResponse(
             origin: url.origin, href: name, status: response.status, location: location,
-            reach: Int(Frontier.RemoteDiscovery.Facts.number(zone)), failure: nil, body: body)
+            zone: Int(Frontier.RemoteDiscovery.Facts.number(zone)), failure: nil, body: body)
         if let number { workerState?.unstoredResponses[number] = answer } else { try share(answer) }
     }
 
@@ -372,7 +377,7 @@ extension Crawl {
         guard failure.kind != .unknownHost else { return }
         try share(
             SharedFrontier.HostResponse(
-                origin: url.origin, href: name, status: 0, location: nil, reach: 0,
+                origin: url.origin, href: name, status: 0, location: nil, zone: 0,
                 failure: Frontier.KnownOutcome.failed(.fetch(failure)).text, body: []))
     }
 
@@ -400,7 +405,7 @@ extension Crawl {
                 host: host,
                 .answered(
                     status: known.status, location: known.location.flatMap { WebURL($0) }, body: known.body,
-                    from: Frontier.RemoteDiscovery.Facts.zone(Int64(known.reach)))))
+                    from: Frontier.RemoteDiscovery.Facts.zone(Int64(known.zone)))))
     }
 
     /// Reports the response to a probe that another worker received.

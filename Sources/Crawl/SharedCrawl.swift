@@ -65,27 +65,27 @@ package struct SharedCrawl: Sendable {
             report = report.map { $0.adding(work.report) } ?? work.report
             var ending = work.ending
             if ending == nil, let failure = work.failure {
-                guard try !isAlive(worker, frontier) else {
+                guard try !hasLease(worker, frontier) else {
                     sync.close()
                     try leave(worker, snapshot, frontier)
                     throw failure
                 }
                 ending = .leaseLost
             }
-            if ending == .leaseLost, try !isShared(snapshot, frontier) { ending = .isOver }
+            if ending == .leaseLost, try !isShared(snapshot, frontier) { ending = .snapshotEnded }
             switch ending {
             case .leaseLost?:
                 sync.close()
                 lostLeases += 1
                 if interruption.isRequested { break }
                 continue
-            case .isFinisher?:
+            case .chosenToFinish?:
                 guard let all = try finish(shared, worker, sync, frontier) else {
                     guard try isShared(snapshot, frontier) else { break }
                     continue
                 }
                 return Ending(report: all, worker: worker, isLast: true, lostLeases: lostLeases)
-            case .isOver?: sync.close()
+            case .snapshotEnded?: sync.close()
             case nil:
                 sync.close()
                 try leave(worker, snapshot, frontier)
@@ -116,8 +116,8 @@ package struct SharedCrawl: Sendable {
         try storing { () throws(StoreError) in
             // Creates the store if it does not exist.
             let writer = try StoreWriter(plan.folder)
-            try frontier.prepare()
-            try frontier.removeEnded()
+            try frontier.setUpTables()
+            try frontier.removeEndedSnapshots()
             for _ in 0..<50 {
                 if let known = try frontier.sharedSnapshots().first(where: { $0.name == plan.site }) {
                     return known
@@ -155,7 +155,7 @@ package struct SharedCrawl: Sendable {
                     knownOutcomes.add(
                         try frontier.outcomes(in: snapshot), try frontier.hostResponses(in: snapshot))
                     let limits = try frontier.limits(of: snapshot)
-                    if limits.isCut {
+                    if limits.isLimitReached {
                         knownOutcomes.limit =
                             if let most = shared.maxBytes, limits.bytes >= most { .byteCount(most) } else {
                                 .time(plan.limits.time ?? .zero)
@@ -175,7 +175,7 @@ package struct SharedCrawl: Sendable {
             report.add(tallies)
         } catch {
             sync.close()
-            guard try !isAlive(worker, frontier) else {
+            guard try !hasLease(worker, frontier) else {
                 try leave(worker, snapshot, frontier)
                 throw error
             }
@@ -197,9 +197,9 @@ package struct SharedCrawl: Sendable {
         return report
     }
 
-    private func isAlive(_ worker: Int64, _ frontier: SharedFrontier) throws(CrawlError) -> Bool {
+    private func hasLease(_ worker: Int64, _ frontier: SharedFrontier) throws(CrawlError) -> Bool {
         try storing { () throws(StoreError) in
-            try frontier.retrying { (frontier) throws(StoreError) in try frontier.isAlive(worker) }
+            try frontier.retrying { (frontier) throws(StoreError) in try frontier.hasLease(worker) }
         }
     }
 

@@ -175,7 +175,7 @@ struct WorkCommandTests {
         ).each(.integer(Int64(count))) { leases.append(($0.integer(0), $0.integer(1))) }
         #expect(leases.count == count)
         let frontier = try SharedFrontier(folder)
-        try frontier.prepare()
+        try frontier.setUpTables()
         for lease in leases { try frontier.leave(lease.worker, of: lease.snapshot) }
     }
 

@@ -16,7 +16,7 @@ struct SharedFrontierTests {
         folder = StoreFolder(try TestPostgreSQL.running.get().place(scratch.file("store")))
         _ = try StoreWriter(folder)
         frontier = try SharedFrontier(folder)
-        try frontier.prepare()
+        try frontier.setUpTables()
     }
 
     private func found(_ href: String, of origin: String) -> SharedFrontier.DiscoveredURL {
@@ -76,7 +76,7 @@ struct SharedFrontierTests {
         let writer = try StoreWriter(folder)
         let open = try writer.join(shared, as: late)
         try writer.add([try page(1)], to: open)
-        // In the middle of a transaction nobody takes its lease away.
+        // The transaction is open, but has not locked the lease yet.
         try writer.put([try page(2)], links: [], to: open)
         try endLease(of: late)
         try frontier.leave(late, of: snapshot)
@@ -88,7 +88,7 @@ struct SharedFrontierTests {
 
         let next = try frontier.join(snapshot, named: "next")
         let hosts = try frontier.leaseHosts(8, for: next, of: snapshot)
-        #expect(hosts.count == 3 && hosts.allSatisfy(\.wasLeft))
+        #expect(hosts.count == 3 && hosts.allSatisfy(\.wasLeasedBefore))
         #expect(try frontier.takeURLs(atMost: 10, for: next, of: snapshot).count == 3)
         let reader = try StoreReader(folder)
         #expect(try reader.response(for: "http://h0/1", ofSnapshot: snapshot) != nil)
@@ -106,7 +106,7 @@ struct SharedFrontierTests {
         #expect(try !frontier.claimFinish(two, of: snapshot))
         #expect(try frontier.leaseHosts(1, for: one, of: snapshot).count == 1)
         _ = try frontier.renewLease(of: one, in: snapshot, idle)
-        // What waits for its host has not been taken.
+        // A URL of its host has not been read.
         #expect(try !frontier.claimFinish(two, of: snapshot))
         #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).count == 1)
         #expect(try !frontier.claimFinish(two, of: snapshot))
@@ -132,8 +132,8 @@ struct SharedFrontierTests {
         }
         let standing = try #require(try frontier.renewLease(of: one, in: snapshot, .init()))
         #expect(standing.workers == 4)
-        #expect(standing.hungry == 2)
-        #expect(standing.workless == 1)
+        #expect(standing.hungryWorkers == 2)
+        #expect(standing.worklessWorkers == 1)
         #expect(standing.hosts == 3)
         #expect(standing.minHostsOfOthers == 0)
         #expect(standing.freeHosts == 3)
@@ -149,9 +149,9 @@ struct SharedFrontierTests {
         #expect(try frontier.takePages(6, for: one, of: snapshot) == 6)
         #expect(try frontier.takePages(6, for: two, of: snapshot) == 4)
         #expect(try frontier.takePages(6, for: two, of: snapshot) == 0)
-        try frontier.givePages(2, by: one, of: snapshot)
+        try frontier.returnPages(2, by: one, of: snapshot)
         #expect(try frontier.takePages(6, for: two, of: snapshot) == 2)
-        // What a worker asked for and did not keep is asked for again.
+        // Pages that the worker took and did not count return to the limit.
         try frontier.leave(one, of: snapshot)
         #expect(try frontier.takePages(6, for: two, of: snapshot) == 4)
         #expect(try frontier.limits(of: snapshot).pagesLeft == 0)
@@ -181,7 +181,7 @@ struct SharedFrontierTests {
         #expect(try frontier.limits(of: snapshot).pagesLeft == 0)
         try frontier.leave(one, of: snapshot)
         #expect(throws: StoreError.self) { try writer.commit() }
-        // Two are stored, and of one it is known that it is not to be had.
+        // Two pages are stored, and one is known to be unavailable.
         #expect(try frontier.limits(of: snapshot).pagesLeft == 5)
         #expect(try frontier.takePages(8, for: two, of: snapshot) == 5)
         #expect(try frontier.takePages(8, for: one, of: snapshot) == 0)
@@ -204,7 +204,7 @@ struct SharedFrontierTests {
         try frontier.transaction { () throws(StoreError) in
             try frontier.addStartRedirect(from: "http://a/", to: "http://b/", by: one, of: snapshot)
             try other.connection.execute("SET lock_timeout = '100ms'")
-            // Else it would have a later number, and be heard of before.
+            // Otherwise, workers could read the redirect with the higher number first.
             #expect(throws: StoreError.self) {
                 try other.addStartRedirect(from: "http://c/", to: "http://d/", by: one, of: snapshot)
             }
@@ -212,8 +212,8 @@ struct SharedFrontierTests {
         for _ in 1...2 {
             try other.addStartRedirect(from: "http://c/", to: "http://d/", by: one, of: snapshot)
         }
-        let moves = try frontier.renewLease(of: one, in: snapshot, .init())?.moves
-        #expect(moves?.map(\.source) == ["http://a/", "http://c/"])
+        let redirects = try frontier.renewLease(of: one, in: snapshot, .init())?.startRedirects
+        #expect(redirects?.map(\.source) == ["http://a/", "http://c/"])
     }
 
     @Test func `the end of a lease includes all work done until then`() throws {
@@ -223,12 +223,14 @@ struct SharedFrontierTests {
         let other = try SharedFrontier(folder)
         try other.connection.transaction { () throws(StoreError) in
             #expect(try other.leaseHosts(1, for: late, of: snapshot).count == 1)
-            // Whoever is in the middle of something is left for the next time.
+            // The worker has an open transaction, so its lease is skipped.
             #expect(try frontier.endExpiredLeases(of: snapshot) == 0)
         }
         try frontier.leave(late, of: snapshot)
         let next = try frontier.join(snapshot, named: "next")
-        #expect(try frontier.leaseHosts(8, for: next, of: snapshot).map(\.wasLeft).count(where: \.self) == 1)
+        #expect(
+            try frontier.leaseHosts(8, for: next, of: snapshot).map(\.wasLeasedBefore).count(where: \.self)
+                == 1)
     }
 
     @Test func `tables of an earlier version get their missing columns`() throws {
@@ -242,7 +244,7 @@ struct SharedFrontierTests {
             ALTER TABLE work_url ADD PRIMARY KEY (snapshot, key);
             CREATE INDEX work_url_unread ON work_url (host, number) WHERE NOT is_read;
             """)
-        try frontier.prepare()
+        try frontier.setUpTables()
         let one = try frontier.join(snapshot, named: "one")
         #expect(try frontier.takePages(2, for: one, of: snapshot) == 2)
         let hosts = try frontier.leaseHosts(3, for: one, of: snapshot).map(\.origin)

@@ -134,31 +134,31 @@ import Web
     }
 
     @Test func `a worker is idle once everything is committed and all deliveries are processed`() {
-        var rest = IdleDetector()
-        #expect(!rest.isIdle)
-        rest.didReport(1)
-        #expect(!rest.isIdle)
-        rest.commit(1)
-        #expect(rest.isIdle)
-        rest.deliver()
-        #expect(!rest.isIdle)
-        // It has the mail, and has not said yet whether that is something to do.
-        rest.collect()
-        #expect(!rest.isIdle)
-        rest.didReport(nil)
-        #expect(!rest.isIdle)
-        rest.didReport(2)
-        #expect(!rest.isIdle)
-        rest.commit(2)
-        #expect(rest.isIdle)
-        // What came behind what it speaks of.
-        rest.collect()
-        rest.deliver()
-        rest.didReport(2)
-        #expect(!rest.isIdle)
-        rest.collect()
-        rest.didReport(2)
-        #expect(rest.isIdle)
+        var detector = IdleDetector()
+        #expect(!detector.isIdle)
+        detector.didReport(1)
+        #expect(!detector.isIdle)
+        detector.didCommit(1)
+        #expect(detector.isIdle)
+        detector.didDeliver()
+        #expect(!detector.isIdle)
+        // The crawl has collected the delivery, but has not reported whether it has something to do.
+        detector.didCollect()
+        #expect(!detector.isIdle)
+        detector.didReport(nil)
+        #expect(!detector.isIdle)
+        detector.didReport(2)
+        #expect(!detector.isIdle)
+        detector.didCommit(2)
+        #expect(detector.isIdle)
+        // A delivery after the collection that the report is about.
+        detector.didCollect()
+        detector.didDeliver()
+        detector.didReport(2)
+        #expect(!detector.isIdle)
+        detector.didCollect()
+        detector.didReport(2)
+        #expect(detector.isIdle)
     }
 
     @Test func `the finisher requests no more pages than the limit leaves`() {
@@ -230,7 +230,7 @@ import Web
         var standing = SharedFrontier.WorkStatus()
         (standing.workers, standing.hosts) = (workers, hosts)
         (standing.minHostsOfOthers, standing.freeHosts) = (fewest, free)
-        (standing.hungry, standing.workless) = (hungry, workless)
+        (standing.hungryWorkers, standing.worklessWorkers) = (hungry, workless)
         return standing
     }
 
