@@ -37,10 +37,34 @@ package final class DetachedClient {
         }
     }
 
-    /// Sends a short response, and ends this side of the connection.
+    /// Sends a response, and ends this side of the connection. Blocks until the socket has accepted all bytes, until
+    /// the connection fails, or until the client has received nothing for `stallTimeoutMilliseconds`.
     package func sendAll(_ bytes: [UInt8]) {
-        _ = bytes.withUnsafeBytes(send)
+        bytes.withUnsafeBytes { bytes in
+            var sentCount = 0
+            while sentCount < bytes.count {
+                let count = send(UnsafeRawBufferPointer(rebasing: bytes[sentCount...]))
+                guard count < 0 else {
+                    sentCount += count
+                    continue
+                }
+                guard errno == EAGAIN || errno == EINTR, waitUntilWritable() else { break }
+            }
+        }
         end()
+    }
+
+    /// Returns false if the socket could not be written for `stallTimeoutMilliseconds`.
+    private func waitUntilWritable() -> Bool {
+        let start = SystemClock.milliseconds()
+        while true {
+            let left = ServerLimits.standard.stallTimeoutMilliseconds - (SystemClock.milliseconds() - start)
+            guard left > 0 else { return false }
+            var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            let ready = poll(&waiting, 1, Int32(left))
+            if ready > 0 { return true }
+            guard ready < 0, errno == EINTR else { return false }
+        }
     }
 
     /// Ends the sending side of the connection.
