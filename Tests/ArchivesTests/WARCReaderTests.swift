@@ -167,6 +167,26 @@ import Web
                 == "GET http://a.test/3 200 three")
     }
 
+    @Test(arguments: 0...6)
+    func `after a wrong length, a record whose beginning lies across two read buffers is read whole`(
+        bytesBeforeEnd: Int
+    ) throws {
+        let bufferBytes = 256 << 10
+        // The declared length ends before the line break. The line after it begins no record, so the reader searches for
+        // the next one from the line after that.
+        let first = Self.record("response", "http://a.test/", Self.answer("one"))
+        let start = first.dropLast(4) + Array("\nnot a record\n".utf8)
+        let filler = [UInt8](repeating: UInt8(ascii: "x"), count: bufferBytes - bytesBeforeEnd - start.count)
+        // The record is longer than a buffer, so that the second buffer is full.
+        let body = (0..<60_000).map { "line \($0)\n" }.joined()
+        let last = Self.record("response", "http://a.test/2", Self.answer(body))
+        let items = try readItems(start + filler + last)
+        #expect(items.count == 3)
+        #expect(items.first == "GET http://a.test/ 200 one")
+        #expect(items.dropFirst().first == "refused: there is no record here")
+        #expect(items.last == "GET http://a.test/2 200 \(body)")
+    }
+
     @Test(arguments: [-3, 5, 100_000, Int.max])
     func `a wrong length damages its record only`(change: Int) throws {
         let (length, _) = Self.answer("one").utf8.count.addingReportingOverflow(change)
