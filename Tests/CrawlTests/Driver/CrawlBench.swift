@@ -43,13 +43,18 @@ struct CrawlBench {
         _ interruption: Interruption = Interruption(),
         _ configure: (inout CrawlPlan) throws -> Void = { _ in }
     ) throws -> CrawlReport {
+        try Crawl(try plan(configure), interruption: interruption).run()
+    }
+
+    /// Makes the plan for a crawl of the origin.
+    func plan(_ configure: (inout CrawlPlan) throws -> Void = { _ in }) throws -> CrawlPlan {
         let start = try #require(WebURL(origin.url("/")))
         var plan = CrawlPlan(
             site: start.href, start: [start], startZone: .thisMachine, folder: folder,
             userAgent: "larder-test")
         plan.fetch.proxies = ProxyRules()
         try configure(&plan)
-        return try Crawl(plan, interruption: interruption).run()
+        return plan
     }
 
     /// With a name for robots.txt to speak to.

@@ -1,3 +1,4 @@
+import Fetch
 import Store
 import System
 import TestOrigin
@@ -43,7 +44,7 @@ import Web
             == (Self.assets.contains(target) ? Self.asset(target).body : Array(Self.html(target).utf8))
     }
 
-    /// What a lying origin answers to everything that is asked for.
+    /// The responses of an origin that sends other content than the site's.
     struct Lie: Sendable, CustomTestStringConvertible {
         let testDescription: String
         /// The targets that are answered so; of the others everything is as it was.
@@ -196,6 +197,23 @@ import Web
         #expect(report.missing.allSatisfy { $0.isKeptFromBefore && !$0.isBroken })
     }
 
+    @Test func `with a session, a page that is restored is scanned for its links once`() throws {
+        // The portal's page replaces the first two pages, until the third one shows that it is none of the site.
+        for target in Self.half { origin.on(target, .page(Self.portal)) }
+        let interruption = Interruption()
+        let plan = try bench.plan { try $0.fetch.hostFields.add("Cookie", "session=1", host: "127.0.0.1") }
+        let crawl = try Crawl(plan, interruption: interruption)
+        let maxScans = 200
+        let scans = try crawl.countScans(upTo: maxScans)
+        #expect(scans < maxScans)
+        // A crawl that scans and restores pages without end ends only because of this.
+        if scans >= maxScans { interruption.request() }
+        let report = try crawl.run()
+        #expect(report.keptStored.map(\.reason) == ["identical"])
+        #expect(report.keptStored.map(\.count) == [Self.half.count])
+        for target in Self.pages { #expect(try isUnchanged(target), "\(target)") }
+    }
+
     @Test func `many gone pages are accepted if a run an hour later finds them gone too`() throws {
         for target in Self.inner + Self.assets { origin.on(target, .failure(404)) }
         let first = try bench.crawl()
@@ -224,6 +242,25 @@ import Web
         origin.on("/p1", Self.newer("/p1"))
         #expect(try bench.crawl().missing.isEmpty)
         #expect(try bench.bytes("/p1") == Self.newer("/p1").body)
+    }
+}
+
+extension Crawl {
+    /// Runs the crawl until nothing is left to fetch or to scan, or until at least `maxScans` scans have ended. Returns
+    /// the number of scans. `run()` then ends the crawl.
+    fileprivate func countScans(upTo maxScans: Int) throws(CrawlError) -> Int {
+        for url in plan.start { try apply(.start(url, nearestZone: plan.nearestStartZone(of: url))) }
+        var count = 0
+        while count < maxScans {
+            try startDue()
+            if frontier.isDone, scanning == 0 { break }
+            for result in try waitForResults() { try didFetch(result) }
+            for result in pool.takeResults() {
+                count += 1
+                try didScan(result)
+            }
+        }
+        return count
     }
 }
 
