@@ -152,6 +152,14 @@ import Web
         #expect(error?.description.contains("port \(other.port) is in use") == true)
     }
 
+    @Test func `a server with one thread shares its port with no other socket`() throws {
+        defer { server.stop() }
+        let error = #expect(throws: ServerError.self) {
+            _ = try ListeningSocket.open(on: .loopback, port: server.port, isShared: true)
+        }
+        #expect(error?.code == EADDRINUSE)
+    }
+
     @Test func `a server can be stopped repeatedly, from several threads`() async throws {
         self.server.stop()
         // No other process gets this port after the server has released it.
