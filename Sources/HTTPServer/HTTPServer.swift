@@ -86,13 +86,15 @@ package final class HTTPServer: Sendable {
     private static func openListeners(
         on address: ListenAddress, port: UInt16, threadCount: Int
     ) throws(ServerError) -> [[ListeningSocket]] {
-        // `SO_REUSEPORT` would also let this server share the port with another server of this user. So a socket
-        // without that option is bound first, and released at once: that fails if the port is in use.
-        let chosen = try ListeningSocket.open(on: address, port: port, isShared: false, listens: false)[0]
-            .port
-        var listeners: [[ListeningSocket]] = []
-        for _ in 0..<threadCount {
-            listeners.append(try ListeningSocket.open(on: address, port: chosen, isShared: true))
+        // `SO_REUSEPORT` would also let this server share the port with another server of this user. So the sockets of the
+        // first thread listen without that option, which only one program can do on a port. They get the option
+        // afterwards, for the sockets of the other threads.
+        let first = try ListeningSocket.open(on: address, port: port, isShared: false)
+        guard threadCount > 1 else { return [first] }
+        for listener in first { try listener.share() }
+        var listeners = [first]
+        for _ in 1..<threadCount {
+            listeners.append(try ListeningSocket.open(on: address, port: first[0].port, isShared: true))
         }
         return listeners
     }

@@ -44,6 +44,15 @@ package final class ListeningSocket: Sendable {
         close(descriptor)
     }
 
+    /// Lets other sockets use the port too, if they were made with `isShared`.
+    func share() throws(ServerError) {
+        var on: Int32 = 1
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        guard setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, size) == 0 else {
+            throw ServerError("share port \(port) among threads", errno)
+        }
+    }
+
     /// Opens a socket for each host of the address. With port 0, the kernel chooses a port for the first one, and
     /// the others use the same port.
     package static func open(
