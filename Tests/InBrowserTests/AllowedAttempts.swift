@@ -1,4 +1,5 @@
 extension Attempt {
+    /// Makes an attempt that the web allows.
     private static func may(
         _ name: String, on page: String = "app/agent", _ word: String, arrives arrivals: [String] = [],
         by manner: Manner = [],
@@ -7,7 +8,7 @@ extension Attempt {
         Attempt(name, on: page, word, arrives: arrivals, by: manner, allowed: true, script)
     }
 
-    /// What the web lets a page do, and a mirror must let it do too.
+    /// Requests and actions that the web allows, so that they must work in a mirror too.
     static let allowed: [Attempt] = [
         may(
             "use a CDN's font with CORS for all origins", "loaded",

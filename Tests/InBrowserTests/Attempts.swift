@@ -1,58 +1,57 @@
 import Web
 
-/// Something that a page tries to do to another site, and what comes of it on the web.
+/// Something that a page tries to do to another site, and its result on the web.
 ///
-/// The script is the body of an async function; what it returns is the outcome, in a word. It finds the
-/// addresses of the hosts in `at`, on the web the original ones and in a mirror the larder's: an attacker
-/// would know these.
+/// The script is the body of an async function. It returns the result as a short text. `at` gives it the addresses of the
+/// hosts: on the web the original ones, in a mirror those of the mirror, because an attacker would know them.
 struct Attempt: Sendable {
     enum Setting: String, Sendable, CaseIterable {
         case web
         case offline, auto
-        /// On this machine, with one site at the root: that of the page which tries, or another one.
+        /// On this machine, with one site at the root: the site of the page that makes the attempt, or another site.
         case atRoot, besideRoot
-        /// On a server that listens for other machines, where all origins share one name: the page is of the
-        /// site at the root, or below its folder for other origins.
+        /// On a server that listens for other machines, where all origins share one name: the page belongs to the site at
+        /// the root, or is in its folder for other origins.
         case sharedRoot, besideSharedRoot
     }
 
     struct Manner: OptionSet {
         let rawValue: Int
-        /// As if a person had clicked.
+        /// The script runs as if the user had clicked.
         static let asUser = Manner(rawValue: 1)
-        /// In a tab of its own, as it leaves something behind.
+        /// The attempt has a tab of its own, because it changes the tab's state for later attempts.
         static let alone = Manner(rawValue: 2)
-        /// The script leads the tab away; the outcome is where it ends.
+        /// The script navigates the tab; the result is the page where it ends.
         static let leaves = Manner(rawValue: 4)
-        /// A connection counts as an arrival.
+        /// A TCP connection counts as an arrival.
         static let connects = Manner(rawValue: 8)
-        /// There is nothing of it on the web.
+        /// The attempt has no equivalent on the web.
         static let mirrorOnly = Manner(rawValue: 16)
-        /// It does not matter what reaches origins.
+        /// Requests that reach origins are ignored.
         static let mayArrive = Manner(rawValue: 32)
     }
 
-    /// Where a mirror may differ from the web, and why.
+    /// An accepted difference between the mirror and the web, with its reason.
     struct Exception {
         let settings: [Setting]
-        /// Nil for whatever it says.
+        /// The expected result; nil accepts any.
         let word: String?
-        /// Nil for what arrives on the web.
+        /// The expected arrivals; nil expects those of the web.
         let arrivals: [String]?
         let reason: String
     }
 
     let name: String
-    /// The document that tries it.
+    /// The document in which the script runs, such as `evil/agent`.
     let page: String
-    /// What the script says on the web.
+    /// The expected result on the web.
     let word: String
-    /// What reaches servers on the web; `WebRange.arrivals` says how.
+    /// The requests that reach servers on the web, in the format of `WebRange.arrivals`.
     let arrivals: [String]
     let manner: Manner
     let script: String
-    /// The web lets a page do it. Below a shared root, where documents have an opaque origin, it may be refused
-    /// all the same.
+    /// Whether the web allows the attempt. Below a shared root, where documents have an opaque origin, a mirror may
+    /// refuse it all the same.
     let isAllowed: Bool
     var exceptions: [Exception] = []
 
@@ -69,6 +68,7 @@ struct Attempt: Sendable {
         self.isAllowed = isAllowed
     }
 
+    /// Returns a copy with an accepted difference in some settings. The first one that has a setting applies to it.
     func but(
         _ settings: [Setting], says word: String?, arrives arrivals: [String]? = nil, because reason: String
     ) -> Attempt {
@@ -378,7 +378,7 @@ extension Attempt {
             "return loads('img', { src: at.bank + '/act/transfer' })"),
     ]
 
-    // MARK: - Leading somewhere
+    // MARK: - Navigation
 
     private static let leading: [Attempt] = [
         Attempt(
@@ -590,7 +590,7 @@ extension Attempt {
         ).but([.atRoot, .sharedRoot], says: "taken", because: "the larder's own name is the root's"),
     ]
 
-    // MARK: - What browsers keep
+    // MARK: - Browser storage
 
     private static let storing: [Attempt] = [
         Attempt(
@@ -636,7 +636,7 @@ extension Attempt {
         ).but([.sharedRoot, .besideSharedRoot], says: nil, because: noOrigin),
     ]
 
-    // MARK: - The larder itself
+    // MARK: - Larder's own pages
 
     private static let probing: [Attempt] = [
         Attempt(
@@ -679,14 +679,15 @@ extension Attempt {
             """),
     ]
 
-    // MARK: - Ways out
+    // MARK: - Requests out of the mirror
 
     private static let keeps = "a mirrored page reaches no server by itself"
     private static let asks = "the larder asks for a page what it may ask for on the web"
 
-    /// On the web it gets out; in a mirror it must not, unless the larder asks in its place.
+    /// An attempt to send something to a server outside the mirror. It succeeds on the web. In a mirror it must not,
+    /// unless the mirror's server requests the URL in the page's place.
     ///
-    /// - Parameter gap: why it gets out all the same: docs/security.md names it.
+    /// - Parameter gap: the reason why it succeeds all the same, if docs/security.md lists it as a known gap.
     private static func leak(
         _ name: String, on page: String = "evil/agent", _ arrivals: [String], by manner: Manner = [],
         says word: String = "done", gap: String? = nil, _ script: String

@@ -3,25 +3,25 @@ import Glibc
 import Synchronization
 import Web
 
-/// A headless browser that reaches loopback and nothing else.
+/// A headless browser that can reach only loopback addresses.
 ///
 ///     let browser = try Chromium()
-///     let visit = try browser.open("http://example.com.localhost:8080/")
-///     #expect(visit.failures.isEmpty)
-///     #expect(try visit.text().contains("hello"))
+///     let page = try browser.open("http://example.com.localhost:8080/")
+///     #expect(page.failures.isEmpty)
+///     #expect(try page.text().contains("hello"))
 ///
-/// Each visit has a context of its own, so that no cache, cookie or service worker of one helps another. A
-/// browser without a name, a place or a proxy of its own has nothing that a context does not have anew: it
-/// goes from one test to the next.
+/// Each opened page has a browser context of its own, so that pages share no cache, cookies or service workers. A browser
+/// without its own host names, secure origins, proxy, authority or extension has no other state, and the next test uses
+/// its process again.
 final class Chromium {
     struct Viewport {
         var width = 1280
         var height = 800
     }
 
-    /// Without a window of its own, where there is such a one: it takes half the time.
+    /// The browser without windows if it is installed (it takes half the time), and otherwise the complete browser.
     static let executable = BrowserProgram.findInstalled()
-    /// The whole browser, as a person has it. It alone takes other origins for secure ones.
+    /// The complete browser, as users have it. Only this one can treat further origins as secure.
     fileprivate static let whole = BrowserProgram.findInstalled(forWindow: true)
     static var isInstalled: Bool { executable != nil }
 
@@ -31,12 +31,12 @@ final class Chromium {
     private let prefersDark: Bool
 
     /// - Parameters:
-    ///   - names: a pattern of hosts that stand on loopback: `*.example`.
-    ///   - secureOrigins: taken for safe places as those of https are, for service workers and `Secure`
+    ///   - names: A pattern of host names that resolve to loopback, such as `*.example`.
+    ///   - secureOrigins: Origins that are treated as secure although they use http, for service workers and `Secure`
     ///     cookies.
-    ///   - keyDigest: of an authority whose certificates are taken.
-    ///   - extensionFolder: of an unpacked extension, for the pages of the first context.
-    ///   - proxy: the port of a proxy that is asked for everything, and the digest of its authority's key.
+    ///   - proxy: The port of a proxy for all requests, and the digest of the key of its certificate authority.
+    ///   - keyDigest: The digest of the key of a certificate authority to trust.
+    ///   - extensionFolder: The folder of an unpacked extension, which runs in pages of the first context.
     init(
         viewport: Viewport = Viewport(), prefersDark: Bool = false, names: String? = nil,
         secureOrigins: [String] = [],
@@ -47,12 +47,13 @@ final class Chromium {
         self.prefersDark = prefersDark
         var arguments = [
             "--headless=new", "--remote-debugging-pipe", "--window-size=1280,800",
-            // Names other than loopback do not resolve, and no proxy of the environment is asked.
+            // Names other than loopback do not resolve, and proxies from the environment are not used.
             "--host-resolver-rules=\(names.map { "MAP \($0) 127.0.0.1 , " } ?? "")MAP * ~NOTFOUND"
                 + " , EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]",
-            // Sites share processes, which take long to start. What a page may do does not depend on that.
+            // Sites share processes, because processes take long to start. This does not change what a page is allowed to
+            // do.
             "--disable-site-isolation-trials", "--renderer-process-limit=2",
-            // Whatever a fresh browser would do of itself.
+            // Turns off what a new browser does by itself.
             "--no-first-run", "--no-default-browser-check", "--disable-background-networking",
             "--disable-component-update",
             "--disable-default-apps", "--disable-sync",
@@ -60,12 +61,12 @@ final class Chromium {
             "--disable-breakpad", "--disable-crash-reporter", "--metrics-recording-only",
             "--password-store=basic",
             "--disable-features=MediaRouter,OptimizationHints,Translate,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
-                // Processes that are kept ready for what nobody opens.
+                // Processes that Chromium starts in advance.
                 + "SpareRendererForSitePerProcess,PreloadTopChromeWebUI"
-                // Else extensions can only be loaded by hand.
+                // Without this, extensions can only be loaded by hand.
                 + (extensionFolder == nil ? "" : ",DisableLoadExtensionCommandLineSwitch"),
             extensionFolder.map { "--load-extension=\($0)" } ?? "--disable-extensions",
-            // The same picture every time.
+            // Screenshots of the same page are identical.
             "--hide-scrollbars", "--mute-audio", "--disable-gpu", "--force-color-profile=srgb",
             "--font-render-hinting=none",
             "--force-device-scale-factor=1", "--lang=en-US", "--disable-dev-shm-usage",
@@ -93,13 +94,13 @@ final class Chromium {
             isShared: isPlain)
     }
 
-    /// Opens a page in a new tab and waits until it has loaded and has been quiet, or until the limit has
-    /// passed; requests that have no answer then count as failures.
+    /// Opens a page in a new tab. Waits until it has loaded and then made no requests for some time, or until the limit.
+    /// Requests without a response then count as failures.
     ///
     /// - Parameters:
-    ///   - quiet: how long it shall have been; nil for a page that has loaded, whatever it asks for.
-    ///   - hasOwnContext: false opens it in the browser's first one, where Chromium does what it does not in
-    ///     a private window.
+    ///   - quiet: The required time without requests; nil waits only until the page has loaded.
+    ///   - hasOwnContext: Whether the tab has a context of its own. False opens it in the browser's first context, which
+    ///     is not a private window: Chromium's preconnections, for example, only work there.
     func open(
         _ url: String, within limit: Duration = .seconds(120), quiet: Duration? = ChromiumVisit.quiet,
         hasOwnContext: Bool = true
@@ -108,7 +109,7 @@ final class Chromium {
         let target = try connection.call("Target.createTarget") {
             $0.member("url", "about:blank")
             $0.memberIfPresent("browserContextId", context)
-            // The context's first window has its size already.
+            // The first window of a context already has the right size.
             if !hasOwnContext { $0.member("newWindow", true) }
             $0.member("width", viewport.width)
             $0.member("height", viewport.height)
@@ -131,7 +132,7 @@ final class Chromium {
 
     /// Waits for the service worker of an extension, and evaluates an expression in it.
     func evaluateInExtension(_ expression: String) throws(ChromiumError) -> JSONValue? {
-        // Its worker starts when the extension is loaded, and may be asleep later.
+        // The worker starts when the extension is loaded, and may be suspended later.
         var worker: String?
         let end = ContinuousClock.now + .seconds(120)
         while worker == nil {
@@ -174,24 +175,24 @@ final class Chromium {
     }
 }
 
-/// The use of a browser, by one test at a time: by a `Chromium` and the visits that it opened.
+/// The use of a browser process by one test: by a `Chromium` and the pages that it opened.
 final class ChromiumLease {
     let connection: ChromiumConnection
     private let arguments: [String]
     private let isShared: Bool
 
-    /// A browser that belongs to nobody now.
+    /// A running browser process that no test uses.
     private struct Idle: @unchecked Sendable {
         let arguments: [String]
-        // Handed on whole: whoever takes it out of the list is its only user.
+        // The connection has one owner at a time: the list, and then the test that takes it out of the list.
         let connection: ChromiumConnection
     }
 
     private static let idle = Mutex<[Idle]>([])
-    /// They end with the tests.
+    /// Ends the idle browser processes when the test process exits.
     private static let ending: Void = { _ = atexit { ChromiumLease.idle.withLock { $0 = [] } } }()
 
-    /// - Parameter isShared: takes one that is there with these arguments, and leaves it for the next.
+    /// - Parameter isShared: Whether to take an idle process with the same arguments, and to return it for the next test.
     init(_ executable: String?, _ arguments: [String], isShared: Bool) throws(ChromiumError) {
         self.arguments = arguments
         self.isShared = isShared
@@ -213,8 +214,8 @@ final class ChromiumLease {
             throw ChromiumError("starting chromium", "it is not installed; scripts/test installs it")
         }
         do throws(BrowserError) {
-            // A fresh context is a private window, which would keep cookies from all frames and requests of
-            // other sites. All else is as a person has it.
+            // A fresh context is a private window. By default, it would block the cookies of frames and requests of other
+            // sites.
             let preferences = #"{"profile":{"cookie_controls_mode":0}}"#
             return try BrowserProcess(executable, preferences: preferences) {
                 ["--user-data-dir=\($0)"] + arguments

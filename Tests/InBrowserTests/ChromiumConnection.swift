@@ -2,11 +2,11 @@ import Browser
 import Glibc
 import Web
 
-/// The DevTools protocol over a socket: JSON messages, each closed by a NUL.
+/// A DevTools connection over a socket: JSON messages, each followed by a NUL byte.
 ///
-/// There is no thread behind it: messages are read while somebody waits for an answer or for a condition.
+/// It has no thread: messages are read while a caller waits for a reply or a condition.
 final class ChromiumConnection {
-    /// Called for every message that is no answer, with its session.
+    /// Called for each message that is not a reply, with its session.
     var onEvent: (_ method: String, _ parameters: JSONValue?, _ session: String?) -> Void = { _, _, _ in }
 
     private let process: BrowserProcess
@@ -14,14 +14,14 @@ final class ChromiumConnection {
     private var lastNumber = 0
     private var answers: [Int: JSONValue] = [:]
     private var awaited: Set<Int> = []
-    /// A screenshot is one message.
+    /// The maximum size of a message; a screenshot is one message.
     private static let messageLimit = 256 << 20
 
     init(_ process: BrowserProcess) {
         self.process = process
     }
 
-    /// Sends a command without waiting for its answer.
+    /// Sends a command without waiting for its reply.
     @discardableResult
     func post(
         _ method: String, session: String? = nil, _ parameters: (inout JSONWriter) -> Void = { _ in }
@@ -73,7 +73,7 @@ final class ChromiumConnection {
         return result
     }
 
-    /// Reads messages until `condition` holds; false when it did not within the limit.
+    /// Reads messages until `condition` is true. Returns false if it was not true within the limit.
     func wait(_ limit: Duration, until condition: () -> Bool) throws(ChromiumError) -> Bool {
         let deadline = ContinuousClock.now + limit
         while !condition() {
@@ -84,7 +84,7 @@ final class ChromiumConnection {
         return true
     }
 
-    /// Reads what has come, waiting for it no longer than the limit.
+    /// Reads the messages that have arrived. Waits for at most the limit if there are none.
     func receive(within limit: Duration) throws(ChromiumError) {
         var waiting = pollfd(fd: process.descriptor, events: Int16(POLLIN), revents: 0)
         let parts = limit.components

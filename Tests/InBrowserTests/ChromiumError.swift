@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the browser would not do.
+/// A failed command or a timeout of the browser.
 struct ChromiumError: Error, CustomStringConvertible {
     let doing: String
     let why: String

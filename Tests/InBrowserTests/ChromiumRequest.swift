@@ -1,25 +1,25 @@
-/// One request that a page made, with what became of it.
+/// One request of a page, with its outcome.
 struct ChromiumRequest: Sendable, Equatable, CustomStringConvertible {
     enum Outcome: Sendable, Equatable {
         case pending
         case status(Int)
-        /// Chromium's own word for it, such as "net::ERR_CONNECTION_REFUSED".
+        /// Chromium's error code, such as "net::ERR_CONNECTION_REFUSED".
         case failed(String)
     }
 
     var url: String
     var method: String
-    /// Document, Stylesheet, Image, Font, Script, Fetch and so on.
+    /// Chromium's resource type: Document, Stylesheet, Image, Font, Script, Fetch and so on.
     var type: String
     var outcome = Outcome.pending
 
-    /// A browser asks for this file when a page names no icon, and shows nothing when it is not there.
+    /// Whether this is the request for `/favicon.ico` that a browser makes if a page declares no icon.
     var isIconGuess: Bool { type == "Other" && url.hasSuffix("/favicon.ico") }
 
-    /// The larder's own part of a page.
+    /// Whether this is a request for Larder's script, which the mirror adds to pages.
     var isForShim: Bool { url.contains("/-/larder/shim.js?") }
 
-    /// What a person would see as missing.
+    /// Whether the request failed in a way that a user would notice.
     var isFailure: Bool {
         if isIconGuess { return false }
         return switch outcome {
@@ -37,7 +37,7 @@ struct ChromiumRequest: Sendable, Equatable, CustomStringConvertible {
         return String(place.prefix { $0 != ":" })
     }
 
-    /// Whether it stayed on this machine.
+    /// Whether the request went to this machine.
     var isLocal: Bool {
         ["localhost", "127.0.0.1", "[::1]"].contains(host) || host.hasSuffix(".localhost")
     }

@@ -4,7 +4,7 @@ import Web
 
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct ChromiumTests {
-    /// One pixel, red.
+    /// A PNG with one red pixel.
     static let pixel: [UInt8] = [
         0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00,
         0x00,
@@ -63,7 +63,7 @@ struct ChromiumTests {
         let second = try browser.open(origin.url("/")).screenshot()
         let other = try browser.open(origin.url("/other")).screenshot()
         #expect(first.starts(with: [0x89, 0x50, 0x4e, 0x47]))
-        // Width and height stand in the header of a PNG.
+        // The header of a PNG contains width and height.
         #expect(Array(first[16..<24]) == [0, 0, 2, 128, 0, 0, 1, 224])
         #expect(first == second)
         #expect(first != other)
@@ -122,7 +122,7 @@ struct ChromiumTests {
         #expect(visit.escapes.isEmpty)
     }
 
-    @Test func `requests after a click are recorded in the same visit`() throws {
+    @Test func `requests after a click are recorded for the same page`() throws {
         let origin = try TestOrigin()
         origin.on("/", .page("<!DOCTYPE html><a href=next>next</a>"))
         origin.on("/next", .page("<!DOCTYPE html>here"))
@@ -135,15 +135,15 @@ struct ChromiumTests {
         #expect(visit.requests(ofType: "Document").map(\.url) == ["/", "/next"].map(origin.url))
     }
 
-    @Test func `a request without a response is pending at the end of the visit`() throws {
+    @Test func `a request without a response is pending when the time limit is over`() throws {
         let origin = try TestOrigin()
         origin.on("/", .page("<!DOCTYPE html><img src=/held>"))
         origin.hold("/held")
         let browser = try Chromium()
-        // It never comes to rest.
+        // The page always has a pending request.
         let visit = try browser.open(origin.url("/"), within: .zero)
         #expect(origin.waitForRequests(1, to: "/held"))
-        // What the browser said of the request comes before this answer.
+        // Chromium reports the request before it replies to this command.
         _ = try visit.evaluate("0")
         #expect(visit.requests(ofType: "Image").map(\.outcome) == [.pending])
     }

@@ -1,15 +1,15 @@
 import Web
 
-/// One page in one tab: what it asked for, and what it looks like. Its tab is closed with it.
+/// One page in one tab: its requests, its text and its appearance. The tab is closed when this object is freed.
 ///
-/// A browser shows one visit at a time: opening the next one ends the record of the one before.
+/// A browser process records the requests of one tab only: opening the next one ends the record of the one before.
 final class ChromiumVisit {
-    /// How long a page asks for nothing when it has come to rest.
+    /// The time without requests after which a page counts as finished.
     static let quiet = Duration.milliseconds(300)
 
-    /// In the order in which they were made; redirects are requests of their own.
+    /// All requests in the order in which they were made. A redirect adds a request.
     private(set) var requests: [ChromiumRequest] = []
-    /// Uncaught exceptions and what was written by `console.error`, as text.
+    /// The texts of uncaught exceptions and of `console.error`.
     private(set) var scriptErrors: [String] = []
 
     private let lease: ChromiumLease
@@ -17,16 +17,16 @@ final class ChromiumVisit {
     private let context: String?
     private let target: String
     private let session: String
-    /// The page's own session and those of its frames and workers in other processes.
+    /// The sessions of the page and of its frames and workers in other processes.
     private var sessions: Set<String>
-    /// Where the latest request of an identifier stands; a frame's request may end in another session than it
-    /// began in.
+    /// The index of the latest request for each request ID. Another session may report the end of a frame's request than
+    /// reported its start.
     private var places: [String: Int] = [:]
-    /// Statuses of requests whose bodies are still on their way.
+    /// The statuses of requests whose bodies are still being received, by index.
     private var answered: [Int: Int] = [:]
-    /// The document that made each request, by the number of its load.
+    /// The loader ID of the document that made each request, by index.
     private var loaders: [Int: String] = [:]
-    /// Pending requests of pages that the tab has left. Chromium does not report the end of all of them.
+    /// The indices of pending requests of pages that the tab has left. Chromium does not report the end of all of them.
     private var abandoned: Set<Int> = []
     private var loaded: Set<String> = []
     private var awaitedLoad: String?
@@ -46,7 +46,7 @@ final class ChromiumVisit {
     }
 
     deinit {
-        // Nobody is left to hear of a failure, and the tab ends with the browser at the latest.
+        // A failure is ignored, because the tab is closed with the browser at the latest.
         if let context {
             _ = try? connection.post("Target.disposeBrowserContext") {
                 $0.member("browserContextId", context)
@@ -63,10 +63,10 @@ final class ChromiumVisit {
         try set(viewport, prefersDark: prefersDark)
     }
 
-    /// Shows the page in another window, or to who prefers other colours.
+    /// Shows the page with another viewport and colour scheme.
     func show(in viewport: Chromium.Viewport, prefersDark: Bool) throws(ChromiumError) {
         try set(viewport, prefersDark: prefersDark)
-        // It comes with the next picture, of which no script is told where none may run.
+        // The size changes with the next frame. Polls, because a page whose scripts are disabled gets no event.
         let deadline = ContinuousClock.now + .seconds(120)
         while try evaluate("innerWidth")?.int != viewport.width {
             guard ContinuousClock.now < deadline else {
@@ -98,20 +98,19 @@ final class ChromiumVisit {
         }
     }
 
-    /// Has no script of a page run from its next load on.
+    /// Disables scripts from the next page load on.
     func disableScripts() throws(ChromiumError) {
         try connection.call("Emulation.setScriptExecutionDisabled", session: session) {
             $0.member("value", true)
         }
     }
 
-    /// Goes to another address in the same tab; the record of requests goes on.
+    /// Navigates the same tab to another URL. Its requests are added to the record.
     func navigate(
         to url: String, within limit: Duration = .seconds(120), quiet: Duration? = ChromiumVisit.quiet
     ) throws(ChromiumError) {
         let answer = try connection.call("Page.navigate", session: session) { $0.member("url", url) }
-        // A refused connection, say, stands in the record as a failed request; an address that is none does
-        // not.
+        // A refused connection is recorded as a failed request; an invalid URL is not.
         if let why = answer["errorText"]?.string, requests.isEmpty {
             throw ChromiumError("opening \(url)", why)
         }
@@ -119,14 +118,14 @@ final class ChromiumVisit {
         try settle(within: limit, quiet: quiet)
     }
 
-    /// Waits until the page has loaded and has asked for nothing for a while, where `quiet` says how long;
-    /// false when it did not come to that.
+    /// Waits until the page has loaded and then made no requests for the time `quiet`. Returns false if this did not
+    /// happen within the limit.
     @discardableResult
     func settle(
         within limit: Duration = .seconds(120), quiet: Duration? = ChromiumVisit.quiet
     ) throws(ChromiumError) -> Bool {
         let deadline = ContinuousClock.now + limit
-        // What a click starts comes a moment after it.
+        // The requests that a click causes start a moment after it.
         lastActivity = .now
         while ContinuousClock.now < deadline {
             if let setUpError { throw setUpError }
@@ -143,22 +142,22 @@ final class ChromiumVisit {
         requests.enumerated().contains { $1.outcome == .pending && !abandoned.contains($0) }
     }
 
-    // MARK: - What it asked for
+    // MARK: - Requests
 
-    /// Requests without an answer, with a failure, or with a status of 400 and more; but for the icon that no
-    /// page named.
+    /// The requests without a response, with an error, or with a status of at least 400, except the request for an
+    /// undeclared icon.
     var failures: [ChromiumRequest] { requests.filter(\.isFailure) }
 
-    /// Requests to anything but loopback. None of them got through.
+    /// The requests to other machines. The browser cannot reach these.
     var escapes: [ChromiumRequest] { requests.filter { !$0.isLocal } }
 
     func requests(ofType type: String) -> [ChromiumRequest] { requests.filter { $0.type == type } }
 
-    // MARK: - What it is
+    // MARK: - Content
 
-    /// The value of an expression, awaited when it is a promise; undefined is null.
+    /// Returns the value of an expression. If it is a promise, waits for its result. Undefined becomes null.
     ///
-    /// - Parameter asUser: as if a person had just clicked, which is what opens windows.
+    /// - Parameter asUser: Whether the script runs as if the user had just clicked, which allows it to open windows.
     func evaluate(
         _ expression: String, within limit: Duration = .seconds(120), asUser: Bool = false
     ) throws(ChromiumError) -> JSONValue? {
@@ -175,17 +174,17 @@ final class ChromiumVisit {
         return answer["result"]?["value"]
     }
 
-    /// The text of the page as a person reads it.
+    /// Returns the visible text of the page.
     func text() throws(ChromiumError) -> String {
         try evaluate("document.body.innerText")?.string ?? ""
     }
 
-    /// The address that the tab shows.
+    /// Returns the URL that the tab shows.
     func address() throws(ChromiumError) -> String {
         try evaluate("location.href")?.string ?? ""
     }
 
-    /// What the viewport shows, as a PNG.
+    /// Returns a PNG of the viewport.
     func screenshot() throws(ChromiumError) -> [UInt8] {
         _ = try evaluate("document.fonts.ready.then(() => true)")
         let answer = try connection.call("Page.captureScreenshot", session: session) {
@@ -197,7 +196,7 @@ final class ChromiumVisit {
         return picture
     }
 
-    /// The page as the browser saves it: MHTML.
+    /// Returns the page as the browser saves it, as MHTML.
     func snapshot() throws(ChromiumError) -> String {
         let answer = try connection.call("Page.captureSnapshot", session: session) {
             $0.member("format", "mhtml")
@@ -210,7 +209,7 @@ final class ChromiumVisit {
 
     // MARK: - Events
 
-    /// Has a session tell of its requests, and those of the frames and workers below it.
+    /// Turns on the events of a session, and of the frames and workers that it starts.
     private func enable(_ session: String) throws(ChromiumError) {
         try connection.post("Network.enable", session: session)
         try connection.post("Runtime.enable", session: session)
@@ -237,7 +236,7 @@ final class ChromiumVisit {
                 let loader = frame["loaderId"]?.string
             else { return }
             abandoned.formUnion(loaders.filter { $0.value != loader }.keys)
-            // A page may lead on before it has loaded, and then never does.
+            // If a page redirects before it has loaded, its load event never arrives.
             if awaitedLoad != nil { awaitedLoad = loader }
         case "Page.lifecycleEvent":
             guard parameters?["name"]?.string == "load", let loader = parameters?["loaderId"]?.string else {
@@ -271,7 +270,7 @@ final class ChromiumVisit {
             if let place = places[key], let status = parameters?["redirectResponse"]?["status"]?.int {
                 requests[place].outcome = .status(status)
             }
-            // data: and blob: are no requests to anybody.
+            // data: and blob: URLs are not requested from a server.
             guard ["http:", "https:", "ws:", "wss:", "ftp:", "file:"].contains(where: url.hasPrefix) else {
                 return
             }
@@ -294,7 +293,7 @@ final class ChromiumVisit {
             requests[place].outcome = .status(answered[place] ?? 200)
         default:
             guard let place = places[key] else { return }
-            // A module that is answered by 404 ends as aborted; the status says more.
+            // Chromium reports a module with the status 404 as aborted; the status is more precise.
             if let status = answered[place], status >= 400 {
                 requests[place].outcome = .status(status)
             } else {

@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// The browser extension, in a browser as a person has it.
+/// Tests the browser extension in a browser as users have it.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct ExtensionTests {
     private let origin: TestOrigin
@@ -34,12 +34,12 @@ struct ExtensionTests {
         larder = Larder(at: scratch.file("larder"))
     }
 
-    /// Presses the button of an order, which answers with a redirect to the same page, and waits until a condition
-    /// holds there.
+    /// Presses the button of a portal command. The server replies with a redirect to the same page. Waits until a
+    /// condition is true there.
     private func press(_ order: String, _ visit: ChromiumVisit, until condition: String) throws {
         _ = try visit.evaluate(
             "setTimeout(() => document.querySelector('form[action$=\"do/\(order)\"] button').click()); 0")
-        // The answer is lost if the page is replaced meanwhile.
+        // The result is lost if the page is replaced meanwhile.
         while (try? visit.evaluate(condition, within: .seconds(2)))?.bool != true {}
     }
 
@@ -61,7 +61,7 @@ struct ExtensionTests {
         }
         #expect(try pair("wrong")?.contains("The code is wrong") == true)
         #expect(try pair(code ?? "") == "http://larder.localhost:\(service.port)")
-        // The code is used up.
+        // A code can be used once.
         #expect(try pair(code ?? "")?.contains("The code is wrong") == true)
 
         let account = try browser.open(origin.url("/login"), quiet: nil, hasOwnContext: false)
@@ -94,7 +94,7 @@ struct ExtensionTests {
                 == "rgb(1, 2, 3)")
         #expect(visit.failures.isEmpty)
 
-        // The portal lists the pairing, and removes it.
+        // The portal lists the paired extension, and can remove it.
         let list = try Chromium().open("http://larder.localhost:\(service.port)/-/save", quiet: nil)
         #expect(try list.text().contains("Paired extensions"))
         try press(
@@ -122,7 +122,7 @@ struct ExtensionTests {
         let portal = try browser.open("http://larder.localhost:\(service.port)/-/save")
         let bookmark = try #require(
             try portal.evaluate("document.querySelector('a[href^=javascript]').href")?.string)
-        // Opens the form in the tab itself, since a new one belongs to no visit.
+        // Opens the form in the same tab, because `ChromiumVisit` does not record new windows.
         let here = bookmark.replacing("open('", with: "location.assign('")
         let page = try browser.open(origin.url("/page"))
         try page.navigate(to: here, quiet: nil)

@@ -5,8 +5,8 @@ import TestOrigin
 import Testing
 import Web
 
-/// A site of one build, as Docusaurus makes them: its scripts load from the root of their site, and a router
-/// shows what belongs to the address. It goes out as files and as a ZIM, and shows all of it there.
+/// A single-page site as Docusaurus builds them: its scripts load from absolute paths, and a router shows the content
+/// that belongs to the URL. It is exported as files and as a ZIM, and works there.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct FolderScriptTests {
     private static let runtime = """
@@ -64,7 +64,7 @@ struct FolderScriptTests {
         return (larder, origin.url("/"))
     }
 
-    /// Waits until a page says so. One that is being left for another answers nothing meanwhile.
+    /// Waits until an expression has this value. Expressions fail while the page is being replaced.
     private func expect(_ visit: ChromiumVisit, _ expression: String, is word: String) {
         let deadline = ContinuousClock.now + .seconds(120)
         var last = "nothing"
@@ -110,7 +110,7 @@ struct FolderScriptTests {
         try look(at: Chromium().open("file://" + folder.file("out/index.html")))
     }
 
-    /// Chunks as Vite builds them: they import each other, some of them dynamically.
+    /// Chunks as Vite builds them: modules that import each other, some of them dynamically.
     private static let modules: [(path: String, text: String, type: String)] = [
         (
             "/assets/index.js",
@@ -199,7 +199,7 @@ struct FolderScriptTests {
         expect(try browser.open("file://" + folder.file("out/inline.html")), to: "in", say: "part ")
     }
 
-    /// Their addresses stand nowhere: a script puts them together of what it reads in the page.
+    /// Their URLs are not in any file: a script composes them from values that it reads in the page.
     @Test func `assets that only the browser found load from exported files`() async throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
@@ -246,16 +246,16 @@ struct FolderScriptTests {
             server.signal(SIGKILL)
             _ = server.wait()
         }
-        // It does not say when it listens.
+        // kiwix-serve does not report when it is ready.
         let deadline = ContinuousClock.now + .seconds(120)
         while (try? RawClient(port: port)) == nil {
             try #require(!server.hasEnded && ContinuousClock.now < deadline, "kiwix-serve does not listen")
             usleep(20_000)
         }
-        // Earlier ones have their books at the root.
+        // Earlier versions of kiwix-serve serve their books at the root.
         let browser = try Chromium()
         for path in ["/out/index.html", "/content/out/index.html"] {
-            // A look at the others ends while they lead on to what they have in its place.
+            // On a version that redirects this path, evaluating the expression fails while the page is replaced.
             let visit = try browser.open("http://127.0.0.1:\(port)\(path)")
             guard (try? visit.evaluate("document.title"))??.string == "Home" else { continue }
             try look(at: visit)

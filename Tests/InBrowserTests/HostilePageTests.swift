@@ -2,7 +2,7 @@ import Glibc
 import TestOrigin
 import Testing
 
-/// Pages that never come to rest, or that try to make a browser do something for the person.
+/// Pages that never finish, or that try to make a browser act for the user.
 @Suite(.enabled(if: Chromium.executable != nil, "no browser is installed"), .serialized)
 struct HostilePageTests {
     private let home: TemporaryFolder

@@ -6,7 +6,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// A person signs in, in a browser's window; here there is no window, and time is up.
+/// Tests logins in a browser without a window. Each one ends at its time limit.
 @Suite(.enabled(if: Chromium.executable != nil, "no browser is installed"))
 struct LoginTests {
     private let folder: TemporaryFolder

@@ -3,14 +3,14 @@ import TestOrigin
 import Testing
 import Web
 
-/// What a browser makes of one page.
+/// The text, appearance and requests of one page in a browser.
 struct Look {
     let text: String
     let title: String?
     let picture: [UInt8]
-    /// What it asked for, as paths.
+    /// The requested paths.
     let requests: Set<String>
-    /// What failed, as paths: those that fail at the origin too may fail in the mirror.
+    /// The paths of failed requests. Those that fail at the origin may fail in the mirror too.
     let failures: Set<String>
 
     init(_ url: String, in browser: Chromium) throws {
@@ -19,7 +19,7 @@ struct Look {
         text = try visit.text()
         title = try visit.evaluate("document.title")?.string
         picture = try visit.screenshot()
-        // Whether a picture that is the icon too is asked for once more is the cache's business.
+        // Whether an image that is also the icon is requested a second time depends on Chromium's cache.
         requests = Set(visit.requests.filter { !$0.isIconGuess && !$0.isForShim }.map { Self.path($0.url) })
         failures = Set(visit.failures.map { Self.path($0.url) })
     }
@@ -28,8 +28,8 @@ struct Look {
         url.split(separator: "/").dropFirst(2).joined(separator: "/")
     }
 
-    /// Loads the pages from a folder's site, prefetches it, takes it down, and expects the same of the
-    /// mirror.
+    /// Opens pages of the site in a folder, prefetches the site, stops its server, and expects the mirror's pages to look
+    /// the same.
     static func compare(_ pages: [String], ofSiteIn folder: String) async throws {
         let origin = try TestOrigin()
         origin.serve(folder: folder)
@@ -49,7 +49,7 @@ struct Look {
             #expect(after.title == before.title, "\(page)")
             #expect(after.requests == before.requests, "\(page)")
             #expect(after.failures.subtracting(before.failures).isEmpty, "\(page)")
-            // Only whether: a failure would print two whole pictures.
+            // Compares first, because a failed expectation would print two whole pictures.
             let isSamePicture = after.picture == before.picture
             #expect(isSamePicture, "\(page)")
         }

@@ -3,8 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// The promise itself: with the origin gone, a real browser shows the same page and asks nothing of the
-/// network.
+/// Larder's main promise: with the origin gone, a browser shows the same page and makes no network requests.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct MirrorTests {
     private static let pages = [
@@ -54,7 +53,7 @@ struct MirrorTests {
         _ = try visit.evaluate("document.querySelector('a').click()")
         try visit.settle()
         #expect(try visit.evaluate("document.title")?.string == "Next")
-        // Both origins are still up, and a script tried to reach one: the page's policy kept it in.
+        // Both origins still run, and a script tried to reach one of them: the page's security policy blocked it.
         #expect(origin.requests.isEmpty)
         #expect(cdn.requests.isEmpty)
     }
@@ -130,7 +129,7 @@ struct MirrorTests {
         let text = try visit.evaluate("fetch(\(data), { credentials: 'omit' }).then(r => r.text())")
         #expect(text?.string == "[1]")
         #expect(visit.failures.isEmpty)
-        // Which no server may allow to everybody.
+        // CORS does not allow requests with credentials if every origin is allowed.
         let refused = "fetch(\(data), { credentials: 'include' }).then(r => r.text(), () => 'refused')"
         #expect(try visit.evaluate(refused)?.string == "refused")
     }
@@ -152,7 +151,7 @@ struct MirrorTests {
                 \(start)
                 </script>
                 """))
-        // Put together where no scanner sees it.
+        // Composes the URL, so that no scanner finds it.
         let script = """
             const address = ["http:", "", "127.0.0.1:\(outside.port)", "leak"].join("/")
             fetch(address, { mode: "no-cors" }).then(() => "reached", () => "kept in")
@@ -166,7 +165,7 @@ struct MirrorTests {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let address = try #require(service.address(of: origin.url("/")))
-        // A worker's own requests may seem to be without an answer, so the visit need not come to rest.
+        // Requests of a worker may stay without a response, so the page may not finish before the limit.
         let visit = try Chromium().open(address, within: .seconds(5))
         #expect(try visit.evaluate("said")?.string == "kept in")
         #expect(outside.requests.isEmpty)

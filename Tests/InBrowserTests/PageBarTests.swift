@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// The bar on mirrored pages, in a browser.
+/// Tests the bar on mirrored pages in a browser.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct PageBarTests {
     private let origin: TestOrigin
@@ -12,7 +12,7 @@ struct PageBarTests {
 
     init() async throws {
         origin = try TestOrigin()
-        // A page that has its own policy, hides whatever it can, and takes functions away from others.
+        // A page that has its own security policy, hides whatever it can, and replaces functions of the DOM.
         var page = OriginAnswer.page(
             """
             <!DOCTYPE html><title>Jam</title>
@@ -41,7 +41,7 @@ struct PageBarTests {
         var options = PrefetchOptions()
         options.browser = ""
         for number in 1...2 {
-            // An unchanged site gets no second snapshot.
+            // Changes the page, because an unchanged site gets no second snapshot.
             origin.on(
                 "/plain", .page("<!DOCTYPE html><title>Plain</title><p>plain \(number) <a href=/>jam</a>"))
             _ = try await larder.prefetch([origin.url("/"), origin.url("/plain")], options: options)
@@ -83,7 +83,7 @@ struct PageBarTests {
             })()
             """)?.array?.compactMap(\.bool)
         #expect(box == [true, true, true, true, true, true, true], "\(String(describing: box))")
-        // Nothing of what is in it reaches the page.
+        // The page's scripts can read nothing of the bar's content.
         let leaks = try visit.evaluate(
             "seen.some(n => n.querySelector && (n.querySelector('iframe') || n.shadowRoot)) || frames.length > 0"
         )

@@ -4,17 +4,17 @@ import TestOrigin
 import Testing
 import Web
 
-/// One page with all that it needs in one file: a browser shows it as the mirror does, and asks nobody.
+/// A page exported with all its assets as one file: a browser shows it as the mirror does, and makes no network requests.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct PageFileTests {
-    /// A page with most of what pages are made of, its origins gone.
+    /// A page with most kinds of content, prefetched, with its origins gone.
     struct Furnished {
         let folder: TemporaryFolder
         let larder: Larder
         let start: String
 
-        /// - Parameter hasScripts: browsers run none of a message of parts, nor do they take parts of
-        ///   drawings out of it.
+        /// - Parameter hasScripts: Whether the page has scripts and drawings that use parts of each other. Browsers do
+        ///   neither run scripts of an MHTML file nor find such parts in it.
         init(hasScripts: Bool = true) async throws {
             let (origin, cdn) = (try TestOrigin(), try TestOrigin())
             let any = { (answer: OriginAnswer) in answer.adding("Access-Control-Allow-Origin", "*") }
@@ -109,10 +109,10 @@ struct PageFileTests {
             """
         }
 
-        /// Of `/x.css`.
+        /// The SHA-256 of `/x.css`, for its integrity attribute.
         private static let digest = "axYz/Ng3fhfeX0aPbkt4429E5OTwRelAGWNUQZLFcIs="
 
-        /// What the mirror shows, and a file.
+        /// Compares a file in the browser with the page of the mirror.
         func compare(_ file: String) async throws -> (page: ChromiumVisit, mirror: ChromiumVisit) {
             let service = try larder.serve(port: 0)
             defer { service.stop() }
@@ -123,7 +123,7 @@ struct PageFileTests {
             #expect(try visit.text() == text)
             let isSamePicture = try visit.screenshot() == picture
             #expect(isSamePicture)
-            // What a message has is asked of it by its own name; there is nobody else to answer.
+            // A browser requests the parts of an MHTML file by their original URLs, and takes them from the file.
             for request in visit.requests where !file.hasSuffix(".mhtml") || request.isFailure {
                 let scheme = request.url.prefix { $0 != ":" }
                 #expect(["data", "file", "about"].contains(scheme), "\(request)")
@@ -280,7 +280,7 @@ struct PageFileTests {
         #expect(isSamePicture)
     }
 
-    /// Also where the page says another: a server's word counts more.
+    /// Also if the page declares another charset, because the header takes precedence.
     @Test(arguments: [
         ("text/html; charset=windows-1251", "<title>t</title><p>Привет"),
         (
@@ -323,7 +323,7 @@ struct PageFileTests {
             #expect(report.isVerified == true)
             #expect(try browser.open("file://" + folder.file(shown)).text() == text, "\(path)")
         }
-        // A declaration of XML stays; else nothing has changed that comes in again.
+        // An XML declaration stays in the file with the old charset. HTML is unchanged after an import.
         guard !isXML else { return }
         _ = try await larder.importArchives([folder.file("folder")], into: origin.url("/"))
         #expect(try await larder.difference(of: origin.url("/")).isEmpty)

@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// A larder between a browser and a site that is there, and then is not.
+/// A mirror between a browser and a site whose server stops.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct PolicyTests {
     @Test(arguments: [true, false])
@@ -23,7 +23,7 @@ struct PolicyTests {
         origin.on("/next", .page("<!DOCTYPE html><title>Next</title>here"))
         let folder = try TemporaryFolder()
         let larder = Larder(at: folder.path)
-        // A site that is known may be on this machine.
+        // An origin on this machine may only be loaded if a site of the store has it.
         if !isAtRoot { _ = try await larder.prefetch([origin.url("/next")]) }
         var options = ServeOptions()
         options.root = isAtRoot ? origin.url("/") : nil

@@ -3,8 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// The portal as a person meets it, with whatever a person has: a phone, a dark room, a keyboard, a screen
-/// reader.
+/// Tests the portal on small and large screens, in light and dark colours, with a keyboard and for screen readers.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct PortalTests {
     private let origin: TestOrigin
@@ -55,7 +54,7 @@ struct PortalTests {
         (width: 360, isDark: true), (390, false), (390, true), (1280, true), (1280, false),
     ]
 
-    /// Shows the page in all windows and colours that a person may have, and has it fit and be read in each.
+    /// Shows the page in all window sizes and colour schemes, and expects in each that it fits and is accessible.
     static func expectOrder(_ visit: ChromiumVisit, _ target: String) throws {
         func expectNone(_ faults: String, _ comment: Comment) throws {
             #expect(try visit.evaluate(faults)?.array?.compactMap(\.string) == [], comment)
@@ -66,7 +65,7 @@ struct PortalTests {
             #expect(try visit.evaluate(overflow)?.int == 0, "\(target) is wider than \(width)")
             try expectNone(poorContrast, "\(target), \(width) wide, dark: \(isDark)")
         }
-        // It opens what is folded.
+        // Opens the folded details.
         for (width, isDark) in views {
             try visit.show(in: .init(width: width, height: 800), prefersDark: isDark)
             try expectNone(structuralFaults, "\(target), \(width) wide")
@@ -85,9 +84,9 @@ struct PortalTests {
             try visit.settle()
             #expect(visit.escapes.isEmpty, "\(target)")
             #expect(visit.scriptErrors.isEmpty, "\(target): \(visit.scriptErrors)")
-            // A page that says that nothing is there answers 404 itself.
+            // A page about a missing resource has the status 404 itself.
             #expect(visit.failures.allSatisfy { $0.type == "Document" }, "\(target): \(visit.failures)")
-            // A search answers while one types.
+            // The search page loads results during typing.
             let types: Set = ["Document", "Stylesheet", "Image", "Manifest", "Other"]
             let allowed = target.contains("search?") ? types.union(["Script"]) : types
             #expect(Set(visit.requests.map(\.type)).isSubset(of: allowed), "\(target)")
@@ -103,7 +102,8 @@ struct PortalTests {
         _ = try visit.evaluate(
             "document.querySelector('#q').value = 'recipes/7?'; document.querySelector('form button').click()"
         )
-        // Results also appear while one types. On a busy machine, the click leads on later than `settle` waits.
+        // Results also appear during typing. On a busy machine, the navigation after the click starts later than `settle`
+        // waits.
         while try visit.evaluate("location.search")?.string?.contains("q=") != true { try visit.settle() }
         try visit.settle()
         #expect(try visit.text().contains("1 result."))
@@ -122,7 +122,7 @@ struct PortalTests {
         #expect(origin.requests.isEmpty)
     }
 
-    /// Texts whose contrast to what is behind them is under 4.5 (WCAG 2.2, 1.4.3).
+    /// Finds texts whose contrast to their background is under 4.5 (WCAG 2.2, 1.4.3).
     static let poorContrast = """
         (() => {
           const numbers = text => (text.match(/[\\d.]+/g) || []).map(Number)
@@ -147,7 +147,7 @@ struct PortalTests {
         })()
         """
 
-    /// What a keyboard or a screen reader would stumble over.
+    /// Finds faults for users of a keyboard or a screen reader.
     static let structuralFaults = """
         (() => {
           const faults = []

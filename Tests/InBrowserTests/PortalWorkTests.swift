@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// What a person has done by way of the portal, and what no page of the mirror may.
+/// Commands that a user gives in the portal, and that no page of the mirror may give.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct PortalWorkTests {
     private let origin: TestOrigin
@@ -22,14 +22,14 @@ struct PortalWorkTests {
         var options = PrefetchOptions()
         options.browser = ""
         for number in 1...3 {
-            // An unchanged site gets no further snapshot.
+            // Changes the page, because an unchanged site gets no further snapshot.
             origin.on("/pear", .page("<!DOCTYPE html><title>Pear</title>pear \(number)"))
             _ = try await larder.prefetch([origin.url("/")], options: options)
         }
         origin.forgetRequests()
     }
 
-    /// Presses a button by what it says.
+    /// Presses the button with this text.
     private func press(_ words: String, _ visit: ChromiumVisit) throws {
         let found = try visit.evaluate(
             """
@@ -44,7 +44,7 @@ struct PortalWorkTests {
         #expect(found?.bool == true, "no button \(words)")
     }
 
-    /// A page may take another's place meanwhile.
+    /// Waits until a condition is true. The page may be replaced meanwhile.
     private func waitUntil(_ visit: ChromiumVisit, _ condition: String) throws {
         let end = ContinuousClock.now + .seconds(120)
         while ContinuousClock.now < end {
@@ -93,7 +93,7 @@ struct PortalWorkTests {
             """)
         try press("Prefetch", visit)
         try waitUntil(visit, "location.pathname === '/-/jobs'")
-        // Without a load: by the events alone.
+        // Marks the page, to test that it is updated by events alone, without a reload.
         _ = try visit.evaluate("globalThis.isSamePage = true; 0")
         try waitUntil(visit, "document.querySelector('[data-figure=pages]')?.textContent === '1'")
         for rule in [PortalTests.poorContrast, PortalTests.structuralFaults] {
@@ -202,7 +202,7 @@ struct PortalWorkTests {
         #expect(try await larder.snapshots().sites.count == 1)
     }
 
-    /// Chooses a file as a person does; larger ones are led to the disk while they come.
+    /// A script that chooses a file in the form. Larger files are written to the disk during the upload.
     private static func choosing(_ name: String, _ text: String, padded byteCount: Int = 0) -> String {
         """
         (() => {
@@ -368,7 +368,7 @@ struct PortalWorkTests {
                     })()
                     """, within: .seconds(120), asUser: true)?.array?.compactMap(\.string) ?? ["none"]
             #expect(told.allSatisfy { $0.hasSuffix(": refused") || $0.hasSuffix(": nothing") }, "\(told)")
-            // By a form, as a person would have sent it.
+            // Submits a form, as for a user.
             for deed in ["remove", "update"] {
                 _ = try visit.evaluate(
                     """
@@ -394,7 +394,7 @@ struct PortalWorkTests {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let browser = try Chromium()
-        // A page that may ask its own server for others.
+        // A page whose security policy allows it to request other pages of its server.
         let visit = try browser.open(service.address + "-/search")
         for target in [
             "", "-/sites/1", "-/room", "-/jobs", "-/sites/1/settings", "-/sites/1/export", "-/import",
@@ -450,7 +450,7 @@ struct PortalWorkTests {
         }
         #expect(try visit.evaluate("document.querySelector('h1') !== null")?.bool == true)
 
-        // Nonsense is told where it can be mended.
+        // An invalid URL is reported beside its input.
         try go("")
         _ = try visit.evaluate("document.querySelector('[name=url]').value = 'nope'; 0")
         try send("Prefetch")
@@ -504,7 +504,7 @@ struct PortalWorkTests {
         try send("Import")
         _ = try visit.evaluate(Self.choosing("kept.har", Self.archive))
         try send("Import")
-        // Who goes elsewhere before it has arrived takes it back.
+        // Navigating elsewhere before the upload is complete would cancel it.
         try wait(says: "Import kept.har")
         try wait(says: "https://archived.test/: 1 responses", at: "-/jobs")
         try go("-/bar")
@@ -526,7 +526,7 @@ struct PortalWorkTests {
     }
 }
 
-/// A text as a script has it.
+/// Writes a text as a JavaScript string literal.
 private enum JSONText {
     static func string(_ text: String) -> String {
         var quoted = "\""

@@ -3,8 +3,7 @@ import System
 import TestOrigin
 import Testing
 
-/// A browser whose proxy larder is: it records a site of several hosts by https, and shows it again without
-/// them.
+/// Larder as the proxy of a browser: it records a site of several https hosts, and shows it again without its servers.
 @Suite(.enabled(if: Chromium.isInstalled)) struct ProxyTests {
     private let folder: TemporaryFolder
     private let origin: TestOrigin

@@ -4,7 +4,7 @@ import System
 import TestOrigin
 import Testing
 
-/// What pywb (PyPI) shows of an exported WACZ in a browser whose proxy it is, with the origin gone.
+/// pywb (from PyPI) as the proxy of a browser: it shows an exported WACZ after the origin has gone.
 @Suite(
     .enabled(if: Chromium.isInstalled, "chromium is not installed"),
     .enabled(
@@ -53,7 +53,7 @@ struct PywbTests {
         let before = try pages.map { try Look($0, in: browser) }
         #expect(before[0].text.contains("told: caf\u{E9}"))
         #expect(try await larder.prefetch([pages[0]]).isPublished)
-        // Of its own: what asks a proxy for the proxy's own address asks for its pages.
+        // Drawn before the origin's port becomes free: pywb would answer requests for its own address itself.
         let port = try FreePort.draw()
         origin.stop()
         _ = try await larder.export(pages[0], to: home.file("site.wacz"))
@@ -71,7 +71,7 @@ struct PywbTests {
             server.signal(SIGKILL)
             _ = server.wait()
         }
-        // It does not say when it listens.
+        // pywb does not report when it is ready.
         let deadline = ContinuousClock.now + .seconds(120)
         while (try? RawClient(port: port)) == nil {
             try #require(!server.hasEnded && ContinuousClock.now < deadline, "wayback does not listen")

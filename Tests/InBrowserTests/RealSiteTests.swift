@@ -1,10 +1,10 @@
 import Glibc
 import Testing
 
-/// A real site, when somebody has the time:
+/// Compares pages of a real site in a folder with their mirror. It runs only if the environment names the folder:
 ///
-///     LARDER_REAL_SITE=/usr/share/doc/python3.11/html LARDER_REAL_PAGES="/ /library/os.html" scripts/test
-///     --filter RealSite
+///     LARDER_REAL_SITE=/usr/share/doc/python3.11/html LARDER_REAL_PAGES="/ /library/os.html" scripts/test --filter
+///     RealSite
 enum RealSite {
     static let folder = value("LARDER_REAL_SITE")
     static let pages = (value("LARDER_REAL_PAGES") ?? "/").split(separator: " ").map(String.init)

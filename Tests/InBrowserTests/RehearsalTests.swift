@@ -7,7 +7,7 @@ import Web
 
 @testable import LarderKit
 
-/// Pages with scripts are opened from the store alone, at the end of a prefetch and by a check.
+/// Tests the rehearsal, which opens pages with scripts from the store alone, at the end of a prefetch and in a check.
 @Suite(.enabled(if: Chromium.executable != nil, "no browser is installed"), .serialized)
 struct RehearsalTests {
     private let home: TemporaryFolder
@@ -64,7 +64,7 @@ struct RehearsalTests {
         #expect(rehearsal["kinds"]?.array?.first?["result"]?.string == "equal")
     }
 
-    /// A page that is blank in a mirror.
+    /// A page that is blank when it is mirrored.
     private static let livePage = OriginAnswer.page(
         """
         <!DOCTYPE html><title>t</title><style id=look></style><div id=host></div><input id=field><p id=words></p>
@@ -166,7 +166,7 @@ struct RehearsalTests {
         let strict = try larder(["check", origin.url("/"), "--require", "rehearsed"], browser: nil)
         #expect(strict.status == 2)
         #expect(strict.errors.contains("cannot find a Chromium or Chrome"))
-        // With one, it is known that the prefetch saw no page.
+        // With a browser, the check knows that the prefetch rendered no page.
         let unseen = try larder(["check", origin.url("/"), "--require", "rehearsed"])
         #expect(unseen.status == 1)
     }
@@ -210,7 +210,7 @@ struct RehearsalTests {
         let words = "['', 'words.json'].join('/')"
         origin.on("/", .page("<!DOCTYPE html><a href=/a>a</a><a href=/b>b</a>"))
         origin.on("/a", page(loading: words))
-        // Only the second page requests another file offline; its text is its own.
+        // Only the second page requests another file offline, so its text differs.
         origin.on("/b", .page("<!DOCTYPE html><p id=words><script src=/b.js></script>"))
         origin.on(
             "/b.js",

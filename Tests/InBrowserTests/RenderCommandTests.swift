@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// What the command's options say of rendering is what a page sees.
+/// Tests that the command's options about rendering have the described effect on pages.
 @Suite(.enabled(if: Chromium.executable != nil, "no browser is installed"), .serialized)
 struct RenderCommandTests {
     private let home: TemporaryFolder
@@ -15,7 +15,7 @@ struct RenderCommandTests {
         origin.otherwise { .file($0.target, type: "text/plain") }
     }
 
-    /// What larder, and the browser that it starts, write for a while goes into a folder that is told.
+    /// Starts the command with a folder for its temporary files and those of its browser.
     private func start(_ words: [String]) throws -> ChildProcess {
         mkdir(home.file("tmp"), 0o700)
         return try ChildProcess(
@@ -140,7 +140,8 @@ struct RenderCommandTests {
         #expect(asked("/pressed/") == ["/pressed/json"])
     }
 
-    /// What a tab shows goes away with the next one, and so does what it would have asked for.
+    /// A tab's content is removed when the next tab is opened, and so are requests that the content would have made
+    /// later.
     @Test func `tabs are opened one after the other, and each may finish its requests`() throws {
         page(
             """
@@ -161,7 +162,7 @@ struct RenderCommandTests {
         #expect(asked("/of/") == ["/of/a", "/of/b", "/of/c"])
     }
 
-    /// Libraries listen inside of what says what it is, or to the beginning of a press.
+    /// Libraries add their listeners to an element inside the control or around it, or for the first events of a press.
     @Test(arguments: [
         ("inner.onclick = tell", "<div role=tab><i><b id=inner>a</b></i></div>"),
         ("outer.onmousedown = e => { if (e.button === 0) tell() }", "<button id=outer role=tab>a</button>"),
@@ -193,7 +194,8 @@ struct RenderCommandTests {
         #expect(asked("/of/") == ["/of/a", "/of/b"])
     }
 
-    /// They go away with it, and what is far down is loaded when it comes into view.
+    /// The inner tabs are removed when the next outer tab is opened, and content far down is loaded when it comes into
+    /// view.
     @Test func `tabs inside the panel of a tab are opened, and the panel is scrolled`() throws {
         page(
             """
@@ -227,7 +229,7 @@ struct RenderCommandTests {
         #expect(try prefetch("--render-deep").status == 0)
         let check = ["check", "--offline", origin.url("/"), "--render"]
         #expect(try start(check).wait().status == 0)
-        // The control of this page requests something else offline, which the prefetch notices and fetches.
+        // Offline, the control of this page requests another URL, which the prefetch notices and fetches.
         origin.on(
             "/",
             .page(
@@ -305,13 +307,13 @@ struct RenderCommandTests {
         child.signal(signal)
         #expect(child.wait().status == 130)
         #expect(home.names(in: "tmp").isEmpty)
-        // They have been killed by then, and end when the machine lets them.
+        // The processes have been killed, but a loaded machine may need time to end them.
         let end = ContinuousClock.now + .seconds(120)
         while !processes(naming: home.path).isEmpty, ContinuousClock.now < end { usleep(5000) }
         #expect(processes(naming: home.path).isEmpty)
     }
 
-    /// The command lines of those that were told of the folder.
+    /// Returns the command lines of the processes that have the folder among their arguments.
     private func processes(naming path: String) -> [String] {
         guard let folder = opendir("/proc") else { return [] }
         defer { closedir(folder) }

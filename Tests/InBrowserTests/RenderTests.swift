@@ -3,21 +3,21 @@ import TestOrigin
 import Testing
 import Web
 
-/// Sites that say what they need only when their scripts run: prefetched by way of a browser, then shown with
-/// their origin gone.
+/// Sites whose assets are known only when their scripts run: prefetched with a browser, and then shown with their origin
+/// gone.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct RenderTests {
-    /// What stands for a kind of sites.
+    /// A site that represents a kind of sites.
     struct Kind: Sendable, CustomTestStringConvertible {
         let name: String
-        /// Its pages, the first of which is the start.
+        /// The paths of its pages. The first one is the start page.
         var pages = ["/"]
-        /// What is clicked on each page, one after the other.
+        /// The selectors of the elements to click on each page, in this order.
         var clicks: [String] = []
         var files: [String: String] = [:]
-        /// What any other address below this one is answered with.
+        /// The file with which all other URLs below a prefix are answered.
         var fallback: (prefix: String, file: String)?
-        /// What a POST is answered with, by its body.
+        /// The responses to POST requests by path and body.
         var posts: [String: [String: String]] = [:]
 
         var testDescription: String { name }
@@ -201,7 +201,7 @@ struct RenderTests {
         return options
     }
 
-    /// What the page shows, and again after each click.
+    /// Returns the text of the page, at first and after each click.
     private func looks(_ url: String, _ clicks: [String], _ browser: Chromium) throws -> [String] {
         let visit = try browser.open(url)
         var texts = [try visit.text()]
@@ -265,7 +265,7 @@ struct RenderTests {
         }
         let second = try await larder.update()[0]
         #expect(second.missing.isEmpty && second.assets == 2, "\(second.missing)")
-        // The server confirms nothing, and no browser is there any more: the links are known all the same.
+        // The server sends complete responses, and there is no browser: the links are known from the earlier run.
         #expect(try await larder.update()[0].assets == 2)
         #expect(try await larder.checkOffline(origin.url("/")).items.allSatisfy { $0.verdict == .verified })
     }
@@ -279,12 +279,12 @@ struct RenderTests {
         _ = try await larder.prefetch([origin.url("/")], options: options(.always))
         let notes = try await larder.checkOffline(origin.url("/")).notes
         #expect(notes.count == 1 && notes[0].hasPrefix("pages opened 1 web socket when"), "\(notes)")
-        // A run that shows nothing knows it still.
+        // A run without rendering keeps this information.
         _ = try await larder.prefetch([origin.url("/")], options: options(.never))
         #expect(try await larder.checkOffline(origin.url("/")).notes == notes)
     }
 
-    /// Twice, since what was given to the first look must not be the one address that the second asks for.
+    /// Opens the page twice, because both loads must compose the same URL.
     @Test
     func `URLs made from the time and random numbers are the same offline in a site with a fixed clock`()
         async throws
@@ -310,7 +310,7 @@ struct RenderTests {
         let report = try await larder.prefetch([origin.url("/")], options: options)
         #expect(report.isPublished)
         #expect(origin.requests.count { $0.target.hasPrefix("/made/") } == 1)
-        // Without a browser, which asks for nothing then.
+        // A prefetch without rendering keeps the responses to requests of scripts.
         options.browser = nil
         options.plan.render?.mode = .never
         #expect(try await larder.prefetch([origin.url("/")], options: options).isPublished)
@@ -418,8 +418,8 @@ struct RenderTests {
         for _ in 1...2 { #expect(try looks(address, [], Chromium()) == ["made", ""]) }
     }
 
-    /// As a browser does it: at once with what the page itself asks for, and with what is asked for later;
-    /// but not beyond the path, and what a server set stays as it did.
+    /// The cookies apply to requests that the page itself makes and to later requests of the crawl, but not beyond their
+    /// path. They do not replace cookies of the server.
     @Test func `cookies that scripts set are sent with requests to their path`() async throws {
         let origin = try TestOrigin()
         func answer(_ text: String) -> OriginAnswer {
@@ -456,7 +456,8 @@ struct RenderTests {
         #expect(!folder.names().contains("logins"))
     }
 
-    /// One origin that pages of another ask: with a body for each, without a word on it, and for nobody.
+    /// One origin whose responses are requested by pages of another: one that allows each requesting origin, one without
+    /// CORS headers, and one that allows none.
     @Test
     func `a response that CORS lets one origin read is refused to others, and the refusal is not a miss`()
         async throws
@@ -552,8 +553,8 @@ struct RenderTests {
         #expect(count() == 2)
     }
 
-    /// The first prefetch finds in its order what only a cookie, a field or a page of the scripts leads to. A later
-    /// one knows all of it from the beginning.
+    /// The first prefetch finds URLs that need a cookie, a header or a page of the scripts in the order of its links. A
+    /// later prefetch knows all of them from the beginning.
     @Test(arguments: [RenderMode.auto, .always, .never])
     func `a later prefetch sends the cookies and headers with which scripts requested a URL`(mode: RenderMode)
         async throws

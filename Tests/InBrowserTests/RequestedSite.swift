@@ -3,15 +3,15 @@ import Markup
 import TestOrigin
 import Web
 
-/// A folder's site, as a browser asks for it and as a scan of its bytes sees it.
+/// The site in a folder: the requests that a browser makes for its pages, and the links that a scan of its files finds.
 final class RequestedSite {
     struct Comparison {
         var asked: Set<String> = []
-        /// Asked for without any script having run, and not found.
+        /// URLs requested without any script, and not found by the scan.
         var missed: Set<String> = []
-        /// Asked for by scripts that ran, and not found.
+        /// URLs requested by scripts, and not found by the scan.
         var revealed: Set<String> = []
-        /// Asked for, and not there.
+        /// Requested URLs that the server does not have.
         var absent: Set<String> = []
     }
 
@@ -21,8 +21,8 @@ final class RequestedSite {
     }
 
     private let origin: TestOrigin
-    /// The same site with empty scripts and a policy against those in the pages: what it is asked for, a
-    /// parser asks for.
+    /// The same site with empty scripts and a security policy that blocks inline scripts: only the HTML and CSS parsers
+    /// cause its requests.
     private let quiet: TestOrigin
     private let browser: Chromium
     private let scanner = LinkScanner()
@@ -46,9 +46,9 @@ final class RequestedSite {
             revealed: scripted.subtracting(found).subtracting(unscripted), absent: absent)
     }
 
-    // MARK: - What the browser asks for
+    // MARK: - Requests of the browser
 
-    /// Targets of the site itself, and whole addresses elsewhere.
+    /// Returns the requests for a page: paths for the site itself, complete URLs for others.
     private func asked(_ page: String, of origin: TestOrigin) throws -> (
         all: Set<String>, failed: Set<String>
     ) {
@@ -78,9 +78,9 @@ final class RequestedSite {
         }
     }
 
-    // MARK: - What a scan finds
+    // MARK: - Links that a scan finds
 
-    /// What a page needs, with what that needs in turn.
+    /// Returns the assets of a page, including assets of assets.
     private func assets(of page: String) throws -> Set<String> {
         guard let start = WebURL(origin.url(page)) else { return [] }
         var found: Set<String> = [name(start, of: origin)]
@@ -119,14 +119,14 @@ final class RequestedSite {
         return body
     }
 
-    /// Assets, and those pages that a browser goes to by itself.
+    /// Whether a browser requests the link by itself: an asset, a frame, a redirect or a prefetch.
     private static func isAskedFor(_ link: LinkOccurrence) -> Bool {
         link.role == .asset || [.frame, .refresh, .prefetch].contains(link.kind)
     }
 
     // MARK: - Pages
 
-    /// The pages that the environment asks for.
+    /// Returns the pages that the environment chooses.
     static func pages(of folder: String) -> [String] {
         if let names = getenv("LARDER_REAL_PAGES") {
             return String(cString: names).split(separator: " ").map(String.init)

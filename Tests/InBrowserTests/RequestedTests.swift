@@ -1,10 +1,10 @@
 import Testing
 
-/// What a browser asks for when it loads pages of a real site, compared with what is found in their bytes:
+/// Compares the requests of a browser that loads pages of a real site with the links found in their files:
 ///
 ///     LARDER_REAL_SITE=/usr/share/doc/python3.11/html LARDER_REAL_COUNT=10 scripts/test --filter Requested
 ///
-/// So many pages are taken, evenly from all that there are, unless `LARDER_REAL_PAGES` names them.
+/// `LARDER_REAL_COUNT` pages are chosen evenly from all pages, unless `LARDER_REAL_PAGES` names them.
 @Suite(
     .enabled(if: Chromium.isInstalled, "chromium is not installed"),
     .enabled(if: RealSite.folder != nil, "LARDER_REAL_SITE names no folder"))

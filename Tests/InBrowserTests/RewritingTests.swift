@@ -3,11 +3,10 @@ import TestOrigin
 import Testing
 import Web
 
-/// What names another origin, wherever it stands, is found in the mirror by a real browser, with both origins
-/// gone.
+/// Links to another origin in all places where they can be: a browser loads them from the mirror, with both origins gone.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct RewritingTests {
-    /// Two origins, prefetched and taken down.
+    /// Two origins, which `visit` prefetches and stops.
     struct Pair {
         let origin: TestOrigin
         let cdn: TestOrigin
@@ -18,7 +17,7 @@ struct RewritingTests {
             cdn.on("/pixel.png", .file(ChromiumTests.pixel, type: "image/png"))
         }
 
-        /// Opens the page at `/` of the mirror.
+        /// Prefetches a page as `/`, stops the origins, and opens the mirrored page.
         func visit(
             _ page: String, within limit: Duration = .seconds(120), options: ServeOptions = ServeOptions(),
             _ use: (ChromiumVisit) throws -> Void
@@ -37,7 +36,7 @@ struct RewritingTests {
         }
     }
 
-    /// As a browser works it out.
+    /// Returns the value of an integrity attribute, calculated by the browser.
     private func integrity(of text: String, in visit: ChromiumVisit) throws -> String {
         var writer = JSONWriter(.compact)
         writer.array { $0.value(text) }

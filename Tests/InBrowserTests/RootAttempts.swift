@@ -1,5 +1,5 @@
-/// Ways around the separation of origins on a server with a site at the root. There is nothing of them on the
-/// web. Each tries to get at the bank's page, which has the word SECRET, from a page of another site.
+/// Ways around the separation of origins on a server with a site at the root. The web has no equivalent. Each attempt
+/// tries to read the bank's page, which contains the word SECRET, from a page of another site.
 extension Attempt {
     static let aroundTheRoot: [Attempt] = addresses + pretending + embedding + working
 
@@ -7,7 +7,7 @@ extension Attempt {
         Attempt(name, "kept", by: manner.union([.mirrorOnly, .mayArrive]), script)
     }
 
-    /// The addresses at which an earlier layout had other origins, and others that may be read as such.
+    /// Reads by URLs at which an earlier layout had other origins, and by URLs that may be parsed as such.
     private static let addresses: [Attempt] = [
         ("without a seal", "`/-/web/http/${at.bankHost}/act/account`"),
         ("at the earlier sealed address", "`/-/as/0.http.${at.bankHost}/http/${at.bankHost}/act/account`"),
@@ -36,7 +36,7 @@ extension Attempt {
         kept("read the bank's page \(name)", "return steal(location.origin + \(address))")
     }
 
-    /// What a script can make its request look like.
+    /// Requests that pretend to come from a page of the bank.
     private static let pretending: [Attempt] = [
         kept(
             "read as a page of the bank by a referrer",
@@ -91,7 +91,7 @@ extension Attempt {
             """),
     ]
 
-    /// What a document can have shown in itself, and look into.
+    /// Documents that the page embeds or opens, to read their content.
     private static let embedding: [Attempt] = [
         kept(
             "look into a frame of the bank's page",

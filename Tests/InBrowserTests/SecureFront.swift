@@ -7,10 +7,10 @@ import Web
 @testable import HTTPServer
 @testable import Mirror
 
-/// TLS in front of an origin that speaks none: whatever name a client asks for, on one port.
+/// A TLS server in front of an origin that speaks plain http. It accepts any host name on one port.
 final class SecureFront: Sendable {
     let port: Int
-    /// A file with the certificate of who vouches for it.
+    /// The path of a file with the certificate of its authority.
     let authority: String
     private let listener: Int32
     private let thread: NamedThread

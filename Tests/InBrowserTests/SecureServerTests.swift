@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// A server that speaks TLS, as a browser on another machine meets it.
+/// Tests a server with TLS, as browsers on other machines use it.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct SecureServerTests {
     private let origin: TestOrigin
@@ -71,7 +71,7 @@ struct SecureServerTests {
         try visit.settle()
         #expect(try visit.text().contains("Jam"))
         #expect(try visit.address() == "https://127.0.0.1:\(service.port)/")
-        // By plain http nobody is told more than where to go.
+        // Over plain http, the server only sends a redirect.
         let plain = try RawClient(port: Int(service.port)).get("/", host: "localhost:\(service.port)")
         #expect(plain.status == 307 && plain.body.isEmpty)
         #expect(plain["Location"] == "https://localhost:\(service.port)/")
@@ -128,7 +128,7 @@ struct SecureServerTests {
         options.security = .files(certificate: own, key: own)
         let service = try larder.serve(port: 0, options: options)
         defer { service.stop() }
-        // A browser would take it for no server's: it is an authority's.
+        // A browser would reject this certificate for a server, because it is that of an authority.
         let target = try #require(service.address(of: origin.url("/plum")))
         var loading = LoadOptions()
         loading.network.isInsecure = true

@@ -3,18 +3,17 @@ import TestOrigin
 import Testing
 import Web
 
-/// Addresses that a script puts together at run time, where no scanner finds them.
+/// URLs that a script composes at run time, where no scanner finds them.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct ShimTests {
     private static let withPixel = "img.onload = () => done(img.naturalWidth); img.onerror = () => done(0)"
 
-    /// What a script says of a picture that it made in some way.
+    /// A script that loads an image in the given way, and returns the image's width, or 0 if it failed.
     private func picture(_ script: String) -> String {
         "new Promise(done => { const img = new Image(); \(Self.withPixel); \(script) })"
     }
 
-    /// A page whose scripts may use `cdn`, the other origin, and `own`, its own: both whole, and as they
-    /// were.
+    /// Opens a mirrored page whose scripts have the original URLs `cdn` of the other origin and `own` of its own origin.
     private func visit(
         options: ServeOptions = ServeOptions(), _ use: (ChromiumVisit, _ cdn: Int) throws -> Void
     ) async throws {
@@ -24,7 +23,7 @@ struct ShimTests {
         pair.cdn.on("/late.js", .file("window.late = 1", type: "text/javascript"))
         pair.origin.on("/worker.js", .file("postMessage('worked')", type: "text/javascript"))
         pair.origin.on("/next", .page("<!DOCTYPE html><title>Next</title>here"))
-        // In a page of its own: then they are held, and no address of them stands in this one.
+        // Another page links to these files, so that they are stored while this page contains no URL of them.
         pair.origin.on(
             "/held",
             .page(

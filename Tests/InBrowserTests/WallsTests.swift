@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// What the web forbids one site to do to another, a mirror forbids; what the web allows, works.
+/// Tests site isolation: a mirror forbids what the web forbids one site to do to another, and allows what the web allows.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"))
 struct WallsTests {
     /// The settings that `LARDER_WALLS` names. Then all attempts are made in each of them, and a table of the attempts is printed
@@ -15,8 +15,8 @@ struct WallsTests {
             ?? Attempt.Setting.allCases
     }
 
-    /// Most of the time an attempt waits for what must not happen. Each share of them has its own origins, mirror and
-    /// browser, so that the shares can wait at the same time.
+    /// The number of shares. Most of the time an attempt waits for requests that must not happen. Each share has its own
+    /// origins, mirror and browser, so that the shares can wait at the same time.
     private static let shareCount = named == nil ? 2 : 4
 
     /// The attempts of one share in one setting. If no settings are named, each attempt is made in two or three of the seven,
@@ -39,7 +39,7 @@ struct WallsTests {
         #expect(failed == 0, "\(Self.table(rows, setting))")
     }
 
-    /// All of them as a page that is not mirrored sees them, in the same browser.
+    /// Loads each resource from a page that is not mirrored, in the browser that has opened the mirror.
     @Test(arguments: [CachePolicy.offline, .auto])
     func `a foreign page can neither read a mirror nor learn what is stored`(policy: CachePolicy)
         async throws
@@ -57,7 +57,7 @@ struct WallsTests {
         let service = try larder.serve(port: 0, options: options)
         defer { service.stop() }
         let browser = try Chromium(names: "*.example")
-        // The user has been at the bank's mirror.
+        // The user has a cookie of the bank's mirror.
         let login = try #require(service.address(of: range.url("bank/act/login")))
         let visit = try browser.open(login, quiet: nil)
         try visit.navigate(to: visitor.url("/"), quiet: nil)
@@ -88,7 +88,7 @@ struct WallsTests {
         #expect(try await larder.misses().misses.map(\.url) == [])
     }
 
-    /// What a page can try of an address, and of which one.
+    /// The scripts with which a page tries to learn about a URL, and the URL that each one uses.
     private static let probes: [(kind: String, script: String, place: String)] = [
         ("a picture", "return loads('img', { src: url })", "cdn/pic.png"),
         ("a picture to be read", "return loads('img', { src: url, crossorigin: '' })", "cdn/open.png"),
@@ -117,7 +117,7 @@ struct WallsTests {
         ("a frame's frames", "return String((await frame(url)).length)", "bank/frames"),
     ]
 
-    /// Behind the proxy its server is a public one, whatever its address.
+    /// Behind the proxy, the page's server is on the public network, whatever its address.
     @Test
     func `requests of a public page to this machine are never sent, neither by the browser nor by an update`()
         async throws
@@ -180,7 +180,7 @@ struct WallsTests {
     }
 }
 
-/// Attempts, one after the other, in one setting.
+/// Makes attempts in one setting, one after the other.
 private final class Trial {
     struct Row {
         let attempt: Attempt
@@ -198,7 +198,7 @@ private final class Trial {
     private let larder: Larder
     private let browser: Chromium
     private var service: (root: String?, service: MirrorService)?
-    /// What attempts were expected to ask for and had not when they were over: on a busy machine it comes
+    /// Expected arrivals of earlier attempts that had not arrived when these were over. On a loaded machine they arrive
     /// later.
     private var owed: [String] = []
 
@@ -209,14 +209,14 @@ private final class Trial {
         folder = try TemporaryFolder()
         larder = Larder(at: folder.file("larder"))
         browser = try Chromium(names: "*.example", secureOrigins: setting == .web ? range.secureOrigins : [])
-        // A server that shows one site serves the snapshots of that site alone: here all is one site.
+        // A shared server shows the snapshots of one site only, so all hosts are one site.
         if setting != .web { try await range.prefetch(into: larder, folder, asOneSite: setting.isShared) }
     }
 
     deinit { service?.service.stop() }
 
-    /// In the order of the table. Those for which one root is needed are tried together, first in one tab,
-    /// and then those that need a tab of their own.
+    /// Makes all attempts, and returns their rows in the order of the table. Attempts that need the same site at the root
+    /// are made together: first those that can share a tab, then those that need a tab of their own.
     func rows() throws -> [Row] {
         var rows: [(number: Int, row: Row)] = []
         for group in Dictionary(grouping: attempts.enumerated(), by: { root(for: $0.element) }).values {
@@ -239,7 +239,7 @@ private final class Trial {
         return rows.sorted { $0.number < $1.number }.map(\.row)
     }
 
-    // MARK: - Places
+    // MARK: - Addresses
 
     private func root(for attempt: Attempt) -> String? {
         let host = String(attempt.page.prefix { $0 != "/" })
@@ -268,10 +268,10 @@ private final class Trial {
         return try #require(service.service.address(of: url))
     }
 
-    /// What scripts find in `at`.
+    /// The addresses that scripts find in `at`.
     private func names() throws -> [(name: String, address: String)] {
         var names = try range.addresses.map { name, url in
-            // What is not mirrored keeps its address.
+            // A host that is not mirrored keeps its address.
             (name: name, address: name == "outside" ? url : String(try address(url + "/").dropLast()))
         }
         if let service {
@@ -280,15 +280,15 @@ private final class Trial {
         return names
     }
 
-    /// The folder of other origins, with the seal of a page.
+    /// The path of the folder for other origins, which contains the seal of a page.
     private static let folder = #"/\/-\/web\/[^/]+\//"#
 
-    /// The addresses, and helpers for scripts.
+    /// The script that defines the addresses and helpers for attempts.
     private func prelude() throws -> String {
         var writer = JSONWriter(.compact)
         let names = try names() + range.constants
         writer.object { object in for (name, address) in names { object.member(name, address) } }
-        // A page knows its own seal, and finds all other origins below it.
+        // Replaces the seal by that of the page, below which it finds all other origins.
         return """
             globalThis.at = \(writer.text);
             globalThis.folder = (\(Self.folder).exec(location.pathname) ?? [])[0];
@@ -297,7 +297,7 @@ private final class Trial {
             """ + Self.helpers
     }
 
-    /// An address as the table tells it: the host's name, and the path.
+    /// Returns the short form of an address in the table: the name of the host, and the path.
     private func place(of address: String) throws -> String {
         let address = Self.withoutSeal(address)
         let names = try names().map { (name: $0.name, address: Self.withoutSeal($0.address)) }
@@ -314,7 +314,7 @@ private final class Trial {
         return String(address[..<seal.upperBound] + address[end...].dropFirst())
     }
 
-    /// A new tab in which the user has logged in at the bank.
+    /// Opens the attempt's page in a new tab in which the user has logged in at the bank.
     private func visit(_ attempt: Attempt) throws -> ChromiumVisit {
         let login = try address(range.url("bank/act/login"))
         let visit = try browser.open(login, quiet: nil, hasOwnContext: !attempt.manner.contains(.connects))
@@ -332,8 +332,8 @@ private final class Trial {
 
     // MARK: - One attempt
 
-    /// On a busy machine a page may not have loaded when its script goes on. Then the attempt is repeated in a tab of its
-    /// own: if it got nothing, or if it is one that has to succeed. What a forbidden attempt got counts the first time.
+    /// Makes an attempt, and repeats it in a tab of its own if a page was loaded too slowly on a loaded machine: if the
+    /// attempt got nothing, or if the web allows it. For a forbidden attempt, anything that it got counts the first time.
     private func patientRow(
         _ attempt: Attempt, in open: () throws -> ChromiumVisit
     ) throws -> (row: Row, visit: ChromiumVisit?) {
@@ -344,7 +344,9 @@ private final class Trial {
         return last
     }
 
-    /// - Parameter open: opens the page that tries it.
+    /// Makes an attempt once.
+    ///
+    /// - Parameter open: Opens the page that makes it.
     private func row(
         _ attempt: Attempt, in open: () throws -> ChromiumVisit
     ) throws -> (row: Row, visit: ChromiumVisit?) {
@@ -366,10 +368,10 @@ private final class Trial {
             word = "\(error.why.prefix { $0 != "\n" })"
         }
         let expectation = attempt.expectation(in: setting)
-        // Offline only the gaps have arrivals, and one that comes late would be counted for the next attempt.
+        // Offline, only known gaps have arrivals. One that is late would be counted for the next attempt.
         let patience: Duration =
             switch setting {
-            // Each of them comes, but for those of which it does not matter.
+            // On the web, all expected requests arrive, unless arrivals are ignored.
             case .web: expectation.ignoresArrivals ? .seconds(1) : .seconds(60)
             case .offline, .sharedRoot, .besideSharedRoot: .seconds(2)
             case .auto, .atRoot, .besideRoot: .milliseconds(150)
@@ -388,7 +390,7 @@ private final class Trial {
         return (row, visit)
     }
 
-    /// Whether it is what an attempt before was expected to ask for, and had not asked for when it was over.
+    /// Whether an earlier attempt was expected to cause this arrival and had not when it was over.
     private func isLate(_ arrival: String, for expectation: Attempt.Expectation) -> Bool {
         func isMeant(_ other: String) -> Bool { Attempt.Expectation.isWithin(arrival, other) }
         guard !expectation.arrivals.contains(where: isMeant), let place = owed.firstIndex(where: isMeant)
@@ -399,7 +401,7 @@ private final class Trial {
         return true
     }
 
-    /// Where a tab comes to rest that is being led away: where it is at two looks.
+    /// Returns the address at which a tab stays that is being navigated: two checks find the same one.
     private func end(of visit: ChromiumVisit, from start: String) throws(ChromiumError) -> String {
         let deadline = ContinuousClock.now + .seconds(2)
         var address = start
@@ -484,18 +486,18 @@ private final class Trial {
 }
 
 extension Attempt.Setting {
-    /// Whether all origins share one name.
+    /// Whether all origins share one host name.
     var isShared: Bool { self == .sharedRoot || self == .besideSharedRoot }
 }
 
 extension Attempt {
     struct Expectation: CustomStringConvertible {
-        /// Any of these; none for whatever it says.
+        /// The accepted results; empty accepts any.
         let words: [String]
         let arrivals: [String]
-        /// Fewer may arrive, with fewer cookies, and it need not be told who asked.
+        /// Whether fewer requests with fewer cookies and without a referrer may arrive.
         let isBound: Bool
-        /// It does not matter what arrives.
+        /// Whether arrivals are ignored.
         let ignoresArrivals: Bool
         let reason: String?
 
@@ -526,7 +528,7 @@ extension Attempt {
         }
     }
 
-    /// What scripts say where they get nothing.
+    /// The results of scripts that got nothing.
     private static let refusals = [
         "refused", "nothing", "no answer", "answered 403", "answered 504", "answered",
     ]
@@ -534,12 +536,12 @@ extension Attempt {
     func expectation(in setting: Setting) -> Expectation {
         let exception = exceptions.first { $0.settings.contains(setting) }
         var words = exception.map { $0.word.map { [$0] } ?? [] } ?? [word]
-        // Where all origins share one name, the server refuses in the browser's place.
-        // What the web allows, the crawl's cookies may have made private to its own site.
+        // On a shared root, the server refuses requests in place of the browser. The cookies of the crawl may have made
+        // responses private to their site, so allowed attempts may fail too.
         if setting.isShared, !words.isEmpty {
             words = isAllowed ? [] : words + Self.refusals
         }
-        // Fewer cookies: those with `SameSite=None` need TLS, which the larder does not speak.
+        // Fewer cookies arrive: those with `SameSite=None` need TLS, which this mirror does not use.
         return Expectation(
             words: words, arrivals: exception?.arrivals ?? (setting == .offline ? [] : arrivals),
             isBound: setting != .web, ignoresArrivals: manner.contains(.mayArrive),

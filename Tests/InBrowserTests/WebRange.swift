@@ -3,20 +3,20 @@ import LarderKit
 import TestOrigin
 import Web
 
-/// The sites that try things on each other: every `*.example` host on one port of loopback, told apart by the
-/// name in the request. A host is called here by what stands before `.example`: `bank`, `www.bank`.
+/// The sites that make attempts on each other: all `*.example` hosts on one port of loopback, distinguished by the `Host`
+/// header. Here a host is named by the part before `.example`: `bank`, `www.bank`.
 ///
-/// A document called `agent` does what a script asks of it by `postMessage`, so that one attempt can act in
-/// several places. What lies under `/act/` is never cached, and is counted when it arrives.
+/// A document named `agent` runs scripts that it receives by `postMessage`, so that one attempt can act in several
+/// documents. Responses below `/act/` are never cached, and requests for them are counted.
 final class WebRange {
     static let hosts = [
         "bank", "www.bank", "static.bank", "evil", "cdn", "player", "app", "www.app", "static.app",
     ]
 
     private let web: TestOrigin
-    /// A host that is not mirrored: what arrives here has left the larder.
+    /// A host that is not mirrored: a request that arrives here has left the mirror.
     private let outside: TestOrigin
-    /// Asked by its address, as a service of this machine or its network is.
+    /// A server that is addressed by IP address, such as a service on this machine or its network.
     let near: TestOrigin
     private let datagrams: Datagrams
     private var connectionCount = 0
@@ -44,32 +44,31 @@ final class WebRange {
         return Self.origin(String(host), web.port) + place.dropFirst(host.count)
     }
 
-    /// What each place is called by its own scripts' address: the hosts, and what is no part of the range.
+    /// The names and addresses of all hosts, for scripts.
     var addresses: [(name: String, address: String)] {
         Self.hosts.map { ($0, url($0)) } + [("outside", outsideOrigin)]
     }
 
     private var outsideOrigin: String { "http://outside.example:\(outside.port)" }
 
-    /// What scripts are told beside the addresses of the hosts.
+    /// Further values for scripts, beside the addresses of the hosts.
     var constants: [(name: String, address: String)] {
         [("stun", "stun:127.0.0.1:\(datagrams.port)"), ("bankHost", "bank.example:\(web.port)")]
     }
 
-    /// Those which a browser shall take for secure, as they would be on the web.
+    /// The origins that a browser treats as secure, as they would be on the web.
     var secureOrigins: [String] { Self.hosts.map { url($0) } + [outsideOrigin] }
 
     // MARK: - Prefetch
 
-    /// For `--resolve`.
+    /// The values for `--resolve`.
     var resolutions: [String] {
         Self.hosts.map { "\($0).example:\(web.port):127.0.0.1" } + [
             "outside.example:\(outside.port):127.0.0.1"
         ]
     }
 
-    /// Stocks a larder with all of it: each site by itself, the bank's and the application's as their users
-    /// see them.
+    /// Prefetches all hosts: each site by itself, with the user's cookies for the sites of the bank and the application.
     func prefetch(
         into larder: Larder, _ folder: TemporaryFolder, asOneSite isOne: Bool = false
     ) async throws {
@@ -89,7 +88,9 @@ final class WebRange {
         }
     }
 
-    /// - Parameter hasCookies: with what the user has of the bank.
+    /// Returns the network options.
+    ///
+    /// - Parameter hasCookies: Whether they contain the user's cookie of the bank.
     func network(_ folder: TemporaryFolder, hasCookies: Bool) throws -> NetworkOptions {
         var network = NetworkOptions()
         network.resolve = resolutions
@@ -102,18 +103,18 @@ final class WebRange {
 
     // MARK: - Record
 
-    /// Starts the record anew.
+    /// Discards all recorded requests, connections and datagrams.
     func forget() {
         for origin in [web, outside, near] { origin.forgetRequests() }
         connectionCount = outside.connectionCount
         datagrams.forget()
     }
 
-    /// What arrived under `/act/`, on the hosts that nobody mirrors, or by datagram, each in one line:
+    /// Returns the requests that arrived under `/act/` or on hosts that are not mirrored, and datagrams, one per line:
     /// `POST bank/transfer {none} O:evil R:evil/ cross-site no-cors empty`.
     ///
-    /// Between braces are the names of the cookies; behind `O:` and `R:` stand `Origin` and `Referer`; the
-    /// rest is `Sec-Fetch-`. Whether a request may be sent is a browser's question, and not told.
+    /// The braces contain the names of the cookies. `Origin` follows `O:`, `Referer` follows `R:`, and the rest are the
+    /// `Sec-Fetch-` headers. Preflight requests are left out, because browsers decide when to send them.
     func arrivals(withConnections: Bool) -> [String] {
         var lines = web.requests.filter { $0.path.hasPrefix("/act/") && $0.method != "OPTIONS" }.map(line)
         lines += outside.requests.filter { $0.path != "/favicon.ico" }.map {
@@ -127,7 +128,7 @@ final class WebRange {
         return lines
     }
 
-    /// The same when there are as many as that, or when the limit has passed.
+    /// Returns the arrivals when there are at least `count`, or at the limit.
     func arrivals(_ count: Int, within limit: Duration, withConnections: Bool) -> [String] {
         let deadline = ContinuousClock.now + limit
         while true {
@@ -162,7 +163,7 @@ final class WebRange {
 }
 
 extension OriginRequest {
-    /// In order, each once.
+    /// The distinct names of the cookies, sorted.
     fileprivate var cookieNames: [String] {
         let all = (self["Cookie"] ?? "").split(separator: ";").map { cookie in
             String(cookie.drop { $0 == " " }.prefix { $0 != "=" })
@@ -171,11 +172,11 @@ extension OriginRequest {
     }
 }
 
-/// What the hosts of the range answer.
+/// Responds to requests for the hosts of the range.
 private struct RangeFiles {
     let request: OriginRequest
     let font: [UInt8]
-    /// An address outside the larder.
+    /// A URL outside the mirror.
     let leak: String
 
     private var port: Int { Int((request["Host"] ?? "").split(separator: ":").last ?? "") ?? 80 }
@@ -193,7 +194,7 @@ private struct RangeFiles {
         return request.path.hasPrefix("/act/") ? answer?.adding("Cache-Control", "no-store") : answer
     }
 
-    // MARK: - What is held
+    // MARK: - Stored pages
 
     private static let everywhere = ["/agent", "/act/login", "/act/seen.png"]
     private static let linked: [String: [String]] = [
@@ -220,7 +221,7 @@ private struct RangeFiles {
 
     private func index() -> OriginAnswer {
         let links = (Self.everywhere + (Self.linked[host] ?? [])).map { "<a href=\"\($0)\">\($0)</a>" }
-        // What is asked for across origins, as pages ask for it: with the page's origin.
+        // Requests across origins with CORS, as pages make them: with the page's origin.
         let shared = """
             <style>@font-face { font-family: A; src: url(\(url("cdn/any.woff2"))) }
             @font-face { font-family: B; src: url(\(url("cdn/reflected.woff2"))) }
@@ -247,7 +248,7 @@ private struct RangeFiles {
           event.source.postMessage({ id: event.data.id, said }, "*")
         })
         """
-    /// Answers all requests below `/-/` from its cache, without being asked.
+    /// A service worker that answers all requests below `/-/` from its cache without a fetch event.
     private static let routes = """
         addEventListener("install", (event) => {
           const route = { condition: { urlPattern: { pathname: "/-/*" } }, source: "cache" }
@@ -310,7 +311,7 @@ private struct RangeFiles {
         }
     }
 
-    /// With a grant for the asking page's origin, if it is one of those.
+    /// Allows the requesting origin by CORS with credentials, if the closure accepts it.
     private func granting(_ answer: OriginAnswer, _ isGranted: (String) -> Bool) -> OriginAnswer {
         let answer = answer.adding("Vary", "Origin")
         guard let origin = request["Origin"], isGranted(origin) else { return answer }
@@ -427,7 +428,7 @@ private struct RangeFiles {
     }
 }
 
-/// A port that datagrams come to.
+/// A socket that receives datagrams.
 private final class Datagrams {
     let port: Int
     private let descriptor: Int32
@@ -457,7 +458,7 @@ private final class Datagrams {
         isUsed = false
     }
 
-    /// Whether any has since it was forgotten.
+    /// Whether a datagram has arrived since `forget`.
     var haveCome: Bool {
         var byte: UInt8 = 0
         while recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) >= 0 { isUsed = true }
