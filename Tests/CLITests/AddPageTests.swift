@@ -1,7 +1,7 @@
 import TestOrigin
 import Testing
 
-/// `larder add URL --page`
+/// Tests `larder add URL --page`.
 @Suite struct AddPageTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin

@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// `larder export` and `larder import`, run as commands.
+/// Tests `larder export` and `larder import` as commands.
 @Suite struct ArchiveCommandTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -22,7 +22,7 @@ import Web
         try Command(arguments, home: home).wait()
     }
 
-    /// A shell in which relative paths are those of the home folder.
+    /// Changes to the home folder, so that relative paths in arguments are below it.
     private static let atHome = "cd && exec \"$0\" \"$@\""
 
     @Test(arguments: ["warc.gz", "wacz", "har"])
@@ -39,7 +39,7 @@ import Web
         #expect(try larder("check", "--offline", origin.url("/"), "--store", home.file("other")).status == 0)
     }
 
-    /// Their names stand in the runtime alone, which puts them together.
+    /// The file names of the chunks are only in the runtime, which composes them.
     @Test func `a page in one file has the parts that its bundler loads`() throws {
         let runtime = """
             (() => { var r = {}; r.u = e => "" + ({7: "seven"}[e] || e) + "." + {7: "abc123", 8: "def456"}[e] + ".js";
@@ -95,7 +95,7 @@ import Web
         #expect(check.status == 0 && !check.output.contains("unverifiable"), "\(check)")
     }
 
-    /// The folder has its links by files, and the site had them from its root.
+    /// The links in the folder name files; those in the site were relative to its root.
     @Test func `importing an exported folder again changes nothing`() throws {
         origin.on(
             "/deep/page", .page("<title>Deep</title><a href=/b>b</a><a href=../b#x>b</a><img src=/a.png>ä"))
@@ -113,7 +113,7 @@ import Web
         #expect(
             difference.output.contains("no difference"),
             "\(difference)")
-        // What is another is told as that.
+        // A changed page is reported as a difference.
         let page = home.file("out/b.html")
         try home.write("<title>b</title>other <a href=index.html>home</a>", to: "out/b.html")
         #expect(access(page, F_OK) == 0)
@@ -290,7 +290,7 @@ import Web
             let ending = try larder("export", origin.url("/"), home.file(file), "--include", "/none/**")
             #expect(ending.status == 2 && ending.errors.contains("the patterns exclude it"), "\(ending)")
         }
-        // A file of settings means the forms that it is for.
+        // Settings in the configuration file apply only to the formats that have them.
         try home.write(
             #"{"exclude": ["*.zip"], "export": {"viewport": "390x844", "no-scripts": true}}"#,
             to: ".larder.json")

@@ -329,7 +329,7 @@ import Web
             let pasted = words.suffix(from: try #require(words.firstRange(of: "larder prefetch")).lowerBound)
             let ending = try Command([], home: home, shell: "larder() { \"$0\" \"$@\"; }; \(pasted)").wait()
             #expect(ending.status == 0, "\(pasted): \(ending)")
-            // The second time, nothing has changed.
+            // On the second run nothing has changed.
             #expect(
                 ending.output.contains("2 pages") || ending.output.contains("nothing has changed (3 URLs"))
         }

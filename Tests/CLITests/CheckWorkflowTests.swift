@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// Types the commands of the workflow files for CI, with a site of its own in place of the example's.
+/// Runs the commands of the CI workflow files with a test site in place of the example's.
 @Suite struct CheckWorkflowTests {
     private static let folder =
         #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/" + $1 } + "/manifests/ci/"
@@ -16,7 +16,7 @@ import Web
         return text.split(separator: "\n").map(String.init)
     }
 
-    /// Each with the options that the lines below it have.
+    /// Returns the commands of a file, each with the options on the lines below it.
     private static func commands(of file: String) -> [String] {
         var commands: [String] = []
         var isOpen = false
@@ -37,7 +37,7 @@ import Web
     }
 
     @Test(arguments: ["gitlab-ci.yml", "woodpecker.yml"])
-    func `the commands of a workflow do what they say`(file: String) throws {
+    func `the commands of a workflow run with the expected results`(file: String) throws {
         let home = try TemporaryFolder()
         let origin = try TestOrigin()
         origin.on("/a.js", .file("a", type: "text/javascript"))

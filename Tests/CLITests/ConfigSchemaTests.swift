@@ -5,7 +5,7 @@ import Web
 
 @testable import larder
 
-/// The schemas that editors use.
+/// Tests the JSON schemas that editors use.
 @Suite struct ConfigSchemaTests {
     private static let path = SourceText.root + "/manifests/config.schema.json"
 
@@ -28,7 +28,7 @@ import Web
         }
     }
 
-    /// Files with whether they are configurations.
+    /// The example files, and whether each one is a configuration.
     private static let files: [(String, Bool)] = [
         ("{}", true),
         ("{\"per-host\": 8, \"prefetch\": {\"exclude\": [\"*.pdf\"]}, \"serve\": {\"port\": 9000}}", true),

@@ -32,7 +32,7 @@ import Testing
         #expect(home.names().isEmpty)
     }
 
-    /// A proxy would look for the site in itself; this one is not even there.
+    /// A request through the proxy would fail, because no proxy listens there.
     @Test(arguments: [[:], ["no_proxy": "example.com"], ["NO_PROXY": "example.com"], ["no_proxy": "*"]])
     func `the demo ignores proxy settings`(exceptions: [String: String]) throws {
         let proxies = ["http_proxy": "http://127.0.0.1:9", "all_proxy": "http://127.0.0.1:9"]
@@ -61,7 +61,8 @@ import Testing
         let command = try demo()
         #expect(command.read(until: line).contains(line))
         command.signal(SIGINT)
-        // Where it goes on for a moment it may reach its end, where a signal is how it is meant to stop.
+        // At some steps the command continues for a moment and may end by itself. Where it waits, a signal is the normal
+        // end.
         #expect(statuses.contains(command.wait().status))
         #expect(home.names().isEmpty)
     }
@@ -85,7 +86,7 @@ import Testing
         #expect(command.wait().status == 0)
     }
 
-    /// How the pages of the site write what they do not link by its path.
+    /// The URLs in the pages that differ from the paths of the files.
     private static let links = ["/index.html": "/", "/jar.html": "/jar.html?kind=honey"]
 
     private static func paths(below folder: String) -> [String] {

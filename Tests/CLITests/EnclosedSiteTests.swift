@@ -3,7 +3,7 @@ import System
 import TestOrigin
 import Testing
 
-/// A file that `larder export --self-serving` wrote, as someone without Larder runs it.
+/// A file that `larder export --self-serving` wrote, run by a user who does not have Larder.
 @Suite struct EnclosedSiteTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -21,7 +21,7 @@ import Testing
         try Command(arguments, home: home).wait()
     }
 
-    /// Runs the file on a machine that has nothing else of Larder.
+    /// Runs the file with an empty home folder and only the system's programs.
     private func run(_ words: String...) throws -> ChildProcess {
         try ChildProcess(
             home.file("site.run"), words,

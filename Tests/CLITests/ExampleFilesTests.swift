@@ -5,11 +5,11 @@ import Testing
 @testable import Store
 @testable import larder
 
-/// The units, the compose file and the manifest in `examples`: what they run is what larder understands.
+/// The units, the compose file and the manifest in `examples` run commands that Larder accepts.
 @Suite struct ExampleFilesTests {
     private static let folder = SourceText.root + "/examples"
 
-    /// The lines of a unit, by section and name.
+    /// Returns the settings of a unit, by section and name.
     private static func unit(_ name: String) throws -> [String: [String: [String]]] {
         var sections: [String: [String: [String]]] = [:]
         var section = ""
@@ -35,12 +35,12 @@ import Testing
         let address = try #require(PostgreSQLStoreAddress(text), "\(text)")
         #expect(address.fault == nil, "\(text)")
         #expect(!text.contains("password="))
-        // What is the machine's own has a place that its user may write to.
+        // The folder for this machine's own files is one that the user may write to.
         #expect(StoreFolder(text).path.hasPrefix("/store"))
     }
 
     @Test(arguments: ["larder-serve@.service", "larder-worker@.service"])
-    func `a unit runs what larder understands, as the user of all units of larder`(name: String) throws {
+    func `the command of a unit is valid, and all units have the same user`(name: String) throws {
         let unit = try Self.unit(name)
         #expect(Set(unit.keys) == ["Unit", "Service", "Install"])
         let service = try #require(unit["Service"])
@@ -48,7 +48,7 @@ import Testing
         #expect(words.first == "/usr/bin/larder")
         try Self.expectUnderstood(Array(words.dropFirst()))
         #expect(service["DynamicUser"] == ["yes"] && service["ProtectSystem"] == ["strict"])
-        // Units that share a folder of the state have to be the same user.
+        // Units that share a StateDirectory must have the same user.
         #expect(service["User"] == ["larder"])
         let state = try #require(service["StateDirectory"]?.first)
         let text = SourceText.read("\(Self.folder)/\(name)")
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `a timer has what is due updated`() throws {
+    @Test func `a timer runs the updates that are due`() throws {
         let service = try #require(try Self.unit("larder-update@.service")["Service"])
         let words = try #require(service["ExecStart"]?.first).split(separator: " ").map(String.init)
         #expect(words.first == "/usr/bin/larder" && words.contains("--due"))
@@ -75,7 +75,7 @@ import Testing
         #expect(timer["Timer"]?["OnCalendar"] == ["*:0/10"] && timer["Timer"]?["Persistent"] == ["true"])
     }
 
-    /// The programs that read such files, if they are installed.
+    /// A script that prints the commands of a file, read by programs for its format if they are installed.
     private static let reader = """
         import sys, yaml
         def walk(value):
@@ -104,7 +104,7 @@ import Testing
     @Test(
         .enabled(if: hasYAML, "python3 has no yaml (apt install python3-yaml)"),
         arguments: ["compose.yaml", "kubernetes.yaml"])
-    func `what is run in containers is what larder understands`(name: String) throws {
+    func `the commands that containers run are valid`(name: String) throws {
         let read = try Self.python(Self.reader, "\(Self.folder)/\(name)")
         #expect(read.status == 0 && read.output.hasSuffix("end\n"), "\(read)")
         var (commands, stores) = (0, 0)
@@ -123,7 +123,7 @@ import Testing
         #expect(commands >= 3 && stores >= 1)
     }
 
-    /// Prints what the restricted Pod Security Standard lacks, and settings that Compose refuses.
+    /// A script that prints violations of the restricted Pod Security Standard, and settings that Compose refuses.
     private static let critic = """
         import sys, yaml
         folder = sys.argv[1]

@@ -3,8 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// Imports of mirrors that wget, wget2 and HTTrack have written. Those that are not
-/// installed are left out.
+/// Imports mirrors that wget, wget2 and HTTrack write. Programs that are not installed are left out.
 @Suite struct FolderImportTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -15,7 +14,7 @@ import Web
         "/q?r=x%23y", "/q?n=a:b",
     ]
 
-    /// Every value stands in quotes: wget2 1.99 reads others wrongly.
+    /// Puts every attribute value in quotes, because wget2 1.99 reads others wrongly.
     init() throws {
         home = try TemporaryFolder()
         origin = try TestOrigin()
@@ -37,13 +36,13 @@ import Web
         }
     }
 
-    /// Nil where the tool is not there.
+    /// Mirrors the site, and returns the folder; nil if the program is not installed.
     private func mirror(_ tool: String, _ arguments: [String]) throws -> String? {
         let path = "/usr/bin/\(tool)"
         guard WholeFile.exists(path) else { return nil }
         let folder = home.file("mirror")
         let place = tool == "httrack" ? ["-O", folder] : ["-P", folder]
-        // Their own endings tell of what is missing, which is robots.txt here.
+        // Ignores the exit status, because the programs report the missing robots.txt as an error.
         _ = try ChildProcess(path, arguments + place + [origin.url("/")], environment: ["HOME": home.path])
             .wait()
         return folder
@@ -64,7 +63,7 @@ import Web
     ])
     func `the import of another tool's mirror is complete`(tool: String, arguments: [String]) throws {
         guard let folder = try mirror(tool, arguments) else { return }
-        // What wget2 tells of a host is its name alone: nothing in unconverted pages has the port.
+        // wget2 stores only the host name, and nothing in unconverted pages contains the port.
         let told = tool == "wget2" ? ["--url", origin.url("/")] : []
         let taken = try Command(["import", folder] + told, home: home).wait()
         #expect(taken.status == 0, "\(taken)")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import larder
 
-/// Every command line that help, manual pages and the catalogue show is one that larder understands.
+/// Every command line in the help, the manual pages and the DocC catalogue is valid.
 @Suite struct HelpExampleTests {
     private static let pages = [
         "LarderKit", "Preloading", "Prefetching", "Serving", "Checking", "Keeping", "Automating",
@@ -24,7 +24,7 @@ import Testing
         return lines
     }()
 
-    @Test func `there are examples of every command and on every page`() {
+    @Test func `every command and every page has examples`() {
         for entry in CommandEntry.all { #expect(!entry.examples.isEmpty, "\(entry.name)") }
         #expect(Self.lines.count > CommandEntry.all.flatMap(\.examples).count + 20)
     }

@@ -2,7 +2,7 @@ import Glibc
 import TestOrigin
 import Testing
 
-/// `install.sh`, with a server that has a small release.
+/// Tests `install.sh` with a server that has a small release.
 @Suite struct InstallScriptTests {
     private static let version = "9.8.7"
     private static let archive = "larder-\(version)-linux-\(machine).tar.gz"
@@ -110,7 +110,7 @@ import Testing
         #expect(access(home.file("run"), F_OK) != 0)
     }
 
-    @Test func `a copy that breaks off can be removed`() throws {
+    @Test func `a partial installation can be removed`() throws {
         let ending = try Self.shell(
             """
             cd "$HOME" && mkdir fake && real=$(command -v cp)
@@ -130,7 +130,7 @@ import Testing
         #expect(try Self.shell("cd '\(home.path)/there' && find . -mindepth 1").output == "")
     }
 
-    @Test func `an installation of root is for all users, whatever the umask is`() throws {
+    @Test func `an installation by root is usable by all users with any umask`() throws {
         let ending = try Self.shell(
             "cd \"$HOME\" && umask 077 && exec sh install.sh --system --prefix there --base '\(origin.base)'",
             environment: ["HOME": home.path, "TMPDIR": home.path])
@@ -145,7 +145,7 @@ import Testing
         #expect(ending.status == 0 && ending.output.contains("--require-signature"), "\(ending)")
     }
 
-    @Test func `a part of the script runs nothing`() throws {
+    @Test func `a truncated script runs nothing`() throws {
         let size = Self.read(home.file("install.sh")).count
         for missing in [2, 3, 8, 10, 15, 20, 25, 40, 200, 1000, size - 200] {
             let ending = try Self.shell(
@@ -168,7 +168,7 @@ import Testing
         #expect(quote.status == 2 && quote.errors.contains("--prefix has a quote"), "\(quote)")
     }
 
-    @Test func `a folder of the machine is a base`() throws {
+    @Test func `a local folder can be the source`() throws {
         #expect(try install(base: home.path).status == 0)
         #expect(try install(base: "file://" + home.path).status == 0)
     }
@@ -183,21 +183,21 @@ import Testing
         #expect(access(home.file("there/lib/larder/libcurl.so.4"), F_OK) == 0)
     }
 
-    @Test func `a server that sends other bytes installs nothing`() throws {
+    @Test func `a file with the wrong checksum is not installed`() throws {
         var changed = bytes
         changed[changed.count / 2] ^= 1
         origin.on("/" + Self.archive, .file(changed, type: "application/gzip"))
         try expectNothing(install(), status: 1, "is not the file of the release")
     }
 
-    @Test func `a server that lists no checksum of the file installs nothing`() throws {
+    @Test func `a file without a checksum in the list is not installed`() throws {
         for text in ["", "<html>", sums.replacing(".tar.gz", with: ".tar.gz.old"), String(sums.dropFirst())] {
             origin.on("/SHA256SUMS", .file(text, type: "text/plain"))
             try expectNothing(install(), status: 1, "does not list \(Self.archive)")
         }
     }
 
-    @Test func `a download that breaks off installs nothing`() throws {
+    @Test func `an interrupted download installs nothing`() throws {
         origin.on(
             "/" + Self.archive, .file(bytes, type: "application/gzip").truncated(after: bytes.count / 2))
         try expectNothing(install(), status: 3, "cannot download")
@@ -213,7 +213,7 @@ import Testing
             install(base: "http://127.0.0.1:1"), status: 3, "cannot download http://127.0.0.1:1/SHA256SUMS")
     }
 
-    @Test func `a pinned checksum counts in place of the server's list`() throws {
+    @Test func `a pinned checksum replaces the server's list`() throws {
         origin.on("/SHA256SUMS", .failure(500))
         let sum = String(sums.prefix(64))
         try expectNothing(
@@ -230,7 +230,7 @@ import Testing
         "127.0.0.1",
     ])
     func `an address without encryption needs a signature or a checksum`(base: String) throws {
-        // In place of curl: every file is empty.
+        // A fake curl that downloads empty files.
         let ending = try Self.shell(
             """
             cd "$HOME" && mkdir fake
@@ -250,7 +250,7 @@ import Testing
     private static let hasMinisign = (try? shell("command -v minisign").status) == 0
 
     @Test(.enabled(if: hasMinisign, "minisign is not installed (apt install minisign)"))
-    func `a list of checksums is installed from only if its signature is right`() throws {
+    func `a list of checksums is used only if its signature is valid`() throws {
         let signed = try Self.shell(
             """
             set -e; cd '\(home.path)'

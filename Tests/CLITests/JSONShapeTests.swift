@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// Runs every line of docs/json.md, and holds what is printed to the shape that stands below it.
+/// Runs each command in docs/json.md, and compares its output with the documented structure.
 @Suite struct JSONShapeTests {
     private struct Sample {
         let command: String

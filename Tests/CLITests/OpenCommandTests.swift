@@ -96,7 +96,7 @@ import Testing
         #expect(taken.errors.contains("port \(origin.port) is in use"), "\(taken)")
     }
 
-    /// The port in the first URL of an output.
+    /// Returns the port in the first URL of an output.
     private func port(in output: String) throws -> Int {
         let digits = output.split(separator: "localhost:").dropFirst().first?.prefix { $0.isNumber }
         return try #require(digits.flatMap { Int($0) }, "\(output)")
@@ -115,7 +115,7 @@ import Testing
             again.status == 0
                 && again.output == "http://port-\(origin.port).127-0-0-1.localhost:\(port)/\n", "\(again)")
 
-        // A server on a named port is another one.
+        // A server on a named port runs beside the other one.
         let named = try Command(
             ["serve", "--port", "0"], home: home, environment: ["XDG_RUNTIME_DIR": home.path])
         #expect(try self.port(in: named.read(until: "\n")) != port)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import larder
 
-/// The help, the manual pages and the completions, which are made from the table of commands.
+/// Tests the help, the manual pages and the completions, which are made from the table of commands.
 @Suite struct PagesTests {
     /// Options with a value and without a default: they have no effect unless they are given.
     private static let without: Set<String> = [
@@ -41,7 +41,7 @@ import Testing
 
     @Test func `every command is in one group of the help, or among the others`() {
         let grouped = CommandEntry.Group.allCases.flatMap(\.members).map(\.name)
-        // An earlier name of larder remove SITE@N.
+        // This command is an earlier name of `larder remove SITE@N`.
         #expect(
             (grouped + CommandEntry.ungroupedNames + ["drop"]).sorted()
                 == CommandEntry.all.map(\.name).sorted())
@@ -61,7 +61,7 @@ import Testing
         ("history", "snapshots"), ("visits", "snapshots"), ("prune", "gc"), ("find", "search"),
         ("verify", "check"),
     ])
-    func `an alias is its command`(alias: String, name: String) {
+    func `an alias runs its command`(alias: String, name: String) {
         #expect(CommandEntry.command(named: alias)?.name == name)
     }
 
@@ -74,7 +74,7 @@ import Testing
         for line in lines where !line.hasPrefix("  larder ") {
             #expect(line.unicodeScalars.count <= 80, "\(line)")
         }
-        // Each option has one line, with a whole text.
+        // Each option has one line with its complete text.
         #expect(lines.allSatisfy { !$0.hasSuffix("…") && !$0.hasPrefix("      ") }, "\(lines)")
     }
 
@@ -85,7 +85,7 @@ import Testing
             [help.overview, help.briefOverview] + CommandEntry.all.map { help.text(of: $0) }
             + HelpTopic.all.map { help.text(of: $0) }
         for line in texts.joined(separator: "\n").split(separator: "\n") {
-            // Commands are meant to be pasted, and a word may be longer than a line.
+            // Commands are not wrapped, because users paste them, and a word may be longer than a line.
             let isVerbatim = ["  larder ", "  --rule ", "  createdb ", "  LARDER_STORE="].contains {
                 line.hasPrefix($0)
             }
@@ -186,7 +186,7 @@ import Testing
         #expect(ending.errors == "larder: \(message)\n")
     }
 
-    @Test func `a shell takes the completions, and they complete`() throws {
+    @Test func `the completions work in their shell`() throws {
         let home = try HomeFolder()
         let script = """
             eval "$("$0" completions bash)"; COMP_WORDS=(larder prefetch --prog); COMP_CWORD=2; _larder; echo "${COMPREPLY[@]}"

@@ -16,6 +16,7 @@ import Testing
 
     private var file: String { home.file(".local/share/larder/password") }
 
+    /// Returns the content of the password file; nil if there is none.
     private func kept() -> String? {
         guard let file = fopen(file, "r") else { return nil }
         defer { fclose(file) }
@@ -32,7 +33,7 @@ import Testing
         #expect(first.hasPrefix("scrypt") && !first.contains("correct horse"))
         var status = stat()
         #expect(stat(file, &status) == 0 && status.st_mode & 0o777 == 0o600)
-        // Without an end of line too; another salt each time.
+        // Works without a line break at the end too. The salt is a new one.
         #expect(try password("correct horse").status == 0)
         #expect(kept() != first)
         let forgotten = try password("", "--forget")

@@ -141,7 +141,7 @@ import Web
         )
         #expect(try larder("list").output == before)
 
-        // What was named is what then goes, and nothing else.
+        // The command removes exactly the URLs that the dry run lists.
         let urls = { (list: String) in
             Set(list.split(separator: "\n").compactMap { $0.split(separator: " ").last })
         }
@@ -184,7 +184,7 @@ import Web
                 "2 snapshots dropped; to have the room back: larder gc\n\(site)\n  Snapshot "))
         let snapshots = try json("snapshots", site)["sites"]?[0]?["snapshots"]
         #expect(snapshots?.array?.map { $0["number"]?.int } == [3])
-        // No later snapshot asked for it.
+        // The later snapshot still has it, because it did not request it again.
         #expect(try larder("cat", origin.url("/b.png")).status == 0)
         #expect(try larder("cat", origin.url("/b")).output == "b")
     }

@@ -5,7 +5,7 @@ import System
 import TestOrigin
 import Testing
 
-/// `larder preload`, run as a command. The long test kills it more often:
+/// Tests `larder preload` as a command. This runs the test with kills more often:
 ///
 ///     LARDER_KILLS=100 scripts/test --filter PreloadCommandTests
 @Suite struct PreloadCommandTests {
@@ -20,7 +20,7 @@ import Testing
         origin = try TestOrigin()
     }
 
-    /// A release: each bundle says of which it is, and which it is.
+    /// Publishes a release. Each bundle contains its version and its number.
     private func release(_ version: String) {
         var sums = ""
         for number in 0..<Self.bundleCount {
@@ -37,7 +37,7 @@ import Testing
         )
     }
 
-    /// The releases whose bundles are live.
+    /// Returns the releases whose bundles are live.
     private func shown() throws -> Set<String> {
         let reader = try StoreReader(StoreFolder(home.file("s")))
         var versions: Set<String> = []
@@ -58,10 +58,10 @@ import Testing
             release("r\(number)")
             origin.forgetRequests()
             let run = try preload()
-            // All over the run: after each of the requests, and in what follows the last.
+            // Kills after each of the requests, and during the work after the last one.
             let requests = 1 + number % (Self.bundleCount + 1)
             #expect(origin.waitForRequests(requests))
-            // Each kill comes at another moment. The expectation below holds at every moment.
+            // Each kill comes at another moment. The expectation below is true at every moment.
             usleep(UInt32(number * 7919 % 23) * 1000)
             run.signal(SIGKILL)
             _ = run.wait()
@@ -117,7 +117,7 @@ import Testing
         #expect(try preload("--json").wait().output.contains(#""md5": 8"#))
     }
 
-    @Test func `what is gone is told so, and another base's set is not this one's`() throws {
+    @Test func `missing bundles are reported, and each base has a set of its own`() throws {
         release("one")
         let sum = DigestStream.digest(.md5, of: Array("one 0".utf8).span).hex
         let list = try home.write(
@@ -132,7 +132,7 @@ import Testing
         let gone = try preload("/elsewhere/")
         #expect(gone.status == 1, "\(gone)")
         #expect(gone.errors.contains("required bundles are gone; nothing is live yet"), "\(gone)")
-        // What the attempt said of the base is not what the served set is held against.
+        // Digests from the failed attempt at the other base do not apply to the live set.
         origin.on("/0.js", .file("another", type: "text/javascript"))
         #expect(
             try Command.run("prefetch", origin.url("/0.js"), "--store", home.file("s"), home: home).status
@@ -148,7 +148,7 @@ import Testing
     }
 
     @Test(arguments: ["md5sums.txt", "bundles.json"])
-    func `names in a local list are relative to nothing that anybody has said`(name: String) throws {
+    func `relative names in a local list need --base`(name: String) throws {
         let sum = DigestStream.digest(.md5, of: Array("one 0".utf8).span).hex
         let list =
             name.hasSuffix(".txt")
@@ -168,9 +168,9 @@ import Testing
         #expect(ending.status == 0, "\(ending)")
     }
 
-    /// Some of them, or all.
+    /// One bundle, or all of them.
     @Test(arguments: [1, bundleCount])
-    func `an update says that bundles do not verify, however many do not`(count: Int) throws {
+    func `an update reports bundles that do not verify, one or all`(count: Int) throws {
         release("one")
         #expect(try preload().wait().status == 0)
         release("two")
@@ -220,12 +220,12 @@ import Testing
         #expect(try text("out/0.js") == "r1 0")
         #expect(try run("export", origin.url("/"), home.file("page.html")).status == 0)
         #expect(try text("page.html").contains("data:text/javascript,r1%200"))
-        // As it was then.
+        // Exports the first snapshot with its bundles.
         #expect(try run("export", origin.url("/"), home.file("then") + "/", "--snapshot", "1").status == 0)
         #expect(try text("then/0.js") == "r0 0")
     }
 
-    @Test func `an update that reaches no manifest is no snapshot, and no success`() throws {
+    @Test func `an update without its manifest makes no snapshot and fails`() throws {
         release("r0")
         #expect(try preload().wait().status == 0)
         origin.stop()

@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// The effects of the environment of the process: streams, limits, folders, proxies, signals.
+/// Tests effects of the environment of the process: streams, limits, folders, proxies and signals.
 @Suite struct ProcessTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -20,7 +20,7 @@ import Web
         try Command(arguments, home: home, environment: environment).wait()
     }
 
-    /// A manifest of one bundle at the origin, which is not what it says.
+    /// Writes a manifest with one bundle of the origin and a digest that differs from the bundle's.
     private func manifest(naming target: String) throws -> String {
         try home.write(
             "{\"bundles\": [{\"url\": \"\(origin.url(target))\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}",
@@ -94,7 +94,7 @@ import Web
         #expect(try JSONValue.parse(ending.output.utf8.span)["skipped"]?.array?.count == 3000)
     }
 
-    @Test func `it may open as many files as the machine allows, and serves with a thread a core`() throws {
+    @Test func `the server raises its file limit to the maximum, and has one thread per core`() throws {
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         let serve = try Command(
             ["serve", "--port", "0"], home: home, shell: "ulimit -Sn 100; exec \"$0\" \"$@\"")
@@ -104,8 +104,7 @@ import Web
         let words = limits.split(separator: " ")
         #expect(words[3] != "100")
         #expect(words[3] == words[4])
-        // A thread takes its name when it first runs, which may be after the line that says where the larder
-        // is.
+        // A thread sets its name when it first runs, which may be after the server has printed its address.
         let cores = sysconf(Int32(_SC_NPROCESSORS_ONLN))
         let deadline = ContinuousClock.now + .seconds(120)
         while try Self.serverThreadCount(of: serve.process) < cores, ContinuousClock.now < deadline {
@@ -116,7 +115,7 @@ import Web
         #expect(serve.wait().status == 0)
     }
 
-    @Test func `a check holds no bodies, and needs no place for them`() throws {
+    @Test func `a check stores no bodies, and needs no temporary folder`() throws {
         origin.on("/a.js", .file([UInt8](repeating: 97, count: 3_000_000), type: "text/javascript"))
         let nowhere = home.file("nowhere")
         let ending = try larder("check", try manifest(naming: "/a.js"), environment: ["TMPDIR": nowhere])
@@ -137,7 +136,7 @@ import Web
     }
 
     @Test(arguments: [("no_proxy", "elsewhere.invalid"), ("NO_PROXY", "a.invalid,elsewhere.invalid")])
-    func `a proxy is asked for every host but those that are excepted`(name: String, hosts: String) throws {
+    func `requests go through the proxy, except to excluded hosts`(name: String, hosts: String) throws {
         let proxy = ["http_proxy": origin.base]
         _ = try larder("prefetch", "http://elsewhere.invalid/", environment: proxy)
         #expect(!origin.requests.isEmpty)

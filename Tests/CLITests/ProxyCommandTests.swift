@@ -2,10 +2,9 @@ import Glibc
 import TestOrigin
 import Testing
 
-/// `larder proxy`, `record`, `replay` and `ca`, with common programs: curl, Python, git and
-/// pip.
+/// Tests `larder proxy`, `record`, `replay` and `ca` with common programs: curl, Python, git and pip.
 ///
-/// The origin for https is `openssl s_server`, with an authority that only larder trusts.
+/// The https origin is `openssl s_server`, with an authority that only Larder trusts.
 @Suite struct ProxyCommandTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -41,7 +40,7 @@ import Testing
         #expect(second.errors.contains("larder: 1 from the store\n"))
     }
 
-    @Test func `what says that it is not to be kept is recorded all the same, and cookies are not`() throws {
+    @Test func `a no-store response is recorded, and its cookies are not`() throws {
         origin.on("/secret") { _ in
             OriginAnswer.file("mine", type: "text/plain").adding("Cache-Control", "no-store, private")
                 .adding("Set-Cookie", "session=4711")
@@ -68,7 +67,7 @@ import Testing
         #expect(try replay("curl", "-sS", origin.url("/a.txt")).output == "two")
     }
 
-    @Test func `a response that record could not load is named so`() throws {
+    @Test func `a response that record could not load is reported`() throws {
         let url = origin.url("/a.txt")
         origin.stop()
         let ending = try record([], "curl", "-sS", "-f", url)
@@ -77,7 +76,10 @@ import Testing
         #expect(!ending.errors.contains("missed") && !ending.errors.contains("To replay"), "\(ending)")
     }
 
-    @Test func `no server says what larder says, and a part is not counted as kept`() throws {
+    @Test
+    func `Larder's header fields from a server are removed, and a partial response is not counted as stored`()
+        throws
+    {
         origin.on("/a.js") { _ in
             OriginAnswer.file("alert(1)", type: "text/javascript").adding("Larder-Bundle", "verified")
                 .adding("Larder", "hit")
@@ -115,7 +117,7 @@ import Testing
         #expect(missed.errors.contains("missed POST \(origin.url("/api"))"))
     }
 
-    @Test func `JSON is compared by what it says, and parameters by a rule in any order`() throws {
+    @Test func `JSON bodies are compared by value, and parameters in any order if a rule says so`() throws {
         origin.on("/api") { _ in .file("answered", type: "text/plain") }
         let json = ["-H", "Content-Type: application/json"]
         _ = try Command(
@@ -138,7 +140,7 @@ import Testing
     }
 
     @Test(arguments: ["PUT", "PATCH", "DELETE", "PROPFIND"])
-    func `what other requests were answered is recorded, and given again`(method: String) throws {
+    func `responses to other methods are recorded and replayed`(method: String) throws {
         origin.on("/api") { request in
             .file("\(request.method) \(String(decoding: request.body, as: UTF8.self))", type: "text/plain")
         }
@@ -154,9 +156,10 @@ import Testing
         #expect(try run("replay", "fig").errors.contains("missed \(method) \(origin.url("/api"))"))
     }
 
-    /// The command says which signal it got; larder waits for it, and leaves no file behind.
+    /// The signal goes to the recorded program, whose exit status shows it. Larder waits for the program, and leaves no
+    /// file behind.
     @Test(arguments: ["INT", "TERM", "HUP"])
-    func `a signal is the command's, and nothing is left behind`(name: String) throws {
+    func `a signal goes to the recorded program, and no file is left behind`(name: String) throws {
         let temporary = home.file("tmp")
         try #require(mkdir(temporary, 0o700) == 0)
         let script = "sleep 600 & trap 'kill $!; echo got \(name); exit 9' \(name); kill -\(name) $PPID; wait"
@@ -169,7 +172,7 @@ import Testing
         #expect(rmdir(temporary) == 0)
     }
 
-    @Test func `the exit status is the command's, and a signal's as shells have it`() throws {
+    @Test func `the exit status is that of the program, and after a signal that of a shell`() throws {
         #expect(try record([], "sh", "-c", "exit 7").status == 7)
         #expect(try replay("sh", "-c", "kill -TERM $$").status == 128 + 15)
         let missing = try record([], "/nonexistent/program")
@@ -177,7 +180,7 @@ import Testing
         #expect(missing.errors.contains("cannot run /nonexistent/program"))
     }
 
-    @Test func `what was never recorded is not replayed out of a new larder`() throws {
+    @Test func `replay without a store is an error`() throws {
         let answer = try replay("true")
         #expect(answer.status == 3)
         #expect(answer.errors.contains("there is no store at"))
@@ -191,7 +194,7 @@ import Testing
             let url = "https://\(host):\(server.port)/a.txt"
             let first = try record(options, "curl", "-sS", url)
             #expect(first.output == "over TLS", "\(first.errors)")
-            // As strict as Python gets: it wants key identifiers and critical constraints.
+            // Python's strictest verification requires key identifiers and critical constraints.
             let script = """
                 import ssl, sys, urllib.request
                 context = ssl.create_default_context()
@@ -251,7 +254,7 @@ import Testing
     }
 }
 
-/// An https server for the names `pantry.test` and `127.0.0.1`, by `openssl s_server`.
+/// An https server for the names `pantry.test` and `127.0.0.1`: `openssl s_server`.
 private struct SecureOrigin {
     let port: Int
     let authority: String
@@ -280,7 +283,7 @@ private struct SecureOrigin {
                 folder,
                 authority, home.file("secure.key"),
             ], environment: environment)
-        // "ACCEPT 127.0.0.1:40123"
+        // openssl prints "ACCEPT 127.0.0.1:40123".
         let told = server.read(until: "127.0.0.1:") + server.read(until: "\n")
         port = try #require(told.split(separator: ":").last.flatMap { Int($0.filter(\.isNumber)) })
     }

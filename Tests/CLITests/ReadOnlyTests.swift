@@ -3,7 +3,7 @@ import Store
 import TestOrigin
 import Testing
 
-/// A store that the user of the command may not write to.
+/// Tests commands with a store that their user may not write to.
 @Suite struct ReadOnlyTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -26,7 +26,7 @@ import Testing
     private static let canBecomeAnother = geteuid() != 0 || access("/usr/bin/setpriv", X_OK) == 0
 
     @Test(.enabled(if: canBecomeAnother, "setpriv is not there"))
-    func `misses are listed without those that are stored by now`() throws {
+    func `misses are listed without those whose URL is now stored`() throws {
         let store = home.file("store")
         #expect(try Command.run("prefetch", origin.url("/"), "--store", store, home: home).status == 0)
         let misses = ["/a", "/b"].map { Miss(href: origin.url($0), isPage: false, first: 1, last: 1) }
@@ -47,7 +47,7 @@ import Testing
     func `an unreadable store is not mistaken for a missing one`() throws {
         let store = home.file("store")
         #expect(try Command.run("prefetch", origin.url("/"), "--store", store, home: home).status == 0)
-        // The rest of the way is open.
+        // The other folders of the path are accessible.
         #expect(chmod(home.path, 0o755) == 0)
         if geteuid() != 0 { #expect(chmod(store, 0) == 0) }
         defer { chmod(store, 0o700) }

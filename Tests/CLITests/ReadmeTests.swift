@@ -2,7 +2,7 @@ import Glibc
 import TestOrigin
 import Testing
 
-/// Types what the README shows, in its order and in one home, with the site of the demo on another port.
+/// Runs the commands of the README in their order and in one home folder, with the demo site on another port.
 @Suite struct ReadmeTests {
     private struct Block {
         var commands: [String] = []
@@ -36,7 +36,7 @@ import Testing
 
     init() throws {
         home = try TemporaryFolder()
-        // As the README has it in another terminal.
+        // The README runs this command in a second terminal.
         site = try Command(["demo", "--site-only"], home: home)
         let told = site.read(until: "(Ctrl-C")
         origin = try #require(told.split(separator: " ").first { $0.hasPrefix("http://") }.map(String.init))
@@ -45,7 +45,7 @@ import Testing
         ]
     }
 
-    @Test func `the commands of the README do what it says, and print what it shows`() throws {
+    @Test func `the commands of the README work, and print the output that it shows`() throws {
         #expect(Self.blocks.flatMap(\.commands).count > 10)
         // `larder open` leaves a server running.
         defer { _ = try? Command(["open", "--stop"], home: home, environment: environment).wait() }
@@ -70,11 +70,11 @@ import Testing
         let program = words.removeFirst()
         switch program {
         case "scripts/test", "scripts/install":
-            // What runs this test, and what CI tries by itself.
+            // The program that runs this test, and programs that CI runs by themselves.
             #expect(access(SourceText.root + "/" + program, X_OK) == 0)
             return ""
         case "sh":
-            // `InstallScriptTests` run it.
+            // `InstallScriptTests` runs it.
             #expect(words.first == "install.sh" && access(SourceText.root + "/install.sh", R_OK) == 0)
             return ""
         case "scripts/larder", "larder":
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// Without what is another at every run: figures, units, ports.
+    /// Replaces the parts that differ in every run: figures, units and ports.
     private static func blurred(_ line: String) -> String {
         var text = ""
         for word in line.replacing(SourceText.root + "/", with: "").split(separator: " ") {

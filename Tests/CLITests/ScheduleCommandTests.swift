@@ -4,7 +4,7 @@ import Store
 import TestOrigin
 import Testing
 
-/// `larder schedule`: its units and cron lines are split by the rules of systemd and cron, and then by a shell.
+/// Tests `larder schedule`. Its units and cron lines are split by the rules of systemd and cron, and then by a shell.
 @Suite struct ScheduleCommandTests {
     private let home: TemporaryFolder
 
@@ -39,8 +39,8 @@ import Testing
         #expect(try words(of: command) == ["update", "example.com", "--store", store])
     }
 
-    /// Unquotes by systemd.service(5): escapes of C within quotes, then `%%` and `$$`. Other uses of these
-    /// characters are specifiers or variables, which the units must not contain.
+    /// Removes quotes as described in systemd.service(5): C escapes within quotes, then `%%` and `$$`. Other uses of
+    /// these characters are specifiers or variables, which the units must not contain.
     private static func unquoted(_ text: String) -> String {
         var result = ""
         var rest = text.unicodeScalars.makeIterator()
@@ -57,7 +57,7 @@ import Testing
         return result
     }
 
-    /// The words after the name of the program, as a shell splits them.
+    /// Returns the words after the name of the program, as a shell splits them.
     private func words(of command: String) throws -> [String] {
         let line = command.hasPrefix("exec ") ? String(command.dropFirst(5)) : command
         let script = try home.write("set -- \(line)\nshift\nprintf '%s\\n' \"$@\"\n", to: "words.sh")
@@ -65,7 +65,7 @@ import Testing
         return ending.output.split(separator: "\n").map(String.init)
     }
 
-    /// A site that was complete long ago.
+    /// Prefetches a site, and dates its snapshot long ago.
     private func stock(_ origin: TestOrigin) throws {
         let writer = try StoreWriter(StoreFolder(home.file("larder")))
         let snapshot = try writer.begin(site: origin.url("/"), start: [origin.url("/")], now: 1_700_000_000)
@@ -206,11 +206,11 @@ import Testing
         #expect(ending.output.contains("--store \(home.path)/pantry"), "\(ending)")
     }
 
-    // MARK: - What runs the updates
+    // MARK: - Programs that run the updates
 
     private var environment: [String: String] { ["XDG_RUNTIME_DIR": home.path] }
 
-    /// A server whose first line was read.
+    /// Starts a server, and reads its first line.
     private func serve(_ words: String...) throws -> Command {
         let server = try Command(
             ["serve", "--port", "0", "--store", home.file("larder")] + words, home: home,

@@ -2,7 +2,7 @@ import Glibc
 import TestOrigin
 import Testing
 
-/// Types every example of docs/schema.md, and holds its tables against the database's views.
+/// Runs every example of docs/schema.md, and compares its tables with the views of the database.
 @Suite struct SchemaTests {
     private static let root = #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/" + $1 }
 

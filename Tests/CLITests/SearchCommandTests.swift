@@ -6,7 +6,7 @@ import Web
 
 @testable import LarderKit
 
-/// `larder search` and `larder index`, run as commands.
+/// Tests `larder search` and `larder index` as commands.
 @Suite struct SearchCommandTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -81,7 +81,7 @@ import Web
         #expect(try run("search", "page").status == 0)
     }
 
-    /// The size of the databases with their journals.
+    /// Returns the size of the databases with their journals.
     private func byteCount() -> Int {
         let names = ["larder.db", "larder.db-wal", "search.db", "search.db-wal"]
         let own = names.reduce(0) { $0 + size(home.file("s/" + $1)) }
@@ -102,7 +102,7 @@ import Web
         return sum
     }
 
-    /// The size of a file on the disk, without the holes of a pack.
+    /// Returns the size of a file on the disk, without the holes of a pack.
     private func size(_ path: String) -> Int {
         var status = stat()
         return stat(path, &status) == 0 ? min(Int(status.st_size), Int(status.st_blocks) * 512) : 0
@@ -136,12 +136,12 @@ import Web
         #expect(try run("search", "gherkins").status == 0)
     }
 
-    @Test func `what a snapshot changed is found, and the rest is not looked through again`() async throws {
+    @Test func `changed pages are indexed, and unchanged ones are not read again`() async throws {
         #expect(try run("prefetch", origin.url("/"), "--render", "never").status == 0)
         origin.on("/zh", .page("<title>Cellar two</title><p>Gherkins instead of plums"))
         #expect(try run("update", "--render", "never").status == 0)
         #expect(try run("search", "gherkins").status == 0)
-        // The bodies are known, the site is new.
+        // The bodies are indexed already; only the site is new.
         #expect(
             try run("prefetch", origin.url("/code"), "--render", "never", "--no-index").status == 0)
         let larder = Larder(at: home.file("s"))
@@ -150,7 +150,7 @@ import Web
         #expect(try await larder.index(within: .zero).left == 0)
     }
 
-    @Test func `what was left out is made up for, and an index that is gone is made anew`() throws {
+    @Test func `pages without an index entry are indexed, and a deleted index is built again`() throws {
         #expect(try run("prefetch", origin.url("/"), "--render", "never", "--no-index").status == 0)
         #expect(try run("search", "butter").status == 0)
         #expect(try run("index").output.contains("3 already indexed"))
@@ -161,7 +161,7 @@ import Web
         #expect(try run("search", "butter").status == 1)
         #expect(try run("gc").status == 0)
         let report = try JSONValue.parse(run("index", "--json").output.utf8.span)
-        // What was held has gone from the index with the collection.
+        // gc has removed the entries of removed pages, so the index command finds none.
         #expect(report["forgotten"]?.int == 0)
         #expect(report["known"]?.int == 0)
     }
@@ -177,7 +177,7 @@ import Web
             for suffix in ["-wal", "-shm"] { _ = unlink(path + suffix) }
             try home.write(damaged, to: "s/search.db")
             #expect(try run("index").status == 0, "page \(page)")
-            // Who finds the damage when he searches says that nothing is there yet.
+            // A search that finds the damage reports that there is no index yet.
             if try run("search", "butter").status != 0 { #expect(try run("index").status == 0) }
             #expect(try run("search", "butter").status == 0, "page \(page)")
         }

@@ -2,7 +2,7 @@ import Glibc
 import TestOrigin
 import Testing
 
-/// How `larder serve` behaves under signals, limits and hindrances.
+/// Tests `larder serve` with signals, limits and obstacles.
 @Suite struct ServeCommandTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -13,7 +13,7 @@ import Testing
         origin.on("/", .page("<title>Home</title><p>some words about penguins"))
     }
 
-    /// The server, and the port that it says.
+    /// Starts a server. Returns it with the port that it prints.
     private func serve(_ words: [String] = [], shell: String? = nil) throws -> (Command, port: Int) {
         let server = try Command(["serve", "--port", "0"] + words, home: home, shell: shell)
         let line = server.read(until: "\n")
@@ -36,7 +36,7 @@ import Testing
         #expect(server.wait().status == 0)
     }
 
-    @Test func `a store that has lost its database is to be repaired, not prefetched`() throws {
+    @Test func `for a store without its database, the message suggests a repair and no prefetch`() throws {
         #expect(try Command.run("prefetch", origin.url("/"), "--quiet", home: home).status == 0)
         let store = home.file(".local/share/larder")
         for suffix in ["", "-wal", "-shm"] { unlink(store + "/larder.db" + suffix) }
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [110_000, 150_000, 190_000])
-    func `where too little memory is allowed, every command says so`(kilobytes: Int) throws {
+    func `every command reports a memory limit that is too low`(kilobytes: Int) throws {
         for words in [["list"], ["serve", "--port", "0"]] {
             let ending = try Command(
                 words, home: home, shell: "ulimit -v \(kilobytes); exec timeout 300 \"$0\" \"$@\""
@@ -58,13 +58,14 @@ import Testing
     }
 
     @Test(.enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"))
-    func `on a full disk what is stored is served, searched and exported`() throws {
+    func `on a full disk, stored pages are served, searched and exported`() throws {
         let disk = try Tmpfs(byteCount: 8_000_000)
         let store = ["--store", disk.path + "/store"]
         let stocked = try Command(["prefetch", origin.url("/"), "--quiet"] + store, home: home).wait()
         #expect(stocked.status == 0, "\(stocked)")
         #expect(try Command(["index"] + store, home: home).wait().status == 0)
-        // The commands that ran before may have left what SQLite wants beside its databases.
+        // Removes the files that earlier commands may have left beside the databases, because SQLite must create them
+        // again.
         for name in ["larder.db-shm", "search.db-shm"] { unlink(disk.path + "/store/" + name) }
         try disk.fill()
         for words in [

@@ -4,7 +4,7 @@ import Testing
 
 @testable import larder
 
-/// All commands with a store in PostgreSQL, compared with a store in a folder.
+/// Runs all commands with a store in PostgreSQL, and compares them with a store in a folder.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
 struct ServerStoreTests {
     private let home: TemporaryFolder
@@ -106,7 +106,7 @@ struct ServerStoreTests {
         }
     }
 
-    @Test func `a copy between folders is made small where that is wanted, and stays small`() throws {
+    @Test func `a copy is compressed with --compress, and a copy of it stays compressed`() throws {
         let site = origin.url("/")
         origin.on("/", .page("<p>" + String(repeating: "how to cook plums, and what of. ", count: 20_000)))
         #expect(try larder(["prefetch", site], places[0]).status == 0)
@@ -124,7 +124,7 @@ struct ServerStoreTests {
         #expect(try copy(small.place, "again").bytes == small.bytes)
     }
 
-    @Test func `a command that is proposed has the address without its password`() throws {
+    @Test func `a suggested command contains the address without its password`() throws {
         let secret = "postgres://ann:secret@db.test/larder?schema=x"
         let entry = try #require(CommandEntry.command(named: "update"))
         let arguments = try Arguments(["--store", secret], for: entry)
@@ -134,7 +134,7 @@ struct ServerStoreTests {
         #expect(!schedule.output.contains("secret"))
     }
 
-    @Test func `passwords are not printed, and what is wrong is told with what to do`() throws {
+    @Test func `errors in an address have advice, and never show the password`() throws {
         let secret = "postgres://ann:secret@127.0.0.1:1/none"
         let ending = try larder(["status"], secret)
         #expect(ending.status == 3)

@@ -3,11 +3,11 @@ import TestOrigin
 import Testing
 import Web
 
-/// The report of a session that ends during a prefetch.
+/// Tests the report of a session that ends during a prefetch.
 @Suite struct SessionCommandTests {
     @Test func `a lost session is in the text, the JSON and the exit status`() throws {
         let (home, origin) = (try TemporaryFolder(), try TestOrigin())
-        // Answers to all of them would take 20 s.
+        // Requesting all pages would take 20 s.
         origin.on("/", .page((1...2000).map { "<a href=/members/\($0)>\($0)</a>" }.joined()))
         origin.on("/login", .page("<title>Sign in</title><form method=post><input type=password></form>"))
         let asked = Mutex(0)
@@ -27,8 +27,8 @@ import Web
         #expect(told.status == 1, "\(told)")
         #expect(told.errors.contains("the session with \(origin.base) ended during the run"), "\(told)")
         #expect(told.output.contains("no further requests to \(origin.base): the session ended"), "\(told)")
-        // Until the login has been read and a member's page asked for again, others are: on a machine that does
-        // nothing else some twenty.
+        // Further members' pages are requested until the login page has been scanned and one member's page has been
+        // requested again: about twenty on an idle machine.
         #expect(asked.withLock { $0 } < 1000)
         let again = try Command(words + ["--json"], home: home).wait()
         let json = try JSONValue.parse(again.output.utf8.span)

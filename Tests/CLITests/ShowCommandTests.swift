@@ -143,7 +143,7 @@ import Web
         #expect(
             gone.errors.hasPrefix(
                 "larder: \(origin.url("/docs/two")) has no body: the server answered 404; see: "))
-        // Nothing asked for it again.
+        // The second snapshot still has it, because it did not request it again.
         #expect(try larder("cat", origin.url("/dot.png"), "--snapshot", "2").status == 0)
         let early = try larder("cat", origin.url("/new"), "--snapshot", "1")
         #expect(early.status == 1)

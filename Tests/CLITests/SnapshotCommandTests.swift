@@ -79,7 +79,7 @@ import Web
         #expect(unasked.status == 0 && !unasked.output.contains("[y/N]"), "\(unasked)")
     }
 
-    /// The number of the live snapshot, as `larder status` shows it.
+    /// Returns the number of the live snapshot, as `larder status` shows it.
     private func live() throws -> String? {
         let rows = try larder("status").output.split(separator: "\n").map { $0.split(separator: " ") }
         return rows.first { $0.first == site[...] }.map { String($0[1]) }
@@ -162,7 +162,7 @@ import Web
         #expect(try JSONValue.parse(json.output.utf8.span)[1]?["site"]?.string == sites[2])
     }
 
-    @Test func `what there is not is named, with what there is`() throws {
+    @Test func `an unknown site or snapshot is named, with those that exist`() throws {
         #expect(try larder("prefetch", site).status == 0)
         let unknown = try larder("rollback", "https://elsewhere.test/")
         #expect(unknown.status == 2)

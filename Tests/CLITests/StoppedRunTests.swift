@@ -1,7 +1,7 @@
 import TestOrigin
 import Testing
 
-/// Reports of runs that a full disk stops.
+/// Tests reports of runs that a full disk stops.
 @Suite(.enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"))
 struct StoppedRunTests {
     private let home: TemporaryFolder
@@ -19,11 +19,14 @@ struct StoppedRunTests {
         try Command(arguments + ["--store", disk.path + "/store"], home: home).wait()
     }
 
-    @Test func `a disk that fills up: so many addresses are kept, and are not asked for again`() throws {
+    @Test
+    func `if the disk fills up, the number of stored URLs is reported, and they are not requested again`()
+        throws
+    {
         for page in 1...80 {
             let text = String(repeating: "\(page) is not like the others. ", count: 3000)
             origin.on("/\(page)", .page(text))
-            // Until the first ones have been committed.
+            // The other pages are withheld until the first ones have been committed.
             if page > 5 { origin.hold("/\(page)") }
         }
         let run = try Command(
@@ -49,7 +52,7 @@ struct StoppedRunTests {
         #expect(asked == 81 - listed)
     }
 
-    @Test func `a disk that was full before: nothing is said to be kept`() throws {
+    @Test func `if the disk was full before, no URLs are reported as stored`() throws {
         try disk.resize(byteCount: 1_000_000)
         origin.on("/", .file([UInt8](repeating: 1, count: 900_000), type: "text/html"))
         let full = try larder("prefetch", origin.url("/"))
@@ -58,7 +61,7 @@ struct StoppedRunTests {
         #expect(!full.errors.contains("so far") && !full.errors.contains("that this snapshot has"), "\(full)")
     }
 
-    @Test func `what a full disk has no room for goes to its client whole, and is named`() throws {
+    @Test func `a response that a full disk cannot store is sent to its client and reported`() throws {
         try disk.resize(byteCount: 8_000_000)
         var urls: [String] = []
         for (name, count) in [("/a", 3_600_000), ("/b", 2_600_000), ("/c", 1_700_000), ("/d", 400_000)] {

@@ -10,7 +10,9 @@ import Testing
         origin = try TestOrigin()
     }
 
-    @Test func `a server that is gone leaves what is held, and is blamed for nothing else`() throws {
+    @Test func `an update without its server keeps the stored pages, and names only the failed connection`()
+        throws
+    {
         origin.on("/", .page("<img src=/dot.png><a href=/two>two</a>").validated(entityTag: "\"1\""))
         origin.on("/two", .page("two"))
         origin.on("/dot.png", .file([137, 80, 78, 71], type: "image/png"))
@@ -38,12 +40,12 @@ import Testing
         for number in 0..<30 { origin.on("/gone\(number).png", .failure(403)) }
         let ending = try Command.run("prefetch", origin.url("/"), home: home)
         #expect(ending.status == 1)
-        // On a busy machine, indexing is left to the next search, and the summary says so.
+        // On a loaded machine, indexing is left to the next search, and the summary reports that.
         let lines = ending.output.split(separator: "\n").filter {
             !$0.hasPrefix("1 page not indexed yet")
         }
         #expect(lines.count <= 24, "\(ending.output)")
-        // Without an answer from a name server, the 4 URLs of the unknown host have failed, else they are broken.
+        // If the resolver does not respond, the 4 URLs of the unknown host count as failed, and otherwise as broken.
         let isUnknown = ending.output.contains("  44 URLs broken on the live site:\n")
         #expect(
             ending.output.contains(
@@ -61,7 +63,7 @@ import Testing
             ])
     }
 
-    @Test func `a page that is too large to be looked into is named, and proves nothing`() throws {
+    @Test func `a page too large for scanning is reported, and its site is not verified`() throws {
         let text = "<a href=/b>b</a>" + String(repeating: "words and words ", count: (65 << 20) / 16)
         origin.on("/", .page(text))
         let ending = try Command.run("prefetch", origin.url("/"), "--no-index", home: home)
@@ -74,7 +76,9 @@ import Testing
         #expect(check.output.contains("1 unverifiable") && !check.output.contains("everything"), "\(check)")
     }
 
-    @Test func `whoever has no page shown is told that nothing comes of how`() throws {
+    @Test func `options for rendering without rendering are an error, or a hint in a configuration file`()
+        throws
+    {
         origin.on("/", .page("<p>words and words"))
         for option in ["--render-pictures", "--render-deep", "--viewport=390x844"] {
             let ending = try Command.run(

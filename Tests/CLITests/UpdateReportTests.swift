@@ -1,7 +1,7 @@
 import TestOrigin
 import Testing
 
-/// The reports of a prefetch and of later updates of the same site.
+/// Tests the reports of a prefetch and of later updates of the same site.
 @Suite struct UpdateReportTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -15,7 +15,7 @@ import Testing
         try Command(words, home: home).wait()
     }
 
-    @Test("An update that finds nothing changed says so in a line, and does not repeat what is missing")
+    @Test("An update without changes is reported in one line, without the missing URLs")
     func unchanged() throws {
         origin.on(
             "/",
@@ -62,7 +62,7 @@ import Testing
         #expect(origin.requests.isEmpty)
     }
 
-    @Test("A start page that asks for a password is named, with what helps")
+    @Test("A start page that asks for a password is reported with advice")
     func password() throws {
         origin.on(
             "/",

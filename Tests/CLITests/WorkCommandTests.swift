@@ -5,7 +5,7 @@ import Testing
 @testable import Cluster
 @testable import Store
 
-/// Several workers on one PostgreSQL store, each like a machine of its own.
+/// Tests several workers on one PostgreSQL store, each with its own folder, as if on different machines.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
 struct WorkCommandTests {
     private let home: TemporaryFolder
@@ -27,7 +27,7 @@ struct WorkCommandTests {
             if request.target == "/style.css" { return .file("p { margin: \(host)px }", type: "text/css") }
             guard let number = Int(request.target.dropFirst(3)), number < Self.pages else { return nil }
             if number == 7 { return nil }
-            // Each worker has some of them under way.
+            // A delay, so that each worker always has some requests in flight.
             usleep(20_000)
             var text =
                 "<title>\(host) \(number)</title><link rel=stylesheet href=/style.css><p>page \(number) of \(host)"
@@ -47,7 +47,8 @@ struct WorkCommandTests {
 
     private var start: String { "http://h0.work.example:\(origin.port)/p/0" }
 
-    /// Three workers, each of which has joined before the first page is answered, so that none does it alone.
+    /// Starts three workers. The first page is answered when all have joined, so that no worker makes the whole snapshot
+    /// alone.
     private func threeWorkers(_ more: String...) throws -> [Command] {
         origin.hold("/p/0")
         let workers = try (0..<3).map { try worker($0, more) }
@@ -64,14 +65,14 @@ struct WorkCommandTests {
     }
 
     private func worker(_ number: Int, _ more: [String] = []) throws -> Command {
-        // The folder of its own makes it another machine's.
+        // A worker with a folder of its own counts as another machine.
         let own = place.replacing("&folder=\(home.file("own"))", with: "&folder=\(home.file("own\(number)"))")
         return try Command(
             words("work", place: own) + [start, "--scope", "domain", "--per-host", "2", "--json"] + more,
             home: home)
     }
 
-    /// The stored responses: each URL with its status and the digest of its body.
+    /// Returns the stored responses: each URL with its status and the digest of its body.
     private func list(_ place: String) throws -> [String] {
         let ending = try Command(["list", "--json", "--store", place], home: home).wait()
         #expect(ending.status == 0, "\(ending)")
@@ -95,15 +96,15 @@ struct WorkCommandTests {
         let countAtEnd = origin.requests.count
         let endings = [killed] + workers.dropFirst().map { $0.wait() }
         #expect(endings[1].status == 0 && endings[2].status == 0, "\(endings)")
-        // Exactly one of them ended the snapshot.
+        // Exactly one of them completed the snapshot.
         let last = endings.dropFirst().filter { $0.output.contains("\"last\": true") }
         #expect(last.count == 1, "\(endings)")
         let expected = try list(alone)
         #expect(expected.count > 150)
         let held = try list(place)
         #expect(held == expected, "\(Set(held).symmetricDifference(expected))")
-        // Only what was requested before it was killed, or was in flight then, is requested again: at most 16
-        // requests to each of the six hosts are in flight.
+        // Only URLs that were requested before the kill, or were in flight then, are requested again: at most 16 requests
+        // to each of the six hosts are in flight.
         var counts: [String: Int] = [:]
         for request in origin.requests { counts[(request["Host"] ?? "") + request.target, default: 0] += 1 }
         #expect(
@@ -179,7 +180,9 @@ struct WorkCommandTests {
         for lease in leases { try frontier.leave(lease.worker, of: lease.snapshot) }
     }
 
-    @Test func `what one began and was interrupted with others end, by whatever is shared`() throws {
+    @Test func `another worker completes the snapshot of an interrupted worker, without naming the site`()
+        throws
+    {
         let first = try worker(0)
         #expect(origin.waitForRequests(20))
         let begun = ContinuousClock.now
@@ -190,7 +193,7 @@ struct WorkCommandTests {
         let next = try Command(words("work", place: place) + ["--json"], home: home).wait()
         #expect(next.status == 0, "\(next)")
         #expect(next.output.contains("\"last\": true") && next.output.contains("\"live\": true"))
-        // Its report is of the whole snapshot.
+        // The report covers the whole snapshot, including the first worker's time.
         let seconds = next.output.split(separator: "\"seconds\": ").last?.prefix { $0.isNumber || $0 == "." }
         #expect(seconds.flatMap { Double($0) } ?? 0 >= before, "\(next)")
         let none = try Command(words("work", place: place), home: home).wait()

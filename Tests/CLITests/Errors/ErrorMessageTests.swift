@@ -5,16 +5,16 @@ import Testing
 @testable import LarderKit
 @testable import Store
 
-/// Every error message says what happened, to what, and the next step.
+/// Every error message says what happened, to what, and what to do next.
 @Suite struct ErrorMessageTests {
-    /// One of these comes before the next step or the correction.
+    /// One of these precedes the next step or the correction.
     private static let turns = ["; ", ": ", " must ", " wants ", " with: ", "there are "]
 
     @Test(arguments: SourceMessage.all)
     func `a message says what to do next`(message: SourceMessage) {
-        // The rest of these is said where they are made: their usual advice is below.
+        // These errors get their advice elsewhere; it is tested below.
         if ["StoreError", "ServerError", "SystemError"].contains(message.maker) { return }
-        // The requirement follows the name of the option.
+        // The name of the option precedes the text, which states the requirement.
         if message.maker == "invalidValue" { return #expect(message.text.hasPrefix("must ")) }
         #expect(Self.turns.contains { message.text.contains($0) }, "\(message.file)")
     }

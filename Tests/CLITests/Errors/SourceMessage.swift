@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// An error message in the source, with `…` for each interpolation.
+/// An error message in the source code, with `…` for each interpolation.
 struct SourceMessage: CustomTestStringConvertible, Sendable {
     let file: String
     let maker: String
@@ -41,7 +41,7 @@ struct SourceMessage: CustomTestStringConvertible, Sendable {
         return found.sorted()
     }
 
-    /// The literals of each call, put together; calls without one pass on what another made.
+    /// Returns the joined literals of each call. Calls without a literal pass on another message.
     private static func calls(of maker: String, in text: [UInt8]) -> [String] {
         let head = Array((maker + "(").utf8)
         var found: [String] = []
@@ -88,7 +88,7 @@ private struct LiteralScanner {
         return String(decoding: message, as: UTF8.self)
     }
 
-    /// Moves behind the closing parenthesis.
+    /// Moves after the closing parenthesis.
     private mutating func skip(keeps: Bool) {
         var depth = 1
         while place < text.count, depth > 0 {

@@ -58,7 +58,7 @@ import Testing
             ])
     }
 
-    @Test func `a host that gets fewer connections than are open still is shown with those alone`() {
+    @Test func `a host with more open connections than its limit is shown without the limit`() {
         let host = Self.host("example.com", running: 13, queued: 310, limit: 12, rate: 12)
         #expect(
             lines(Self.progress(hosts: [host]), width: 40).contains {
@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test(arguments: [(80, 2), (40, 3), (20, 5), (19, 6), (1, 81)])
-    func `a terminal that became narrower has wrapped what was there`(width: Int, rows: Int) {
+    func `lines that a narrower terminal has wrapped are removed completely`(width: Int, rows: Int) {
         var canvas = Canvas()
         _ = canvas.draw([String(repeating: "x", count: 79), "\u{1b}[1my\u{1b}[0m"], width: 80)
         let rows = rows == 81 ? 80 : rows

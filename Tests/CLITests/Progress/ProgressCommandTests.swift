@@ -21,7 +21,7 @@ import Web
     }
 
     private func events(_ text: String) throws -> [JSONValue] {
-        // Errors are for people, whatever the progress is for.
+        // Errors are printed as text, whatever the format of the progress is.
         try text.split(separator: "\n").filter { $0.hasPrefix("{") }.map { try JSONValue.parse($0.utf8.span) }
     }
 
@@ -108,7 +108,7 @@ import Web
         let text = try onTerminal(prefetch, environment: ["TERM": "xterm"], until: "Prefetching")
         #expect(text.contains("Prefetching \(origin.url("/"))"))
         #expect(text.contains("\u{1b}[1m"))
-        // What was drawn last is taken away, and the report stands in its place.
+        // The last block is removed, and the report replaces it.
         #expect(text.contains("A\u{1b}[J" + origin.url("/")))
         for environment in [["TERM": "dumb"], [:]] {
             #expect(
