@@ -17,7 +17,7 @@ import Testing
     private var file: String { home.file(".local/share/larder/password") }
 
     /// Returns the content of the password file; nil if there is none.
-    private func kept() -> String? {
+    private func passwordText() -> String? {
         guard let file = fopen(file, "r") else { return nil }
         defer { fclose(file) }
         var bytes = [CChar](repeating: 0, count: 2000)
@@ -29,16 +29,16 @@ import Testing
         let set = try password("correct horse\n")
         #expect(set.status == 0, "\(set)")
         #expect((set.output + set.errors).contains("the password is set"))
-        let first = try #require(kept())
+        let first = try #require(passwordText())
         #expect(first.hasPrefix("scrypt") && !first.contains("correct horse"))
         var status = stat()
         #expect(stat(file, &status) == 0 && status.st_mode & 0o777 == 0o600)
         // Works without a line break at the end too. The salt is a new one.
         #expect(try password("correct horse").status == 0)
-        #expect(kept() != first)
+        #expect(passwordText() != first)
         let forgotten = try password("", "--forget")
         #expect(forgotten.status == 0 && (forgotten.output + forgotten.errors).contains("is removed"))
-        #expect(kept() == nil)
+        #expect(passwordText() == nil)
         let again = try password("", "--forget")
         #expect(again.status == 0 && (again.output + again.errors).contains("no password was set"))
     }
@@ -50,10 +50,10 @@ import Testing
     ])
     func `an unusable password is refused, and changes nothing`(words: String, message: String) throws {
         #expect(try password("correct horse\n").status == 0)
-        let before = kept()
+        let before = passwordText()
         let ending = try password(words)
         #expect(ending.status == 2)
         #expect(ending.errors.contains(message), "\(ending)")
-        #expect(kept() == before)
+        #expect(passwordText() == before)
     }
 }

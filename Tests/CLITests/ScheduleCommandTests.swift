@@ -66,7 +66,7 @@ import Testing
     }
 
     /// Prefetches a site, and dates its snapshot long ago.
-    private func stock(_ origin: TestOrigin) throws {
+    private func prefetch(_ origin: TestOrigin) throws {
         let writer = try StoreWriter(StoreFolder(home.file("larder")))
         let snapshot = try writer.begin(site: origin.url("/"), start: [origin.url("/")], now: 1_700_000_000)
         try writer.end(snapshot, .publish(now: 1_700_000_100))
@@ -80,7 +80,7 @@ import Testing
         let origin = try TestOrigin()
         defer { origin.stop() }
         origin.on("/", .page("<title>Home</title>"))
-        try stock(origin)
+        try prefetch(origin)
         let nothing = try larder("update", "--due")
         #expect(nothing.status == 0 && nothing.output == "No site is due\n", "\(nothing)")
         let set = try larder("schedule", origin.url("/"), "every", "6h")
@@ -117,7 +117,7 @@ import Testing
         gone.otherwise { _ in .failure(404) }
         origin.on("/", .page("<title>Home</title>"))
         for origin in [gone, origin] {
-            try stock(origin)
+            try prefetch(origin)
             #expect(try larder("schedule", origin.url("/"), "daily").status == 0)
         }
         let ending = try larder("update", "--due")
@@ -141,7 +141,7 @@ import Testing
     func `a wrong site or interval is an error`(words: [String], expected: String) throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
-        try stock(origin)
+        try prefetch(origin)
         let ending = try Command(["schedule"] + words + ["--store", home.file("larder")], home: home).wait()
         #expect(ending.status == 2 && ending.errors.contains(expected), "\(ending)")
     }
@@ -150,7 +150,7 @@ import Testing
         let origin = try TestOrigin()
         defer { origin.stop() }
         origin.on("/", .page("<title>Fresh</title>"))
-        try stock(origin)
+        try prefetch(origin)
         let larder = Larder(at: home.file("larder"))
         try await larder.schedule(origin.url("/"), .daily)
         var options = ServeOptions()
@@ -186,7 +186,7 @@ import Testing
     @Test func `--hour applies only to the daily timer`() throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
-        try stock(origin)
+        try prefetch(origin)
         let wrong = try larder("schedule", origin.url("/"), "daily", "--hour", "6")
         #expect(
             wrong.status == 2 && wrong.errors.contains("--hour sets the time of the printed timer"),
@@ -234,7 +234,7 @@ import Testing
     @Test func `a server updates due sites unless --no-schedule is given, and the list names it`() throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
-        try stock(origin)
+        try prefetch(origin)
         #expect(try run("schedule", origin.url("/"), "weekly").errors.isEmpty)
         #expect(try run("update", "--due").status == 1)
         var server = try serve("--no-schedule")
@@ -255,7 +255,7 @@ import Testing
         let origin = try TestOrigin()
         defer { origin.stop() }
         origin.on("/", .page("<title>Fresh</title>"))
-        try stock(origin)
+        try prefetch(origin)
         #expect(try run("schedule", origin.url("/"), "daily").status == 0)
         let servers = [try serve(), try serve()]
         let timer = try run("update", "--due")
@@ -288,7 +288,7 @@ import Testing
     @Test func `a timer is installed, and from then on runs the updates`() throws {
         let origin = try TestOrigin()
         defer { origin.stop() }
-        try stock(origin)
+        try prefetch(origin)
         let path = try systemctl("")
         let none = try run("schedule", "--install", path: path)
         #expect(none.status == 0 && none.output.contains("No site has a schedule yet"), "\(none)")

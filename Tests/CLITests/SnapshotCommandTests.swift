@@ -103,7 +103,7 @@ import Web
         #expect(try larder("remove", docs).status == 0)
     }
 
-    @Test func `nothing is removed if one of the names is wrong, and one undo reverses a whole removal`()
+    @Test func `a removal with a wrong name removes nothing, and one undo reverses a whole removal`()
         throws
     {
         #expect(try larder("prefetch", site).status == 0)

@@ -16,8 +16,8 @@ import Testing
         folder = StoreFolder(home.file("larder"))
     }
 
-    /// A site that was complete long ago, and is updated every day.
-    private func stock() throws {
+    /// Stores a site that is updated every day, and whose snapshot was completed long ago.
+    private func storeSite() throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: Self.site, start: [Self.site], now: 1_700_000_000)
         try writer.end(snapshot, .publish(now: 1_700_000_100))
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func `if several processes find a site due at once, only one updates it`() throws {
-        try stock()
+        try storeSite()
         let begun = Monitor(0)
         let threads = try (0..<8).map { _ in
             try NamedThread.start("begin") { [folder] in
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func `an update that is running is not started again, however long it takes`() throws {
-        try stock()
+        try storeSite()
         let start: Int64 = 1_800_000_000
         #expect(try Larder.beginScheduledUpdate(Self.site, folder, now: start))
         let writer = try StoreWriter(folder)
@@ -72,7 +72,7 @@ import Testing
 
     @Test func `writing to the database changes its stamp, and reading does not`() throws {
         #expect(folder.stamp == nil)
-        try stock()
+        try storeSite()
         let before = try #require(folder.stamp)
         _ = try Larder.schedules([], nil, StoreReader(folder))
         #expect(folder.stamp == before)

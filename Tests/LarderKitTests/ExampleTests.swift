@@ -136,7 +136,7 @@ import Testing
             "Sources/LarderKit/LarderKit.docc/\($0).md"
         }
 
-    /// The expressions of this file, and the texts that the examples have in their place.
+    /// The expressions of this file, with the texts that the examples have in place of them.
     private static let stands = [
         ("origin.url(\"/a.js\")", "\"https://example.com/a.js\""),
         ("origin.url(\"/own.json\")", "\"https://example.com/own.json\""),
@@ -154,7 +154,7 @@ import Testing
             if line.hasPrefix("```") {
                 isSwift = line == "```swift"
             } else if isSwift {
-                // Ports are the reader's own.
+                // Ports are left out, because readers choose their own.
                 #expect(
                     known.contains(Self.trimmed(line).replacing("port: 8080", with: "port: 0")), "\(line)")
             }

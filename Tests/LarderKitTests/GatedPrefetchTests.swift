@@ -32,7 +32,7 @@ import Testing
         #expect(bad.isRejected && !bad.isPublished && !bad.isComplete)
         #expect(bad.check?.isClean == false)
         #expect(try await larder.status().sites[0].live == good.snapshot)
-        // The portal tells of the body that is shown, and not of the one that was held back.
+        // The portal reports the verdict on the live body, and not on the rejected one.
         #expect(try Self.verdicts(larder).contains("\"verdict\": \"verified\""))
 
         origin.on("/app.js", .file("c", type: "text/javascript"))

@@ -182,7 +182,7 @@ import Web
         #expect(error?.description.contains("\n") == false)
         #expect(try await !text(victim).contains("replaced"))
 
-        // The user's word makes it one, for the pages of its own host.
+        // The user names the site, so the archive's responses for its host are imported.
         let report = try await larder.importArchives([path], into: site)
         #expect(report.responses == 2 && report.isPublished)
         #expect(try await text(victim) == "replaced")
@@ -202,7 +202,7 @@ import Web
         let error = await #expect(throws: LarderError.self) { try await larder.importArchives([file]) }
         #expect(error?.kind == .input && error?.remedy == .siteName(site))
         #expect(try await larder.snapshots().sites.map(\.name) == [site])
-        // A name of its own keeps it apart.
+        // Under a new name, the import is a separate site.
         #expect(try await larder.importArchives([file], into: "other").isPublished)
         #expect(try await text(library) == "good")
     }
@@ -216,7 +216,7 @@ import Web
         let other = try archive([("http://a.test/", "three")], "b.har")
         await #expect(throws: LarderError.self) { try await larder.importArchives([other]) }
         #expect(try await text("http://a.test/") == "two")
-        // A new name keeps it apart.
+        // Under a new name, the import is a separate site.
         #expect(try await larder.importArchives([other], into: "other").responses == 1)
         let sites = try StoreReader(StoreFolder(scratch.file("store"))).sites().map(\.name)
         #expect(sites == ["http://a.test/", "other"])

@@ -107,12 +107,12 @@ import Web
     }
 
     @Test func `no thread is left after a call`() async {
-        // In a process of its own: the tests beside it have hundreds of threads.
+        // In a process of its own, because tests that run at the same time have hundreds of threads.
         await #expect(processExitsWith: .success) {
             let larder = Larder(at: "/nonexistent/larder")
             let before = try Self.addressSpace()
             for _ in 0..<500 { _ = try? await larder.status() }
-            // The stacks alone would be 4 GB.
+            // Their stacks alone would need 4 GB.
             try #require(try Self.addressSpace() - before < 2_000_000_000)
         }
     }
@@ -134,7 +134,7 @@ import Web
         let (asked, tell) = AsyncStream.makeStream(of: Void.self)
         origin.on("/m.json") { _ in
             tell.yield()
-            // Always some of it comes, however long it takes until somebody gets to cancelling.
+            // Sends slowly, so that the response is still incomplete when the task is cancelled.
             return .page(String(repeating: " ", count: 100_000)).dripping(1, every: .milliseconds(10))
         }
         let url = origin.url("/m.json")

@@ -31,7 +31,7 @@ import Testing
     @Test func `the test finds the targets of the package`() {
         let names = Set(Self.targets.map(\.name))
         #expect(names.isSuperset(of: ["System", "Store", "larder", "StoreTests", "Fuzz", "StoreBenchmark"]))
-        // Modules of C have headers alone.
+        // Modules of C have only headers.
         for folder in Self.names(in: Self.root + "/Sources")
         where !Self.files(below: Self.root + "/Sources/" + folder).isEmpty {
             #expect(names.contains(folder), "Sources/\(folder)")
@@ -44,7 +44,7 @@ import Testing
         #expect(!files.isEmpty)
         var imported: Set<String> = []
         for file in files {
-            // Imports stand at the top, before the first declaration.
+            // Imports are at the top, before the first declaration.
             for line in try Self.lines(of: file) where !line.hasPrefix("//") {
                 guard let match = line.prefixMatch(of: Self.importDeclaration) else { break }
                 imported.insert(String(match.output.1))
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    /// The names in a folder, sorted, without those that are hidden.
+    /// Returns the sorted names in a folder, without hidden ones.
     private static func names(in folder: String) -> [String] {
         guard let entries = opendir(folder) else { return [] }
         defer { closedir(entries) }

@@ -47,7 +47,7 @@ import Web
         get throws { try part(of: page("/-/save"), from: "name=\"token\" value=\"", to: "\"") }
     }
 
-    /// A code that the portal shows.
+    /// Returns a code that the portal shows.
     private func code() throws -> String {
         let portal = "http://larder.localhost:\(service.port)"
         let answer = try send("/-/do/pair", "token=\(try token)", origin: portal)
@@ -121,9 +121,9 @@ import Web
         for target in ["/-/extension/pair", "/-/extension/save"] {
             #expect(try send(target, "code=\(code)", origin: origin).status == 403, "\(target)")
         }
-        // The code is as good as before.
+        // The failed attempts have not used up the code.
         #expect(try send("/-/extension/pair", "code=\(code)", origin: Self.own).status == 200)
-        // No answer is readable for another origin.
+        // Another origin cannot read the response.
         let answer = try send("/-/extension/pair", "code=x", origin: origin)
         #expect(answer["Access-Control-Allow-Origin"] == nil)
     }
@@ -146,10 +146,10 @@ import Web
             "\(answer.text)")
         #expect(answer["Access-Control-Allow-Origin"] == nil)
         #expect(try await larder.search("walrus").hits.map(\.url) == ["http://bank.test/account"])
-        // What the user's logins may have been for is private; an asset of another site is not.
+        // A page that the user's logins may have affected is private; an asset of another site is not.
         #expect(try await larder.describe("http://bank.test/account").responses.map(\.isPrivate) == [true])
         #expect(try await larder.describe("http://img.test/a.png").responses.map(\.isPrivate) == [false])
-        // Again: another snapshot of the same site.
+        // A second save adds a snapshot to the same site.
         #expect(try save(token, origin: Self.own).status == 200)
         let sites = try await larder.snapshots().sites
         #expect(sites.map(\.name) == ["http://bank.test/account"] && sites.first?.snapshots.count == 2)

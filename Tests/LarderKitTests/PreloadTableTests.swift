@@ -61,14 +61,14 @@ import Web
         }
     }
 
-    /// Too large for the database, so that the disk can damage it.
+    /// Returns a body that is too large for a database row, so that damage to the disk can change it.
     private static func body(_ text: String) -> String { String(repeating: text, count: 5000) }
 
     private func serve(_ name: String, _ text: String) {
         origin.on("/js/\(name).js", .file(Self.body(text), type: "text/javascript"))
     }
 
-    /// The manifest in all formats.
+    /// Publishes the manifest in all formats.
     private func publish(_ bundles: KeyValuePairs<String, String>) throws {
         let sums = bundles.map { ($0, DigestStream.digest(.md5, of: Array(Self.body($1).utf8).span).hex) }
         let list = sums.map { "\($1)  js/\($0).js\n" }.joined()
@@ -131,7 +131,7 @@ import Web
         return report.isRejected ? .rejected : .lastGood(report.json)
     }
 
-    /// The served body of a bundle, as one letter.
+    /// Returns the served body of a bundle, as one letter.
     private func shown(_ name: String) throws -> String {
         let reader = try StoreReader(larder.folder)
         let body = try reader.response(for: origin.url("/js/\(name).js"))?.body
@@ -140,8 +140,8 @@ import Web
         return bytes == Array(Self.body(text).utf8) ? text : "?"
     }
 
-    /// The response of a server as soon as it has this text, or its response after a minute. A server notices a new version
-    /// with a delay.
+    /// Returns the response of a server as soon as it has this text, or its response after a minute. A server notices a
+    /// new version with a delay.
     private func served(_ name: String, _ text: String, by service: MirrorService) async throws -> RawResponse
     {
         let address = try #require(service.address(of: origin.url("/js/\(name).js")).flatMap { WebURL($0) })
@@ -220,7 +220,7 @@ import Web
             #expect(asked.count == 1 && ending == .served)
             #expect(try await larder.inspect().isSound)
         case .down:
-            // What is wanted is held, where nobody has to be asked what that is.
+            // With the manifest in a local file, no request is needed, because all its bundles are stored.
             #expect(ending.isLastGood || row.form != .ours)
         case .killed:
             #expect(asked.contains("/js/two.js") && asked.count <= 2 && ending == .served)

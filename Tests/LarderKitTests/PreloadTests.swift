@@ -26,7 +26,7 @@ import Testing
         publish("a", "b")
     }
 
-    /// A checksum list at a URL whose name does not reveal the format.
+    /// Publishes a checksum list at a URL whose name does not reveal the format.
     private func publish(_ one: String, _ two: String) {
         origin.on(
             "/current",
@@ -40,7 +40,7 @@ import Testing
 
     private var manifest: String { origin.url("/current") }
 
-    /// The served bodies of both bundles.
+    /// Returns the served bodies of both bundles.
     private func shown() throws -> [String] {
         let reader = try StoreReader(StoreFolder(larder.path))
         return try ["/one.js", "/two.js"].map { target in
@@ -74,7 +74,7 @@ import Testing
         #expect(try shown() == ["a", "c"])
         #expect(try await larder.preload(manifest).outcome == .current)
 
-        // What an earlier snapshot has is not asked for either.
+        // Bundles of an earlier snapshot are not requested either.
         publish("a", "b")
         origin.forgetRequests()
         let back = try await larder.preload(manifest)
@@ -94,7 +94,7 @@ import Testing
         #expect(bad.snapshot == first.snapshot)
         #expect(try shown() == ["a", "b"])
 
-        // The way back is not spoilt by what came of the other set.
+        // The failed attempt does not affect a return to the first set.
         publish("a", "b")
         #expect(try await larder.preload(manifest).snapshot == first.snapshot)
         #expect(try shown() == ["a", "b"])
@@ -107,7 +107,7 @@ import Testing
         serve("c", "d")
         origin.forgetRequests()
         #expect(try await larder.preload(manifest).outcome == .changed)
-        // The good half was kept.
+        // The verified bundle of the rejected set was stored.
         #expect(origin.requests.map(\.target) == ["/current", "/two.js"])
         #expect(try shown() == ["c", "d"])
     }
@@ -138,7 +138,7 @@ import Testing
         #expect(report.outcome == outcome)
         #expect(report.snapshot == first.snapshot && report.since == first.since)
         #expect(try shown() == ["a", "b"])
-        // Nothing is served that is not held.
+        // A preload without stored bundles serves nothing.
         let empty = Larder(at: scratch.file("empty"))
         if let report = try? await empty.preload(manifest) {
             #expect(report.snapshot == nil && !report.isServed)
@@ -155,7 +155,7 @@ import Testing
         let file = open(scratch.file("store/packs/\(pack)"), O_WRONLY)
         #expect(pwrite(file, "!", 1, 100) == 1)
         close(file)
-        // Of a quick look that is not seen.
+        // A quick preload does not read the stored bytes, so it does not notice the damage.
         #expect(try await larder.preload(manifest).outcome == .current)
         var proving = PreloadOptions()
         proving.rehashesStoredBundles = true

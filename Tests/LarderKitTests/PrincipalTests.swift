@@ -70,7 +70,7 @@ import Web
         #expect(try storedZone() == .thisMachine)
     }
 
-    @Test func `an update of a site that a remote user added stays in its zone, whoever requests it`()
+    @Test func `an update of a site that a remote user added stays in its zone for every principal`()
         async throws
     {
         let proxy = try SocksProxy(to: origin.port)
@@ -81,7 +81,7 @@ import Web
         #expect(end == .done)
         #expect(try storedZone() == .publicNetwork)
         let before = origin.requests.count
-        // From here on the name leads to this machine.
+        // From now on, the name resolves to this machine.
         var options = PrefetchOptions()
         options.network.resolve = ["public.test:\(origin.port):127.0.0.1"]
         for report in try await larder.update([address], options: options) { #expect(!report.isPublished) }
@@ -94,7 +94,7 @@ import Web
     func `commands from other machines never use the local user's credentials`(principal: Principal) throws {
         let proxy = try SocksProxy(to: origin.port)
         let address = "http://public.test:\(origin.port)/"
-        // Cookies of a login with a browser, too.
+        // Includes cookies of a login in a browser.
         let cookie = "public.test\tFALSE\t/\tFALSE\t4102444800\tsession\tmine"
         try larder.folder.storeLogin(of: "public.test", [cookie])
         for command in [
@@ -134,9 +134,10 @@ import Web
             (.pin(.init(isSite: true, name: origin.url("/secret/"))), ""),
         ] {
             #expect(outcome(command, .localUser).contains { $0.contains(tells) }, "\(command)")
-            let told = outcome(command, .remoteUser)
-            #expect(!told.contains { $0.contains("/secret/l") || $0.contains("/secret/p") }, "\(told)")
-            #expect(!told.contains { $0.hasSuffix("B") }, "\(told)")
+            let reported = outcome(command, .remoteUser)
+            #expect(
+                !reported.contains { $0.contains("/secret/l") || $0.contains("/secret/p") }, "\(reported)")
+            #expect(!reported.contains { $0.hasSuffix("B") }, "\(reported)")
         }
         let open = outcome(.check(site: origin.url("/open/")), .remoteUser)
         #expect(open.contains { $0.contains("/open/lost.png") }, "\(open)")

@@ -38,7 +38,7 @@ extension ProxyTests {
             for client in clients {
                 try client.send("GET \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
             }
-            // Those that came before this one wait by now: one thread takes them in their order.
+            // The requests before this one have been read when it is answered, because one thread reads them in order.
             #expect(
                 try RawClient(port: port(service)).get("/larder-ca.pem", host: "127.0.0.1:\(port(service))")
                     .status
@@ -83,7 +83,8 @@ extension ProxyTests {
             #expect(asked() == 1)
             try client.send(change)
             #expect(try client.response().text == "done")
-            // Held, and not given: it is asked for anew. That one is under way when the next change is made.
+            // The response that was invalidated is stored but not served: the proxy requests the URL again. This request
+            // is running when the next change is made.
             let isChanged = Monitor(false)
             origin.on("/a") { request in
                 guard request.method == "GET" else { return .file("done", type: "text/plain") }

@@ -42,7 +42,7 @@ extension ProxyTests {
     /// Covers a tunnel without traffic, and one that one side has closed.
     @Test(arguments: [false, true])
     func `an idle tunnel uses no processor time`(isHalfClosed: Bool) async {
-        // In a process of its own: the tests beside it have tunnels, too.
+        // In a process of its own, because other tests have tunnels too.
         await #expect(processExitsWith: .success) { [isHalfClosed] in
             try ProxyTests().waitInTunnel(isHalfClosed: isHalfClosed)
         }
@@ -57,7 +57,7 @@ extension ProxyTests {
             try #require(origin.waitForRequests(1, to: "/a"))
             if isHalfClosed { client.closeWriting() }
             let before = Self.relayTime()
-            // One that does not wait but looks again and again takes all that it gets meanwhile.
+            // A relay that polled without waiting would use all the processor time it gets.
             #expect(throws: TestError.self) { _ = try client.read(1, within: .milliseconds(100)) }
             try #require(Self.relayTime() - before < 30_000_000)
             origin.release("/a")

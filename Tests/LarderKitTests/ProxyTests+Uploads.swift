@@ -74,7 +74,7 @@ extension ProxyTests {
         #expect(ending.output == "['GET /', 'PUT /', 'GET /']\n", "\(ending.errors)")
     }
 
-    /// The output of a script that has a server of its own, and sends its requests through the proxy.
+    /// Runs a script that starts a server and sends requests to it through the proxy. Returns its output.
     private func uploading(_ script: String, policy: CachePolicy = .protocol) throws -> ChildProcess.Ending {
         let common = """
             import hashlib, os, socket, sys, threading, time

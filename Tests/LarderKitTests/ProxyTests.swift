@@ -24,7 +24,7 @@ import Testing
     ) throws {
         var options = ServeOptions()
         options.policy = policy
-        // On a busy machine a stored response would be shown before the server has answered.
+        // With a limit, a loaded machine might serve a stored response before the server answers.
         options.patience = nil
         change(&options)
         if isExposed { options.address = "*" }
@@ -86,7 +86,7 @@ import Testing
             #expect(asked["X-Hop"] == nil)
             #expect(asked["Proxy-Connection"] == nil)
             #expect(asked["Proxy-Authorization"] == nil)
-            // Who says nothing of itself is nobody.
+            // The proxy adds no header field that would identify a client.
             _ = try client.get(origin.url("/a"), host: host)
             #expect(origin.requests.last?["User-Agent"] == nil)
             #expect(origin.requests.last?["Accept"] == nil)
@@ -346,7 +346,7 @@ import Testing
             for fields in [[("Origin", "http://evil.test")], [("Sec-Fetch-Site", "cross-site")]] {
                 #expect(try client.get("/passes.json", host: own, fields: fields).status == 403)
             }
-            // Some other name may be made to lead here.
+            // Another name may be made to resolve to this machine (DNS rebinding).
             #expect(
                 try client.get("/passes.json", host: "rebound.test:\(service.proxyPort ?? 0)").status == 400)
         }
@@ -440,7 +440,7 @@ import Testing
             }
         }
         #expect(origin.requests(to: "/mine").dropFirst().allSatisfy { $0["X-Api-Key"] != "hunter2" })
-        // It is still the user's.
+        // The user still gets the response.
         origin.stop()
         try proxying(.preferCache) { (client, _) throws in
             #expect(try client.get(url, host: host).text == "of hunter2")
@@ -453,7 +453,7 @@ import Testing
     {
         let hello = OriginAnswer.page("hello").adding("Cache-Control", "max-age=600")
         for path in ["/a", "/b"] { origin.on(path, hello) }
-        // A field of another proxy makes the client one whose address is not known.
+        // The field of another proxy makes the client's address unknown.
         let fields = [Self.login, ("Via", "1.1 elsewhere")]
         try proxying(login: "team:pw", isExposed: true) {
             $0.network.mayReachPrivate = mayReachPrivate
@@ -464,7 +464,7 @@ import Testing
                 #expect([502, 504].contains(answer.status) && answer.text != "hello", "\(answer.status)")
             }
             #expect(origin.requests.isEmpty)
-            // What a client on this machine was given is not kept ready for others.
+            // A response loaded for a client on this machine is not served to others.
             for _ in 0..<3 {
                 #expect(try client.get(origin.url("/b"), host: host, fields: [Self.login]).text == "hello")
             }
@@ -524,7 +524,7 @@ import Testing
             #expect(try client.get(url, host: host, fields: [("X-Api-Key", "other")]).text == "of other")
             #expect(try client.get(url, host: host).text == "of nobody")
         }
-        // Only the answer, which is text of the server's own, has it.
+        // The secret is only in the body, which the server wrote.
         let path = folder.file("larder")
         for name in ["larder.db", "larder.db-wal", "notes.db"]
             + (Folder.names(in: path + "/journal") ?? []).map({

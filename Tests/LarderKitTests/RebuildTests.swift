@@ -28,19 +28,19 @@ import Testing
         origin.on(
             "/large.bin", .file([UInt8](repeating: 5, count: 1_500_000), type: "application/octet-stream"))
         origin.on("/old", .redirect(to: "/p/1"))
-        stock("first")
+        servePages("first")
         _ = try await larder.prefetch([origin.url("/")])
         let other = try await larder.prefetch([origin.url("/p/1")])
         #expect(other.isPublished)
-        stock("second")
+        servePages("second")
         _ = try await larder.update([origin.url("/")])
-        // What is damaged is the database, and not what it has in its log.
+        // Moves the log into the database, so that the tests damage all of the content.
         try Connection(folder.database, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
-    private func stock(_ word: String) {
+    private func servePages(_ word: String) {
         for page in 1...Self.pages {
-            // Some are in the database itself, most in a pack.
+            // Some bodies are in the database itself, most are in a pack.
             let text = String(repeating: "\(word) \(page) ", count: page.isMultiple(of: 3) ? 20 : 400)
             origin.on(
                 "/p/\(page)",
@@ -103,7 +103,7 @@ import Testing
             scratch.remove("store/larder.db")
             return
         case .withoutLog:
-            // What was committed last is in the log alone, and that goes.
+            // The last commits are only in the log, which is deleted below.
             let reader = try StoreReader(folder)
             #expect(try reader.hasResponses())
             origin.on("/", .page("<a href=/late>late</a><a href=/p/1>1</a>"))
@@ -118,7 +118,7 @@ import Testing
         try scratch.write(bytes, to: "store/larder.db")
     }
 
-    /// The served URLs with the digests of their bodies.
+    /// Returns the served URLs with the digests of their bodies.
     private func shown() throws -> [String: String] {
         let reader = try StoreReader(folder)
         var shown: [String: String] = [:]
@@ -144,7 +144,7 @@ import Testing
             isOpenedAsWhole = false
             #expect(error.remedy == .repair, "\(error)")
         }
-        // A log that is gone took whole snapshots with it, and nothing shows that they were there.
+        // A deleted log took whole snapshots with it, and the database does not show that they existed.
         #expect(isOpenedAsWhole == (damage == .withoutLog))
         let report = try await larder.inspect(repair: true)
         #expect(try await larder.inspect().isSound)
@@ -156,7 +156,7 @@ import Testing
             #expect(after.count == before.count)
         } else {
             #expect(after == before)
-            // With the links of its pages.
+            // The links of the pages are restored too.
             #expect(try await larder.checkOffline(origin.url("/")).isClean)
             let report = try await larder.update([origin.url("/")])
             #expect(report.first?.isComplete == true && report.first?.confirmed == 0)

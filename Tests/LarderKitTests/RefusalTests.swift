@@ -24,7 +24,7 @@ import Testing
         origin.on("/api/x", .page("an answer"))
     }
 
-    private func held(_ target: String) throws -> String? {
+    private func storedText(_ target: String) throws -> String? {
         let reader = try StoreReader(StoreFolder(larder.path))
         let body = try reader.response(for: origin.url(target))?.body
         return try body.flatMap { try reader.content(of: $0) }.map {
@@ -39,7 +39,7 @@ import Testing
         #expect(report.isPublished && !report.isComplete)
         let missing = try #require(report.missing.first { $0.url == origin.url("/lib.js") })
         #expect(missing.reason.contains("HTML"))
-        #expect(try held("/lib.js") == "good")
+        #expect(try storedText("/lib.js") == "good")
     }
 
     @Test func `a snapshot with less than half of the pages is rejected, unless shrinking is allowed`()
@@ -47,8 +47,8 @@ import Testing
     {
         let first = try await larder.prefetch([origin.url("/")])
         origin.on("/", .page("<form>Log in</form>"))
-        let walled = try await larder.update()[0]
-        #expect(walled.hasShrunk && walled.isRejected && !walled.isPublished)
+        let rejected = try await larder.update()[0]
+        #expect(rejected.hasShrunk && rejected.isRejected && !rejected.isPublished)
         #expect(try await larder.status().sites[0].live == first.snapshot)
         var options = PrefetchOptions()
         options.allowsShrinking = true
@@ -61,23 +61,24 @@ import Testing
     private static let alike =
         "<title>Wi-Fi</title><form method=post action=/ok><button>I accept</button></form>"
 
-    struct Wall: Sendable, CustomTestStringConvertible {
+    /// The pages with which a server replaces those of the site.
+    struct SampleSite: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let pages: [(path: String, answer: OriginAnswer)]
     }
 
-    static let walls: [Wall] = [
-        Wall(testDescription: "a login in place", pages: [("/", .page(login))]),
-        Wall(
+    static let replacedSites: [SampleSite] = [
+        SampleSite(testDescription: "a login in place", pages: [("/", .page(login))]),
+        SampleSite(
             testDescription: "a redirect to a login",
             pages: [("/", .redirect(to: "/login?next=/")), ("/login", .page(login + "<a href=/terms>t</a>"))]),
-        Wall(
+        SampleSite(
             testDescription: "a login by way of another, where the password comes later",
             pages: [
                 ("/", .redirect(to: "/start")), ("/start", .redirect(to: "/sso/saml")),
                 ("/sso/saml", .page("<title>Example</title><form><input type=email></form>")),
             ]),
-        Wall(
+        SampleSite(
             testDescription: "a portal at every address",
             pages: [
                 ("/", .page(alike + "<a href=/1></a><a href=/2></a><a href=/3></a>")),
@@ -87,49 +88,51 @@ import Testing
             ]),
     ]
 
-    @Test(arguments: walls)
-    func `a login page in place of a site is rejected, unless shrinking is allowed`(wall: Wall) async throws {
-        for (path, answer) in wall.pages { origin.on(path, answer) }
+    @Test(arguments: replacedSites)
+    func `a login page in place of a site is rejected, unless shrinking is allowed`(site: SampleSite)
+        async throws
+    {
+        for (path, answer) in site.pages { origin.on(path, answer) }
         let report = try await larder.prefetch([origin.url("/")])
         #expect(report.loginPage != nil && report.isRejected && !report.isPublished && !report.isComplete)
-        #expect(try held("/") == nil)
+        #expect(try storedText("/") == nil)
         var options = PrefetchOptions()
         options.allowsShrinking = true
         #expect(try await larder.prefetch([origin.url("/")], options: options).isPublished)
-        // Somebody has said that it is right.
+        // The user has accepted this page, so the next update accepts it too.
         #expect(try await larder.update()[0].isPublished)
     }
 
-    /// Pages that resemble login pages.
-    static let sites: [Wall] = [
-        Wall(testDescription: "a single page", pages: [("/", .page("<title>Me</title><p>Hello"))]),
-        Wall(
+    /// Sites with pages that resemble login pages.
+    static let sites: [SampleSite] = [
+        SampleSite(testDescription: "a single page", pages: [("/", .page("<title>Me</title><p>Hello"))]),
+        SampleSite(
             testDescription: "a single page with a form",
             pages: [("/", .page("<title>Me</title><form method=post action=/mail><input name=text></form>"))]),
-        Wall(
+        SampleSite(
             testDescription: "a small site with a login on each page",
             pages: [
                 ("/", .page("<title>Club</title><form><input type=password></form><a href=/1></a>")),
                 ("/1", .page("<title>News</title><form><input type=password></form>")),
             ]),
-        Wall(
+        SampleSite(
             testDescription: "a redirect to a page",
             pages: [
                 ("/", .redirect(to: "/en/")), ("/en/", .page("<title>Home</title><input type=password>")),
             ]),
-        Wall(
+        SampleSite(
             testDescription: "a redirect to a page whose title has such a word",
             pages: [("/", .redirect(to: "/auth/")), ("/auth/", .page("<title>Plant identification</title>"))]),
-        Wall(
+        SampleSite(
             testDescription: "a page about logins",
             pages: [("/", .page("<title>How to log in with curl</title><p>curl -u user:password</p>"))]),
-        Wall(
+        SampleSite(
             testDescription: "a login before much that is open",
             pages: [
                 ("/", .page(login + (1...7).map { "<a href=/\($0)></a>" }.joined())),
                 ("/4", .page("4")), ("/5", .page("5")), ("/6", .page("6")), ("/7", .page("7")),
             ]),
-        Wall(
+        SampleSite(
             testDescription: "a single-page app at all of its addresses",
             pages: ["/", "/1", "/2", "/3", "/4"].map { path in
                 (
@@ -139,7 +142,7 @@ import Testing
                             + "<a href=/1></a><a href=/2></a><a href=/3></a><a href=/4></a>")
                 )
             }),
-        Wall(
+        SampleSite(
             testDescription: "generated pages that resemble each other",
             pages: (0...9).map { number in
                 (
@@ -149,13 +152,15 @@ import Testing
                             + (1...9).map { "<a href=/\($0)>C\($0)</a>" }.joined())
                 )
             }),
-        Wall(
+        SampleSite(
             testDescription: "one page under two names",
             pages: [("/", .page(alike + "<a href=/1></a>")), ("/1", .page(alike + "<a href=/1></a>"))]),
     ]
 
     @Test(arguments: sites)
-    func `a page that only resembles a login page or captive portal is accepted`(site: Wall) async throws {
+    func `a page that only resembles a login page or captive portal is accepted`(site: SampleSite)
+        async throws
+    {
         for (path, answer) in site.pages { origin.on(path, answer) }
         let report = try await larder.prefetch([origin.url("/")])
         #expect(report.loginPage == nil && report.isPublished, "\(report.loginPage ?? "")")
@@ -171,7 +176,7 @@ import Testing
         for number in 1...3 { origin.on("/\(number)", .failure(501)) }
         let report = try await larder.update()[0]
         #expect(report.isPublished && !report.hasShrunk)
-        #expect(try held("/1") == "page 1")
+        #expect(try storedText("/1") == "page 1")
     }
 
     @Test(arguments: [
@@ -185,8 +190,8 @@ import Testing
         let report = try await larder.prefetch([origin.url("/")], options: options)
         #expect(report.missing.map(\.url) == [origin.url("/api/x")])
         #expect(report.missing.first?.reason.contains(rule) == true)
-        #expect(try held("/api/x") == nil)
-        #expect(try held("/1") == "page 1")
+        #expect(try storedText("/api/x") == nil)
+        #expect(try storedText("/1") == "page 1")
     }
 
     @Test(arguments: [
@@ -197,7 +202,7 @@ import Testing
         var options = PrefetchOptions()
         options.plan.rules = [rule]
         #expect(try await larder.prefetch([origin.url("/")], options: options).missing.isEmpty)
-        #expect(try held("/api/x") == "an answer")
+        #expect(try storedText("/api/x") == "an answer")
     }
 
     @Test(arguments: [
@@ -210,6 +215,6 @@ import Testing
         #expect(report.isComplete)
         #expect(report.skipped.contains { $0.url == origin.url("/api/x") && $0.reason.contains(rule) })
         #expect(origin.requests(to: "/api/x").count == requests)
-        #expect(try held("/api/x") == nil)
+        #expect(try storedText("/api/x") == nil)
     }
 }

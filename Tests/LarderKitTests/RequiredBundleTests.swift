@@ -30,7 +30,7 @@ import Web
         origin.on("/app.js", .file("a", type: "text/javascript"))
     }
 
-    /// A manifest in Larder's own format, at the origin.
+    /// Publishes a manifest in Larder's own format at the origin.
     private func publish(_ body: String, start: Bool = true) {
         let begin = start ? "\"start\": [\"\(origin.url("/"))\"], " : ""
         origin.on(
@@ -52,13 +52,13 @@ import Web
         return text.text
     }
 
-    private func isHeldVerified() async throws -> Bool {
+    private func isStoredVerified() async throws -> Bool {
         var options = CheckOptions()
         options.places = [.stored]
         return try await larder.check(manifest, options: options).isClean
     }
 
-    /// A HAR with these bodies; with Larder's own fields of an entry, if they are given.
+    /// Writes a HAR with these bodies, and with Larder's own members of an entry if they are given.
     private func archive(_ entries: [(url: String, text: String, notes: String?)]) throws -> String {
         let list = entries.map { entry in
             """
@@ -84,14 +84,14 @@ import Web
                 ),
             ])
         let report = try await larder.importArchives([path], into: isOfSite ? site : nil)
-        // Without a word of the user's it does not speak for who is there already.
+        // If the user does not name the stored site, the archive adds nothing to it.
         #expect(report.responses == 1, "\(report)")
         #expect(
             report.refusedCount == (isOfSite ? 2 : 1) && report.leftOutCount == (isOfSite ? 0 : 2),
             "\(report)")
         #expect(try await shown() == "a")
         #expect(try await (shown("/page") == "a page") == isOfSite)
-        #expect(try await isHeldVerified())
+        #expect(try await isStoredVerified())
     }
 
     @Test func `a manifest of another origin neither overrides an origin's own manifest nor takes its site`()
@@ -111,8 +111,8 @@ import Web
             _ = try await larder.preload(other.url("/m.json"))
             #expect(try await shown() == "a")
         }
-        #expect(try await isHeldVerified())
-        // What only the one that is elsewhere speaks of is held against that one.
+        #expect(try await isStoredVerified())
+        // URLs that only the other manifest lists are verified against that manifest.
         let required = try CurrentRequirements.all(in: StoreFolder(scratch.file("store")))
         #expect(required.hrefs == [origin.url("/app.js")])
     }
@@ -126,7 +126,7 @@ import Web
         let folder = StoreFolder(scratch.file("store"))
         let required = try CurrentRequirements.all(in: folder)
         #expect(Set(required.hrefs) == Set(["/app.js", "/v/app.js", "/v/v/app.js"].map { origin.url($0) }))
-        // What is gone may lead to the site's home, which is no bundle.
+        // A missing bundle may redirect to the site's start page, which is not a bundle.
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "other", start: ["other"], now: 1)
         let home = try NewBody(.bytes(Array("home".utf8)), form: "html;utf-8", links: [], in: folder)
@@ -180,7 +180,7 @@ import Web
         options.requiredBundles = [origin.url("/app.js")]
         let result = try StoreWriter(folder).collect(options)
         #expect(result.evictedURLs > 40)
-        #expect(try await isHeldVerified())
+        #expect(try await isStoredVerified())
         #expect(try await larder.preload(manifest).outcome == .current)
     }
 
@@ -230,7 +230,7 @@ import Web
     }
 
     @Test(arguments: [false, true])
-    func `a missing optional bundle is no failure, unless a page needs it`(isNeeded: Bool)
+    func `a missing optional bundle is accepted, unless a page needs it`(isNeeded: Bool)
         async throws
     {
         let bundles =
@@ -269,14 +269,14 @@ import Web
         #expect(report.manifestFailure?.contains("404") == true)
         #expect(try await shown() == "a")
         #expect(try await shown("/") == "two")
-        // Without one, there is nothing to go by.
+        // Without a stored version, the prefetch is an error.
         let other = Larder(at: scratch.file("other"))
         await #expect(throws: LarderError.self) { try await other.prefetch(manifest: manifest) }
     }
 
     @Test(arguments: [true, false])
     func
-        `where nothing can be had, a prefetch of the manifest leaves the last good set, and says from when it is`(
+        `if the server is unreachable, the last good set stays live, and the report contains its date`(
             isOfURL: Bool
         ) async throws
     {
@@ -315,12 +315,12 @@ import Web
             #expect(try await larder.preload(manifest, options: options).outcome == .current)
         }
         #expect(origin.requests.isEmpty)
-        // Both are still held against their own.
+        // Both sites are still verified against their own manifests.
         origin.on("/one.js", .file("x", type: "text/javascript"))
         #expect(try await larder.update().count == 2)
         #expect(try await shown("/one.js") == "a")
         #expect(try await shown("/two.js") == "b")
-        // A file that was moved is the same manifest.
+        // A file under another name with the same content is the same manifest.
         let moved = Larder(at: scratch.file("moved"))
         let before = try scratch.write("\(Self.md5["b"] ?? "")  two.js\n", to: "before")
         #expect(try await moved.preload(before, options: options).site == origin.url("/"))
@@ -375,7 +375,7 @@ import Web
         #expect(try await larder.prefetch(manifest: manifest, options: options).isPublished)
         #expect(origin.requests(to: "/app.js").count == 1)
         #expect(try await shown() == "b")
-        #expect(try await isHeldVerified())
+        #expect(try await isStoredVerified())
     }
 
     @Test func `a manifest without start URLs is prefetched with its bundles alone`()
@@ -397,7 +397,7 @@ import Web
         #expect(report.assets == 2)
         #expect(Set(origin.requests.map(\.target)) == ["/weex", "/bundles/one.js", "/bundles/two.js"])
 
-        // The manifest is held as well, so that it can be checked without a network.
+        // The manifest is stored too, so that it can be checked without network requests.
         origin.stop()
         var options = CheckOptions()
         options.places = [.stored]
@@ -470,7 +470,7 @@ import Web
         #expect(report.isPublished)
         #expect(try await larder.inspect().isSound)
 
-        // By a mark of whoever found it, whatever the policy.
+        // An inspection has marked the body as damaged, so every policy requests it again.
         try flip(body)
         #expect(try await larder.inspect().isSound == false)
         if isInRow { _ = try await larder.inspect(repair: true) }
@@ -485,8 +485,8 @@ import Web
     private func flip(_ body: [UInt8]) throws {
         let deadline = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < deadline {
-            // Whoever closes the database last puts its log into it, if they may write; a call may close it after it has
-            // said what came of it.
+            // The body must be in the database, not in its log. The last connection with write access moves the log into
+            // the database when it is closed, and a call may close its connection after it has returned.
             _ = try StoreWriter(larder.folder)
             if try flipped(body) { return }
             usleep(10_000)
@@ -504,7 +504,7 @@ import Web
             defer { close(file) }
             var bytes = [UInt8](repeating: 0, count: Int(lseek(file, 0, SEEK_END)))
             guard pread(file, &bytes, bytes.count, 0) == bytes.count,
-                // Before it may be what was damaged earlier, and is nobody's any more.
+                // Takes the last place, because earlier ones may be damaged remains that are no longer in use.
                 let place = bytes.indices.reversed().first(where: { bytes[$0...].starts(with: needle) })
             else { continue }
             var changed = bytes[place] ^ 1

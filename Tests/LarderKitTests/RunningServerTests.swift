@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test func `a server is found as long as it runs, also by its own process`() throws {
-        // The record is tested without a server.
+        // Tests the record without a server.
         let server = Self.server(1)
         var record = ServerRecord(server)
         #expect(record != nil)

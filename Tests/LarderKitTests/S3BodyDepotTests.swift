@@ -108,7 +108,7 @@ struct S3BodyDepotTests {
                 == "ed845fa15c68363e181de76336166529fbfcfc94d77949f63329f449e0ab95e3")
     }
 
-    // MARK: A server that looks at signatures
+    // MARK: A server that verifies signatures
 
     @Test(.enabled(if: TestBucket.isInstalled, "moto is not installed (scripts/test, or LARDER_TEST_MOTO)"))
     func `bodies are stored in a bucket and read back, large ones in parts`() throws {

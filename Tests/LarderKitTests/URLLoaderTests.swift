@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func `offline, a missing response is an error that says so`() async throws {
-        await #expect(throws: LarderError(.machine, Self.unheld(origin.url("/a")))) {
+        await #expect(throws: LarderError(.machine, Self.notStoredMessage(origin.url("/a")))) {
             try await load(.offline)
         }
         #expect(origin.requests.isEmpty)
@@ -119,7 +119,7 @@ import Testing
         await #expect(throws: LarderError.self) { try await larder.load("mailto:x") }
     }
 
-    private static func unheld(_ url: String) -> String {
+    private static func notStoredMessage(_ url: String) -> String {
         "\(url) is not stored, and the policy offline makes no requests: prefetch it, or choose another policy"
     }
 
@@ -128,8 +128,8 @@ import Testing
         serve("x")
         let report = try await larder.load(origin.url("/old"))
         #expect(report.response.url == origin.url("/a") && report.response.status == 200)
-        let held = try await larder.load(origin.url("/old"), policy: .offline)
-        #expect(Self.text(held) == "x" && held.source == .stored)
+        let stored = try await larder.load(origin.url("/old"), policy: .offline)
+        #expect(Self.text(stored) == "x" && stored.source == .stored)
         origin.on("/loop", .redirect(to: "/loop"))
         await #expect(throws: LarderError.self) { try await larder.load(origin.url("/loop")) }
     }
@@ -182,7 +182,7 @@ import Testing
         #expect(origin.requests.count == 1)
         origin.stop()
         #expect(Self.text(try await bundle("a")) == "a")
-        // The other is not held, and cannot be had.
+        // The other bundle is not stored, and cannot be loaded.
         await #expect(throws: LarderError.self) { try await bundle("b") }
         await #expect(throws: LarderError.self) { try await bundle("none") }
     }
@@ -199,7 +199,7 @@ import Testing
         #expect(try await bundle("a").source == .stored)
         serveBundle("b")
         #expect(try await bundle("b").source == .loaded)
-        // What was held before is still known by its digest.
+        // The newer bundle has replaced the stored response of the URL.
         origin.forgetRequests()
         #expect(try await larder.load(origin.url("/one.js"), policy: .offline).body == Array("b".utf8))
         #expect(origin.requests.isEmpty)
@@ -236,14 +236,15 @@ import Testing
         await #expect(throws: LarderError.self) {
             try await larder.store(WebResponse(url: origin.url("/one.js"), body: Array("x".utf8)))
         }
-        // An app may know better than an old manifest: it gets what verifies, and the manifest's stays.
+        // An app may know a newer digest than the manifest: it gets a body that matches its digest, but the stored body
+        // stays.
         serveBundle("b")
         let newer = try await bundle("b")
         #expect(Self.text(newer) == "b" && newer.reasonNotStored != nil)
         #expect(try await larder.load(origin.url("/one.js"), policy: .offline).body == Array("a".utf8))
     }
 
-    // MARK: - What an app brings, edits and removes
+    // MARK: - Responses that an app stores, edits and removes
 
     @Test func `a response that an app stores is served for its lifetime, until it is removed`() async throws
     {
@@ -251,10 +252,10 @@ import Testing
             url: origin.url("/a"), fields: ["Content-Type": "text/plain"], body: Array("own".utf8))
         own.lifetime = .seconds(600)
         try await larder.store(own)
-        let held = try await load(.protocol)
+        let stored = try await load(.protocol)
         #expect(
-            Self.text(held) == "own" && held.source == .stored
-                && held.response["content-type"] == "text/plain")
+            Self.text(stored) == "own" && stored.source == .stored
+                && stored.response["content-type"] == "text/plain")
         own.lifetime = .zero
         own.body = Array("newer".utf8)
         try await larder.store(own)
@@ -284,8 +285,9 @@ import Testing
             return edited
         }
         #expect(Self.text(try await load(.protocol, options)) == "secret")
-        let held = try await load(.protocol)
-        #expect(Self.text(held) == "***" && held.source == .stored && held.response["X-Edited"] == "yes")
+        let stored = try await load(.protocol)
+        #expect(
+            Self.text(stored) == "***" && stored.source == .stored && stored.response["X-Edited"] == "yes")
 
         serveBundle("a")
         let report = try await bundle("a", options)
@@ -312,7 +314,7 @@ import Testing
         #expect(report.missing.isEmpty)
         let page = try await larder.load(origin.url("/"), policy: .protocol)
         #expect(Self.text(page).contains("Mine") && page.source == .stored)
-        // What the page links to now is what counts.
+        // Only links of the page as it was stored are followed.
         #expect(origin.requests(to: "/ad.png").isEmpty)
 
         options.willStore = { $0.url.hasSuffix("/small.png") ? nil : $0 }
