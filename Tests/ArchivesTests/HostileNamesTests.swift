@@ -7,7 +7,7 @@ import Web
 
 @testable import Archives
 
-/// Hosts and paths whose names no file may have, exported and really extracted.
+/// Exports hosts and paths whose names are not valid file names, and extracts the archives.
 @Suite struct HostileNamesTests {
     private static let start = "https://example.com/"
 

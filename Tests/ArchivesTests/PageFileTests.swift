@@ -6,7 +6,7 @@ import Web
 
 @testable import Archives
 
-/// One page of a site in one file. `InBrowserTests` say what a browser makes of it.
+/// Tests the export of one page as one file. `InBrowserTests` test what a browser shows of it.
 @Suite struct PageFileTests {
     private static func document(
         _ page: String, _ files: [ArchiveTestSite.Response] = [],

@@ -6,7 +6,7 @@ import Web
 
 @testable import Archives
 
-/// Without the option, nothing that was fetched with credentials is in an export, nor what tells of it.
+/// Without the option, an export contains no private responses, and nothing that refers to them.
 @Suite struct PrivateExportTests {
     /// A word that all private responses contain, and nothing else.
     private static let secret = "xsecretx"

@@ -6,7 +6,7 @@ import Web
 
 @testable import Archives
 
-/// Archives whose requests carried secrets, and what becomes of these in the store and in other archives.
+/// Tests archives whose requests contain secrets: these are neither stored as text nor exported.
 @Suite struct SecretRequestTests {
     private static let secret = "hunter2"
 

@@ -308,7 +308,7 @@ import Web
     }
 
     @Test(arguments: [[2020, 2021, 2022], [2022, 2021, 2020], [2021, 2022, 2021], [2020, 2020, 2020]])
-    func `of responses with the same key one is counted, in any order`(years: [Int])
+    func `one of several responses with the same key is imported, in any order of their dates`(years: [Int])
         throws
     {
         var bytes = Self.record("response", "http://a.test/b", Self.answer("other"))

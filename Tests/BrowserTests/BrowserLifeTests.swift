@@ -6,7 +6,7 @@ import Testing
 
 /// The running processes, read from /proc.
 private enum Processes {
-    /// The processes of a group that have not ended.
+    /// Returns the processes of a group that have not ended.
     static func inGroup(_ group: Int32) -> [Int32] {
         (Folder.names(in: "/proc") ?? []).compactMap { name in
             guard let number = Int32(String(decoding: name, as: UTF8.self)),

@@ -124,7 +124,7 @@ struct ConsentTests {
     }
 
     @Test(arguments: [
-        // No banner: a part of the text, a menu, a form that is sent, a page to which a link leads.
+        // Not banners: an article about cookies, a menu, a form that is sent, a link to a page of its own.
         "<h1>How to reject cookies</h1><p>Cookies are small files that a site stores.</p>"
             + button("Reject", "pressed"),
         "<header style='position: sticky; top: 0'>Cookie recipes for the whole year "

@@ -4,8 +4,8 @@ import System
 import TestOrigin
 import Testing
 
-/// Pages that misbehave, one after another in a few tabs: each ends, its actions are reported, and the browser can
-/// render the next one. As a soak test:
+/// Pages that misbehave, one after another in a few tabs: each ends, its actions are reported, and the browser can render
+/// the next one. This runs it as a soak test:
 ///
 ///     LARDER_PAGES=1000 scripts/test --filter MisbehavingTests
 @Suite(.enabled(if: SharedBrowser.isInstalled, "no browser is installed"), .serialized)
@@ -74,8 +74,8 @@ struct MisbehavingTests {
             }
         }
         let outcomes = state.wait { $0.outcomes.count == Self.pages ? $0.outcomes : nil }
-        /// Opens a page again, alone and with long limits: on a busy machine the short ones may end before the page has
-        /// done anything, or even before its tab has opened.
+        /// Opens a page again, alone and with long limits. On a loaded machine, short limits may end before the page has
+        /// done anything, or even before its tab is open.
         func patiently(_ number: Int) -> PageOutcome {
             var visit = PageVisit(url: origin.url("/page/\(number % Self.kinds.count)"))
             (visit.limit, visit.stall) = (.seconds(120), .seconds(60))
@@ -90,12 +90,12 @@ struct MisbehavingTests {
                 }
             }
             if let notice = kind.notice {
-                func isTold(of outcome: PageOutcome) -> Bool {
+                func hasNotice(of outcome: PageOutcome) -> Bool {
                     outcome.notices.contains { $0.kind == notice } || outcome.ending == .hung
                 }
-                guard !isTold(of: outcome) else { continue }
+                guard !hasNotice(of: outcome) else { continue }
                 let second = patiently(number)
-                #expect(isTold(of: second), "\(kind.script): \(second.ending), \(second.notices)")
+                #expect(hasNotice(of: second), "\(kind.script): \(second.ending), \(second.notices)")
             }
         }
         let fine = try TestOrigin()

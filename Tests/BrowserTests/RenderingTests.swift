@@ -6,7 +6,7 @@ import TestOrigin
 import Testing
 import Web
 
-/// One browser for all tests. It ends with them.
+/// The browser that all tests share. It ends with the test process.
 enum SharedBrowser {
     static let isInstalled = BrowserProgram.findInstalled() != nil
 
@@ -31,7 +31,7 @@ enum SharedBrowser {
         return try Browser(options)
     }
 
-    /// Renders a page with a short quiet time and long limits: a busy machine must not make it count as
+    /// Renders a page with a short quiet time and long limits, so that a page on a loaded machine does not count as
     /// hanging.
     static func render(
         _ url: String, _ change: (inout PageVisit) -> Void = { _ in }
@@ -250,7 +250,7 @@ struct RenderingTests {
         #expect(asked.isSuperset(of: ["/", "/in-details.png", "/by-menu", "/by-tab", "/sound.mp3"]))
         #expect(asked.isDisjoint(with: ["/away", "/sent"]))
         #expect(outcome.address == origin.url("/"))
-        // The page that a button would have opened is found, too.
+        // The page that a button would have opened is found too.
         #expect(outcome.links == [origin.url("/away"), origin.url("/left")])
         let shallow = try SharedBrowser.render(origin.url("/"))
         #expect(targets(shallow, of: origin) == ["/"])
@@ -365,7 +365,7 @@ struct RenderingTests {
         #expect(outcome.ending == .outOfTime)
         #expect(count(.dialog, of: outcome) >= 30)
         #expect(outcome.notices.first?.text == "alert: again")
-        // Long before the limit.
+        // Much earlier than the time limit.
         #expect(outcome.elapsed < .seconds(300))
     }
 
@@ -381,11 +381,11 @@ struct RenderingTests {
             }
         }
         var outcome = try look()
-        // If the machine pauses the browser for that long, it seems to hang before it has the page.
+        // If the machine pauses the browser for that long, the browser seems to hang before it has the page.
         for _ in 0..<5 where outcome.links.isEmpty { outcome = try look() }
         #expect(outcome.ending == .hung)
         #expect(outcome.links == [origin.url("/x")])
-        // Long before the limit.
+        // Much earlier than the time limit.
         #expect(outcome.elapsed < .seconds(300))
     }
 
@@ -415,12 +415,12 @@ struct RenderingTests {
     }
 
     @Test func `a download is reported only for the page that started it, from any of its frames`() throws {
-        // The browser hangs up as soon as it has reported and refused a download.
+        // An endless body: the browser closes the connection as soon as it has reported and denied the download.
         let file = OriginAnswer.endless("data", type: "application/octet-stream")
         let other = try site(
             "<iframe src=/inner></iframe>", ["/inner": .page("<iframe src=/file-of-other></iframe>")])
         other.on("/file-of-other", file)
-        // A URL of its own for each file: the browser's cache may let a second request wait for the first.
+        // Each file has a URL of its own, because Chromium's cache may delay a second request for the same URL.
         let origin = try site(
             """
             <a id=a href=/file-of-click download>file</a><iframe src=/file-of-frame></iframe>
@@ -479,14 +479,14 @@ struct RenderingTests {
     @Test func `a page with ten thousand requests is stopped`() throws {
         let origin = try site(
             "<a href=/x>x</a><script>for (let i = 0; i < 10000; i++) fetch('/' + i)</script>")
-        // On a busy machine the script blocks the page for longer than the usual limits.
+        // On a loaded machine, the script blocks the page for longer than the usual limits.
         let outcome = try SharedBrowser.render(origin.url("/")) { visit in
             (visit.stall, visit.limit) = (.seconds(60), .seconds(120))
         }
         #expect(outcome.ending == .outOfTime)
         #expect(count(.tooManyRequests, of: outcome) == 1)
         #expect(outcome.requests.count <= 20_000)
-        // Where the page answers in time once it is stopped.
+        // The links are known if the page responds in time after it has been stopped.
         #expect(outcome.links.isEmpty || outcome.links == [origin.url("/x")])
     }
 
@@ -525,7 +525,7 @@ struct RenderingTests {
         let origin = try site("<img src=/held><a href=/x>x</a>")
         origin.hold("/held")
         var outcome = try SharedBrowser.render(origin.url("/")) { $0.limit = .seconds(4) }
-        // On a busy machine the page is not there by then.
+        // On a loaded machine, the page may not be loaded by then.
         for limit in [30, 120] where outcome.links.isEmpty {
             outcome = try SharedBrowser.render(origin.url("/")) { $0.limit = .seconds(limit) }
         }

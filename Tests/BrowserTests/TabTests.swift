@@ -3,7 +3,7 @@ import Web
 
 @testable import Browser
 
-/// Plays the role of the browser for a tab.
+/// Simulates the browser for a tab.
 private struct Play {
     var tab: Tab
     var now = Duration.zero
@@ -22,7 +22,7 @@ private struct Play {
         drain()
     }
 
-    /// Whether the page answers the busy test at once.
+    /// Whether the page answers the test for busy scripts at once.
     var isCalm = true
 
     mutating func drain() {
@@ -73,7 +73,7 @@ private struct Play {
     }
 
     mutating func pass(_ time: Duration) {
-        // Like its driver: at each deadline, and not between.
+        // Like the driver, calls the tab at each of its deadlines, and not between them.
         let end = now + time
         while let deadline = tab.deadline, deadline <= end {
             now = max(deadline, now)
@@ -91,7 +91,7 @@ private struct Play {
 
     static func json(_ text: String) throws -> JSONValue { try JSONValue.parse(Array(text.utf8).span) }
 
-    // MARK: - Scenes
+    // MARK: - Sequences of messages
 
     mutating func start() throws {
         if tab.visit.staysOpen {
@@ -254,7 +254,7 @@ private struct Play {
         play.pass(.milliseconds(299))
         #expect(play.commands.isEmpty)
         play.pass(.milliseconds(1))
-        // It sends a request during the busy test.
+        // The page sends a request during the busy test.
         try play.request("late")
         try play.value("1")
         try play.answer("late")
@@ -285,7 +285,7 @@ private struct Play {
         try play.request("slow", type: "Image")
         for _ in 0..<4 {
             play.pass(.seconds(1))
-            // It is tested with a command, and answers.
+            // A test command checks whether the page responds, and it does.
             while play.commands.contains(where: { $0.command.method == "Runtime.evaluate" }) {
                 try play.value("0")
             }
@@ -335,7 +335,7 @@ private struct Play {
         #expect(play.outcomes.first?.links == ["http://a.test/b"])
     }
 
-    /// A page that does not answer for a second may be on a busy machine.
+    /// A page that does not respond for a second may be on a loaded machine.
     @Test func `after scripts were stopped, a slow machine has enough time to answer`() throws {
         var play = Play { $0.stall = .seconds(1) }
         try play.start()
@@ -559,7 +559,7 @@ private struct Play {
         try play.request("slow", type: "Image")
         play.commands = []
         play.pass(.seconds(2))
-        // It is tested whether it responds: a script that runs for that long may send more requests.
+        // A test command checks whether the page responds, because a script that is still running may send more requests.
         try play.value("0")
         play.pass(.milliseconds(999))
         #expect(play.takeNames() == [])
@@ -624,7 +624,7 @@ private struct Play {
             try play.value(#"{"hasMoved":true,"height":\#(height)}"#)
             play.pass(.milliseconds(150))
         }
-        // It did not move twice. Content that is loaded at the end may appear late.
+        // The page has to stay in place twice, because content that is loaded at the end may appear late.
         for _ in 0..<2 {
             try play.value(#"{"hasMoved":false,"height":2000}"#)
             play.pass(.milliseconds(150))
@@ -665,7 +665,7 @@ private struct Play {
                 try play.reply("Runtime.evaluate", #"{"result":{"value":{"isTab":true,"count":1}}}"#)
                     .parameters.contains("larderHandled"))
             play.pass(.milliseconds(150))
-            // No further than a few screens.
+            // Each panel is scrolled by a few screens at most.
             for number in 1...5 {
                 try play.value(#"{"hasMoved":true,"height":\#(number * 1000)}"#)
                 play.pass(.milliseconds(40))

@@ -37,7 +37,7 @@ import Web
         #expect(BundleMeter.finding(on: bundle, bytes: Self.body).verdict == .verified)
         let strict = BundleMeter.finding(on: bundle.requiringStrongDigest, bytes: Self.body)
         #expect(strict.verdict == reason.map { .unverifiable($0) } ?? .verified)
-        // Another body is a mismatch all the same.
+        // A body that differs is a mismatch anyway.
         let other = BundleMeter.finding(on: bundle.requiringStrongDigest, bytes: Self.body + [1])
         #expect(other.verdict.name == "mismatch")
     }
@@ -132,7 +132,7 @@ import Web
         #expect(
             finding(isCoded: true).remarks.first?.contains("as they were sent, which are not available")
                 == true)
-        // Without a content coding both are the same body.
+        // Without a content coding, both are the same body.
         #expect(finding(isCoded: false).verdict.name == "mismatch")
     }
 
@@ -215,7 +215,7 @@ import Web
         let names = ["Repr-Digest", "Content-Digest", "Digest", "Content-MD5"]
         let fields = HTTPFields(
             names.compactMap { name in row[name]?.string.map { .init(name: name, value: $0) } })
-        // The whole is not at hand of a part: what the part says of itself is.
+        // The complete body of a partial response is not available, so the digest of its content is used.
         let isPart = row["Content-Range"] != nil
         let list = Claim.list(from: fields).filter { !isPart || $0.source == "Content-Digest" }
         let body = Array(try #require(row["body"]?.string).utf8)
@@ -277,7 +277,7 @@ extension [String: String] {
             )
             .replacing("{OK512}", with: Sample.base64(.sha512))
             .replacing("{BAD512}", with: Sample.base64(.sha512, of: []))
-        // What says nothing is accepted by a browser, and here it is not verified either.
+        // An attribute without a usable digest is accepted by browsers, and is not verified here.
         #expect((Self.name(text) != "mismatch") == row["match"]?.bool, "\(row["title"]?.string ?? "")")
     }
 }

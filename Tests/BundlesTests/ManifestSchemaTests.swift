@@ -48,13 +48,13 @@ import Web
                     error?.detail.contains("unknown key") == (key == "unheard-of"),
                     "\(key): \(error?.detail ?? "")")
             }
-            // The last one tells of all that there are.
+            // The error for the last key lists all known keys.
             let error = #expect(throws: ManifestError.self) {
                 try Sample.manifest(good.replacing("KEY", with: "\"unheard-of\""), .larder)
             }
-            let told = error?.detail.split(separator: "expected one of ").last?.split(separator: ", ").map(
+            let listed = error?.detail.split(separator: "expected one of ").last?.split(separator: ", ").map(
                 String.init)
-            #expect(told.map(Set.init) == Set(keys))
+            #expect(listed.map(Set.init) == Set(keys))
         }
     }
 

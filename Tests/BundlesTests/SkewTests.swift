@@ -7,13 +7,13 @@ import Web
     private func url(_ text: String) throws -> WebURL { try #require(WebURL("https://a.example" + text)) }
 
     @Test(arguments: [
-        // The manifest's names, what the page asks for, and what of it is of another release.
+        // The names in the manifest, the URLs that the page requests, and those of another release.
         (["/js/app.3f2a9c81.js"], ["/js/app.3f2a9c81.js"], []),
         (["/js/app.3f2a9c81.js"], ["/js/app.aa2a9c82.js"], ["/js/app.aa2a9c82.js"]),
         (["/js/app.3f2a9c81.js"], ["/js/app.aa2a9c82.js", "/js/app.bb2a9c82.js"], ["/js/app.aa2a9c82.js"]),
-        // The manifest does not know the family: a chunk that it does not list.
+        // A chunk that the manifest does not list belongs to no known family.
         (["/js/app.3f2a9c81.js"], ["/js/other.aa2a9c82.js", "/js/app.js"], []),
-        // Two chunks have one name.
+        // Two chunks have the same name.
         (["/a/index-BRBmoGS9.js"], ["/a/index-BRBmoGS9.js", "/a/index-DxYz1234.js"], []),
         (["/a/index-BRBmoGS9.js"], ["/a/index-DxYz1234.js"], ["/a/index-DxYz1234.js"]),
         (["/photo-aaaa1111.jpg"], ["/photo-bbbb2222.jpg"], []),

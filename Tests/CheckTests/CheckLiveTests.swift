@@ -44,7 +44,7 @@ import Testing
             ("Repr-Digest", "sha-256=:PiPoFgA5WUoziU9lZOGxNIu9egCI1CxKy3PurtWcAJ0=:", .mismatch),
             ("Content-Digest", "sha-256=:PiPoFgA5WUoziU9lZOGxNIu9egCI1CxKy3PurtWcAJ0=:", .mismatch),
             ("Digest", "MD5=kutf/uauL+w61xx3dTFXjw==", .mismatch),
-            // Says nothing that can be used.
+            // Header fields without a usable digest.
             ("Digest", "UNIXsum=30637", .verified), ("Content-MD5", "x", .verified),
         ] as [(String, String, CheckReport.Verdict)])
     func `digests in the headers of a live response count`(
@@ -58,7 +58,7 @@ import Testing
 
     @Test
     func
-        `what a header says of the bytes as they were sent is held against those, and a manifest against the others`()
+        `a header's digest is compared with the encoded body, and a manifest's with the decoded body`()
         async throws
     {
         let coded = OriginAnswer.file(Self.gzip, type: "text/javascript").adding("Content-Encoding", "gzip")

@@ -147,7 +147,7 @@ import Web
             let rules = try #require(Self.junitRules[name], "\(name)")
             let parent = open.last.flatMap { Self.junitRules[$0] }
             #expect(parent?.children.contains(name) ?? (name == "testsuites"), "\(name) in \(open)")
-            // Values have no quotation marks in them: those are escaped.
+            // Attribute values contain no quotation marks, because these are escaped.
             let pieces = tag.dropFirst(name.count).split(separator: "\"", omittingEmptySubsequences: false)
             let attributes = Set(
                 stride(from: 0, to: pieces.count - 1, by: 2).map {

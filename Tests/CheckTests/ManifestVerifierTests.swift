@@ -48,7 +48,8 @@ import Web
         #expect(report.items.map(\.verdict) == [.mismatch])
         #expect(try gate.report(onSnapshot: first.snapshot).isClean)
 
-        // What a snapshot did not get is shown as the one before has it, be that published or not.
+        // For a URL that the snapshot could not fetch, the previous snapshot's response is served, even if that snapshot
+        // is not live.
         origin.on("/a.js", .failure(500))
         let third = try await larder.prefetch([origin.url("/")])
         #expect(try !gate.report(onSnapshot: third.snapshot).isClean)

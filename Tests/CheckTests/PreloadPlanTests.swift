@@ -13,8 +13,8 @@ import Testing
         PreloadPlan.StoredCopies.ServedBody(digests: [digest], byteCount: 1, isSound: isSound)
     }
 
-    /// The served body, whether the site's own snapshot has it, whether the right body is stored elsewhere; and the expected
-    /// step.
+    /// The stored bodies, and the expected step: the served body, whether the site's own snapshot has it, and whether the
+    /// right body is stored elsewhere.
     static let cases: [(PreloadPlan.StoredCopies, PreloadPlan.Step)] = [
         (.init(), .fetch(.new)),
         (.init(isStoredElsewhere: true), .adopt),
@@ -27,22 +27,22 @@ import Testing
         ),
         (.init(served: served(wrong), isFromOwnSnapshot: true), .fetch(.differs)),
         (.init(served: served(wrong), isFromOwnSnapshot: true, isStoredElsewhere: true), .adopt),
-        // Nobody has computed the MD5 of what is held: nothing is known of it.
+        // The MD5 of the stored body has not been computed, so the body counts as different.
         (.init(served: .init(digests: [], byteCount: 1), isFromOwnSnapshot: true), .fetch(.differs)),
     ]
 
     @Test(arguments: cases)
     func `a bundle stored with the required body is not requested`(
-        holding: PreloadPlan.StoredCopies, step: PreloadPlan.Step
+        stored: PreloadPlan.StoredCopies, step: PreloadPlan.Step
     ) {
         let bundle = Bundle(reference: "/a.js", digests: [Self.right])
-        #expect(PreloadPlan.step(bundle, holding) == step)
-        #expect(PreloadPlan([(bundle, holding)]).isCurrent == (step == .reuse))
+        #expect(PreloadPlan.step(bundle, stored) == step)
+        #expect(PreloadPlan([(bundle, stored)]).isCurrent == (step == .reuse))
     }
 
     @Test
     func
-        `what a snapshot that is not served would bring to light is adopted, where there is to be another snapshot`()
+        `a superseded response is adopted only if another bundle requires a new snapshot`()
     {
         let bundle = Bundle(reference: "/a.js", digests: [Self.right])
         let covered = PreloadPlan.StoredCopies(

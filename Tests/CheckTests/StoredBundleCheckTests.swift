@@ -17,7 +17,7 @@ import Testing
         origin.on("/a.js", .file([UInt8](repeating: 97, count: 100_000), type: "text/javascript"))
     }
 
-    /// The verdict on the stored bundle, by a digest of 100,000 times `a`.
+    /// Returns the verdict on the stored bundle, whose manifest has this digest. The body is 100,000 times `a`.
     private func verdict(_ digest: String, isQuick: Bool = false) async throws -> CheckReport.Item {
         let manifest = try folder.write("{\"bundles\": [{\"url\": \"/a.js\", \(digest)}]}", to: "m.json")
         var options = CheckOptions()
@@ -47,7 +47,7 @@ import Testing
             #expect(found.verdict == .missing)
             #expect(found.detail?.contains("damaged on the disk") == true)
         }
-        // Whoever fetches next mends it.
+        // The next prefetch repairs the body.
         #expect(try await larder.prefetch([origin.url("/a.js")]).isPublished)
         #expect(try await verdict(md5).verdict == .verified)
         #expect(try await larder.inspect().damaged.isEmpty)
