@@ -9,7 +9,7 @@ internal import Web
 
 extension Larder {
     /// Changes the settings of a site for its next update.
-    func changeSettings(of site: String, to form: PlanForm) async throws(LarderError) {
+    func changeSettings(of site: String, to form: SiteSettingsForm) async throws(LarderError) {
         try await readStore("larder-settle") { (reader) throws(StoreError) in
             let storedSite = try SiteName.site(site, in: reader.sites())
             var plan = SitePlan(text: storedSite.settings)
@@ -18,11 +18,11 @@ extension Larder {
             plan.scope.exclude = form.exclude
             plan.scope.depth = form.depth
             plan.maxPages = form.maxPages
-            plan.connectionsPerHost = form.perHost
+            plan.connectionsPerHost = form.connectionsPerHost
             let writer = try StoreWriter(reader.folder)
             try writer.storeSettings(plan.text, ofSite: storedSite.name)
-            if let every = form.every {
-                try writer.storeSchedule(UpdateSchedule(every), ofSite: storedSite.name)
+            if let updateInterval = form.updateInterval {
+                try writer.storeSchedule(UpdateSchedule(updateInterval), ofSite: storedSite.name)
             }
         }
     }
@@ -60,13 +60,13 @@ extension Larder {
     }
 }
 
-extension PlanForm {
+extension SiteSettingsForm {
     /// Applies the fields of the form that are filled in to a plan.
     func apply(to plan: inout SitePlan) {
         if let extent = scope.flatMap(SiteExtent.init) { plan.scope.extent = extent }
         if let depth { plan.scope.depth = depth }
         if let maxPages { plan.maxPages = maxPages }
-        if let perHost { plan.connectionsPerHost = perHost }
+        if let connectionsPerHost { plan.connectionsPerHost = connectionsPerHost }
         if let robots = robots.flatMap(RobotsPolicy.init) { plan.robots = robots }
         if let mode = render.flatMap(RenderMode.init) {
             var settings = plan.render ?? RenderSettings()

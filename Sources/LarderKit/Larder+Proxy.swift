@@ -168,10 +168,10 @@ extension MirrorService {
             let counts = log.counts
             return ProxyTraffic(
                 answeredFromStore: counts[.store] + counts[.validated], loadedFromOrigins: counts[.network],
-                stored: counts.kept,
-                notStored: counts.lost,
+                stored: counts.storedCount,
+                notStored: counts.notStoredCount,
                 reasonNotStored: counts.reasonNotStored,
-                tunnels: counts[.tunnel], missedURLs: counts.missed, missedCount: counts[.missed],
+                tunnels: counts[.tunnel], missedURLs: counts.missedURLs, missedCount: counts[.missed],
                 byteCount: counts.byteCount)
         }
     }

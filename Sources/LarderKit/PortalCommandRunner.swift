@@ -75,7 +75,7 @@ struct PortalCommandRunner: Sendable {
                 }
             ])
         case .update(let site):
-            let options = try options(PlanForm(), run)
+            let options = try options(SiteSettingsForm(), run)
             return prefetchOutcome(
                 try waitFor(run) { () throws(LarderError) in
                     try await larder.update(site.map { [$0] } ?? [], options: options, by: run.principal)
@@ -242,7 +242,7 @@ struct PortalCommandRunner: Sendable {
     private func importArchives(
         _ upload: String, _ name: String, _ site: String?, _ base: String?, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
-        guard let path = run.files?.upload(upload, named: name) else {
+        guard let path = run.files?.uploadPath(upload, named: name) else {
             return (.failed, [Phrase(.mistakeFileGone)])
         }
         let report: ImportReport
@@ -278,7 +278,7 @@ struct PortalCommandRunner: Sendable {
     private func save(
         _ upload: String, _ name: String, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
-        guard let path = run.files?.upload(upload, named: name) else {
+        guard let path = run.files?.uploadPath(upload, named: name) else {
             return (.failed, [Phrase(.mistakeFileGone)])
         }
         let report: ImportReport
@@ -313,7 +313,7 @@ struct PortalCommandRunner: Sendable {
     private static func progressReporter(_ run: JobRun) -> @Sendable (WorkProgress) -> Void {
         let start = SystemClock.seconds()
         return { progress in
-            var figures = JobFigures()
+            var figures = JobProgress()
             figures.responses = progress.done
             figures.byteCount = Int(progress.byteCount)
             figures.seconds = Int(SystemClock.seconds() - start)
@@ -322,12 +322,12 @@ struct PortalCommandRunner: Sendable {
     }
 
     /// The options of a prefetch or update, from the form that the user filled in.
-    private func options(_ form: PlanForm, _ run: JobRun) throws(LarderError) -> PrefetchOptions {
+    private func options(_ form: SiteSettingsForm, _ run: JobRun) throws(LarderError) -> PrefetchOptions {
         var options = PrefetchOptions()
         options.network = network(for: run)
         form.apply(to: &options.plan)
         options.limits.byteCount = form.maxBytes.flatMap { ByteSize($0) }.map { Int(clamping: $0.byteCount) }
-        options.progress = { run.report(JobFigures($0)) }
+        options.progress = { run.report(JobProgress($0)) }
         return options
     }
 
@@ -420,7 +420,7 @@ extension Phrase {
     }
 }
 
-extension JobFigures {
+extension JobProgress {
     fileprivate init(_ progress: PrefetchProgress) {
         self.init()
         site = progress.site

@@ -389,7 +389,7 @@ struct CacheExchange {
         let stream = stream(job, slot)
         job.stream = stream
         if let log = exchange.context.log {
-            job.isLost = { [url = stored.url.href] why in log.noteLoss(why, of: url) }
+            job.isLost = { [url = stored.url.href] why in log.recordStoreFailure(why, of: url) }
         }
         let conclude: @Sendable (LoadedReply) -> Void = { [timing = exchange.timing] loaded in
             var timing = timing

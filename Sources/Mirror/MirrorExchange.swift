@@ -77,7 +77,7 @@ final class MirrorExchange {
     /// The layout for the host name and seal of this request, with the page bar if the user has switched it on.
     private var seenLayout: OriginLayout {
         var layout = context.layout.forClient(request.authority, target: request.targetText)
-        if let bar = context.powers?.bar, bar.isOn, layout.portal != nil {
+        if let bar = context.services?.bar, bar.isOn, layout.portal != nil {
             layout.bar = fields.fetchDestination == "document" ? .here : .elsewhere
         }
         return layout
@@ -707,7 +707,7 @@ final class MirrorExchange {
         if fields.isNavigation {
             page.language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
             page.snapshot = layout.snapshot
-            page.hasOrders = context.powers?.gate.acceptsCommands ?? false
+            page.hasOrders = context.services?.accessGuard.acceptsCommands ?? false
             page.present = WebURL(url).flatMap(context.layout.address)
         }
         // Other machines see only one site of the store.

@@ -53,12 +53,12 @@ final class MirrorResponder: Responder {
     func respond(to request: Request, orDefer later: DeferredReply) -> Reply? {
         if let refusal = refusal(of: request) { return refusal }
         if let known = memoryAnswer(for: request) {
-            counts.note(known)
+            counts.record(known)
             return Reply(answer: known)
         }
         let reply = respond(
-            to: request, proxied: nil, orDefer: later.observing { [counts] in counts.note($0) })
-        if let reply { counts.note(reply) }
+            to: request, proxied: nil, orDefer: later.observing { [counts] in counts.record($0) })
+        if let reply { counts.record(reply) }
         return reply
     }
 
@@ -283,7 +283,7 @@ struct MirrorContext: Sendable {
     let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     let walk: SiteNeeds.Walk?
     /// Carries out the portal's commands; nil if it is read-only.
-    let powers: PortalServices?
+    let services: PortalServices?
     /// Nil if searches are answered on the server's thread.
     var searches: PortalSearchQueue?
     /// For a proxy: whether pages of the public network may request private addresses.
@@ -299,7 +299,7 @@ struct MirrorContext: Sendable {
     init(
         _ options: MirrorOptions, port: UInt16, proxy: ProxySettings? = nil, verifier: BodyVerifier,
         tier: MemoryTier<Answer>, budget: MemoryBudget? = nil,
-        notes: ServingRecords?, loader: OriginLoader?, seals: PageSeals, powers: PortalServices? = nil,
+        notes: ServingRecords?, loader: OriginLoader?, seals: PageSeals, services: PortalServices? = nil,
         totals: ServingTotals = ServingTotals(), health: StoreHealth? = nil,
         rejectedResponses: RejectedResponses? = nil,
         rootHistory: RootHistory? = nil, expected: ExpectedNavigations = ExpectedNavigations()
@@ -330,7 +330,7 @@ struct MirrorContext: Sendable {
         rules = options.rules
         requirements = options.requirements
         walk = options.walk
-        self.powers = proxy == nil ? powers : nil
+        self.services = proxy == nil ? services : nil
         // Browsers on other machines may not identify the requesting page, so each of their requests is
         // checked.
         sharesMemoryAnswers = loader == nil && !layout.isTransparent && !layout.isExposed
@@ -338,14 +338,14 @@ struct MirrorContext: Sendable {
 
     /// Makes the portal of one thread.
     func portal(verdicts: ScriptsPage.Verdicts?, traffic: ProxyLogSource?) -> Portal {
-        let figures = PortalFigures(
+        let serverMetrics = ServerMetrics(
             totals: totals, memoryByteCount: { [tier] in tier.byteCount },
             generation: { [tier] in tier.generation.number },
             isReadable: { [health] in health?.isReadable ?? true },
             rejectedCount: { [rejectedResponses] in rejectedResponses?.count ?? 0 })
         return Portal(
             layout: layout.forClient("localhost:\(layout.port)"), verdicts: verdicts, walk: walk,
-            traffic: traffic, powers: powers, figures: figures)
+            traffic: traffic, services: services, serverMetrics: serverMetrics)
     }
 
     /// Whether the request may be for another origin that shares the root's name.

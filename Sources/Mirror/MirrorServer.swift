@@ -33,7 +33,7 @@ package final class MirrorServer: Sendable {
     private let housekeeping: Housekeeping?
     private let loader: OriginLoader?
     /// Runs the jobs of the portal; nil if it accepts no commands.
-    private let board: JobRunner?
+    private let jobRunner: JobRunner?
     private let searches: PortalSearchQueue?
     /// Rendered answers in memory, shared by all threads.
     private let tier: MemoryTier<Answer>
@@ -67,10 +67,10 @@ package final class MirrorServer: Sendable {
         let seals = PageSeals()
         let (totals, health) = (ServingTotals(), StoreHealth(options.notice))
         let expected = ExpectedNavigations()
-        let powers = options.work.map { work in
+        let services = options.work.map { work in
             let jobList = options.isReadOnly ? nil : Self.jobListFile(folder)
             // Only the server that writes the job list may use the files that belong to it.
-            let board = JobRunner(jobList: jobList, files: jobList.map { _ in PortalFiles(folder) }, work)
+            let jobRunner = JobRunner(jobList: jobList, files: jobList.map { _ in PortalFiles(folder) }, work)
             var circumstances = PortalGuard.Configuration()
             circumstances.isExposed = !options.address.isLoopback
             circumstances.isReadOnly = options.isReadOnly || !folder.isWritable
@@ -81,12 +81,12 @@ package final class MirrorServer: Sendable {
                 try? folder.storePortalBar(isOn)
             }
             return PortalServices(
-                gate: PortalGuard(circumstances), board: board, bar: bar,
+                accessGuard: PortalGuard(circumstances), jobRunner: jobRunner, bar: bar,
                 extensions: circumstances.isReadOnly ? nil : ExtensionPairings(folder),
                 isScheduled: options.isScheduled,
                 canInstallTimer: options.canInstallTimer, exportForms: options.exportForms)
         }
-        board = powers?.board
+        jobRunner = services?.jobRunner
         let rootHistory =
             options.address.isLoopback
             ? options.root.flatMap(RootOrigin.init).map { RootHistory($0, in: folder) } : nil
@@ -94,7 +94,7 @@ package final class MirrorServer: Sendable {
             MirrorContext(
                 options, port: port, proxy: proxy, verifier: verifier, tier: tier, budget: budget,
                 notes: notes,
-                loader: loader, seals: seals, powers: powers, totals: totals, health: health,
+                loader: loader, seals: seals, services: services, totals: totals, health: health,
                 rejectedResponses: rejectedResponses,
                 rootHistory: rootHistory, expected: expected)
         }
@@ -181,11 +181,11 @@ package final class MirrorServer: Sendable {
 
     /// Whether a command that makes network requests is waiting or running.
     package var isFetching: Bool {
-        board?.jobs.contains { !$0.isOver && $0.command.lane == .network } ?? false
+        jobRunner?.jobs.contains { !$0.isOver && $0.command.lane == .network } ?? false
     }
 
     /// Starts an update of a site, as the portal does.
-    package func update(_ site: String) { _ = board?.add(.update(site: site), by: .schedule) }
+    package func update(_ site: String) { _ = jobRunner?.add(.update(site: site), by: .schedule) }
 
     /// A killed process loses the misses of at most this time.
     private static let secondsBetweenNotes: Int32 = 2
@@ -203,7 +203,7 @@ package final class MirrorServer: Sendable {
     package func stop() {
         // The loader ends after the server threads, whose clients wait for its replies. The last records are written after
         // the last response.
-        board?.close()
+        jobRunner?.close()
         server?.stopAndWait()
         proxy?.stopAndWait()
         searches?.close()

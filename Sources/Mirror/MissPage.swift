@@ -94,7 +94,8 @@ struct MissPage {
         let address = portal.dropLast() + PortalLinks().search(words, in: nil)
         html.element("p") { html in
             html.link(String(address)) {
-                $0.foreign($0.words(.searchInPortal, Wording.cut(words, to: PortalLimits.words)))
+                $0.isolatedText(
+                    $0.words(.searchInPortal, Wording.cut(words, to: PortalLimits.maxSearchWordsLength)))
             }
         }
     }

@@ -22,7 +22,8 @@ struct ExportPage: PortalPage {
     }
 
     private var snapshots: [Snapshot] {
-        site.snapshots.filter { $0.finished != nil && $0.base == nil }.suffix(PortalLimits.lines).reversed()
+        site.snapshots.filter { $0.finished != nil && $0.base == nil }.suffix(PortalLimits.maxListItems)
+            .reversed()
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {

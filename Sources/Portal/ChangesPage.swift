@@ -94,16 +94,16 @@ struct ChangesPage: PortalPage {
         guard count > 0 else { return }
         html.element(
             "h2", say: Phrase(.nameAndCount, html.words(Self.name(kind)), Wording.number(count)))
-        let length = self.kind == nil ? PortalLimits.lines : PortalLimits.lines * 4
+        let length = self.kind == nil ? PortalLimits.maxListItems : PortalLimits.maxListItems * 4
         let start = self.kind == nil ? 0 : min(page * length, count)
         html.element("ul", ["class": "list"]) { html in
             for place in start..<min(start + length, count) {
                 html.element("li") { html in
                     let (href, target) = difference.line(kind, place)
-                    html.link(context.links.details(href), ["class": "url"]) { $0.address(href) }
+                    html.link(context.links.details(href), ["class": "url"]) { $0.url(href) }
                     guard let target else { return }
                     html.say(.movedTo)
-                    html.link(context.links.details(target), ["class": "url"]) { $0.address(target) }
+                    html.link(context.links.details(target), ["class": "url"]) { $0.url(target) }
                 }
             }
         }
@@ -139,7 +139,9 @@ extension Site {
     }
 
     /// Whether the snapshots are small enough to compare them while a client waits for the page.
-    package var isComparable: Bool { snapshots.reduce(0) { $0 + $1.responseCount } <= PortalLimits.compared }
+    package var isComparable: Bool {
+        snapshots.reduce(0) { $0 + $1.responseCount } <= PortalLimits.maxComparedResponses
+    }
 }
 
 extension HTMLWriter {
@@ -156,7 +158,7 @@ extension HTMLWriter {
         element("div", ["class": "field"]) { html in
             html.element("label", ["for": name], say: label)
             html.element("select", ["id": name, "name": name]) { html in
-                for snapshot in site.snapshots.suffix(PortalLimits.lines * 4).reversed() {
+                for snapshot in site.snapshots.suffix(PortalLimits.maxListItems * 4).reversed() {
                     let words =
                         "\(snapshot.name)" + html.words(.comma) + html.language.moment(snapshot.started)
                     html.element(

@@ -42,7 +42,7 @@ package struct DetailsPage: PortalPage {
         let shownRow =
             held.first { $0.isVisible && $0.response.request == .get } ?? held.first { $0.isVisible }
             ?? held.first
-        var md5s = KnownMD5s(reader, upTo: PortalLimits.digestedBytes)
+        var md5s = KnownMD5s(reader, upTo: PortalLimits.maxDigestBytes)
         // The MD5 budget is limited: the served response gets its digest first.
         var shown: URLReport.Response?
         let snapshots = try reader.snapshotNames()
@@ -59,7 +59,7 @@ package struct DetailsPage: PortalPage {
         if let shownRow, let numbers = try reader.linkIDs(of: shownRow.response) {
             for list in LinkList.allCases {
                 let all = Self.unique(list == .pages ? numbers.pages : numbers.assets)
-                let limit = wanted == list ? Self.maxLinks : PortalLimits.lines
+                let limit = wanted == list ? Self.maxLinks : PortalLimits.maxListItems
                 links.append(
                     Links(list: list, targets: try reader.targets(all, limit: limit), count: all.count))
             }
@@ -68,7 +68,8 @@ package struct DetailsPage: PortalPage {
         isContinued = place != nil
         isPinned = try reader.pins().contains(Pin(.url, href))
         linkers = try reader.urlsLinking(
-            to: href, after: place ?? 0, count: PortalLimits.linkers, limit: PortalLimits.lines)
+            to: href, after: place ?? 0, count: PortalLimits.maxLinkingBodies,
+            limit: PortalLimits.maxListItems)
         absence =
             try rows.isEmpty
             ? WebURL(href).map { (url) throws(StoreError) in try Absence(of: url, in: reader) } : nil
@@ -109,7 +110,7 @@ package struct DetailsPage: PortalPage {
     package func write(to html: inout HTMLWriter, _ context: PortalContext) {
         // The heading shows a long URL only in part.
         if title != href || Wording.cut(href) != href {
-            html.element("p", ["class": "url soft"]) { $0.address(href) }
+            html.element("p", ["class": "url soft"]) { $0.url(href) }
         }
         guard let shown else {
             writeAbsence(to: &html, context)
@@ -128,7 +129,7 @@ package struct DetailsPage: PortalPage {
         html.element("p") { html in
             html.element("span", ["class": "badge warn"], say: .notStoredBadge)
             html.say(.urlNotStored)
-            if let failure = absence?.failure { html.foreign(failure) }
+            if let failure = absence?.failure { html.isolatedText(failure) }
         }
         if isMissRecorded, fetchingSite != nil { html.element("p", say: .missNoted) }
         writeOrders(to: &html, context)
@@ -198,7 +199,7 @@ package struct DetailsPage: PortalPage {
                 html.moment(row.fetched)
                 html.say(
                     .fetchedInSnapshot, context.language.age(context.now - row.fetched), "\(row.snapshot)")
-                html.foreign(row.site)
+                html.isolatedText(row.site)
             }
             if let referrer = row.referrer {
                 html.line(.firstRequestedBy) { $0.target(referrer, context) }
@@ -250,7 +251,7 @@ package struct DetailsPage: PortalPage {
                     (html.words(.sha256), false), (html.words(.state), false),
                 ])
                 html.element("tbody") { html in
-                    for row in rows.prefix(PortalLimits.lines) { write(row, to: &html) }
+                    for row in rows.prefix(PortalLimits.maxListItems) { write(row, to: &html) }
                 }
             }
         }
@@ -273,7 +274,7 @@ package struct DetailsPage: PortalPage {
                 if let request = row.request { html.text(" \(Wording.cut(request, to: 60))") }
                 guard let variant = row.variant else { return }
                 html.say(.forVariant)
-                html.foreign(Wording.cut(variant.replacing("\n", with: "; "), to: 120))
+                html.isolatedText(Wording.cut(variant.replacing("\n", with: "; "), to: 120))
             }
         }
     }
@@ -283,8 +284,8 @@ package struct DetailsPage: PortalPage {
         html.element("h2", say: .headers)
         html.element("dl", ["class": "sheet"]) { html in
             for header in row.headers {
-                html.element("dt") { $0.foreign(header.name) }
-                html.element("dd", ["class": "url"]) { $0.foreign(header.value) }
+                html.element("dt") { $0.isolatedText(header.name) }
+                html.element("dd", ["class": "url"]) { $0.isolatedText(header.value) }
             }
         }
     }
@@ -304,7 +305,7 @@ package struct DetailsPage: PortalPage {
             }
         }
         guard links.targets.count < links.count else { return }
-        if links.targets.count <= PortalLimits.lines {
+        if links.targets.count <= PortalLimits.maxListItems {
             html.next(context.links.details(href, links: links.list.rawValue), html.words(.showMore))
         } else {
             html.remainder(of: links.count, shown: links.targets.count)
@@ -334,7 +335,7 @@ package struct DetailsPage: PortalPage {
 
 extension HTMLWriter {
     fileprivate mutating func line(_ name: Sentence, _ value: String) {
-        line(name) { $0.foreign(value) }
+        line(name) { $0.isolatedText(value) }
     }
 
     fileprivate mutating func line(_ name: Sentence, _ value: (inout HTMLWriter) -> Void) {
@@ -345,11 +346,11 @@ extension HTMLWriter {
     /// Writes a link to the details of another URL. For a URL of the given origin, shows only the path.
     fileprivate mutating func target(_ href: String, _ context: PortalContext, from origin: String? = nil) {
         guard WebURL(href)?.isHTTP == true else {
-            return element("span", ["class": "url"]) { $0.address(href) }
+            return element("span", ["class": "url"]) { $0.url(href) }
         }
         link(context.links.details(href), ["class": "url"]) { html in
             let isBelow = origin.map { href.hasPrefix("\($0)/") } ?? false
-            html.address(isBelow ? String(href.dropFirst(origin?.utf8.count ?? 0)) : href)
+            html.url(isBelow ? String(href.dropFirst(origin?.utf8.count ?? 0)) : href)
         }
     }
 }

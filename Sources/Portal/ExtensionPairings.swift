@@ -9,7 +9,7 @@ internal import Web
 /// only together with the `Origin` of that extension, which no page can send. The store has only digests of tokens.
 package final class ExtensionPairings: Sendable {
     /// A paired extension.
-    struct Paired: Equatable, Sendable {
+    struct PairedExtension: Equatable, Sendable {
         let number: Int
         /// The name of the browser, as the extension gave it.
         let name: String
@@ -21,9 +21,9 @@ package final class ExtensionPairings: Sendable {
     }
 
     private let folder: StoreFolder
-    private let code = Mutex(PairingCode())
+    private let pairingCode = Mutex(PairingCode())
     /// Held while the stored list is changed.
-    private let changing = Mutex(())
+    private let listLock = Mutex(())
 
     /// The maximum number of paired extensions. Beyond it, the oldest pairing ends.
     private static let maxPaired = 32
@@ -37,10 +37,10 @@ package final class ExtensionPairings: Sendable {
     /// Makes a new code, in place of an earlier one.
     ///
     /// - Parameter now: seconds of the monotonic clock, as below.
-    func offerCode(now: Int64) { code.withLock { $0.offer(PairingCode.draw(), now: now) } }
+    func offerCode(now: Int64) { pairingCode.withLock { $0.offer(PairingCode.makeCode(), now: now) } }
 
     /// The code that pairs an extension now; nil if there is none.
-    func currentCode(now: Int64) -> String? { code.withLock { $0.current(now: now) } }
+    func currentCode(now: Int64) -> String? { pairingCode.withLock { $0.current(now: now) } }
 
     /// Pairs the extension with this origin. Nil if the code is wrong, or another attempt used it.
     ///
@@ -49,14 +49,14 @@ package final class ExtensionPairings: Sendable {
     func pair(
         _ given: String, name: String, origin: String, now: Int64, date: Int64
     ) throws(StoreError) -> String? {
-        guard code.withLock({ $0.redeem(given, now: now) }) else { return nil }
-        let token = PairingCode.secret()
+        guard pairingCode.withLock({ $0.redeem(given, now: now) }) else { return nil }
+        let token = PairingCode.makeToken()
         let name = String(
             decoding: name.utf8.filter { $0 >= 0x20 && $0 != 0x7f }.prefix(Self.maxNameBytes), as: UTF8.self)
-        try change { paired in
+        try changeList { paired in
             let number = (paired.map(\.number).max() ?? 0) + 1
             paired.append(
-                Paired(
+                PairedExtension(
                     number: number, name: name, origin: origin, digest: Self.digest(of: token), since: date))
             paired = Array(paired.suffix(Self.maxPaired))
         }
@@ -65,7 +65,7 @@ package final class ExtensionPairings: Sendable {
 
     /// Ends the pairing with an extension.
     package func remove(_ number: Int) throws(StoreError) {
-        try change { $0.removeAll { $0.number == number } }
+        try changeList { $0.removeAll { $0.number == number } }
     }
 
     /// Whether the token belongs to the extension with this origin.
@@ -95,7 +95,7 @@ package final class ExtensionPairings: Sendable {
     // MARK: - The stored list
 
     /// The paired extensions, the earliest first. Read anew each time, since several servers may share the store.
-    var paired: [Paired] {
+    var paired: [PairedExtension] {
         guard let bytes = folder.portalExtensions, let json = try? JSONValue.parse(bytes.span) else {
             return []
         }
@@ -105,12 +105,13 @@ package final class ExtensionPairings: Sendable {
                 let digest = entry["sha256"]?.string.flatMap({ Hex.decode($0) }), digest.count == 32,
                 let since = entry["since"]?.int
             else { return nil }
-            return Paired(number: number, name: name, origin: origin, digest: digest, since: Int64(since))
+            return PairedExtension(
+                number: number, name: name, origin: origin, digest: digest, since: Int64(since))
         }
     }
 
-    private func change(_ body: (inout [Paired]) -> Void) throws(StoreError) {
-        let result = changing.withLock { _ -> Result<Void, StoreError> in
+    private func changeList(_ body: (inout [PairedExtension]) -> Void) throws(StoreError) {
+        let result = listLock.withLock { _ -> Result<Void, StoreError> in
             var list = paired
             body(&list)
             let members: JSONMembers = [
@@ -150,19 +151,21 @@ struct PairingCode {
     mutating func redeem(_ given: String, now: Int64) -> Bool {
         guard let code = current(now: now) else { return false }
         offered?.triesLeft -= 1
-        guard PasswordHash.isEqualInConstantTime(Self.plain(given), Self.plain(code)) else { return false }
+        guard PasswordHash.isEqualInConstantTime(Self.normalized(given), Self.normalized(code)) else {
+            return false
+        }
         offered = nil
         return true
     }
 
-    private static func plain(_ code: String) -> [UInt8] {
+    private static func normalized(_ code: String) -> [UInt8] {
         code.utf8.prefix(64).filter { $0 != 0x20 && $0 != UInt8(ascii: "-") }.map { byte in
             (0x61...0x7a).contains(byte) ? byte - 0x20 : byte
         }
     }
 
     /// Draws a code such as `7K2M-XQ4D`, without letters that look like digits.
-    static func draw() -> String {
+    static func makeCode() -> String {
         var source = SystemRandomNumberGenerator()
         let letters = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
         let code = (0..<8).map { _ in letters[Int.random(in: 0..<32, using: &source)] }
@@ -170,7 +173,7 @@ struct PairingCode {
     }
 
     /// 256 random bits.
-    static func secret() -> String {
+    static func makeToken() -> String {
         var source = SystemRandomNumberGenerator()
         return Hex.encode((0..<32).map { _ in UInt8.random(in: 0...255, using: &source) })
     }

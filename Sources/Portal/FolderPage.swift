@@ -10,7 +10,8 @@ struct FolderPage: PortalPage {
 
     init(_ site: Site, under prefix: String, from start: String?, _ reader: StoreReader) throws(StoreError) {
         self.site = site
-        walk = try FolderWalk.list(prefix, site: site.id, from: start, limit: PortalLimits.lines * 4, reader)
+        walk = try FolderWalk.list(
+            prefix, site: site.id, from: start, limit: PortalLimits.maxListItems * 4, reader)
     }
 
     var title: String { walk.prefix.isEmpty ? "Hosts" : walk.prefix }
@@ -142,12 +143,12 @@ package struct FolderWalk {
         var next: String? = start.flatMap { $0.hasPrefix(prefix) ? $0 : nil } ?? prefix
         var walked = 0
         while let position = next {
-            guard walked < PortalLimits.walkedURLs else {
+            guard walked < PortalLimits.maxFolderURLs else {
                 walk.stop(before: position)
                 break
             }
-            let inHurry = walked >= PortalLimits.walkedURLs / 2
-            let length = inHurry ? PortalLimits.hurriedSlice : PortalLimits.slice
+            let inHurry = walked >= PortalLimits.maxFolderURLs / 2
+            let length = inHurry ? PortalLimits.shortFolderSliceURLs : PortalLimits.folderSliceURLs
             let slice = try reader.slice(
                 from: position, before: end(of: prefix), site: site, urlCount: length)
             walked += length
@@ -168,9 +169,9 @@ extension HTMLWriter {
                 prefix.isEmpty ? entry.href : address.isEmpty ? html.words(.folderIndexPage) : String(address)
             let title = entry.body?.title.flatMap { $0.isEmpty ? nil : $0 }
             html.link(context.links.details(entry.href), ["class": "name"]) { html in
-                html.foreign(Wording.cut(title ?? shown, to: 200))
+                html.isolatedText(Wording.cut(title ?? shown, to: 200))
             }
-            if title != nil { html.element("span", ["class": "url"]) { $0.address(shown) } }
+            if title != nil { html.element("span", ["class": "url"]) { $0.url(shown) } }
             html.element("span", ["class": "soft"], text: html.words(entry, site))
         }
     }
@@ -198,7 +199,7 @@ extension HTMLWriter {
         case .folder(let folder, let count, let isMore):
             element("li", ["class": "entry"]) { html in
                 html.link(context.links.folder(folder, of: site), ["class": "name folder"]) { html in
-                    html.foreign(Wording.cut(String(folder.dropFirst(prefix.utf8.count)), to: 200))
+                    html.isolatedText(Wording.cut(String(folder.dropFirst(prefix.utf8.count)), to: 200))
                 }
                 let number = html.count(count, .oneAddress, .manyAddresses)
                 html.element("span", ["class": "soft"], text: isMore ? html.words(.moreThan, number) : number)
@@ -214,7 +215,7 @@ extension HTMLWriter {
                 "input",
                 [
                     "id": "q", "name": "q", "type": "search", "value": words,
-                    "maxlength": "\(PortalLimits.words)",
+                    "maxlength": "\(PortalLimits.maxSearchWordsLength)",
                     "autocomplete": "off", "spellcheck": "false",
                 ])
             html.element("button", ["type": "submit"], say: .search)

@@ -39,12 +39,12 @@ package struct HTMLWriter {
     }
 
     /// Writes text from outside in a `bdi` element, so that its direction does not affect the text around it.
-    package mutating func foreign(_ words: String) {
+    package mutating func isolatedText(_ words: String) {
         element("bdi", text: words)
     }
 
     /// Writes a URL from outside. Lines may break after the slashes of the path and between query fields.
-    package mutating func address(_ href: String) {
+    package mutating func url(_ href: String) {
         element("bdi") { html in
             let bytes = Array(Wording.cut(href).utf8)
             let slash = UInt8(ascii: "/")

@@ -12,7 +12,7 @@ struct HomePage: PortalPage {
 
     init(_ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
         var sites: [SiteReport] = []
-        var limit = PortalLimits.neededURLs
+        var limit = PortalLimits.maxMissingWalkURLs
         for site in try cache.sites(reader) {
             let report = try cache.report(on: site, limit: limit, reader)
             limit -= report.needs?.walked ?? limit
@@ -52,9 +52,9 @@ struct HomePage: PortalPage {
 
     private func write(_ site: SiteReport, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2") {
-            $0.link(context.links.site(site.id)) { $0.foreign(Wording.cut(site.title)) }
+            $0.link(context.links.site(site.id)) { $0.isolatedText(Wording.cut(site.title)) }
         }
-        html.element("p", ["class": "url soft"]) { $0.address(site.site.name) }
+        html.element("p", ["class": "url soft"]) { $0.url(site.site.name) }
         site.writeState(to: &html, context)
         site.writeCounts(to: &html)
         html.element("p", ["class": "actions"]) { html in

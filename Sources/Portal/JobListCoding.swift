@@ -5,7 +5,7 @@ internal import Web
 package struct JobListFile: Sendable {
     /// The saved content; nil if there is none.
     package let saved: [UInt8]?
-    /// Saves the content atomically. Called on the board's threads.
+    /// Saves the content atomically. Called on the jobRunner's threads.
     package let save: @Sendable (String) -> Void
 
     package init(saved: [UInt8]?, save: @escaping @Sendable (String) -> Void) {
@@ -29,7 +29,7 @@ enum JobListCoding {
                 return [
                     "job": job.number, "order": form.name, "by": job.principal.rawValue,
                     "fields": form.fields.map { [$0.name, $0.value] }, "state": job.stateName,
-                    "asked": job.asked,
+                    "asked": job.addedAt,
                     "outcome": job.outcome.prefix(maxOutcomeLines).map { [$0.sentence.rawValue] + $0.parts },
                 ]
             },
@@ -70,6 +70,6 @@ enum JobListCoding {
         let principal = entry["by"]?.string.flatMap(Principal.init) ?? .remoteUser
         return PortalJob(
             number: number, command: command, principal: principal, end: end, outcome: outcome,
-            asked: Int64(asked))
+            addedAt: Int64(asked))
     }
 }

@@ -15,7 +15,7 @@ package final class JobRunner: Sendable {
     /// Carries out a command on a thread of the runner.
     package typealias Worker = @Sendable (PortalCommand, JobRun) -> (end: JobEnd, outcome: [Phrase])
 
-    private struct State {
+    private struct RunnerState {
         var queue = JobQueue()
         var runs: [Int: JobRun] = [:]
         /// Callbacks for the end of a job.
@@ -25,12 +25,12 @@ package final class JobRunner: Sendable {
         var newWatchers: [Watcher] = []
         var threads: [NamedThread] = []
         /// Whether the threads of the lanes were started.
-        var hasBegun = false
+        var hasLaneThreads = false
         /// Whether the thread that sends events was started.
-        var isWatched = false
+        var hasEventThread = false
         var isClosed = false
         /// The `revision` of the queue that was saved last.
-        var savedRevision = 0
+        var savedListRevision = 0
     }
 
     /// A client that receives progress events.
@@ -40,7 +40,7 @@ package final class JobRunner: Sendable {
         let hidesPrivate: Bool
     }
 
-    private let state: Monitor<State>
+    private let state: Monitor<RunnerState>
     private let worker: Worker
     private let jobList: JobListFile?
     /// The files of imports and exports; nil if another server owns the folder.
@@ -54,11 +54,11 @@ package final class JobRunner: Sendable {
         self.worker = worker
         self.files = files
         self.jobList = jobList
-        var state = State()
+        var state = RunnerState()
         state.queue = JobQueue(jobList?.saved.map(JobListCoding.decode) ?? [])
-        state.savedRevision = state.queue.revision
+        state.savedListRevision = state.queue.listRevision
         self.state = Monitor(state)
-        removeUnused()
+        removeUnusedFiles()
     }
 
     package var jobs: [PortalJob] { state.change { $0.queue.jobs } }
@@ -112,15 +112,17 @@ package final class JobRunner: Sendable {
     /// Removes a finished job from the list, with the file that it made.
     package func forget(_ number: Int) {
         state.change { $0.queue.forget(number) }
-        removeUnused()
+        removeUnusedFiles()
     }
 
     /// Removes the files of jobs that are no longer in the list.
-    private func removeUnused() { files?.removeUnused({ jobs }, now: SystemClock.secondsSinceEpoch()) }
+    private func removeUnusedFiles() {
+        files?.removeUnusedFiles({ jobs }, now: SystemClock.secondsSinceEpoch())
+    }
 
     /// Calls the waiters whose jobs are over.
     private func notifyWaiters() {
-        removeUnused()
+        removeUnusedFiles()
         let onEnd = state.change { state in
             let (queue, waiters) = (state.queue, state.waiters)
             state.waiters = waiters.filter { queue[$0.number]?.isOver == false }
@@ -130,49 +132,50 @@ package final class JobRunner: Sendable {
     }
 
     /// Starts the threads of the lanes, if they are not running. Returns false if that fails.
-    private func startThreads(_ state: inout State) -> Bool {
-        guard !state.hasBegun else { return true }
+    private func startThreads(_ state: inout RunnerState) -> Bool {
+        guard !state.hasLaneThreads else { return true }
         do throws(SystemError) {
-            state.threads.append(try NamedThread.start("larder-jobs") { [self] in work(.network) })
-            state.threads.append(try NamedThread.start("larder-deeds") { [self] in work(.store) })
-            state.threads.append(try NamedThread.start("larder-archives") { [self] in work(.archives) })
+            state.threads.append(try NamedThread.start("larder-jobs") { [self] in runJobs(of: .network) })
+            state.threads.append(try NamedThread.start("larder-deeds") { [self] in runJobs(of: .store) })
+            state.threads.append(
+                try NamedThread.start("larder-archives") { [self] in runJobs(of: .archives) })
             if jobList != nil {
                 state.threads.append(try NamedThread.start("larder-kept") { [self] in saveChanges() })
             }
         } catch {
             return false
         }
-        state.hasBegun = true
+        state.hasLaneThreads = true
         return true
     }
 
     /// The body of a lane's thread.
-    private func work(_ lane: PortalCommand.Lane) {
-        while let (job, run) = next(lane) {
+    private func runJobs(of lane: PortalCommand.Lane) {
+        while let (job, run) = waitForJob(of: lane) {
             let (end, outcome) = worker(job.command, run)
             state.change { state in
-                state.queue.end(job.number, end, outcome, isCut: state.isClosed)
+                state.queue.end(job.number, end, outcome, isServerClosing: state.isClosed)
                 state.runs[job.number] = nil
             }
             notifyWaiters()
         }
     }
 
-    /// Waits for the next job of the lane; nil when the board closes.
-    private func next(_ lane: PortalCommand.Lane) -> (PortalJob, JobRun)? {
-        enum Turn {
+    /// Waits for the next job of the lane; nil when the jobRunner closes.
+    private func waitForJob(of lane: PortalCommand.Lane) -> (PortalJob, JobRun)? {
+        enum LaneTurn {
             case end, again
             case job(PortalJob, JobRun)
         }
         while true {
-            let time = state.change { $0.queue.nextTime(lane) }
-            let wait: (inout State) -> Turn? = { [self] state in
+            let time = state.change { $0.queue.nextPlannedTime(lane) }
+            let wait: (inout RunnerState) -> LaneTurn? = { [self] state in
                 if state.isClosed { return .end }
-                guard let job = state.queue.begin(lane, now: Self.now) else {
-                    return state.queue.nextTime(lane) == time ? nil : .again
+                guard let job = state.queue.startNext(lane, now: Self.now) else {
+                    return state.queue.nextPlannedTime(lane) == time ? nil : .again
                 }
-                let run = JobRun(job.number, by: job.principal, files: files) { [self] figures in
-                    self.state.change { $0.queue.update(figures, of: job.number) }
+                let run = JobRun(job.number, by: job.principal, files: files) { [self] progress in
+                    self.state.change { $0.queue.setProgress(progress, ofJob: job.number) }
                 }
                 state.runs[job.number] = run
                 return .job(job, run)
@@ -191,22 +194,22 @@ package final class JobRunner: Sendable {
 
     // MARK: - Saving
 
-    private enum Change {
+    private enum SaveTurn {
         case end
         case to(JobQueue)
     }
 
-    /// Saves the list of jobs whenever it changes, until the board closes.
+    /// Saves the list of jobs whenever it changes, until the jobRunner closes.
     private func saveChanges() {
-        while case .to(let queue) = state.wait({ state -> Change? in
+        while case .to(let queue) = state.wait({ state -> SaveTurn? in
             state.isClosed ? .end : Self.unsavedChange(&state)
         }) { jobList?.save(JobListCoding.encode(queue.jobs)) }
     }
 
     /// Returns the queue if it changed since it was saved.
-    private static func unsavedChange(_ state: inout State) -> Change? {
-        guard state.queue.revision != state.savedRevision else { return nil }
-        state.savedRevision = state.queue.revision
+    private static func unsavedChange(_ state: inout RunnerState) -> SaveTurn? {
+        guard state.queue.listRevision != state.savedListRevision else { return nil }
+        state.savedListRevision = state.queue.listRevision
         return .to(state.queue)
     }
 
@@ -220,13 +223,13 @@ package final class JobRunner: Sendable {
             guard !state.isClosed, state.watchers.count + state.newWatchers.count < Self.maxWatchers else {
                 return false
             }
-            if !state.isWatched {
+            if !state.hasEventThread {
                 guard let thread = try? NamedThread.start("larder-live", body: { [self] in sendEvents() })
                 else {
                     return false
                 }
                 state.threads.append(thread)
-                state.isWatched = true
+                state.hasEventThread = true
             }
             state.newWatchers.append(Watcher(stream: stream, hidesPrivate: hidesPrivate))
             return true
@@ -245,11 +248,11 @@ package final class JobRunner: Sendable {
         var version = 0
         var (text, publicText): ([UInt8], [UInt8]) = ([], [])
         while true {
-            enum Turn {
+            enum EventTurn {
                 case end, none
                 case some([Watcher], new: [Watcher], JobQueue)
             }
-            let turn: Turn? = state.wait(atMost: Self.heartbeat) { state in
+            let turn: EventTurn? = state.wait(atMost: Self.heartbeat) { state in
                 if state.isClosed { return .end }
                 let new = state.newWatchers
                 guard !new.isEmpty || !state.watchers.isEmpty && state.queue.version != version else {
@@ -330,14 +333,14 @@ package final class JobRunner: Sendable {
 
 /// A running job, which receives progress and cancellation.
 package final class JobRun: Sendable {
-    private struct State {
+    private struct JobRunState {
         var isCancelled = false
         var cancel: (@Sendable () -> Void)?
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(JobRunState())
     /// Reports progress. May be called on any thread.
-    package let report: @Sendable (JobFigures) -> Void
+    package let report: @Sendable (JobProgress) -> Void
 
     /// The number of the job.
     package let number: Int
@@ -347,7 +350,7 @@ package final class JobRun: Sendable {
 
     package init(
         _ number: Int, by principal: Principal, files: PortalFiles? = nil,
-        report: @escaping @Sendable (JobFigures) -> Void
+        report: @escaping @Sendable (JobProgress) -> Void
     ) {
         (self.number, self.principal, self.files, self.report) = (number, principal, files, report)
     }

@@ -48,12 +48,12 @@ struct JobsPage: PortalPage {
             ["class": "card job", "data-job": "\(job.number)", "aria-labelledby": "job-\(job.number)"]
         ) { html in
             html.element("h3", ["id": "job-\(job.number)"]) {
-                $0.foreign(Wording.cut(job.command.title.text(in: context.language), to: 160))
+                $0.isolatedText(Wording.cut(job.command.title.text(in: context.language), to: 160))
             }
             html.element("p") { html in
                 html.element("span", ["class": "badge"], say: job.stateSentence)
             }
-            if let figures = job.figures { figures.write(to: &html) }
+            if let progress = job.progress { progress.write(to: &html) }
             html.commandButton(
                 "stop", job.isPlanned || job.state == .waiting ? .doCancel : .doStop,
                 about: job.command.title.text(in: context.language), context,
@@ -63,15 +63,15 @@ struct JobsPage: PortalPage {
 
     private func writeEnded(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
         let title = job.command.title.text(in: context.language)
-        html.element("span", ["class": "name"]) { $0.foreign(Wording.cut(title, to: 160)) }
+        html.element("span", ["class": "name"]) { $0.isolatedText(Wording.cut(title, to: 160)) }
         html.text(" ")
         html.element("span", ["class": job.isGood ? "badge" : "badge warn"], say: job.stateSentence)
         for line in job.outcome.prefix(60) {
             html.element("span", ["class": "soft"]) {
-                $0.foreign(Wording.cut(line.text(in: context.language)))
+                $0.isolatedText(Wording.cut(line.text(in: context.language)))
             }
         }
-        html.element("span", ["class": "soft"]) { $0.time(job.asked, now: now) }
+        html.element("span", ["class": "soft"]) { $0.time(job.addedAt, now: now) }
         if let result = result(of: job) {
             html.element("div", ["class": "orders"]) { html in
                 html.link(
@@ -80,7 +80,7 @@ struct JobsPage: PortalPage {
                     html in
                     html.say(.doDownload)
                     html.text(" ")
-                    html.foreign(
+                    html.isolatedText(
                         html.words(
                             .withNote, Wording.cut(result.name, to: 120), Wording.bytes(result.byteCount)))
                 }
@@ -95,9 +95,9 @@ struct JobsPage: PortalPage {
     }
 
     /// The file that an export made.
-    private func result(of job: PortalJob) -> PortalFiles.Result? {
+    private func result(of job: PortalJob) -> PortalFiles.ResultFile? {
         guard case .export = job.command, job.isOver else { return nil }
-        return files?.result(ofJob: job.number)
+        return files?.resultFile(ofJob: job.number)
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
@@ -137,7 +137,7 @@ extension PortalJob {
     }
 }
 
-extension JobFigures {
+extension JobProgress {
     /// The `data-figure` names are the member names of the JSON, by which `LiveScript` updates the figures.
     fileprivate func write(to html: inout HTMLWriter) {
         func fact(_ sentence: Sentence, _ name: String, _ value: String, _ html: inout HTMLWriter) {
@@ -177,7 +177,7 @@ extension JobFigures {
                 html.element("tbody", ["data-figure": "hosts"]) { html in
                     for host in hosts {
                         html.element("tr") { html in
-                            html.element("th", ["scope": "row"]) { $0.foreign(host.name) }
+                            html.element("th", ["scope": "row"]) { $0.isolatedText(host.name) }
                             html.element("td", ["class": "number"], text: "\(host.running)")
                             html.element("td", ["class": "number"], text: Wording.number(host.queued))
                             html.element(

@@ -73,7 +73,7 @@ struct LoginRateLimiter {
     typealias Client = LoginClient?
 
     /// The reply to a new attempt.
-    enum Registration: Equatable {
+    enum RegistrationResult: Equatable {
         /// The attempt waits; poll `turn`.
         case waits(number: Int)
         /// The client must wait this many seconds.
@@ -81,7 +81,7 @@ struct LoginRateLimiter {
     }
 
     /// Whether a waiting attempt may run.
-    enum Turn: Equatable {
+    enum AttemptTurn: Equatable {
         case now
         case later
         /// Clients of a higher rank took its place.
@@ -89,35 +89,35 @@ struct LoginRateLimiter {
     }
 
     /// The history of a client.
-    private struct Record {
+    private struct ClientRecord {
         var failures = 0
         /// The time when the client may try again.
-        var next: Int64 = 0
-        var last: Int64
+        var mayTryAt: Int64 = 0
+        var lastAttempt: Int64
         var hasLoggedIn = false
     }
 
     /// An attempt that waits or runs.
-    private struct Attempt {
+    private struct LoginAttempt {
         let number: Int
         let client: Client
         /// The priority of the attempt; 0 goes first.
         let rank: Int
     }
 
-    private var records: [Client: Record] = [:]
-    private var waiting: [Attempt] = []
-    private var running: Attempt?
+    private var records: [Client: ClientRecord] = [:]
+    private var waiting: [LoginAttempt] = []
+    private var running: LoginAttempt?
     private var lastNumber = 0
     private var lastStart: Int64 = .min
     /// The recent failures of all clients when the last one happened. One is forgotten every `secondsPerForgottenFailure`.
-    private var recentFailures: (level: Int, since: Int64) = (0, 0)
+    private var recentFailures: (count: Int, at: Int64) = (0, 0)
 
     /// The number of failures of a client before it has to wait.
     static let freeAttempts = 5
     /// The maximum time that a client has to wait. The time doubles with each failure until then.
     private static let maxWaitSeconds: Int64 = 300
-    /// The maximum number of remembered clients. Beyond it, `keep` evicts one.
+    /// The maximum number of remembered clients. Beyond it, `storeRecord` evicts one.
     static let maxRecords = 1000
     /// The maximum number of waiting attempts. Beyond it, an attempt of a lower rank is displaced or the new one refused.
     static let maxWaitingAttempts = 16
@@ -133,11 +133,13 @@ struct LoginRateLimiter {
     var recordCount: Int { records.count }
 
     /// Adds an attempt to the queue, behind those of the same rank.
-    mutating func register(from client: Client, now: Int64) -> Registration {
-        if let next = records[client]?.next, now < next { return .tooFast(seconds: next - now) }
+    mutating func register(from client: Client, now: Int64) -> RegistrationResult {
+        if let mayTryAt = records[client]?.mayTryAt, now < mayTryAt {
+            return .tooFast(seconds: mayTryAt - now)
+        }
         guard running?.client != client || running == nil, !waiting.contains(where: { $0.client == client })
         else { return .tooFast(seconds: 1) }
-        let attempt = Attempt(number: lastNumber + 1, client: client, rank: rank(of: client, now))
+        let attempt = LoginAttempt(number: lastNumber + 1, client: client, rank: rank(of: client, now))
         if waiting.count >= Self.maxWaitingAttempts {
             guard let last = waiting.last, last.rank > attempt.rank else { return .tooFast(seconds: 2) }
             waiting.removeLast()
@@ -149,7 +151,7 @@ struct LoginRateLimiter {
     }
 
     /// Whether the attempt may run. After `.now`, the caller must call `finish`.
-    mutating func turn(of number: Int, now: Int64) -> Turn {
+    mutating func turn(of number: Int, now: Int64) -> AttemptTurn {
         guard let position = waiting.firstIndex(where: { $0.number == number }) else { return .never }
         guard position == 0, running == nil else { return .later }
         let attempt = waiting[0]
@@ -171,24 +173,24 @@ struct LoginRateLimiter {
         guard let attempt = running, attempt.number == number else { return }
         running = nil
         var record = record(of: attempt.client, now)
-        record.last = now
+        record.lastAttempt = now
         if isRight {
-            (record.failures, record.next, record.hasLoggedIn) = (0, 0, true)
+            (record.failures, record.mayTryAt, record.hasLoggedIn) = (0, 0, true)
         } else {
             record.failures += 1
             recentFailures = (recentFailureCount(now) + 1, now)
             if record.failures >= Self.freeAttempts {
                 let wait: Int64 = 1 << min(20, Int64(record.failures - Self.freeAttempts) + 1)
-                record.next = now + min(Self.maxWaitSeconds, wait)
+                record.mayTryAt = now + min(Self.maxWaitSeconds, wait)
             }
         }
-        keep(record, of: attempt.client, now)
+        storeRecord(record, of: attempt.client, now)
     }
 
-    private func record(of client: Client, _ now: Int64) -> Record {
-        guard let known = records[client] else { return Record(last: now) }
-        guard now - known.last > Self.secondsUntilForgotten, !known.hasLoggedIn else { return known }
-        return Record(last: now)
+    private func record(of client: Client, _ now: Int64) -> ClientRecord {
+        guard let known = records[client] else { return ClientRecord(lastAttempt: now) }
+        guard now - known.lastAttempt > Self.secondsUntilForgotten, !known.hasLoggedIn else { return known }
+        return ClientRecord(lastAttempt: now)
     }
 
     private func rank(of client: Client, _ now: Int64) -> Int {
@@ -201,18 +203,18 @@ struct LoginRateLimiter {
     private func recentFailureCount(_ now: Int64) -> Int {
         max(
             0,
-            recentFailures.level
-                - Int(clamping: max(0, (now - recentFailures.since) / Self.secondsPerForgottenFailure)))
+            recentFailures.count
+                - Int(clamping: max(0, (now - recentFailures.at) / Self.secondsPerForgottenFailure)))
     }
 
     /// Stores a record. At the limit, evicts a client that may try again anyway and was not seen for maxWaitSeconds;
     /// clients that logged in before are evicted last.
-    private mutating func keep(_ record: Record, of client: Client, _ now: Int64) {
+    private mutating func storeRecord(_ record: ClientRecord, of client: Client, _ now: Int64) {
         if records[client] == nil, records.count >= Self.maxRecords {
             let least = records.min { one, other in
                 let (a, b) = (one.value, other.value)
                 if a.hasLoggedIn != b.hasLoggedIn { return !a.hasLoggedIn }
-                return (max(now, a.next), a.last) < (max(now, b.next), b.last)
+                return (max(now, a.mayTryAt), a.lastAttempt) < (max(now, b.mayTryAt), b.lastAttempt)
             }
             if let least { records[least.key] = nil }
         }

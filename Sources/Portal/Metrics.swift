@@ -6,7 +6,7 @@ internal import Web
 /// The counters of one server thread. Only that thread adds; any thread may read.
 package final class ServingCounts: Sendable {
     /// The counters of a thread.
-    package enum Kind: Int, CaseIterable {
+    package enum Counter: Int, CaseIterable {
         /// Sources of responses.
         case memory, store, validated, network, missed, tunnel
         /// Classes of status codes.
@@ -17,24 +17,24 @@ package final class ServingCounts: Sendable {
     }
 
     /// A reference to a counter, because an array cannot contain noncopyable values.
-    private final class Cell: Sendable {
+    private final class CounterCell: Sendable {
         let value = Atomic<UInt64>(0)
     }
 
-    private let cells = Kind.allCases.map { _ in Cell() }
+    private let cells = Counter.allCases.map { _ in CounterCell() }
 
-    package func add(_ kind: Kind, _ count: Int = 1) {
-        cells[kind.rawValue].value.add(UInt64(clamping: count), ordering: .relaxed)
+    package func add(_ counter: Counter, _ count: Int = 1) {
+        cells[counter.rawValue].value.add(UInt64(clamping: count), ordering: .relaxed)
     }
 
-    package subscript(_ kind: Kind) -> UInt64 { cells[kind.rawValue].value.load(ordering: .relaxed) }
+    package subscript(_ counter: Counter) -> UInt64 { cells[counter.rawValue].value.load(ordering: .relaxed) }
 
-    package func note(_ answer: Answer) { note(answer.status, answer.bodyByteCount, .memory) }
+    package func record(_ answer: Answer) { recordResponse(answer.status, answer.bodyByteCount, .memory) }
 
-    package func note(_ reply: Reply) {
+    package func record(_ reply: Reply) {
         guard reply.takeover == nil else { return }
         let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
-        let source: Kind =
+        let source: Counter =
             switch reply.source {
             case .store: .store
             case .validated: .validated
@@ -42,10 +42,10 @@ package final class ServingCounts: Sendable {
             case .missed: .missed
             case .tunnel: .tunnel
             }
-        note(status, byteCount, source)
+        recordResponse(status, byteCount, source)
     }
 
-    private func note(_ status: Int, _ byteCount: Int, _ source: Kind) {
+    private func recordResponse(_ status: Int, _ byteCount: Int, _ source: Counter) {
         add(source)
         add(.bodyBytes, byteCount)
         switch status / 100 {
@@ -71,7 +71,7 @@ package final class ServingTotals: Sendable {
         return counts
     }
 
-    package subscript(_ kind: ServingCounts.Kind) -> UInt64 {
+    package subscript(_ kind: ServingCounts.Counter) -> UInt64 {
         threads.withLock { $0.reduce(0) { $0 &+ $1[kind] } }
     }
 }
@@ -79,21 +79,21 @@ package final class ServingTotals: Sendable {
 /// A text in the Prometheus format, version 0.0.4.
 struct MetricsText {
     /// The type of a metric.
-    enum Kind: String {
+    enum MetricType: String {
         case counter, gauge
     }
 
-    static let type = "text/plain; version=0.0.4; charset=utf-8"
+    static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     private(set) var text = ""
 
     /// - Parameter samples: labels and value of each sample.
     mutating func add(
-        _ name: String, _ kind: Kind, _ help: String,
+        _ name: String, _ type: MetricType, _ help: String,
         _ samples: [(labels: [(name: String, value: String)], value: Double)]
     ) {
         guard !samples.isEmpty else { return }
-        text += "# HELP larder_\(name) \(Self.escaped(help, quotes: false))\n# TYPE larder_\(name) \(kind)\n"
+        text += "# HELP larder_\(name) \(Self.escaped(help, quotes: false))\n# TYPE larder_\(name) \(type)\n"
         for (labels, value) in samples {
             let list = labels.map { "\($0.name)=\"\(Self.escaped($0.value, quotes: true))\"" }
             text += "larder_\(name)\(list.isEmpty ? "" : "{\(list.joined(separator: ","))}") "
@@ -101,8 +101,8 @@ struct MetricsText {
         }
     }
 
-    mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: Double) {
-        add(name, kind, help, [([], value)])
+    mutating func add(_ name: String, _ type: MetricType, _ help: String, _ value: Double) {
+        add(name, type, help, [([], value)])
     }
 
     private static func number(_ value: Double) -> String {
@@ -122,19 +122,20 @@ extension Portal {
         var text = MetricsText()
         text.add(
             "info", .gauge, "The server and its version.", [([("version", Product.version)], 1)])
-        if let figures { add(figures, to: &text) }
-        try add(reader, to: &text)
+        if let serverMetrics { addServerMetrics(serverMetrics, to: &text) }
+        try addStoreMetrics(reader, to: &text)
         return Answer(
             status: 200,
-            fields: [("Content-Type", MetricsText.type), ("Cache-Control", "no-store")] + fields,
+            fields: [("Content-Type", MetricsText.contentType), ("Cache-Control", "no-store")]
+                + securityFields,
             body: Array(text.text.utf8))
     }
 
-    private func add(_ figures: PortalFigures, to text: inout MetricsText) {
+    private func addServerMetrics(_ serverMetrics: ServerMetrics, to text: inout MetricsText) {
         typealias Labels = [(name: String, value: String)]
-        let totals = figures.totals
+        let totals = serverMetrics.totals
         func samples(
-            _ label: String, _ kinds: [(String, ServingCounts.Kind)]
+            _ label: String, _ kinds: [(String, ServingCounts.Counter)]
         ) -> [(labels: Labels, value: Double)] {
             kinds.map { (labels: [(name: label, value: $0.0)], value: Double(totals[$0.1])) }
         }
@@ -158,17 +159,17 @@ extension Portal {
             "misses_total", .counter, "Requests for URLs that are not stored.", Double(totals[.misses]))
         text.add(
             "memory_bytes", .gauge, "Memory that cached responses use.",
-            Double(figures.memoryByteCount()))
+            Double(serverMetrics.memoryByteCount()))
         text.add(
             "store_generation", .counter, "Changes of the store that the server noticed.",
-            Double(figures.generation()))
+            Double(serverMetrics.generation()))
         text.add(
             "store_readable", .gauge, "Whether the store could be read at the last check.",
-            figures.isReadable() ? 1 : 0)
+            serverMetrics.isReadable() ? 1 : 0)
         text.add(
             "rejected_responses_total", .counter,
             "Responses that did not replace stored ones, because they looked like those of a captive portal or a broken server.",
-            Double(figures.rejectedCount()))
+            Double(serverMetrics.rejectedCount()))
         guard let counts = traffic?.log.counts else { return }
         text.add(
             "proxy_requests_total", .counter, "Requests to the proxy, by the source of the response.",
@@ -178,10 +179,10 @@ extension Portal {
             Double(counts.byteCount))
     }
 
-    private func add(_ reader: StoreReader, to text: inout MetricsText) throws(StoreError) {
-        if let behind = try reader.replicationLagSeconds() {
+    private func addStoreMetrics(_ reader: StoreReader, to text: inout MetricsText) throws(StoreError) {
+        if let lag = try reader.replicationLagSeconds() {
             text.add(
-                "store_lag_seconds", .gauge, "How far the standby database that is read lags behind.", behind)
+                "store_lag_seconds", .gauge, "How far the standby database that is read lags behind.", lag)
         }
         let sites = try cache.sites(reader)
         text.add("sites", .gauge, "Stored sites.", Double(sites.count))
@@ -204,7 +205,7 @@ extension Portal {
                             ? "live" : snapshot.finished == nil ? "open" : "kept"
                     ),
                 ]
-                for (kind, count) in try cache.counts(ofSnapshot: snapshot.id, reader) {
+                for (kind, count) in try cache.kindCounts(ofSnapshot: snapshot.id, reader) {
                     responses.append((labels + [(name: "kind", value: kind)], Double(count)))
                 }
                 started.append((labels, Double(snapshot.started)))
@@ -225,7 +226,7 @@ extension Portal {
 }
 
 /// Figures of the server that the portal belongs to.
-package struct PortalFigures: Sendable {
+package struct ServerMetrics: Sendable {
     package let totals: ServingTotals
     package let memoryByteCount: @Sendable () -> Int
     package let generation: @Sendable () -> Int
@@ -244,8 +245,8 @@ package struct PortalFigures: Sendable {
 
 extension PortalCache {
     /// The number of responses of each kind in a snapshot.
-    func counts(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> [(String, Int)] {
-        if let known = counts[snapshot] { return known }
+    func kindCounts(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> [(String, Int)] {
+        if let known = kindCounts[snapshot] { return known }
         var found = ["page": 0, "asset": 0, "redirect": 0, "gone": 0, "failure": 0]
         for row in try reader.statusCounts(ofSnapshot: snapshot) {
             let kind =
@@ -258,7 +259,7 @@ extension PortalCache {
             found[kind, default: 0] += row.count
         }
         let list = found.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-        counts[snapshot] = list
+        kindCounts[snapshot] = list
         return list
     }
 }

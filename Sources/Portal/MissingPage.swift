@@ -23,7 +23,7 @@ struct MissingPage: PortalPage {
         _ site: Site, _ kind: LinkList?, after place: Int64?, _ reader: StoreReader, _ cache: PortalCache
     ) throws(StoreError) {
         self.site = site
-        needs = try cache.needs(of: site, limit: PortalLimits.neededURLs, reader)
+        needs = try cache.needs(of: site, limit: PortalLimits.maxMissingWalkURLs, reader)
         counts = .current(of: site, byStoredLinks: needs?.counts)
         let list = kind ?? (needs == nil ? .assets : nil)
         self.list = list
@@ -31,8 +31,8 @@ struct MissingPage: PortalPage {
         targets =
             try list.map { (list) throws(StoreError) in
                 try reader.missingTargets(
-                    list, site: site.id, after: place ?? 0, count: PortalLimits.linkers,
-                    limit: PortalLimits.lines * 4)
+                    list, site: site.id, after: place ?? 0, count: PortalLimits.maxLinkingBodies,
+                    limit: PortalLimits.maxListItems * 4)
             } ?? MissingTargets()
         guard !isContinued else {
             (misses, tombstones) = ([], [])
@@ -49,7 +49,7 @@ struct MissingPage: PortalPage {
         let shown = site.published ?? site.snapshots.last?.id
         tombstones =
             try shown.map { (snapshot) throws(StoreError) in
-                try reader.tombstones(ofSnapshot: snapshot, limit: PortalLimits.lines)
+                try reader.tombstones(ofSnapshot: snapshot, limit: PortalLimits.maxListItems)
             } ?? []
     }
 
@@ -87,10 +87,10 @@ struct MissingPage: PortalPage {
         html.element(
             "p", say: .nextPrefetchHint)
         html.element("ul", ["class": "list"]) { html in
-            for miss in misses.sorted(by: { $0.last > $1.last }).prefix(PortalLimits.lines) {
+            for miss in misses.sorted(by: { $0.last > $1.last }).prefix(PortalLimits.maxListItems) {
                 html.element("li") { html in
                     html.link(context.links.details(miss.url), ["class": "name url"]) { html in
-                        html.address(miss.url)
+                        html.url(miss.url)
                     }
                     let comma = html.words(.comma)
                     let method = miss.method == "GET" ? "" : "\(Wording.cut(miss.method, to: 20))\(comma)"
@@ -115,7 +115,7 @@ struct MissingPage: PortalPage {
         if needs.missing.isEmpty {
             html.element("p", say: .nothingMissing)
         } else {
-            write(needs.missing, limit: PortalLimits.lines * 4, to: &html, context)
+            write(needs.missing, limit: PortalLimits.maxListItems * 4, to: &html, context)
         }
         writeOthers([.pages], to: &html, context)
     }
@@ -167,7 +167,7 @@ struct MissingPage: PortalPage {
                 for target in targets.targets {
                     html.element("li") { html in
                         html.link(context.links.details(target.href), ["class": "name url"]) { html in
-                            html.address(target.href)
+                            html.url(target.href)
                         }
                         let others = target.referrerCount - 1
                         let more = others == 0 ? "" : html.count(others, .andOneOther, .andManyOthers)
@@ -184,7 +184,7 @@ struct MissingPage: PortalPage {
     private func writeBroken(_ needs: SiteNeeds, to html: inout HTMLWriter, _ context: PortalContext) {
         guard !isContinued, !needs.broken.isEmpty else { return }
         html.element("h2", say: .brokenOnLiveSite)
-        write(needs.broken, limit: PortalLimits.lines, to: &html, context)
+        write(needs.broken, limit: PortalLimits.maxListItems, to: &html, context)
     }
 
     private func write(
@@ -194,10 +194,10 @@ struct MissingPage: PortalPage {
             for lack in lacks.prefix(limit) {
                 html.element("li") { html in
                     html.link(context.links.details(lack.href), ["class": "name url"]) {
-                        $0.address(lack.href)
+                        $0.url(lack.href)
                     }
                     html.element("span", ["class": "soft"]) { html in
-                        html.foreign(Wording.cut(Self.words(for: lack.reason, html)))
+                        html.isolatedText(Wording.cut(Self.words(for: lack.reason, html)))
                     }
                     if let asker = lack.referrer {
                         html.asker(asker, lack.isAsset ? .neededBy : .linkedBy, context)
@@ -217,14 +217,14 @@ struct MissingPage: PortalPage {
             for stone in tombstones {
                 html.element("li") { html in
                     html.link(context.links.details(stone.href), ["class": "name url"]) { html in
-                        html.address(stone.href)
+                        html.url(stone.href)
                     }
                     html.element("span", ["class": "soft"], say: Phrase(.statusIs, "\(stone.status)"))
                     if let referrer = stone.referrer { html.asker(referrer, .requestedBy, context) }
                 }
             }
         }
-        if tombstones.count == PortalLimits.lines {
+        if tombstones.count == PortalLimits.maxListItems {
             html.element("p", ["class": "soft"], say: .maybeMore)
         }
     }
@@ -260,13 +260,13 @@ extension HTMLWriter {
     ) {
         element("span", ["class": "soft"]) { html in
             html.say(words)
-            html.link(context.links.details(href)) { $0.address(href) }
+            html.link(context.links.details(href)) { $0.url(href) }
             html.text(more)
         }
     }
 
     /// Writes how many more items there are than shown.
-    mutating func remainder(of count: Int, shown: Int = PortalLimits.lines) {
+    mutating func remainder(of count: Int, shown: Int = PortalLimits.maxListItems) {
         guard count > shown else { return }
         element(
             "p", ["class": "soft"], say: Phrase(.andMore, Wording.number(count - shown)))

@@ -9,7 +9,7 @@ internal import Web
 /// delimiter look like all others.
 struct MultipartReader {
     /// A parsed part of the form.
-    enum Event: Equatable {
+    enum FormEvent: Equatable {
         case field(name: String, value: String)
         /// The start of a file; its bytes follow.
         case file(name: String, fileName: String)
@@ -19,14 +19,14 @@ struct MultipartReader {
     }
 
     /// The part of the input that is expected next.
-    private enum Step {
+    private enum ParseStep {
         case before, delimiter, head
         case field(name: String, [UInt8])
         case file
         case done
     }
 
-    private var step = Step.before
+    private var step = ParseStep.before
     private var pending = Array("\r\n".utf8)
     private let delimiter: [UInt8]
     private var partCount = 0
@@ -62,16 +62,16 @@ struct MultipartReader {
     var isDone: Bool { if case .done = step { true } else { false } }
 
     /// Parses more bytes.
-    mutating func parse(_ bytes: [UInt8]) -> [Event] {
+    mutating func parse(_ bytes: [UInt8]) -> [FormEvent] {
         guard !isBroken else { return [] }
         pending += bytes
-        var events: [Event] = []
+        var events: [FormEvent] = []
         while !isBroken, advance(&events) {}
         return events
     }
 
     /// Parses one step. Returns false if it needs more bytes.
-    private mutating func advance(_ events: inout [Event]) -> Bool {
+    private mutating func advance(_ events: inout [FormEvent]) -> Bool {
         switch step {
         case .done:
             pending = []
@@ -109,7 +109,7 @@ struct MultipartReader {
     }
 
     /// Parses the head of a part. Returns false if it needs more bytes.
-    private mutating func parseHead(_ events: inout [Event]) -> Bool {
+    private mutating func parseHead(_ events: inout [FormEvent]) -> Bool {
         guard let end = firstIndex(of: Array("\r\n\r\n".utf8)) else {
             isBroken = pending.count > Self.maxHeadBytes
             return false
@@ -129,7 +129,7 @@ struct MultipartReader {
     }
 
     /// Emits `count` bytes of the current part.
-    private mutating func emit(_ count: Int, _ events: inout [Event]) {
+    private mutating func emit(_ count: Int, _ events: inout [FormEvent]) {
         guard count > 0 else { return }
         switch step {
         case .field(let name, var value):
@@ -144,15 +144,17 @@ struct MultipartReader {
 
     /// The index of the first occurrence in the pending bytes.
     private func firstIndex(of needle: [UInt8]) -> Int? {
-        pending.withUnsafeBytes { hay in
+        pending.withUnsafeBytes { haystack in
             needle.withUnsafeBytes { needle in
-                guard let start = hay.baseAddress, let small = needle.baseAddress else { return nil }
+                guard let start = haystack.baseAddress, let needleStart = needle.baseAddress else {
+                    return nil
+                }
                 var position = 0
-                while position + needle.count <= hay.count {
-                    let left = hay.count - needle.count + 1 - position
+                while position + needle.count <= haystack.count {
+                    let left = haystack.count - needle.count + 1 - position
                     guard let match = memchr(start + position, Int32(needle[0]), left) else { return nil }
                     position = UnsafeRawPointer(match) - start
-                    if memcmp(start + position, small, needle.count) == 0 { return position }
+                    if memcmp(start + position, needleStart, needle.count) == 0 { return position }
                     position += 1
                 }
                 return nil

@@ -60,11 +60,11 @@ struct PicturesPage: PortalPage {
         let pages = ScreenshotReport.Comparison.allCases.flatMap { state in
             pictures.pages.filter { $0.state == state }
         }
-        let start = min(page * PortalLimits.pictures, pages.count)
-        for page in pages[start..<min(start + PortalLimits.pictures, pages.count)] {
+        let start = min(page * PortalLimits.maxScreenshotPages, pages.count)
+        for page in pages[start..<min(start + PortalLimits.maxScreenshotPages, pages.count)] {
             write(page, to: &html, context)
         }
-        guard start + PortalLimits.pictures < pages.count else { return }
+        guard start + PortalLimits.maxScreenshotPages < pages.count else { return }
         html.next(
             context.links.pictures(of: site.id, from: from.name, to: to.name, page: page + 1),
             html.words(.more))
@@ -72,7 +72,7 @@ struct PicturesPage: PortalPage {
 
     private func write(_ page: ScreenshotReport.Page, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", ["class": "url"]) { html in
-            html.link(context.links.details(page.url)) { $0.address(page.url) }
+            html.link(context.links.details(page.url)) { $0.url(page.url) }
         }
         let isChanged = page.state == .changed
         html.element("p", ["class": isChanged ? "badge warn" : "badge"], say: Self.name(page.state))

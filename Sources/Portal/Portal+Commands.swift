@@ -7,8 +7,8 @@ internal import Web
 
 /// The objects that carry out commands from the portal.
 package struct PortalServices: Sendable {
-    package let gate: PortalGuard
-    package let board: JobRunner
+    package let accessGuard: PortalGuard
+    package let jobRunner: JobRunner
     package var bar = BarSwitch()
     /// The browser extensions that may save pages; nil if none may.
     package var extensions: ExtensionPairings?
@@ -20,12 +20,14 @@ package struct PortalServices: Sendable {
     package var exportForms = PortalCommand.exportForms
 
     package init(
-        gate: PortalGuard, board: JobRunner, bar: BarSwitch = BarSwitch(),
+        accessGuard: PortalGuard, jobRunner: JobRunner, bar: BarSwitch = BarSwitch(),
         extensions: ExtensionPairings? = nil,
         isScheduled: @escaping @Sendable () -> Bool = { false }, canInstallTimer: Bool = false,
         exportForms: [String] = PortalCommand.exportForms
     ) {
-        (self.gate, self.board, self.bar, self.extensions) = (gate, board, bar, extensions)
+        (self.accessGuard, self.jobRunner, self.bar, self.extensions) = (
+            accessGuard, jobRunner, bar, extensions
+        )
         (self.isScheduled, self.canInstallTimer) = (isScheduled, canInstallTimer)
         self.exportForms = exportForms
     }
@@ -41,55 +43,59 @@ extension Portal {
         _ target: String, type: String?, body: [UInt8], from visitor: PortalVisitor, reader: StoreReader,
         slot: () -> ReplySlot
     ) throws(StoreError) -> Answer? {
-        guard let powers else { return refusal(403, Phrase(.refusedReadOnly), visitor) }
+        guard let services else { return refusal(403, Phrase(.refusedReadOnly), visitor) }
         if Self.isExtensionRequest(target, origin: visitor.origin) {
-            return handleExtensionRequest(target, type: type, body: body, from: visitor, powers, slot: slot)
+            return handleExtensionRequest(target, type: type, body: body, from: visitor, services, slot: slot)
         }
         if target == PortalLinks.commands + "import", let type,
-            let upload = Self.upload(type, powers, visitor)
+            let upload = Self.upload(type, services, visitor)
         {
             let isWanted = upload.receive(body)
-            return makeUploadHandler(visitor, powers, isLast: false)(
+            return makeUploadHandler(visitor, services, isLast: false)(
                 upload, isWanted || upload.outcome != nil)
         }
         guard let type, type.lowercased().hasPrefix("application/x-www-form-urlencoded") else {
             return refusal(415, Phrase(.refusedOrigin), visitor)
         }
         let form = PortalRequest(path: target, form: body)
-        if target == PortalLinks.login { return logIn(form, visitor, powers, slot) }
-        if let reason = powers.gate.refusal(of: visitor, token: form["token"], now: SystemClock.seconds()) {
+        if target == PortalLinks.login { return logIn(form, visitor, services, slot) }
+        if let reason = services.accessGuard.refusal(
+            of: visitor, token: form["token"], now: SystemClock.seconds())
+        {
             return refusal(403, Phrase(reason), visitor)
         }
         if target == PortalLinks.logout {
-            powers.gate.logOut(visitor.session)
+            services.accessGuard.logOut(visitor.session)
             return seeOther("/", cookie: "\(cookieName)=; Max-Age=0; \(cookieTraits)")
         }
         guard target.hasPrefix(PortalLinks.commands) else { return notFound(target, visitor) }
         let name = String(target.dropFirst(PortalLinks.commands.utf8.count))
         if name == "bar" {
-            powers.bar.turn(on: form["on"] == "1")
-            return seeOther(Self.place(form["back"]))
+            services.bar.turn(on: form["on"] == "1")
+            return seeOther(Self.returnPath(form["back"]))
         }
         if ["pair", "unpair"].contains(name) {
-            guard let book = powers.extensions, powers.gate.principal(of: visitor) == .localUser else {
+            guard let pairings = services.extensions,
+                services.accessGuard.principal(of: visitor) == .localUser
+            else {
                 return refusal(403, Phrase(.refusedOtherMachine), visitor)
             }
             if name == "pair" {
-                book.offerCode(now: SystemClock.seconds())
+                pairings.offerCode(now: SystemClock.seconds())
             } else if let number = form.number("number") {
-                try book.remove(Int(clamping: number))
+                try pairings.remove(Int(clamping: number))
             }
             return seeOther(PortalLinks.save)
         }
         let command: PortalCommand?
         do throws(PortalFormError) {
-            let principal = powers.gate.principal(of: visitor)
+            let principal = services.accessGuard.principal(of: visitor)
             if let number = form.number("job"), hidesPrivate(from: visitor),
-                !jobs(for: visitor, powers).contains(where: { $0.number == Int(clamping: number) })
+                !jobs(for: visitor, services).contains(where: { $0.number == Int(clamping: number) })
             {
                 throw PortalFormError(Phrase(.mistakeMissingField))
             }
-            if let answer = try controlJob(name, form, powers.board, by: principal) { return answer }
+            if let answer = try controlJob(name, form, services.jobRunner, by: principal) { return answer }
             command = try PortalCommand(name, form)
         } catch {
             return refusal(400, error.phrase, visitor, form: name == "prefetch" ? form : nil)
@@ -97,14 +103,14 @@ extension Portal {
         guard let command else { return notFound(PortalLinks.commands + name, visitor) }
         // A user of another machine may not change what this user's systemd runs.
         if command == .installTimer,
-            powers.gate.principal(of: visitor) != .localUser || !powers.canInstallTimer
+            services.accessGuard.principal(of: visitor) != .localUser || !services.canInstallTimer
         {
             return refusal(403, Phrase(.refusedTimer), visitor)
         }
         if let mistake = try unknownTarget(of: command, reader) {
             return refusal(404, mistake.phrase, visitor)
         }
-        return run(command, back: Self.place(form["back"]), visitor, powers, slot)
+        return runCommand(command, back: Self.returnPath(form["back"]), visitor, services, slot)
     }
 
     /// Returns an error if the site or snapshot of a command does not exist; else nil.
@@ -124,50 +130,52 @@ extension Portal {
 
     /// Carries out commands about existing jobs. Returns nil for other commands.
     private func controlJob(
-        _ name: String, _ form: PortalRequest, _ board: JobRunner, by principal: Principal
+        _ name: String, _ form: PortalRequest, _ jobRunner: JobRunner, by principal: Principal
     ) throws(PortalFormError) -> Answer? {
-        let back = Self.place(form["back"])
+        let back = Self.returnPath(form["back"])
         switch name {
         case "stop":
             guard let number = form.number("job") else { throw PortalFormError(Phrase(.mistakeMissingField)) }
-            board.stop(Int(clamping: number))
+            jobRunner.stop(Int(clamping: number))
             // The page of jobs shows the state without a notice.
             let isOfWork = back.hasPrefix(PortalLinks.jobs)
-            return seeOther(isOfWork ? back : Self.place(back, noticing: Int(clamping: number)))
+            return seeOther(isOfWork ? back : Self.returnPath(back, noticeOfJob: Int(clamping: number)))
         case "goon":
             guard let number = form.number("job"),
-                board.restart(Int(clamping: number), by: principal) != nil
+                jobRunner.restart(Int(clamping: number), by: principal) != nil
             else {
                 throw PortalFormError(Phrase(.mistakeMissingField))
             }
             return seeOther(PortalLinks.jobs)
         case "forget":
             guard let number = form.number("job") else { throw PortalFormError(Phrase(.mistakeMissingField)) }
-            board.forget(Int(clamping: number))
+            jobRunner.forget(Int(clamping: number))
             return seeOther(PortalLinks.jobs)
         default: return nil
         }
     }
 
-    private func run(
-        _ command: PortalCommand, back: String, _ visitor: PortalVisitor, _ powers: PortalServices,
+    private func runCommand(
+        _ command: PortalCommand, back: String, _ visitor: PortalVisitor, _ services: PortalServices,
         _ slot: () -> ReplySlot
     ) -> Answer? {
-        let principal = powers.gate.principal(of: visitor)
+        let principal = services.accessGuard.principal(of: visitor)
         guard command.isQuick else {
-            guard let number = powers.board.add(command, by: principal) else {
+            guard let number = services.jobRunner.add(command, by: principal) else {
                 return refusal(503, Phrase(.mistakeTooManyJobs), visitor)
             }
             // The site's page may be gone when the job has run.
-            if case .remove = command { return seeOther(Self.place("/", noticing: number)) }
+            if case .remove = command { return seeOther(Self.returnPath("/", noticeOfJob: number)) }
             return seeOther(PortalLinks.jobs)
         }
         // Quick commands: the reply waits for the outcome and shows it on the page that the command came from.
         let slot = slot()
-        let number = ReplyNumber()
-        let fields = self.fields
-        let taken = powers.board.add(command, by: principal) {
-            slot.send(Reply(answer: Self.seeOther(Self.place(back, noticing: number.value), fields)))
+        let number = PendingJobNumber()
+        let securityFields = self.securityFields
+        let taken = services.jobRunner.add(command, by: principal) {
+            slot.send(
+                Reply(answer: Self.seeOther(Self.returnPath(back, noticeOfJob: number.value), securityFields))
+            )
         }
         guard let taken else {
             slot.send(Reply(answer: refusal(503, Phrase(.mistakeTooManyJobs), visitor)))
@@ -182,11 +190,13 @@ extension Portal {
     /// Returns the reader of an uploaded archive; nil if the body is not a form with files, or uploads are
     /// disabled.
     private static func upload(
-        _ type: String, _ powers: PortalServices, _ visitor: PortalVisitor
+        _ type: String, _ services: PortalServices, _ visitor: PortalVisitor
     ) -> PortalUpload? {
-        guard let files = powers.board.files else { return nil }
+        guard let files = services.jobRunner.files else { return nil }
         return PortalUpload(type: type, files) { token in
-            powers.gate.refusal(of: visitor, token: token, now: SystemClock.seconds()).map { Phrase($0) }
+            services.accessGuard.refusal(of: visitor, token: token, now: SystemClock.seconds()).map {
+                Phrase($0)
+            }
         }
     }
 
@@ -196,16 +206,16 @@ extension Portal {
         _ long: LongUpload, to target: String, method: String, type: String?, isChunked: Bool,
         byteCount: Int64, from visitor: PortalVisitor
     ) -> Reply? {
-        if method == "POST", let powers, Self.isExtensionRequest(target, origin: visitor.origin) {
+        if method == "POST", let services, Self.isExtensionRequest(target, origin: visitor.origin) {
             return handleLongUploadFromExtension(
                 long, to: target, type: type, isChunked: isChunked, byteCount: byteCount, from: visitor,
-                powers)
+                services)
         }
-        guard method == "POST", target == PortalLinks.commands + "import", let powers, let type,
-            let files = powers.board.files, MultipartReader(type: type) != nil
+        guard method == "POST", target == PortalLinks.commands + "import", let services, let type,
+            let files = services.jobRunner.files, MultipartReader(type: type) != nil
         else { return nil }
         // These checks need no token, which is in the body.
-        switch powers.gate.access(of: visitor, now: SystemClock.seconds()) {
+        switch services.accessGuard.access(of: visitor, now: SystemClock.seconds()) {
         case .full: break
         case .readOnly(let reason): return Reply(answer: refusal(403, Phrase(reason), visitor))
         case .loginRequired, .denied: return Reply(answer: refusal(403, Phrase(.refusedLogin), visitor))
@@ -217,13 +227,13 @@ extension Portal {
         guard files.uploadCount < PortalFiles.maxUploads else {
             return Reply(answer: refusal(503, Phrase(.mistakeTooManyJobs), visitor))
         }
-        guard files.hasRoom(for: byteCount) else {
+        guard files.hasSpace(for: byteCount) else {
             return Reply(answer: refusal(507, Phrase(.mistakeNoDiskSpace), visitor))
         }
-        let answer = makeUploadHandler(visitor, powers, isLast: true)
+        let answer = makeUploadHandler(visitor, services, isLast: true)
         var reply = Reply(answer: refusal(500, Phrase(.mistakeForm), visitor))
         reply.takeover = UploadThread.takeover(long) {
-            Self.upload(type, powers, visitor)
+            Self.upload(type, services, visitor)
         } answer: {
             answer($0, $1)
         }
@@ -235,11 +245,11 @@ extension Portal {
     ///
     /// - Parameter isLast: whether the answer closes the connection.
     private func makeUploadHandler(
-        _ visitor: PortalVisitor, _ powers: PortalServices, isLast: Bool
+        _ visitor: PortalVisitor, _ services: PortalServices, isLast: Bool
     ) -> @Sendable (PortalUpload, _ isWhole: Bool) -> Answer {
         let frame = context("/", visitor)
-        let principal = powers.gate.principal(of: visitor)
-        let (fields, pageFields) = (self.fields, pageFields(script: nil))
+        let principal = services.accessGuard.principal(of: visitor)
+        let (fields, pageFields) = (securityFields, pageFields(script: nil))
         return { upload, isWhole in
             let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()).text
             let own = isLast ? [("Date", now), ("Connection", "close")] : []
@@ -252,7 +262,7 @@ extension Portal {
             switch upload.end(isWhole: isWhole) {
             case .refused(let status, let reason): return refused(status, reason)
             case .command(let command):
-                let number = powers.board.add(command, by: principal)
+                let number = services.jobRunner.add(command, by: principal)
                 upload.releaseFile(isWanted: number != nil)
                 guard number != nil else { return refused(503, Phrase(.mistakeTooManyJobs)) }
                 return Self.seeOther(PortalLinks.jobs, fields + own)
@@ -263,7 +273,7 @@ extension Portal {
     // MARK: - The password
 
     private func logIn(
-        _ form: PortalRequest, _ visitor: PortalVisitor, _ powers: PortalServices, _ slot: () -> ReplySlot
+        _ form: PortalRequest, _ visitor: PortalVisitor, _ services: PortalServices, _ slot: () -> ReplySlot
     ) -> Answer? {
         // Without this check, a form on another site could log the user in: there is no token before the
         // login.
@@ -275,7 +285,9 @@ extension Portal {
         let (portal, name, traits) = (LoginReplies(self, visitor), cookieName, cookieTraits)
         let thread = try? NamedThread.start("larder-login") {
             later.send(
-                Reply(answer: portal.answer(powers.gate.logIn(password, from: visitor.client), name, traits)))
+                Reply(
+                    answer: portal.answer(
+                        services.accessGuard.logIn(password, from: visitor.client), name, traits)))
         }
         if thread == nil { later.send(Reply(answer: refusal(503, Phrase(.mistakeTooManyJobs), visitor))) }
         return nil
@@ -291,7 +303,7 @@ extension Portal {
         init(_ portal: Portal, _ visitor: PortalVisitor) {
             wrong = portal.html(LoginPage(failure: Phrase(.loginWrong)), PortalLinks.login, visitor)
             impossible = portal.html(LoginPage(hasPassword: false), PortalLinks.login, visitor)
-            fields = portal.fields
+            fields = portal.securityFields
             let frame = portal.context(PortalLinks.login, visitor)
             let fields = portal.pageFields(script: nil)
             slow = { seconds in
@@ -304,7 +316,7 @@ extension Portal {
             }
         }
 
-        func answer(_ login: PortalGuard.Login, _ cookie: String, _ traits: String) -> Answer {
+        func answer(_ login: PortalGuard.LoginResult, _ cookie: String, _ traits: String) -> Answer {
             switch login {
             case .success(let session):
                 Portal.seeOther(
@@ -320,20 +332,20 @@ extension Portal {
 
     /// Streams events as long as the client is connected. Returns nil if the stream has begun.
     package func streamJobEvents(for visitor: PortalVisitor, slot: () -> ReplySlot) -> Answer? {
-        guard let powers else { return notFound(PortalLinks.live, visitor) }
-        switch powers.gate.access(of: visitor, now: SystemClock.seconds()) {
+        guard let services else { return notFound(PortalLinks.live, visitor) }
+        switch services.accessGuard.access(of: visitor, now: SystemClock.seconds()) {
         case .full, .readOnly: break
         case .loginRequired, .denied: return refusal(403, Phrase(.refusedLogin), visitor)
         }
-        if visitor.foreignOriginReason != nil, visitor.site != "none" {
+        if visitor.foreignOriginReason != nil, visitor.fetchSite != "none" {
             return refusal(403, Phrase(.refusedOrigin), visitor)
         }
-        let lines = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")] + fields
+        let lines = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")] + securityFields
         let head = Array(
             ("HTTP/1.1 200 OK\r\n" + lines.map { "\($0.0): \($0.1)\r\n" }.joined()).utf8)
         let stream = ReplyStream(slot(), acceptsChunks: true) { _, _, _ in head }
         guard stream.begin(status: 200, fields: HTTPFields(), byteCount: nil) else { return nil }
-        if !powers.board.watch(stream, hidesPrivate: hidesPrivate(from: visitor)) {
+        if !services.jobRunner.watch(stream, hidesPrivate: hidesPrivate(from: visitor)) {
             stream.end(isWhole: true)
             stream.didStoreResponse()
         }
@@ -360,7 +372,7 @@ extension Portal {
     }
 
     private func seeOther(_ place: String, cookie: String? = nil) -> Answer {
-        Self.seeOther(place, fields, cookie: cookie)
+        Self.seeOther(place, securityFields, cookie: cookie)
     }
 
     private static func seeOther(
@@ -372,10 +384,10 @@ extension Portal {
     }
 
     /// Sanitizes a return path: only paths of the portal are allowed.
-    package static func place(_ text: String?, noticing number: Int? = nil) -> String {
+    package static func returnPath(_ text: String?, noticeOfJob number: Int? = nil) -> String {
         guard let text, text.hasPrefix("/"), !text.hasPrefix("//"), !text.hasPrefix("/\\"),
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }), text.utf8.count < 4000
-        else { return place("/", noticing: number) }
+        else { return returnPath("/", noticeOfJob: number) }
         let parts = text.utf8.split(
             separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
         let query = parts.count < 2 ? [] : parts[1].split(separator: UInt8(ascii: "&"))
@@ -387,7 +399,7 @@ extension Portal {
 }
 
 /// The number of a job, which may be over before its number is known to the callback.
-final class ReplyNumber: Sendable {
+final class PendingJobNumber: Sendable {
     private let number = Monitor<Int?>(nil)
 
     var value: Int? { number.wait(atMost: .seconds(5)) { $0 } }

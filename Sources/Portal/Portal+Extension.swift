@@ -21,11 +21,12 @@ extension Portal {
 
     /// Handles a request of the extension whose body is in memory. Returns nil if the reply follows later.
     func handleExtensionRequest(
-        _ target: String, type: String?, body: [UInt8], from visitor: PortalVisitor, _ powers: PortalServices,
+        _ target: String, type: String?, body: [UInt8], from visitor: PortalVisitor,
+        _ services: PortalServices,
         slot: () -> ReplySlot
     ) -> Answer? {
         let admission: Admission
-        switch admit(target, visitor, powers) {
+        switch admit(target, visitor, services) {
         case .failure(let refusal): return answer(refusal, visitor)
         case .success(let given): admission = given
         }
@@ -39,8 +40,8 @@ extension Portal {
         switch upload.end(isWhole: isWhole) {
         case .refused(let status, let reason): return answer(Refusal(status, reason), visitor)
         case .command(let command):
-            let (slot, number, replies) = (slot(), ReplyNumber(), replies(visitor, powers.board))
-            let taken = powers.board.add(command, by: .localUser) {
+            let (slot, number, replies) = (slot(), PendingJobNumber(), replies(visitor, services.jobRunner))
+            let taken = services.jobRunner.add(command, by: .localUser) {
                 slot.send(Reply(answer: replies.answer(ofJob: number.value)))
             }
             upload.releaseFile(isWanted: taken != nil)
@@ -52,11 +53,11 @@ extension Portal {
     /// Takes over the connection of a page that is too long for memory. Returns nil for other requests.
     func handleLongUploadFromExtension(
         _ long: LongUpload, to target: String, type: String?, isChunked: Bool, byteCount: Int64,
-        from visitor: PortalVisitor, _ powers: PortalServices
+        from visitor: PortalVisitor, _ services: PortalServices
     ) -> Reply? {
         guard target == PortalLinks.savePage else { return nil }
         let admission: Admission
-        switch admit(target, visitor, powers) {
+        switch admit(target, visitor, services) {
         case .failure(let refusal): return Reply(answer: answer(refusal, visitor))
         case .success(let given): admission = given
         }
@@ -69,8 +70,8 @@ extension Portal {
         guard admission.files.uploadCount < PortalFiles.maxUploads else {
             return refused(503, .mistakeTooManyJobs)
         }
-        guard admission.files.hasRoom(for: byteCount) else { return refused(507, .mistakeNoDiskSpace) }
-        let (replies, board) = (replies(visitor, powers.board), powers.board)
+        guard admission.files.hasSpace(for: byteCount) else { return refused(507, .mistakeNoDiskSpace) }
+        let (replies, jobRunner) = (replies(visitor, services.jobRunner), services.jobRunner)
         var reply = refused(500, .mistakeForm)
         reply.takeover = UploadThread.takeover(long) {
             Self.upload(type, admission)
@@ -80,7 +81,7 @@ extension Portal {
                 return replies.last(replies.refused(Refusal(status, reason)))
             case .command(let command):
                 let isOver = Monitor(false)
-                let number = board.add(command, by: .localUser) { isOver.change { $0 = true } }
+                let number = jobRunner.add(command, by: .localUser) { isOver.change { $0 = true } }
                 upload.releaseFile(isWanted: number != nil)
                 guard let number else { return replies.last(replies.crowded) }
                 _ = isOver.wait { $0 ? true : nil }
@@ -95,7 +96,7 @@ extension Portal {
     /// A request that may be carried out.
     private struct Admission: Sendable {
         let origin: String
-        let book: ExtensionPairings
+        let pairings: ExtensionPairings
         let files: PortalFiles
     }
 
@@ -107,32 +108,34 @@ extension Portal {
     }
 
     private func admit(
-        _ target: String, _ visitor: PortalVisitor, _ powers: PortalServices
+        _ target: String, _ visitor: PortalVisitor, _ services: PortalServices
     ) -> Result<Admission, Refusal> {
         guard let origin = visitor.origin, ExtensionPairings.isExtension(origin) else {
             return .failure(Refusal(403, Phrase(.refusedOrigin)))
         }
-        guard powers.gate.principal(of: visitor) == .localUser else {
+        guard services.accessGuard.principal(of: visitor) == .localUser else {
             return .failure(Refusal(403, Phrase(.refusedOtherMachine)))
         }
-        guard powers.gate.acceptsCommands, let book = powers.extensions, let files = powers.board.files else {
+        guard services.accessGuard.acceptsCommands, let pairings = services.extensions,
+            let files = services.jobRunner.files
+        else {
             return .failure(Refusal(403, Phrase(.refusedReadOnly)))
         }
         if target != PortalLinks.pair {
-            guard let token = visitor.bearer, book.isPaired(token, origin: origin) else {
+            guard let token = visitor.bearerToken, pairings.isPaired(token, origin: origin) else {
                 return .failure(Refusal(401, Phrase(.refusedPairing)))
             }
         }
-        return .success(Admission(origin: origin, book: book, files: files))
+        return .success(Admission(origin: origin, pairings: pairings, files: files))
     }
 
     private func pair(_ form: PortalRequest, _ admission: Admission, _ visitor: PortalVisitor) -> Answer {
         do throws(StoreError) {
-            let token = try admission.book.pair(
+            let token = try admission.pairings.pair(
                 form["code"] ?? "", name: form["name"] ?? "", origin: admission.origin,
                 now: SystemClock.seconds(), date: SystemClock.secondsSinceEpoch())
             guard let token else { return answer(Refusal(403, Phrase(.pairCodeWrong)), visitor) }
-            return Replies.json(200, ["token": token], fields)
+            return Replies.json(200, ["token": token], securityFields)
         } catch {
             return answer(Refusal(507, Phrase(.untranslated, error.description)), visitor)
         }
@@ -149,16 +152,16 @@ extension Portal {
 
     private func answer(_ refusal: Refusal, _ visitor: PortalVisitor) -> Answer {
         Replies.json(
-            refusal.status, ["error": refusal.reason.text(in: visitor.language)], fields)
+            refusal.status, ["error": refusal.reason.text(in: visitor.language)], securityFields)
     }
 
-    private func replies(_ visitor: PortalVisitor, _ board: JobRunner) -> Replies {
-        Replies(board: board, layout: layout, language: visitor.language, fields: fields)
+    private func replies(_ visitor: PortalVisitor, _ jobRunner: JobRunner) -> Replies {
+        Replies(jobRunner: jobRunner, layout: layout, language: visitor.language, fields: securityFields)
     }
 
     /// Makes answers on another thread than the portal's.
     private struct Replies: Sendable {
-        let board: JobRunner
+        let jobRunner: JobRunner
         let layout: OriginLayout
         let language: PortalLanguage
         let fields: [(name: String, value: String)]
@@ -171,7 +174,7 @@ extension Portal {
 
         /// The answer when the job is over.
         func answer(ofJob number: Int?) -> Answer {
-            guard let job = board.jobs.first(where: { $0.number == number }) else { return crowded }
+            guard let job = jobRunner.jobs.first(where: { $0.number == number }) else { return crowded }
             let words = job.outcome.map { $0.text(in: language) }
             guard job.isGood, let saved = job.outcome.first(where: { $0.sentence == .savedPage }),
                 let url = saved.parts.first

@@ -12,17 +12,17 @@ internal import Web
 /// `answer` handles GET requests: it finds the `PortalPage` for the path, and writes it as HTML in the visitor's
 /// language, or as JSON. `handleCommand` (Portal+Commands.swift) handles POST requests, which change something.
 ///
-/// Not thread-safe: each server thread has a portal of its own. The portals share the objects in `powers`.
+/// Not thread-safe: each server thread has a portal of its own. The portals share the objects in `services`.
 package struct Portal {
     package let layout: OriginLayout
     /// The objects that carry out commands; nil if the portal is read-only.
-    package let powers: PortalServices?
+    package let services: PortalServices?
     private let links = PortalLinks()
     package let cache: PortalCache
     private let verdicts: ScriptsPage.Verdicts?
     package let traffic: ProxyLogSource?
-    /// The server's figures, for `/-/metrics`.
-    package let figures: PortalFigures?
+    /// The server's serverMetrics, for `/-/metrics`.
+    package let serverMetrics: ServerMetrics?
     private let now: () -> Int64
 
     /// - Parameters:
@@ -31,14 +31,14 @@ package struct Portal {
     ///   - traffic: the traffic of the proxy beside the mirror.
     package init(
         layout: OriginLayout, verdicts: ScriptsPage.Verdicts? = nil, walk: SiteNeeds.Walk? = nil,
-        traffic: ProxyLogSource? = nil, powers: PortalServices? = nil, figures: PortalFigures? = nil,
+        traffic: ProxyLogSource? = nil, services: PortalServices? = nil, serverMetrics: ServerMetrics? = nil,
         now: @escaping () -> Int64 = { SystemClock.secondsSinceEpoch() }
     ) {
         self.layout = layout
         self.verdicts = verdicts
         self.traffic = traffic
-        self.powers = powers
-        self.figures = figures
+        self.services = services
+        self.serverMetrics = serverMetrics
         cache = PortalCache(walk: walk)
         self.now = now
     }
@@ -49,7 +49,7 @@ package struct Portal {
     package func answer(
         _ target: String, for visitor: PortalVisitor = PortalVisitor(), reader: StoreReader
     ) throws(StoreError) -> Answer {
-        if let file = file(target) { return file }
+        if let file = staticFile(target) { return file }
         let isMetrics = PortalRequest(target: target).path == PortalLinks.metrics
         if let loginPage = loginPage(for: visitor) {
             guard isMetrics else { return html(loginPage, "/", visitor) }
@@ -59,15 +59,15 @@ package struct Portal {
             try cache.update(from: reader)
             return try metrics(reader)
         }
-        if let address = address(pastedInto: target) { return .redirect(to: address, fields: fields) }
+        if let address = address(pastedInto: target) { return .redirect(to: address, fields: securityFields) }
         let request = PortalRequest(target: target)
         try cache.update(from: reader)
         if request.path == PortalLinks.barFrame { return try barFrame(request, visitor, reader) }
         if let answer = try redirectToSnapshot(Self.pastedURL(target), visitor, reader) { return answer }
-        if let picture = try picture(request, reader) { return picture }
-        if let file = result(request, visitor) { return file }
+        if let screenshot = try screenshot(request, reader) { return screenshot }
+        if let file = resultFile(request, visitor) { return file }
         let page = try page(request, visitor, reader) ?? NotFoundPage(target: target)
-        let isJSON = request["format"] == "json" || Self.asksForJSON(visitor.accept)
+        let isJSON = request["format"] == "json" || Self.prefersJSON(visitor.accept)
         return isJSON ? json(page, target, visitor) : html(page, target, visitor)
     }
 
@@ -88,7 +88,7 @@ package struct Portal {
 
     /// The login page for visitors who must log in first; nil for others.
     private func loginPage(for visitor: PortalVisitor) -> LoginPage? {
-        switch powers?.gate.access(of: visitor, now: SystemClock.seconds()) {
+        switch services?.accessGuard.access(of: visitor, now: SystemClock.seconds()) {
         case .loginRequired: LoginPage()
         case .denied: LoginPage(hasPassword: false)
         case .full, .readOnly, nil: nil
@@ -118,7 +118,7 @@ package struct Portal {
         guard let address = layout.address(of: url, in: snapshot) else {
             return notFound(Phrase(.snapshotsNotAtRoot))
         }
-        return .redirect(to: address, fields: fields)
+        return .redirect(to: address, fields: securityFields)
     }
 
     /// The complete snapshot with the number, or the last one that was started by the end of the day.
@@ -150,13 +150,13 @@ package struct Portal {
     }
 
     /// The jobs that the visitor may see.
-    package func jobs(for visitor: PortalVisitor, _ powers: PortalServices) -> [PortalJob] {
-        powers.board.jobs(hidesPrivate: hidesPrivate(from: visitor))
+    package func jobs(for visitor: PortalVisitor, _ services: PortalServices) -> [PortalJob] {
+        services.jobRunner.jobs(hidesPrivate: hidesPrivate(from: visitor))
     }
 
     /// Whether jobs and proxy traffic hide private responses from the visitor.
     package func hidesPrivate(from visitor: PortalVisitor) -> Bool {
-        layout.withholdsPrivate && powers?.gate.principal(of: visitor) != .localUser
+        layout.withholdsPrivate && services?.accessGuard.principal(of: visitor) != .localUser
     }
 
     private func page(
@@ -173,17 +173,17 @@ package struct Portal {
         case PortalLinks.storage:
             return try StoragePage(reader, cache)
         case PortalLinks.jobs:
-            return powers.map { JobsPage(jobs(for: visitor, $0), files: $0.board.files, now: now()) }
+            return services.map { JobsPage(jobs(for: visitor, $0), files: $0.jobRunner.files, now: now()) }
         case PortalLinks.importForm:
-            return powers?.board.files == nil ? nil : ImportPage(try cache.sites(reader))
+            return services?.jobRunner.files == nil ? nil : ImportPage(try cache.sites(reader))
         case PortalLinks.add:
-            return powers == nil ? nil : AddPage(request)
+            return services == nil ? nil : AddPage(request)
         case PortalLinks.save:
-            return powers.map {
-                SavePage($0.extensions, canPair: $0.gate.principal(of: visitor) == .localUser)
+            return services.map {
+                SavePage($0.extensions, canPair: $0.accessGuard.principal(of: visitor) == .localUser)
             }
         case PortalLinks.bar:
-            return powers.flatMap { layout.isExposed ? nil : BarPage(isOn: $0.bar.isOn) }
+            return services.flatMap { layout.isExposed ? nil : BarPage(isOn: $0.bar.isOn) }
         case PortalLinks.traffic:
             return hidesPrivate(from: visitor)
                 ? nil
@@ -222,7 +222,9 @@ package struct Portal {
         case "settings":
             return SettingsPage(site)
         case "export":
-            return powers.flatMap { $0.board.files == nil ? nil : ExportPage(site, forms: $0.exportForms) }
+            return services.flatMap {
+                $0.jobRunner.files == nil ? nil : ExportPage(site, forms: $0.exportForms)
+            }
         case "search":
             return try SearchPage(request["q"] ?? "", in: site, from: place, reader, cache)
         case "missing":
@@ -249,7 +251,7 @@ package struct Portal {
     private func barFrame(
         _ request: PortalRequest, _ visitor: PortalVisitor, _ reader: StoreReader
     ) throws(StoreError) -> Answer {
-        guard powers?.bar.isOn == true, let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else {
+        guard services?.bar.isOn == true, let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else {
             return html(NotFoundPage(target: request.path), request.path, visitor)
         }
         let frame = try BarFrame(url, in: request.number("snapshot"), layout, cache.sites(reader), reader)
@@ -273,7 +275,7 @@ package struct Portal {
     }
 
     /// Returns a stored screenshot; nil for other requests, or if there is none.
-    private func picture(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> Answer? {
+    private func screenshot(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> Answer? {
         guard request.path.hasPrefix(PortalLinks.sites), request.path.hasSuffix("/picture"),
             let id = Int64(
                 request.path.dropFirst(PortalLinks.sites.utf8.count).dropLast("/picture".utf8.count)),
@@ -286,17 +288,18 @@ package struct Portal {
             bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
         else { return nil }
         return Answer(
-            status: 200, fields: [("Content-Type", "image/png"), ("Cache-Control", "no-store")] + fields,
+            status: 200,
+            fields: [("Content-Type", "image/png"), ("Cache-Control", "no-store")] + securityFields,
             body: bytes)
     }
 
     /// Returns the file that a job made; nil for other requests, if there is no file, and if the visitor may
     /// not see the job.
-    private func result(_ request: PortalRequest, _ visitor: PortalVisitor) -> Answer? {
-        guard request.path.hasPrefix(PortalLinks.files), let powers else { return nil }
+    private func resultFile(_ request: PortalRequest, _ visitor: PortalVisitor) -> Answer? {
+        guard request.path.hasPrefix(PortalLinks.files), let services else { return nil }
         let number = request.path.dropFirst(PortalLinks.files.utf8.count).prefix { $0 != "/" }
-        guard let job = Int(number), jobs(for: visitor, powers).contains(where: { $0.number == job }),
-            let file = powers.board.files?.result(ofJob: job),
+        guard let job = Int(number), jobs(for: visitor, services).contains(where: { $0.number == job }),
+            let file = services.jobRunner.files?.resultFile(ofJob: job),
             PortalLinks.file(of: job, named: file.name) == request.path
         else { return nil }
         // RFC 6266: clients that do not know `filename*` use `filename`.
@@ -313,14 +316,14 @@ package struct Portal {
                     "Content-Disposition",
                     "attachment; filename=\"\(plain)\"; filename*=UTF-8''\(PortalLinks.escaped(file.name))"
                 ),
-            ] + fields,
+            ] + securityFields,
             file: Answer.FileBody(path: file.path, byteCount: Int(file.byteCount)))
     }
 
     /// Response fields: the pages load only their own style, and no other site may read or frame them.
-    package var fields: [(name: String, value: String)] { fields(hasScript: false) }
+    package var securityFields: [(name: String, value: String)] { securityFields(hasScript: false) }
 
-    private func fields(hasScript: Bool) -> [(name: String, value: String)] {
+    private func securityFields(hasScript: Bool) -> [(name: String, value: String)] {
         let scripts = hasScript ? " script-src 'self'; connect-src 'self';" : ""
         let policy =
             "default-src 'none';\(scripts) style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"
@@ -347,22 +350,22 @@ package struct Portal {
             now: now(), address: target,
             jsonAddress: "\(target)\(separator)format=json")
         context.language = visitor.language
-        guard let powers else { return context }
-        context.isScheduled = powers.isScheduled
+        guard let services else { return context }
+        context.isScheduled = services.isScheduled
         context.canInstallTimer =
-            powers.canInstallTimer && powers.gate.principal(of: visitor) == .localUser
+            services.canInstallTimer && services.accessGuard.principal(of: visitor) == .localUser
         context.hasBar = !layout.isExposed
-        context.hasFiles = powers.board.files != nil
-        switch powers.gate.access(of: visitor, now: SystemClock.seconds()) {
+        context.hasFiles = services.jobRunner.files != nil
+        switch services.accessGuard.access(of: visitor, now: SystemClock.seconds()) {
         case .full(let token):
             context.token = token
             context.hasJobs = true
         case .readOnly(let reason): context.readOnlyReason = reason
         case .loginRequired, .denied: return context
         }
-        context.hasSession = visitor.session != nil && powers.gate.hasSessions
+        context.hasSession = visitor.session != nil && services.accessGuard.hasSessions
         if let number = PortalRequest(target: target).number("did") {
-            context.notice = jobs(for: visitor, powers).first { $0.number == number }
+            context.noticedJob = jobs(for: visitor, services).first { $0.number == number }
         }
         return context
     }
@@ -383,11 +386,11 @@ package struct Portal {
 
     func pageFields(script: String?) -> [(name: String, value: String)] {
         [("Cache-Control", "no-store"), ("Vary", "Accept, Accept-Language, Cookie")]
-            + fields(hasScript: script != nil)
+            + securityFields(hasScript: script != nil)
     }
 
     /// Returns a style sheet, script, manifest or icon; nil for other paths.
-    private func file(_ target: String) -> Answer? {
+    private func staticFile(_ target: String) -> Answer? {
         let (type, text): (String, String)
         switch target {
         case PortalStyle.path: (type, text) = ("text/css; charset=utf-8", PortalStyle.text)
@@ -401,11 +404,12 @@ package struct Portal {
         // The names of these files change with their content.
         let cachedForever = ("Cache-Control", "public, max-age=31536000, immutable")
         return Answer(
-            status: 200, fields: [("Content-Type", type), cachedForever] + fields, body: Array(text.utf8))
+            status: 200, fields: [("Content-Type", type), cachedForever] + securityFields,
+            body: Array(text.utf8))
     }
 
     /// Whether the client prefers JSON. Browsers accept everything, but name HTML.
-    private static func asksForJSON(_ accept: String?) -> Bool {
+    private static func prefersJSON(_ accept: String?) -> Bool {
         guard let accept = accept?.lowercased() else { return false }
         return accept.utf8.contains("application/json".utf8) && !accept.utf8.contains("text/html".utf8)
     }
@@ -427,13 +431,13 @@ package struct PortalRequest: Equatable {
         let bytes = Array(target.utf8)
         let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
         path = String(decoding: bytes[..<mark], as: UTF8.self)
-        fields = Self.fields(bytes[mark...].dropFirst())
+        fields = Self.parseFields(bytes[mark...].dropFirst())
     }
 
     /// Parses a submitted form (`application/x-www-form-urlencoded`).
     package init(path: String, form: [UInt8]) {
         self.path = path
-        fields = Self.fields(form[...])
+        fields = Self.parseFields(form[...])
     }
 
     /// Creates a request from saved fields.
@@ -442,12 +446,12 @@ package struct PortalRequest: Equatable {
         self.fields = Dictionary(fields.prefix(Self.maxFields).map { ($0.name, $0.value) }) { $1 }
     }
 
-    private static func fields(_ bytes: ArraySlice<UInt8>) -> [String: String] {
+    private static func parseFields(_ bytes: ArraySlice<UInt8>) -> [String: String] {
         var fields: [String: String] = [:]
         for field in bytes.split(separator: UInt8(ascii: "&")).prefix(maxFields) {
             let equals = field.firstIndex(of: UInt8(ascii: "=")) ?? field.endIndex
-            let name = decode(field[..<equals])
-            if fields[name] == nil { fields[name] = decode(field[equals...].dropFirst()) }
+            let name = percentDecoded(field[..<equals])
+            if fields[name] == nil { fields[name] = percentDecoded(field[equals...].dropFirst()) }
         }
         return fields
     }
@@ -461,7 +465,7 @@ package struct PortalRequest: Equatable {
 
     package func snapshot(_ name: String) -> SnapshotName? { self[name].flatMap { SnapshotName($0) } }
 
-    private static func decode(_ bytes: ArraySlice<UInt8>) -> String {
+    private static func percentDecoded(_ bytes: ArraySlice<UInt8>) -> String {
         var decoded: [UInt8] = []
         var rest = bytes.prefix(3 * maxFieldBytes)
         while let byte = rest.popFirst(), decoded.count < maxFieldBytes {
@@ -492,30 +496,30 @@ package struct PortalRequest: Equatable {
 /// The limits on what one page of the portal reads and shows. Longer lists continue on the next page.
 package enum PortalLimits {
     /// The maximum number of responses that are counted exactly.
-    static let counted = 20_000
+    static let maxCountedResponses = 20_000
     /// The maximum number of items of a list.
-    package static let lines = 50
+    package static let maxListItems = 50
     /// The maximum number of items of a list of titles.
-    static let titles = 200
+    static let maxTitles = 200
     /// The maximum number of pages with screenshots.
-    package static let pictures = 12
+    package static let maxScreenshotPages = 12
     /// The maximum number of search hits.
-    static let hits = 20
+    static let maxSearchHits = 20
     /// The maximum number of URLs that are read to list a folder, and URLs per slice. Slices get shorter
     /// after half of the budget.
-    static let walkedURLs = 8_192
-    package static let slice = 512
-    static let hurriedSlice = 32
+    static let maxFolderURLs = 8_192
+    package static let folderSliceURLs = 512
+    static let shortFolderSliceURLs = 32
     /// The maximum numbers of bodies and URLs that one step of a search reads.
-    static let searchedBodies: Int64 = 100_000
-    static let searchedURLs = 100_000
+    static let maxSearchedBodies: Int64 = 100_000
+    static let maxSearchedURLs = 100_000
     /// The maximum number of URLs that are walked on one page to find the missing URLs of sites.
-    static let neededURLs = 8000
+    static let maxMissingWalkURLs = 8000
     /// The maximum number of bodies whose links are searched for missing URLs or for links to a page.
-    static let linkers = 4_000
-    package static let words = 200
+    static let maxLinkingBodies = 4_000
+    package static let maxSearchWordsLength = 200
     /// The maximum number of bytes that are read to compute missing MD5 digests.
-    static let digestedBytes = 4_000_000
+    static let maxDigestBytes = 4_000_000
     /// The maximum number of responses of a site whose snapshots are compared here.
-    package static let compared = 60_000
+    package static let maxComparedResponses = 60_000
 }

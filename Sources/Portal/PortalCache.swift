@@ -8,15 +8,15 @@ package final class PortalCache {
     private var version: Int64 = 0
     private var sites: [Site]?
     private var tallies: [Int64: SnapshotTally] = [:]
-    private var types: [Int64: [TypeTally]] = [:]
+    private var typeTallies: [Int64: [TypeTally]] = [:]
     private var needs: [Int64: SiteNeeds] = [:]
     /// For sites that were too large to walk: the highest limit that was tried.
-    private var limits: [Int64: Int] = [:]
+    private var triedLimits: [Int64: Int] = [:]
     /// Counts for the metrics.
-    var counts: [Int64: [(String, Int)]] = [:]
+    var kindCounts: [Int64: [(String, Int)]] = [:]
     private var searcher: Searcher?
     /// Whether a client still waits for the search.
-    var isWanted: () -> Bool = { true }
+    var isSearchWanted: () -> Bool = { true }
     private let walk: SiteNeeds.Walk?
 
     init(walk: SiteNeeds.Walk? = nil) { self.walk = walk }
@@ -30,9 +30,9 @@ package final class PortalCache {
         self.version = version
         sites = nil
         tallies = [:]
-        types = [:]
-        (needs, limits) = ([:], [:])
-        counts = [:]
+        typeTallies = [:]
+        (needs, triedLimits) = ([:], [:])
+        kindCounts = [:]
     }
 
     func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {
@@ -44,31 +44,31 @@ package final class PortalCache {
 
     func searcher(_ reader: StoreReader) -> Searcher {
         let known = searcher ?? Searcher(reader)
-        known.isWanted = isWanted
+        known.isWanted = isSearchWanted
         searcher = known
         return known
     }
 
     func tally(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> SnapshotTally {
         if let tally = tallies[snapshot] { return tally }
-        let tally = try reader.tally(ofSnapshot: snapshot, limit: PortalLimits.counted)
+        let tally = try reader.tally(ofSnapshot: snapshot, limit: PortalLimits.maxCountedResponses)
         tallies[snapshot] = tally
         return tally
     }
 
     func types(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> [TypeTally] {
-        if let known = types[snapshot] { return known }
-        let read = try reader.types(ofSnapshot: snapshot, limit: PortalLimits.counted)
-        types[snapshot] = read
+        if let known = typeTallies[snapshot] { return known }
+        let read = try reader.types(ofSnapshot: snapshot, limit: PortalLimits.maxCountedResponses)
+        typeTallies[snapshot] = read
         return read
     }
 
     /// The missing URLs of a site; nil if the walk would exceed `limit` URLs.
     func needs(of site: Site, limit: Int, _ reader: StoreReader) throws(StoreError) -> SiteNeeds? {
         if let known = needs[site.id] { return known }
-        guard limit > limits[site.id] ?? 0, let walk else { return nil }
+        guard limit > triedLimits[site.id] ?? 0, let walk else { return nil }
         let found = try walk(reader, site, limit)
-        (needs[site.id], limits[site.id]) = (found, found == nil ? limit : nil)
+        (needs[site.id], triedLimits[site.id]) = (found, found == nil ? limit : nil)
         return found
     }
 
@@ -76,7 +76,7 @@ package final class PortalCache {
     ///
     /// - Parameter limit: the maximum number of URLs to walk to find missing ones. Beyond it, they are left out.
     func report(
-        on site: Site, limit: Int = PortalLimits.neededURLs, _ reader: StoreReader
+        on site: Site, limit: Int = PortalLimits.maxMissingWalkURLs, _ reader: StoreReader
     ) throws(StoreError) -> SiteReport {
         let shown = SiteReport.shownSnapshot(of: site)
         let tally = try shown.map { (snapshot) throws(StoreError) in

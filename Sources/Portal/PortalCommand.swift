@@ -4,7 +4,7 @@ internal import Web
 
 /// A command that a user gives in the portal. It is parsed from a form and carried out by a `JobRunner.Worker`.
 package enum PortalCommand: Sendable, Equatable {
-    case prefetch(address: String, PlanForm)
+    case prefetch(address: String, SiteSettingsForm)
     /// Updates a site, or all sites if `site` is nil.
     case update(site: String?)
     case fetch(url: String)
@@ -17,7 +17,7 @@ package enum PortalCommand: Sendable, Equatable {
     /// Previews a cleanup, and carries it out. The limit is a size such as `2G`; nil for no limit.
     case forecast(limit: String?)
     case collect(limit: String?)
-    case changeSettings(site: String, PlanForm)
+    case changeSettings(site: String, SiteSettingsForm)
     /// Installs the systemd timer that runs due updates.
     case installTimer
     /// Exports a site to an archive. A nil snapshot exports the live one.
@@ -130,7 +130,7 @@ package enum PortalCommand: Sendable, Equatable {
 }
 
 /// The settings of a site, as a form contains them.
-package struct PlanForm: Sendable, Equatable {
+package struct SiteSettingsForm: Sendable, Equatable {
     /// Whether only the page itself is fetched, with everything that it needs.
     package var isOnlyPage = false
     /// Names of a `SiteExtent`, a `RenderMode` and a `RobotsPolicy`; nil for the default.
@@ -139,9 +139,9 @@ package struct PlanForm: Sendable, Equatable {
     package var robots: String?
     package var depth: Int?
     package var maxPages: Int?
-    package var perHost: Int?
+    package var connectionsPerHost: Int?
     /// The interval of automatic updates; `off` for never; nil if not given.
-    package var every: String?
+    package var updateInterval: String?
     /// A size such as `200M`, for one run only.
     package var maxBytes: String?
     package var include: [String] = []
@@ -149,11 +149,11 @@ package struct PlanForm: Sendable, Equatable {
 
     package init() {}
 
-    package static let page = "page"
-    static let subjects = ["site", page]
-    static let scopes = ["host", "path", "domain"]
-    static let renderModes = ["auto", "never", "always"]
-    static let robotsPolicies = ["obey", "ignore"]
+    package static let pageOnly = "page"
+    static let subjectNames = ["site", pageOnly]
+    static let scopeNames = ["host", "path", "domain"]
+    static let renderModeNames = ["auto", "never", "always"]
+    static let robotsPolicyNames = ["obey", "ignore"]
     package static let never = "off"
 
     /// - Throws: the first invalid field, to be shown.
@@ -171,13 +171,13 @@ package struct PlanForm: Sendable, Equatable {
             }
             return number
         }
-        isOnlyPage = try choice("what", Self.subjects) == Self.page
-        scope = try choice("scope", Self.scopes)
-        render = try choice("render", Self.renderModes)
-        robots = try choice("robots", Self.robotsPolicies)
+        isOnlyPage = try choice("what", Self.subjectNames) == Self.pageOnly
+        scope = try choice("scope", Self.scopeNames)
+        render = try choice("render", Self.renderModeNames)
+        robots = try choice("robots", Self.robotsPolicyNames)
         depth = try number("depth", 0...1000)
         maxPages = try number("pages", 1...10_000_000)
-        perHost = try number("perHost", 1...64)
+        connectionsPerHost = try number("perHost", 1...64)
         if let size = form["bytes"] {
             guard ByteSize(size) != nil else { throw PortalFormError(Phrase(.mistakeSize, size)) }
             maxBytes = size
@@ -186,7 +186,7 @@ package struct PlanForm: Sendable, Equatable {
             guard given == Self.never || UpdateSchedule(given) != nil else {
                 throw PortalFormError(Phrase(.mistakeChoice, given))
             }
-            every = UpdateSchedule(given)?.text ?? given
+            updateInterval = UpdateSchedule(given)?.text ?? given
         }
         include = Self.lines(form["include"])
         exclude = Self.lines(form["exclude"])
@@ -195,9 +195,9 @@ package struct PlanForm: Sendable, Equatable {
     /// Takes the valid fields of a form that is shown again for correction.
     package init(readable form: PortalRequest?) {
         guard let form else { return }
-        isOnlyPage = form["what"] == Self.page
-        scope = form["scope"].flatMap { Self.scopes.contains($0) ? $0 : nil }
-        render = form["render"].flatMap { Self.renderModes.contains($0) ? $0 : nil }
+        isOnlyPage = form["what"] == Self.pageOnly
+        scope = form["scope"].flatMap { Self.scopeNames.contains($0) ? $0 : nil }
+        render = form["render"].flatMap { Self.renderModeNames.contains($0) ? $0 : nil }
         depth = form["depth"].flatMap { Int($0) }
         maxPages = form["pages"].flatMap { Int($0) }
         maxBytes = form["bytes"]
@@ -206,10 +206,11 @@ package struct PlanForm: Sendable, Equatable {
     /// The fields of an equivalent form.
     package var fields: [(name: String, value: String)] {
         let all: [(String, String?)] = [
-            ("what", isOnlyPage ? Self.page : nil), ("scope", scope), ("render", render), ("robots", robots),
+            ("what", isOnlyPage ? Self.pageOnly : nil), ("scope", scope), ("render", render),
+            ("robots", robots),
             ("depth", depth.map(String.init)),
-            ("pages", maxPages.map(String.init)), ("perHost", perHost.map(String.init)),
-            ("bytes", maxBytes), ("every", every),
+            ("pages", maxPages.map(String.init)), ("perHost", connectionsPerHost.map(String.init)),
+            ("bytes", maxBytes), ("every", updateInterval),
             ("include", include.isEmpty ? nil : include.joined(separator: "\n")),
             ("exclude", exclude.isEmpty ? nil : exclude.joined(separator: "\n")),
         ]
@@ -225,8 +226,8 @@ package struct PlanForm: Sendable, Equatable {
         robots = json["robots"]?.string
         depth = json["depth"]?.int
         maxPages = json["maxPages"]?.int
-        perHost = json["perHost"]?.int
-        every = UpdateSchedule(settings: text)?.text ?? Self.never
+        connectionsPerHost = json["perHost"]?.int
+        updateInterval = UpdateSchedule(settings: text)?.text ?? Self.never
         include = texts("include")
         exclude = texts("exclude")
     }
@@ -269,7 +270,8 @@ extension PortalCommand {
             return size
         }
         switch name {
-        case "prefetch": self = .prefetch(address: try Self.address(try text("url")), try PlanForm(form))
+        case "prefetch":
+            self = .prefetch(address: try Self.address(try text("url")), try SiteSettingsForm(form))
         case "update": self = .update(site: form["site"])
         case "fetch": self = .fetch(url: try Self.address(try text("url")))
         case "check": self = .check(site: try text("site"))
@@ -280,7 +282,7 @@ extension PortalCommand {
         case "remove": self = .remove(site: try text("site"))
         case "forecast": self = .forecast(limit: try size())
         case "collect": self = .collect(limit: try size())
-        case "settings": self = .changeSettings(site: try text("site"), try PlanForm(form))
+        case "settings": self = .changeSettings(site: try text("site"), try SiteSettingsForm(form))
         case "timer": self = .installTimer
         case "export":
             let name = try text("form")

@@ -22,7 +22,7 @@ package final class PortalFiles: Sendable {
 
     // MARK: - Uploads
 
-    /// A file that is being uploaded. It belongs to no job until `finish` is called. In the meantime, `removeUnused`
+    /// A file that is being uploaded. It belongs to no job until `finish` is called. In the meantime, `removeUnusedFiles`
     /// spares it, because its number is in `activeUploads`.
     struct PendingUpload: ~Copyable {
         let number: String
@@ -33,13 +33,13 @@ package final class PortalFiles: Sendable {
         fileprivate init(_ files: PortalFiles, named name: String) throws(SystemError) {
             let number = PortalFiles.makeUploadID()
             (self.number, self.files, self.name) = (number, files, name)
-            let folder = files.folder(ofUpload: number)
-            files.activeUploads.withLock { _ = $0.insert(PortalFiles.name(ofUpload: number)) }
+            let folder = files.uploadFolder(number)
+            files.activeUploads.withLock { _ = $0.insert(PortalFiles.uploadFolderName(number)) }
             do throws(SystemError) {
                 try Folder.make(folder)
                 file = try File("\(folder)/\(name)", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, doing: "create")
             } catch {
-                files.forget(upload: number)
+                files.discardUpload(number)
                 throw error
             }
         }
@@ -48,8 +48,8 @@ package final class PortalFiles: Sendable {
 
         /// Ends the upload: a job owns the file from now on, or it is removed.
         func finish(isWanted: Bool) {
-            if !isWanted { Folder.remove(files.folder(ofUpload: number)) }
-            files.activeUploads.withLock { _ = $0.remove(PortalFiles.name(ofUpload: number)) }
+            if !isWanted { Folder.remove(files.uploadFolder(number)) }
+            files.activeUploads.withLock { _ = $0.remove(PortalFiles.uploadFolderName(number)) }
         }
     }
 
@@ -59,13 +59,13 @@ package final class PortalFiles: Sendable {
 
     var uploadCount: Int { activeUploads.withLock(\.count) }
 
-    private func forget(upload number: String) {
-        Folder.remove(folder(ofUpload: number))
-        activeUploads.withLock { _ = $0.remove(Self.name(ofUpload: number)) }
+    private func discardUpload(_ number: String) {
+        Folder.remove(uploadFolder(number))
+        activeUploads.withLock { _ = $0.remove(Self.uploadFolderName(number)) }
     }
 
     /// Whether the disk has space for this many more bytes.
-    package func hasRoom(for byteCount: Int64 = 0) -> Bool {
+    package func hasSpace(for byteCount: Int64 = 0) -> Bool {
         var status = statvfs()
         guard statvfs(storePath, &status) == 0 else { return true }
         let room = Int64(clamping: status.f_bavail).multipliedReportingOverflow(
@@ -74,9 +74,9 @@ package final class PortalFiles: Sendable {
     }
 
     /// Returns the path of an uploaded file; nil if it no longer exists.
-    package func upload(_ number: String, named name: String) -> String? {
+    package func uploadPath(_ number: String, named name: String) -> String? {
         guard Self.isUploadID(number), Self.safeName(name) == name else { return nil }
-        let file = "\(folder(ofUpload: number))/\(name)"
+        let file = "\(uploadFolder(number))/\(name)"
         return access(file, R_OK) == 0 ? file : nil
     }
 
@@ -84,29 +84,29 @@ package final class PortalFiles: Sendable {
 
     /// Creates an empty folder for the file of a job and returns the path of the file.
     package func makeResultPath(ofJob number: Int, named name: String) throws(SystemError) -> String {
-        let folder = "\(path)/\(Self.name(ofJob: number))"
+        let folder = "\(path)/\(Self.jobFolderName(number))"
         Folder.remove(folder)
         try Folder.make(folder)
         return "\(folder)/\(Self.safeName(name) ?? "archive")"
     }
 
     /// A file that a job made.
-    package struct Result: Equatable {
+    package struct ResultFile: Equatable {
         package let path: String
         package let name: String
         package let byteCount: Int64
     }
 
     /// Returns the file that a job made; nil if there is none.
-    package func result(ofJob number: Int) -> Result? {
-        let folder = "\(path)/\(Self.name(ofJob: number))"
+    package func resultFile(ofJob number: Int) -> ResultFile? {
+        let folder = "\(path)/\(Self.jobFolderName(number))"
         for name in Folder.names(in: folder) ?? [] {
             let name = String(decoding: name, as: UTF8.self)
             var status = stat()
             guard lstat("\(folder)/\(name)", &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
                 continue
             }
-            return Result(path: "\(folder)/\(name)", name: name, byteCount: Int64(status.st_size))
+            return ResultFile(path: "\(folder)/\(name)", name: name, byteCount: Int64(status.st_size))
         }
         return nil
     }
@@ -116,19 +116,19 @@ package final class PortalFiles: Sendable {
     /// Removes files that belong to no job and are not being uploaded.
     ///
     /// - Parameter jobs: called after the uploads were listed, since an upload becomes a job.
-    func removeUnused(_ jobs: () -> [PortalJob], now: Int64) {
+    func removeUnusedFiles(_ jobs: () -> [PortalJob], now: Int64) {
         var needed = activeUploads.withLock { $0 }
         for job in jobs() {
             switch job.command {
             case .importArchive(let upload, _, _, _), .save(let upload, _):
                 // A later job may retry an interrupted import.
                 let isWanted = !job.isOver || job.state == .ended(.interrupted)
-                let name = Self.name(ofUpload: upload)
+                let name = Self.uploadFolderName(upload)
                 if isWanted { needed.insert(name) } else { needed.remove(name) }
             case .export:
                 let isThere = job.state == .ended(.done) || job.state == .ended(.withProblems)
-                if !job.isOver || isThere && now - job.asked < Self.lifetime {
-                    needed.insert(Self.name(ofJob: job.number))
+                if !job.isOver || isThere && now - job.addedAt < Self.lifetime {
+                    needed.insert(Self.jobFolderName(job.number))
                 }
             case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast,
                 .collect, .changeSettings, .installTimer:
@@ -167,7 +167,7 @@ package final class PortalFiles: Sendable {
         }.joined()
     }
 
-    private static func name(ofUpload number: String) -> String { "upload-\(number)" }
-    private static func name(ofJob number: Int) -> String { "job-\(number)" }
-    private func folder(ofUpload number: String) -> String { "\(path)/\(Self.name(ofUpload: number))" }
+    private static func uploadFolderName(_ number: String) -> String { "upload-\(number)" }
+    private static func jobFolderName(_ number: Int) -> String { "job-\(number)" }
+    private func uploadFolder(_ number: String) -> String { "\(path)/\(Self.uploadFolderName(number))" }
 }

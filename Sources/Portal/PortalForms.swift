@@ -152,7 +152,7 @@ extension HTMLWriter {
 
 // MARK: - The form of a prefetch
 
-extension PlanForm {
+extension SiteSettingsForm {
     /// Writes the fields for a new prefetch or for the settings of a site.
     package func write(to html: inout HTMLWriter, isNew: Bool) {
         html.element("div", ["class": "fields"]) { html in
@@ -178,7 +178,7 @@ extension PlanForm {
                     chosen: robots ?? "obey")
                 writeSchedule(to: &html)
                 html.field(
-                    "perHost", .formPerHost, type: "number", value: perHost.map(String.init) ?? "",
+                    "perHost", .formPerHost, type: "number", value: connectionsPerHost.map(String.init) ?? "",
                     hint: .formPerHostHint)
                 html.lines("include", .formInclude, include, hint: .formIncludeHint)
                 html.lines("exclude", .formExclude, exclude, hint: .formExcludeHint)
@@ -187,16 +187,17 @@ extension PlanForm {
     }
 }
 
-extension PlanForm {
+extension SiteSettingsForm {
     private func writeSchedule(to html: inout HTMLWriter) {
         var choices: [(value: String, words: Phrase)] = [
             (Self.never, Phrase(.everyNever)), ("hourly", Phrase(.everyHour)), ("6h", Phrase(.everySix)),
             ("daily", Phrase(.everyDay)), ("weekly", Phrase(.everyWeek)),
         ]
         // A schedule that was set by the command.
-        if let every, !choices.contains(where: { $0.value == every }) {
-            let interval = UpdateSchedule(every).map { html.language.interval($0.seconds) } ?? every
-            choices.append((every, Phrase(.everyOther, interval)))
+        if let updateInterval, !choices.contains(where: { $0.value == updateInterval }) {
+            let interval =
+                UpdateSchedule(updateInterval).map { html.language.interval($0.seconds) } ?? updateInterval
+            choices.append((updateInterval, Phrase(.everyOther, interval)))
         }
         html.element("div", ["class": "field"]) { html in
             html.element("label", ["for": "f-every"], say: .formEvery)
@@ -205,7 +206,10 @@ extension PlanForm {
                 for choice in choices {
                     html.element(
                         "option",
-                        ["value": choice.value, "selected": choice.value == every ?? Self.never ? "" : nil],
+                        [
+                            "value": choice.value,
+                            "selected": choice.value == updateInterval ?? Self.never ? "" : nil,
+                        ],
                         say: choice.words)
                 }
             }
@@ -228,10 +232,10 @@ extension HTMLWriter {
                 "url", .formAddress, type: "text", value: form?["url"] ?? "", hint: .formAddressHint,
                 isRequired: true, isWide: true, mode: "url",
                 mistake: isMistaken ? "mistake f-url-hint" : nil)
-            let plan = PlanForm(readable: form)
+            let plan = SiteSettingsForm(readable: form)
             html.choice(
-                "what", .formWhat, [("site", .whatSite), (PlanForm.page, .whatPage)],
-                chosen: plan.isOnlyPage ? PlanForm.page : "site")
+                "what", .formWhat, [("site", .whatSite), (SiteSettingsForm.pageOnly, .whatPage)],
+                chosen: plan.isOnlyPage ? SiteSettingsForm.pageOnly : "site")
             html.element("details", ["open": isMistaken ? "" : nil]) { html in
                 html.element("summary", say: .formMore)
                 plan.write(to: &html, isNew: true)

@@ -19,10 +19,10 @@ enum PortalFrame {
                         if let heading = page.heading, page.headingParts.isEmpty {
                             html.say(heading)
                         } else {
-                            html.foreign(Self.title(of: page, html.language))
+                            html.isolatedText(Self.title(of: page, html.language))
                         }
                     }
-                    if let job = context.notice { writeNotice(job, to: &html, context) }
+                    if let job = context.noticedJob { writeNotice(job, to: &html, context) }
                     page.write(to: &html, context)
                 }
                 writeFooter(to: &html, context)
@@ -98,11 +98,11 @@ enum PortalFrame {
             "div", ["class": job.isOver && !job.isGood ? "notice warn" : "notice", "role": "status"]
         ) {
             html in
-            html.foreign(Wording.cut(job.command.title.text(in: context.language)))
+            html.isolatedText(Wording.cut(job.command.title.text(in: context.language)))
             html.text(" – ")
             html.say(job.stateSentence)
             for line in job.outcome.prefix(6) {
-                html.element("div") { $0.foreign(Wording.cut(line.text(in: context.language))) }
+                html.element("div") { $0.isolatedText(Wording.cut(line.text(in: context.language))) }
             }
             guard !job.isOver else { return }
             html.commandButton(
@@ -121,7 +121,7 @@ enum PortalFrame {
             html.element("ol") { html in
                 for step in trail {
                     html.element("li") {
-                        $0.link(step.address) { $0.foreign(Wording.cut(step.text, to: 80)) }
+                        $0.link(step.address) { $0.isolatedText(Wording.cut(step.text, to: 80)) }
                     }
                 }
             }
@@ -216,7 +216,7 @@ package struct PortalContext {
     /// Whether the visitor has logged in with a password.
     var hasSession = false
     /// The command that led to this page.
-    var notice: PortalJob?
+    var noticedJob: PortalJob?
     /// Whether something runs the scheduled updates.
     var isScheduled: @Sendable () -> Bool = { true }
     /// Whether the visitor can install a timer that does.
@@ -289,7 +289,7 @@ struct NotFoundPage: PortalPage {
         if let reason { html.element("p", ["class": "notice warn", "role": "alert"], say: reason) }
         html.element("p") { html in
             html.say(.noPageAt)
-            html.element("span", ["class": "url"]) { $0.address(target) }
+            html.element("span", ["class": "url"]) { $0.url(target) }
             html.say(.openByFullURL)
         }
         html.element("pre", text: "\(context.layout.home)https://example.com/")

@@ -87,7 +87,7 @@ package final class PortalGuard: Sendable {
     // MARK: - The password
 
     /// The result of a login attempt.
-    package enum Login: Equatable, Sendable {
+    package enum LoginResult: Equatable, Sendable {
         /// The password was right. The session's secret is the value of a cookie.
         case success(session: String)
         case wrong
@@ -106,7 +106,7 @@ package final class PortalGuard: Sendable {
     func logIn(
         _ password: String, from client: LoginClient? = nil,
         clock: () -> Int64 = { SystemClock.seconds() }
-    ) -> Login {
+    ) -> LoginResult {
         guard configuration.isExposed, let hash = configuration.password() else { return .impossible }
         let number: Int
         switch rateLimiter.change({ $0.register(from: client, now: clock()) }) {
@@ -127,7 +127,8 @@ package final class PortalGuard: Sendable {
     private func waitForTurn(_ number: Int, _ clock: () -> Int64) -> Bool {
         let end = ContinuousClock.now + Self.maxLoginWait
         while ContinuousClock.now < end {
-            let turn: LoginRateLimiter.Turn? = rateLimiter.wait(atMost: .milliseconds(200)) { rateLimiter in
+            let turn: LoginRateLimiter.AttemptTurn? = rateLimiter.wait(atMost: .milliseconds(200)) {
+                rateLimiter in
                 let turn = rateLimiter.turn(of: number, now: clock())
                 return turn == .later ? nil : turn
             }
@@ -166,10 +167,10 @@ package struct PortalVisitor: Equatable, Sendable {
     package var authority = ""
     package var origin: String?
     /// The value of `Sec-Fetch-Site`.
-    package var site: String?
+    package var fetchSite: String?
     var session: String?
     /// The token of a browser extension (`Authorization: Bearer`).
-    var bearer: String?
+    var bearerToken: String?
     /// The value of `Accept`.
     package var accept: String?
     package var language = PortalLanguage.english
@@ -182,10 +183,10 @@ package struct PortalVisitor: Equatable, Sendable {
 
     package init(_ fields: HTTPFields, authority: String, port: UInt16, client: LoginClient? = nil) {
         (self.authority, self.client) = (authority, client)
-        (origin, site, accept) = (fields["Origin"], fields["Sec-Fetch-Site"], fields["Accept"])
+        (origin, fetchSite, accept) = (fields["Origin"], fields["Sec-Fetch-Site"], fields["Accept"])
         language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
         let scheme = "Bearer "
-        bearer = fields["Authorization"].flatMap {
+        bearerToken = fields["Authorization"].flatMap {
             $0.hasPrefix(scheme) ? String($0.dropFirst(scheme.utf8.count)) : nil
         }
         isForwarded = fields.list.contains { Self.isAddedByProxies($0.name) }
@@ -212,7 +213,7 @@ package struct PortalVisitor: Equatable, Sendable {
         if let origin, origin != "http://\(authority)", origin != "https://\(authority)" {
             return .refusedOrigin
         }
-        if let site, site != "same-origin" { return .refusedOrigin }
+        if let fetchSite, fetchSite != "same-origin" { return .refusedOrigin }
         return nil
     }
 }

@@ -7,26 +7,29 @@ package struct PortalJob: Sendable, Equatable {
     package let command: PortalCommand
     /// The principal that started the job.
     package let principal: Principal
-    fileprivate(set) var state: State
-    fileprivate(set) var figures: JobFigures?
+    fileprivate(set) var state: JobState
+    fileprivate(set) var progress: JobProgress?
     /// The result, or the reason of a failure.
     fileprivate(set) var outcome: [Phrase] = []
     /// The time when the job was added, in seconds since 1970.
-    package let asked: Int64
+    package let addedAt: Int64
     /// Whether an earlier run of the server started it, perhaps with other options.
     private(set) var isOfEarlierRun = false
 
-    fileprivate init(number: Int, command: PortalCommand, principal: Principal, state: State, asked: Int64) {
+    fileprivate init(
+        number: Int, command: PortalCommand, principal: Principal, state: JobState, addedAt: Int64
+    ) {
         (self.number, self.command, self.principal) = (number, command, principal)
-        (self.state, self.asked) = (state, asked)
+        (self.state, self.addedAt) = (state, addedAt)
     }
 
     /// Creates a job of an earlier run of the server.
     init(
         number: Int, command: PortalCommand, principal: Principal, end: JobEnd, outcome: [Phrase],
-        asked: Int64
+        addedAt: Int64
     ) {
-        self.init(number: number, command: command, principal: principal, state: .ended(end), asked: asked)
+        self.init(
+            number: number, command: command, principal: principal, state: .ended(end), addedAt: addedAt)
         self.outcome = outcome
         isOfEarlierRun = true
     }
@@ -37,14 +40,14 @@ package struct PortalJob: Sendable, Equatable {
         guard principal != .localUser else { return nil }
         var job = self
         if principal != .remoteUser || isOfEarlierRun { job.outcome = [] }
-        job.figures?.hosts = []
+        job.progress?.hosts = []
         return job
     }
 
     /// The state of a job. A new job is `waiting`, or `planned` if its command has a delay, then `running`,
     /// then `ended`. A running job that the user stops is `stopping` until the worker returns; a job that is
     /// stopped before it starts ends at once.
-    package enum State: Sendable, Equatable {
+    package enum JobState: Sendable, Equatable {
         /// The job waits for its turn.
         case waiting
         /// The job starts at this time, in milliseconds of the queue's clock, unless it is cancelled.
@@ -73,7 +76,7 @@ package enum JobEnd: String, Sendable {
 }
 
 /// The progress of a job, in figures.
-package struct JobFigures: Sendable, Equatable {
+package struct JobProgress: Sendable, Equatable {
     package var site = ""
     package var isStoring = false
     package var pages = 0
@@ -112,14 +115,14 @@ package struct JobFigures: Sendable, Equatable {
 /// The waiting, running and finished jobs. Each lane runs one job at a time, in order. This is a pure value: the caller
 /// passes events and the time. `JobRunner` owns it, and carries the jobs out.
 ///
-/// Job numbers ascend and are never reused, also across runs of the server. `PortalJob.State` describes the states of
+/// Job numbers ascend and are never reused, also across runs of the server. `PortalJob.JobState` describes the states of
 /// a job.
 package struct JobQueue {
     private(set) var jobs: [PortalJob] = []
     /// A counter that increases with every change. Watching clients receive an event when it changes.
     private(set) var version = 1
     /// A counter that increases with every change except those of figures, which are not saved.
-    private(set) var revision = 1
+    private(set) var listRevision = 1
     private var lastNumber = 0
 
     /// The maximum number of jobs that wait or run. Beyond it, commands are refused.
@@ -159,10 +162,10 @@ package struct JobQueue {
             PortalJob(
                 number: lastNumber, command: command, principal: principal,
                 state: delay > 0 ? .planned(now + delay) : .waiting,
-                asked: date))
+                addedAt: date))
         removeOldJobs()
         version += 1
-        revision += 1
+        listRevision += 1
         return lastNumber
     }
 
@@ -176,7 +179,7 @@ package struct JobQueue {
     subscript(number: Int) -> PortalJob? { jobs.last { $0.number == number } }
 
     /// Starts and returns the next job of the lane; nil if one is running or none is due.
-    mutating func begin(_ lane: PortalCommand.Lane, now: Int64) -> PortalJob? {
+    mutating func startNext(_ lane: PortalCommand.Lane, now: Int64) -> PortalJob? {
         let laneJobs = jobs.indices.filter { jobs[$0].command.lane == lane }
         guard !laneJobs.contains(where: { jobs[$0].state == .running || jobs[$0].state == .stopping }) else {
             return nil
@@ -191,28 +194,28 @@ package struct JobQueue {
         guard let due else { return nil }
         jobs[due].state = .running
         version += 1
-        revision += 1
+        listRevision += 1
         return jobs[due]
     }
 
     /// Returns the time when the next planned job of the lane is due, in milliseconds; nil if there is none.
-    func nextTime(_ lane: PortalCommand.Lane) -> Int64? {
+    func nextPlannedTime(_ lane: PortalCommand.Lane) -> Int64? {
         jobs.compactMap { job in
             if job.command.lane == lane, case .planned(let time) = job.state { time } else { nil }
         }.min()
     }
 
     /// Replaces the figures of a running job.
-    mutating func update(_ figures: JobFigures, of number: Int) {
-        change(number) { $0.figures = figures }
+    mutating func setProgress(_ progress: JobProgress, ofJob number: Int) {
+        change(number) { $0.progress = progress }
     }
 
     /// Ends a job. A job that fails while it is stopping counts as stopped.
     ///
-    /// - Parameter isCut: whether the server is closing. Running jobs that stop or fail are then interrupted.
-    mutating func end(_ number: Int, _ end: JobEnd, _ outcome: [Phrase], isCut: Bool = false) {
+    /// - Parameter isServerClosing: whether the server is closing. Running jobs that stop or fail are then interrupted.
+    mutating func end(_ number: Int, _ end: JobEnd, _ outcome: [Phrase], isServerClosing: Bool = false) {
         change(number) { job in
-            if isCut, job.state == .running, end == .stopped || end == .failed {
+            if isServerClosing, job.state == .running, end == .stopped || end == .failed {
                 job.state = .ended(.interrupted)
             } else {
                 job.state = .ended(job.state == .stopping && end == .failed ? .stopped : end)
@@ -242,7 +245,7 @@ package struct JobQueue {
         guard self[number]?.isOver == true else { return }
         jobs.removeAll { $0.number == number }
         version += 1
-        revision += 1
+        listRevision += 1
     }
 
     /// Changes a job, and increases the counters if that makes a difference.
@@ -251,7 +254,7 @@ package struct JobQueue {
         let before = jobs[index]
         body(&jobs[index])
         if jobs[index] != before { version += 1 }
-        if jobs[index].state != before.state { revision += 1 }
+        if jobs[index].state != before.state { listRevision += 1 }
     }
 
     /// Removes the oldest ended jobs above the limit.
@@ -273,7 +276,7 @@ extension PortalJob: JSONObject {
     func members(in language: PortalLanguage) -> JSONMembers {
         [
             "job": number, "state": stateName, "title": command.title.text(in: language),
-            "outcome": outcome.map { $0.text(in: language) }, "figures": figures,
+            "outcome": outcome.map { $0.text(in: language) }, "figures": progress,
         ]
     }
 
@@ -288,7 +291,7 @@ extension PortalJob: JSONObject {
     }
 }
 
-extension JobFigures: JSONObject {
+extension JobProgress: JSONObject {
     package var members: JSONMembers {
         [
             "site": site, "storing": isStoring, "pages": Wording.number(pages),
@@ -309,7 +312,7 @@ extension JobFigures: JSONObject {
     }
 }
 
-extension JobFigures.Host: JSONObject {
+extension JobProgress.Host: JSONObject {
     package var members: JSONMembers {
         [
             "name": name, "running": running, "queued": Wording.number(queued),

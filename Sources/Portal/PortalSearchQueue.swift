@@ -51,7 +51,7 @@ package final class PortalSearchQueue: Sendable {
         let completion: @Sendable (Result<Answer, StoreError>) -> Void
     }
 
-    private struct State {
+    private struct SearchQueueState {
         var waiting: [QueuedSearch] = []
         /// The last search of each waiting search script, by its name.
         var latest: [String: Int] = [:]
@@ -64,7 +64,7 @@ package final class PortalSearchQueue: Sendable {
     /// The maximum number of running searches, and of waiting ones.
     private static let (maxThreads, maxQueuedSearches) = (2, 64)
 
-    private let state = Monitor(State())
+    private let state = Monitor(SearchQueueState())
     private let makeContext: @Sendable () throws(StoreError) -> ThreadContext
     private let willSearch: (@Sendable (_ target: String) -> Void)?
 
@@ -96,24 +96,24 @@ package final class PortalSearchQueue: Sendable {
     )
         -> Bool
     {
-        let (isTaken, left) = state.change { state -> (Bool, [QueuedSearch]) in
+        let (isQueued, replaced) = state.change { state -> (Bool, [QueuedSearch]) in
             guard !state.isClosed else { return (false, []) }
-            var left: [QueuedSearch] = []
+            var replaced: [QueuedSearch] = []
             if let sender = request.sender {
-                left = state.waiting.filter { $0.request.sender == sender }
+                replaced = state.waiting.filter { $0.request.sender == sender }
                 state.waiting.removeAll { $0.request.sender == sender }
             }
-            guard state.waiting.count < Self.maxQueuedSearches, hasThread(&state) else {
-                return (false, left)
+            guard state.waiting.count < Self.maxQueuedSearches, ensureThread(&state) else {
+                return (false, replaced)
             }
             state.lastNumber += 1
             state.waiting.append(
                 QueuedSearch(number: state.lastNumber, request: request, completion: completion))
             if let sender = request.sender { state.latest[sender] = state.lastNumber }
-            return (true, left)
+            return (true, replaced)
         }
-        for waiting in left { waiting.completion(.success(Self.supersededAnswer)) }
-        return isTaken
+        for waiting in replaced { waiting.completion(.success(Self.supersededAnswer)) }
+        return isQueued
     }
 
     /// Ends running searches, and returns when they have ended.
@@ -128,19 +128,19 @@ package final class PortalSearchQueue: Sendable {
     }
 
     /// Whether there is a thread; starts another one if all are busy.
-    private func hasThread(_ state: inout State) -> Bool {
+    private func ensureThread(_ state: inout SearchQueueState) -> Bool {
         guard state.idleCount <= state.waiting.count, state.threads.count < Self.maxThreads else {
             return true
         }
-        if let thread = try? NamedThread.start("larder-search", body: { [self] in work() }) {
+        if let thread = try? NamedThread.start("larder-search", body: { [self] in runSearches() }) {
             state.threads.append(thread)
         }
         return !state.threads.isEmpty
     }
 
-    private func work() {
+    private func runSearches() {
         var context: ThreadContext?
-        while let waiting = next() {
+        while let waiting = waitForSearch() {
             willSearch?(waiting.request.target)
             waiting.completion(answer(waiting, at: &context))
             state.change { state in
@@ -151,7 +151,7 @@ package final class PortalSearchQueue: Sendable {
         }
     }
 
-    private func next() -> QueuedSearch? {
+    private func waitForSearch() -> QueuedSearch? {
         state.change { $0.idleCount += 1 }
         return state.wait { state -> QueuedSearch?? in
             if state.isClosed { return .some(nil) }
@@ -168,8 +168,8 @@ package final class PortalSearchQueue: Sendable {
         do throws(StoreError) {
             if context == nil { context = try makeContext() }
             guard let current = context else { return .success(Self.supersededAnswer) }
-            current.portal.cache.isWanted = { [self] in isWanted(waiting) }
-            defer { current.portal.cache.isWanted = { true } }
+            current.portal.cache.isSearchWanted = { [self] in isWanted(waiting) }
+            defer { current.portal.cache.isSearchWanted = { true } }
             let request = waiting.request
             let answer = try current.portal.answer(
                 request.target, for: request.visitor, reader: current.reader())

@@ -7,7 +7,7 @@ internal import Web
 /// first. Not thread-safe.
 final class PortalUpload {
     /// The result of an upload.
-    enum Outcome: Equatable {
+    enum UploadOutcome: Equatable {
         case command(PortalCommand)
         case refused(Int, Phrase)
     }
@@ -19,13 +19,13 @@ final class PortalUpload {
     private let command: String
     private let maxByteCount: Int64
     private var fields: [(name: String, value: String)] = []
-    private var draft: PortalFiles.PendingUpload?
+    private var pendingUpload: PortalFiles.PendingUpload?
     /// The name of the file; nil until the file has begun.
     private var name: String?
     private var isInFile = false
     private var byteCount: Int64 = 0
     private var uncheckedByteCount = 0
-    private(set) var outcome: Outcome?
+    private(set) var outcome: UploadOutcome?
 
     /// The number of bytes between checks of the free disk space.
     private static let checkIntervalBytes = 16 << 20
@@ -56,17 +56,17 @@ final class PortalUpload {
         return outcome == nil
     }
 
-    private func handle(_ event: MultipartReader.Event) {
+    private func handle(_ event: MultipartReader.FormEvent) {
         switch event {
         case .field(let name, let value): fields.append((name, value))
         case .file(let name, let fileName):
             if let reason = refusal(form["token"]) { return refuse(403, reason) }
             guard name == Self.fileField, self.name == nil, !fileName.isEmpty else { return }
-            guard files.hasRoom() else { return refuse(507, Phrase(.mistakeNoDiskSpace)) }
+            guard files.hasSpace() else { return refuse(507, Phrase(.mistakeNoDiskSpace)) }
             do throws(SystemError) {
-                let draft = try files.beginUpload(named: fileName)
-                self.name = draft.name
-                self.draft = consume draft
+                let pendingUpload = try files.beginUpload(named: fileName)
+                self.name = pendingUpload.name
+                self.pendingUpload = consume pendingUpload
                 isInFile = true
             } catch {
                 refuse(507, Phrase(.untranslated, error.description))
@@ -81,41 +81,41 @@ final class PortalUpload {
         guard byteCount + Int64(bytes.count) <= maxByteCount else {
             return refuse(413, Phrase(.mistakePageTooLarge))
         }
-        do throws(SystemError) { try draft?.write(bytes) } catch {
+        do throws(SystemError) { try pendingUpload?.write(bytes) } catch {
             return refuse(507, Phrase(.untranslated, error.description))
         }
         byteCount += Int64(bytes.count)
         uncheckedByteCount += bytes.count
         guard uncheckedByteCount >= Self.checkIntervalBytes else { return }
         uncheckedByteCount = 0
-        if !files.hasRoom() { refuse(507, Phrase(.mistakeNoDiskSpace)) }
+        if !files.hasSpace() { refuse(507, Phrase(.mistakeNoDiskSpace)) }
     }
 
     /// Ends the upload, when its body is complete or the client has disconnected.
-    func end(isWhole: Bool) -> Outcome {
+    func end(isWhole: Bool) -> UploadOutcome {
         if outcome == nil { outcome = makeOutcome(isWhole) }
         guard let outcome else { return .refused(400, Phrase(.mistakeForm)) }
         if case .refused = outcome { releaseFile(isWanted: false) }
         return outcome
     }
 
-    /// Ends the draft: a job owns the file from now on, or it is removed.
+    /// Ends the pendingUpload: a job owns the file from now on, or it is removed.
     func releaseFile(isWanted: Bool) {
-        draft?.finish(isWanted: isWanted)
-        draft = nil
+        pendingUpload?.finish(isWanted: isWanted)
+        pendingUpload = nil
     }
 
-    private func makeOutcome(_ isWhole: Bool) -> Outcome {
+    private func makeOutcome(_ isWhole: Bool) -> UploadOutcome {
         if let reason = refusal(form["token"]) { return .refused(403, reason) }
         guard isWhole, reader.isDone else { return .refused(400, Phrase(.mistakeForm)) }
-        guard let name, byteCount > 0, let number = draft?.number else {
+        guard let name, byteCount > 0, let number = pendingUpload?.number else {
             return .refused(400, Phrase(.mistakeNoFile))
         }
         let own = fields.filter { $0.name != "upload" && $0.name != "name" }
         let all = own + [("upload", number), ("name", name)]
         do throws(PortalFormError) {
             let made = try PortalCommand(command, PortalRequest(path: "/", fields: all))
-            return made.map(Outcome.command) ?? .refused(400, Phrase(.mistakeForm))
+            return made.map(UploadOutcome.command) ?? .refused(400, Phrase(.mistakeForm))
         } catch {
             return .refused(400, error.phrase)
         }
@@ -145,11 +145,11 @@ enum UploadThread {
                 try NamedThread.start("larder-upload") {
                     defer { close(client.descriptor) }
                     guard let upload = make() else { return }
-                    let side = DetachedClient(client)
-                    let isWhole = run(side, client.received, long.reader, upload)
+                    let detachedClient = DetachedClient(client)
+                    let isWhole = run(detachedClient, client.received, long.reader, upload)
                     let bytes = answer(upload, isWhole).bytes
-                    side.sendAll(bytes)
-                    if !isWhole { side.discardInput() }
+                    detachedClient.sendAll(bytes)
+                    if !isWhole { detachedClient.discardInput() }
                 }
             } catch {
                 close(client.descriptor)
@@ -159,7 +159,7 @@ enum UploadThread {
 
     /// Whether the whole body was received and accepted.
     private static func run(
-        _ side: DetachedClient, _ received: [UInt8], _ reader: BodyReader, _ upload: PortalUpload
+        _ detachedClient: DetachedClient, _ received: [UInt8], _ reader: BodyReader, _ upload: PortalUpload
     ) -> Bool {
         var reader = reader
         var piece = received
@@ -178,13 +178,13 @@ enum UploadThread {
             }
             var count = 0
             piece = [UInt8](unsafeUninitializedCapacity: 256 * 1024) { buffer, filled in
-                count = side.receive(into: UnsafeMutableRawBufferPointer(buffer))
+                count = detachedClient.receive(into: UnsafeMutableRawBufferPointer(buffer))
                 filled = max(0, count)
             }
             if count == 0 { return false }
             guard count < 0 else { continue }
             guard errno == EAGAIN || errno == EINTR else { return false }
-            var waiting = pollfd(fd: side.descriptor, events: Int16(POLLIN), revents: 0)
+            var waiting = pollfd(fd: detachedClient.descriptor, events: Int16(POLLIN), revents: 0)
             let ready = poll(&waiting, 1, idleTimeoutMilliseconds)
             guard ready > 0 || ready < 0 && errno == EINTR else { return false }
         }

@@ -23,28 +23,28 @@ package final class ProxyLog: Sendable {
     }
 
     /// The totals since the proxy was started.
-    package struct Totals: Sendable {
+    package struct ProxyTotals: Sendable {
         /// One count for each source, in their order.
         fileprivate var bySource = [Int](repeating: 0, count: Source.allCases.count)
-        package fileprivate(set) var kept = 0
+        package fileprivate(set) var storedCount = 0
         package fileprivate(set) var byteCount = 0
         /// Responses that could not be stored, with the URL of the last one and the reason.
-        package fileprivate(set) var lost = 0
+        package fileprivate(set) var notStoredCount = 0
         package fileprivate(set) var reasonNotStored: String?
         /// Missed URLs without duplicates, in order of arrival, up to a limit.
-        package fileprivate(set) var missed: [String] = []
+        package fileprivate(set) var missedURLs: [String] = []
 
         package subscript(source: Source) -> Int { bySource[source.index] }
     }
 
-    private struct State {
+    private struct LogState {
         var recent: [LoggedRequest] = []
         var count = 0
-        var counts = Totals()
+        var counts = ProxyTotals()
         var missed: Set<String> = []
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(LogState())
 
     /// The minimum number of recent requests that are remembered. Old ones are removed at twice this number, so that
     /// removing them is cheap.
@@ -54,7 +54,7 @@ package final class ProxyLog: Sendable {
 
     package init() {}
 
-    package var counts: Totals { state.withLock(\.counts) }
+    package var counts: ProxyTotals { state.withLock(\.counts) }
 
     /// The newest requests first.
     package func recent(after number: Int = 0) -> [LoggedRequest] {
@@ -62,38 +62,39 @@ package final class ProxyLog: Sendable {
     }
 
     /// Records a request and its reply.
-    package func note(_ method: String, _ url: String, _ reply: Reply, since start: ContinuousClock.Instant) {
+    package func record(_ method: String, _ url: String, _ reply: Reply, since start: ContinuousClock.Instant)
+    {
         let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
         let source = reply.streamed == nil ? reply.source : .network
         // Parts are collected in memory and stored when they are complete.
         let isPart = status == 206 && source == .network
-        note(method, url, status, source, byteCount, isStored: reply.isStored && !isPart, since: start)
-        if isPart { noteLoss("only a part of it was requested", of: url, wasCounted: false) }
-        if let failure = reply.failure { noteLoss(failure, of: url, wasCounted: false) }
+        append(method, url, status, source, byteCount, isStored: reply.isStored && !isPart, since: start)
+        if isPart { recordStoreFailure("only a part of it was requested", of: url, wasCounted: false) }
+        if let failure = reply.failure { recordStoreFailure(failure, of: url, wasCounted: false) }
     }
 
     /// Records that a response which the client received could not be stored.
     ///
     /// - Parameter wasCounted: whether it was counted as stored.
-    package func noteLoss(_ why: String, of url: String, wasCounted: Bool = true) {
+    package func recordStoreFailure(_ reason: String, of url: String, wasCounted: Bool = true) {
         state.withLock { state in
-            if wasCounted { state.counts.kept -= 1 }
-            state.counts.lost += 1
-            state.counts.reasonNotStored = "\(url): \(why)"
+            if wasCounted { state.counts.storedCount -= 1 }
+            state.counts.notStoredCount += 1
+            state.counts.reasonNotStored = "\(url): \(reason)"
         }
     }
 
-    package func noteMiss(_ method: String, _ place: String, since start: ContinuousClock.Instant) {
-        note(method, place, 504, .missed, 0, isStored: false, since: start)
+    package func recordMiss(_ method: String, _ url: String, since start: ContinuousClock.Instant) {
+        append(method, url, 504, .missed, 0, isStored: false, since: start)
     }
 
-    package func noteTunnel(
-        _ method: String, _ place: String, _ byteCount: Int, since start: ContinuousClock.Instant
+    package func recordTunnel(
+        _ method: String, _ url: String, _ byteCount: Int, since start: ContinuousClock.Instant
     ) {
-        note(method, place, 200, .tunnel, byteCount, isStored: false, since: start)
+        append(method, url, 200, .tunnel, byteCount, isStored: false, since: start)
     }
 
-    package func note(
+    package func append(
         _ method: String, _ url: String, _ status: Int, _ source: Source, _ byteCount: Int, isStored: Bool,
         since start: ContinuousClock.Instant
     ) {
@@ -109,10 +110,10 @@ package final class ProxyLog: Sendable {
                     byteCount: byteCount, duration: duration, isStored: isStored))
             state.counts.bySource[source.index] += 1
             state.counts.byteCount += byteCount
-            if isStored { state.counts.kept += 1 }
+            if isStored { state.counts.storedCount += 1 }
             guard source == .missed, state.missed.count < Self.maxMissedURLs else { return }
             let name = method == "GET" ? url : "\(method) \(url)"
-            if state.missed.insert(name).inserted { state.counts.missed.append(name) }
+            if state.missed.insert(name).inserted { state.counts.missedURLs.append(name) }
         }
     }
 }

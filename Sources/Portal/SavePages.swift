@@ -15,7 +15,7 @@ struct AddPage: PortalPage {
     /// - Parameter request: the request, with the URL of the page as its field `url`.
     init(_ request: PortalRequest) {
         form = PortalRequest(
-            path: "/", fields: [("url", request["url"] ?? ""), ("what", PlanForm.page)])
+            path: "/", fields: [("url", request["url"] ?? ""), ("what", SiteSettingsForm.pageOnly)])
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -29,7 +29,7 @@ struct AddPage: PortalPage {
 
 /// Explains how to save the pages that a browser shows.
 struct SavePage: PortalPage {
-    private let paired: [ExtensionPairings.Paired]
+    private let paired: [ExtensionPairings.PairedExtension]
     private let code: String?
     private let canPair: Bool
     let title = "Save from the browser"
@@ -73,7 +73,7 @@ struct SavePage: PortalPage {
         html.element("ul", ["class": "list"]) { html in
             for one in paired {
                 html.element("li") { html in
-                    html.foreign(one.name.isEmpty ? one.origin : one.name)
+                    html.isolatedText(one.name.isEmpty ? one.origin : one.name)
                     html.text(" ")
                     html.time(one.since, now: context.now)
                     html.text(" ")

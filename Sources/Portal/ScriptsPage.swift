@@ -25,12 +25,12 @@ package struct ScriptsPage: PortalPage {
             case .addresses, .hits, nil: .start
             }
         let listed = try reader.findByBody(
-            .format("javaScript"), site: nil, after: start, bodyCount: PortalLimits.searchedBodies,
-            limit: PortalLimits.lines)
+            .format("javaScript"), site: nil, after: start, bodyCount: PortalLimits.maxSearchedBodies,
+            limit: PortalLimits.maxListItems)
         scripts = listed.entries
         next = listed.next
         var md5s: [Int64: String] = [:]
-        var known = KnownMD5s(reader, upTo: PortalLimits.digestedBytes)
+        var known = KnownMD5s(reader, upTo: PortalLimits.maxDigestBytes)
         for script in scripts {
             md5s[script.url] = try script.body.flatMap { (body) throws(StoreError) in
                 try known.md5(of: body)?.hex
@@ -59,13 +59,13 @@ package struct ScriptsPage: PortalPage {
     }
 
     private func write(_ script: VisibleEntry, to html: inout HTMLWriter, _ context: PortalContext) {
-        html.link(context.links.details(script.href), ["class": "name url"]) { $0.address(script.href) }
+        html.link(context.links.details(script.href), ["class": "name url"]) { $0.url(script.href) }
         if let verdict = verdicts[script.href] {
             let name = Self.sentence(of: verdict).map { html.words($0) } ?? verdict.name
             html.element("span", ["class": verdict.isGood ? "badge" : "badge warn"], text: name)
             if let detail = verdict.detail {
                 html.element("span", ["class": "soft"]) { html in
-                    html.foreign(Self.weakProof(detail).map { html.words(.weakProof, $0) } ?? detail)
+                    html.isolatedText(Self.weakProof(detail).map { html.words(.weakProof, $0) } ?? detail)
                 }
             }
         }

@@ -26,7 +26,7 @@ struct SearchPage: PortalPage {
         _ words: String, in site: Site?, from place: SearchPosition?, _ reader: StoreReader,
         _ cache: PortalCache
     ) throws(StoreError) {
-        self.words = Wording.cut(Self.trimmed(words), to: PortalLimits.words)
+        self.words = Wording.cut(Self.trimmed(words), to: PortalLimits.maxSearchWordsLength)
         self.site = site
         names = Dictionary(uniqueKeysWithValues: try cache.sites(reader).map { ($0.id, $0.name) })
         isContinued = place != nil
@@ -60,7 +60,7 @@ struct SearchPage: PortalPage {
     ) throws(SearchQueryError) -> SearchReport? {
         var options = SearchOptions()
         options.site = site?.name
-        options.limit = PortalLimits.hits
+        options.limit = PortalLimits.maxSearchHits
         options.offset = place?.offset ?? 0
         do throws(StoreError) {
             guard try searcher.isReady else { return nil }
@@ -82,17 +82,17 @@ struct SearchPage: PortalPage {
         case .hits: start = ""
         case .titles(let place):
             let found = try reader.findByBody(
-                .title(words), site: site, after: place, bodyCount: PortalLimits.searchedBodies,
-                limit: PortalLimits.lines)
+                .title(words), site: site, after: place, bodyCount: PortalLimits.maxSearchedBodies,
+                limit: PortalLimits.maxListItems)
             entries = found.entries
             if let next = found.next { return (entries, .titles(next)) }
             start = ""
         }
-        let room = PortalLimits.lines - entries.count
+        let room = PortalLimits.maxListItems - entries.count
         guard room > 0 else { return (entries, .addresses(start)) }
         let found = try reader.findByURL(
             containing: address(words), notTitled: words, site: site, after: start,
-            urlCount: PortalLimits.searchedURLs,
+            urlCount: PortalLimits.maxSearchedURLs,
             limit: room)
         return (entries + found.entries, found.next.map { .addresses($0) })
     }
@@ -162,7 +162,8 @@ struct SearchPage: PortalPage {
         if let next {
             let address = context.links.search(words, in: site?.id, after: next.text)
             html.next(
-                address, html.words(entries.count < PortalLimits.lines ? .continueSearching : .moreResults))
+                address,
+                html.words(entries.count < PortalLimits.maxListItems ? .continueSearching : .moreResults))
         }
     }
 
@@ -180,9 +181,11 @@ struct SearchPage: PortalPage {
             for hit in report.hits {
                 html.element("li") { html in
                     let title = hit.title.isEmpty ? hit.url : hit.title
-                    html.link(address(of: hit, context), ["class": "name"]) { $0.foreign(Wording.cut(title)) }
+                    html.link(address(of: hit, context), ["class": "name"]) {
+                        $0.isolatedText(Wording.cut(title))
+                    }
                     if !hit.heading.isEmpty, hit.heading != hit.title {
-                        html.element("span", ["class": "part"]) { $0.foreign(Wording.cut(hit.heading)) }
+                        html.element("span", ["class": "part"]) { $0.isolatedText(Wording.cut(hit.heading)) }
                     }
                     html.element("p", ["class": "snippet"]) { html in
                         html.element("bdi") { html in
@@ -195,9 +198,9 @@ struct SearchPage: PortalPage {
                             }
                         }
                     }
-                    html.link(context.links.details(hit.url), ["class": "url soft"]) { $0.address(hit.url) }
+                    html.link(context.links.details(hit.url), ["class": "url soft"]) { $0.url(hit.url) }
                     if site == nil, names.count > 1 {
-                        html.element("span", ["class": "soft"]) { $0.foreign(hit.site) }
+                        html.element("span", ["class": "soft"]) { $0.isolatedText(hit.site) }
                     }
                 }
             }

@@ -19,7 +19,7 @@ struct SitePage: PortalPage {
         hasPictures = try reader.hasScreenshots(of: site)
         isPinned = try reader.pins().contains(Pin(.site, site.name))
         self.site = try cache.report(on: site, reader)
-        hosts = try FolderWalk.list("", site: site.id, from: nil, limit: PortalLimits.lines, reader)
+        hosts = try FolderWalk.list("", site: site.id, from: nil, limit: PortalLimits.maxListItems, reader)
         folder = try FolderWalk.list(
             Self.folder(of: self.site.start), site: site.id, from: nil, limit: Self.shownLines, reader)
         types =
@@ -45,7 +45,7 @@ struct SitePage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         for start in site.site.start {
-            html.element("p", ["class": "url soft"]) { $0.address(start) }
+            html.element("p", ["class": "url soft"]) { $0.url(start) }
         }
         site.writeState(to: &html, context)
         html.idleSchedule(context, isScheduled: site.site.schedule != nil)
@@ -96,7 +96,7 @@ struct SitePage: PortalPage {
             html.element("p", ["class": "soft"], say: .nothingBelowStart)
             return writeHosts(to: &html, context)
         }
-        html.element("p", ["class": "url soft"]) { $0.address(folder.prefix) }
+        html.element("p", ["class": "url soft"]) { $0.url(folder.prefix) }
         html.element("ul", ["class": "list"]) { html in
             for item in folder.items { html.item(item, context, of: site.id, below: folder.prefix) }
         }
@@ -128,7 +128,8 @@ struct SitePage: PortalPage {
             html.element("table") { html in
                 if typesAreCut {
                     html.element(
-                        "caption", say: Phrase(.basedOnFirstResponses, Wording.number(PortalLimits.counted)))
+                        "caption",
+                        say: Phrase(.basedOnFirstResponses, Wording.number(PortalLimits.maxCountedResponses)))
                 }
                 html.head([
                     (html.words(.mediaType), false), (html.words(.responses), true),
@@ -138,7 +139,7 @@ struct SitePage: PortalPage {
                     for type in types {
                         html.element("tr") { html in
                             html.element("th", ["scope": "row"]) { html in
-                                html.foreign(type.type ?? html.words(.notSpecified))
+                                html.isolatedText(type.type ?? html.words(.notSpecified))
                             }
                             html.element("td", ["class": "number"], text: Wording.number(type.count))
                             html.element("td", ["class": "number"], text: Wording.bytes(type.byteCount))
@@ -149,7 +150,7 @@ struct SitePage: PortalPage {
         }
     }
 
-    private var typesAreCut: Bool { types.reduce(0) { $0 + $1.count } == PortalLimits.counted }
+    private var typesAreCut: Bool { types.reduce(0) { $0 + $1.count } == PortalLimits.maxCountedResponses }
 
     private func writeSnapshots(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", ["id": "snapshots"], say: .snapshots)
@@ -164,7 +165,7 @@ struct SitePage: PortalPage {
                 if context.token != nil { columns.append((html.words(.actions), false)) }
                 html.head(columns)
                 html.element("tbody") { html in
-                    for snapshot in site.site.snapshots.suffix(PortalLimits.lines).reversed() {
+                    for snapshot in site.site.snapshots.suffix(PortalLimits.maxListItems).reversed() {
                         write(snapshot, to: &html, context)
                     }
                 }
@@ -285,7 +286,7 @@ extension SiteReport {
 
     func writeCounts(to html: inout HTMLWriter) {
         func number(_ count: Int) -> String {
-            count == PortalLimits.counted
+            count == PortalLimits.maxCountedResponses
                 ? html.words(.orMore, Wording.number(count)) : Wording.number(count)
         }
         let (pages, files) = (number(tally.pages), number(tally.assets))

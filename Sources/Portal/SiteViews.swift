@@ -23,7 +23,7 @@ struct TitlesPage: PortalPage {
             guard let end = text.lastIndex(of: "\n") else { return nil }
             return TitledPage(title: String(text[..<end]), href: String(text[text.index(after: end)...]))
         }
-        let limit = PortalLimits.titles
+        let limit = PortalLimits.maxTitles
         let found = try reader.titledPages(ofSite: site.id, after: start, limit: limit + 1)
         pages = Array(found.prefix(limit))
         next = found.count > limit ? found[limit - 1] : nil
@@ -44,9 +44,9 @@ struct TitlesPage: PortalPage {
                     html.link(
                         context.mirrorAddress(of: page.href) ?? context.links.details(page.href),
                         ["class": "name"]
-                    ) { $0.foreign(Wording.cut(page.title, to: 200)) }
+                    ) { $0.isolatedText(Wording.cut(page.title, to: 200)) }
                     html.link(context.links.details(page.href), ["class": "url soft"]) {
-                        $0.address(page.href)
+                        $0.url(page.href)
                     }
                 }
             }
@@ -69,14 +69,14 @@ struct TitlesPage: PortalPage {
 /// The form with the settings of a site.
 struct SettingsPage: PortalPage {
     let site: Site
-    let plan: PlanForm
+    let plan: SiteSettingsForm
     let title: String
     let section = PortalSection.sites
 
     init(_ site: Site) {
         self.site = site
         title = site.name
-        plan = PlanForm(settings: site.settings)
+        plan = SiteSettingsForm(settings: site.settings)
     }
 
     var heading: Sentence? { .settings }
@@ -98,8 +98,9 @@ struct SettingsPage: PortalPage {
     func members(_ context: PortalContext) -> JSONMembers {
         [
             "site": site.name, "scope": plan.scope, "render": plan.render, "robots": plan.robots,
-            "depth": plan.depth, "maxPages": plan.maxPages, "perHost": plan.perHost,
-            "schedule": plan.every == PlanForm.never ? nil : plan.every, "include": plan.include,
+            "depth": plan.depth, "maxPages": plan.maxPages, "perHost": plan.connectionsPerHost,
+            "schedule": plan.updateInterval == SiteSettingsForm.never ? nil : plan.updateInterval,
+            "include": plan.include,
             "exclude": plan.exclude,
         ]
     }
@@ -240,7 +241,7 @@ struct StoragePage: PortalPage {
                         html.element("tr") { html in
                             html.element("th", ["scope": "row"]) { html in
                                 html.link(context.links.site(plot.site.id)) {
-                                    $0.foreign(Wording.cut(plot.site.title, to: 120))
+                                    $0.isolatedText(Wording.cut(plot.site.title, to: 120))
                                 }
                             }
                             let count = plot.types.reduce(0) { $0 + $1.count }

@@ -9,7 +9,7 @@ package struct TrafficPage: PortalPage {
     package let word: String?
     /// Whether the page reloads itself.
     package let isLive: Bool
-    private let counts: ProxyLog.Totals
+    private let counts: ProxyLog.ProxyTotals
     private let proxyPort: UInt16
     private let path: String
     package let title: String
@@ -72,12 +72,12 @@ package struct TrafficPage: PortalPage {
 
     private func write(_ entry: ProxyLog.LoggedRequest, to html: inout HTMLWriter) {
         html.element("span", ["class": "line"]) { html in
-            html.element("span", ["class": "soft"]) { $0.foreign(Wording.cut(entry.method, to: 20)) }
+            html.element("span", ["class": "soft"]) { $0.isolatedText(Wording.cut(entry.method, to: 20)) }
             html.text(" ")
             let isLost = entry.source == .missed || entry.status >= 400
             html.element("span", ["class": isLost ? "badge warn" : "badge"], text: "\(entry.status)")
             html.text(" ")
-            html.element("span", ["class": "url"]) { $0.address(entry.url) }
+            html.element("span", ["class": "url"]) { $0.url(entry.url) }
         }
         html.element("span", ["class": "soft"]) { html in
             let time = html.words(.milliseconds, "\(Int(entry.duration / .milliseconds(1)))")

@@ -46,14 +46,15 @@ import Web
         mayReachPrivate: Bool
     ) throws {
         for command in [
-            PortalCommand.prefetch(address: origin.url("/"), PlanForm()), .fetch(url: origin.url("/two")),
+            PortalCommand.prefetch(address: origin.url("/"), SiteSettingsForm()),
+            .fetch(url: origin.url("/two")),
         ] {
             let end = carryOut(command, by: .remoteUser) { $0.mayReachPrivate = mayReachPrivate }
             #expect(end == .failed)
         }
         #expect(origin.requests.isEmpty)
         #expect(carryOut(.fetch(url: origin.url("/two")), by: .localUser) == .done)
-        #expect(carryOut(.prefetch(address: origin.url("/"), PlanForm()), by: .localUser) == .done)
+        #expect(carryOut(.prefetch(address: origin.url("/"), SiteSettingsForm()), by: .localUser) == .done)
     }
 
     @Test(arguments: [Principal.remoteUser, .schedule])
@@ -65,7 +66,7 @@ import Web
         let before = origin.requests(to: "/").count
         #expect(carryOut(.update(site: origin.url("/")), by: principal) == .done)
         #expect(origin.requests(to: "/").count == before + 1)
-        #expect(carryOut(.prefetch(address: origin.url("/"), PlanForm()), by: principal) == .done)
+        #expect(carryOut(.prefetch(address: origin.url("/"), SiteSettingsForm()), by: principal) == .done)
         #expect(origin.requests(to: "/").count == before + 2)
         #expect(try storedZone() == .thisMachine)
     }
@@ -75,7 +76,7 @@ import Web
     {
         let proxy = try SocksProxy(to: origin.port)
         let address = "http://public.test:\(origin.port)/"
-        let end = carryOut(.prefetch(address: address, PlanForm()), by: .remoteUser) {
+        let end = carryOut(.prefetch(address: address, SiteSettingsForm()), by: .remoteUser) {
             $0.proxy = "socks5h://127.0.0.1:\(proxy.port)"
         }
         #expect(end == .done)
@@ -98,7 +99,7 @@ import Web
         let cookie = "public.test\tFALSE\t/\tFALSE\t4102444800\tsession\tmine"
         try larder.folder.storeLogin(of: "public.test", [cookie])
         for command in [
-            PortalCommand.prefetch(address: address, PlanForm()), .update(site: address),
+            PortalCommand.prefetch(address: address, SiteSettingsForm()), .update(site: address),
             .fetch(url: address + "two"),
         ] {
             let end = carryOut(command, by: principal) {

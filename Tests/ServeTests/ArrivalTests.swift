@@ -35,15 +35,15 @@ import Web
     @Test func `a response that could not be stored after its reply counts as lost`() {
         let log = ProxyLog()
         let reply = Reply(answer: .text(200, "jam\n"), source: .network, isStored: true)
-        log.note("GET", "http://jam.test/", reply, since: .now)
-        #expect(log.counts.kept == 1)
-        log.noteLoss("the disk is full", of: "http://jam.test/")
-        #expect(log.counts.kept == 0)
-        #expect(log.counts.lost == 1)
+        log.record("GET", "http://jam.test/", reply, since: .now)
+        #expect(log.counts.storedCount == 1)
+        log.recordStoreFailure("the disk is full", of: "http://jam.test/")
+        #expect(log.counts.storedCount == 0)
+        #expect(log.counts.notStoredCount == 1)
         #expect(log.counts.reasonNotStored == "http://jam.test/: the disk is full")
-        log.note(
+        log.record(
             "GET", "http://jam.test/", Reply(answer: .text(500, ""), failure: "it is damaged"), since: .now)
-        #expect(log.counts.kept == 0)
-        #expect(log.counts.lost == 2)
+        #expect(log.counts.storedCount == 0)
+        #expect(log.counts.notStoredCount == 2)
     }
 }

@@ -24,9 +24,10 @@ import Testing
     }
 
     @Test func `codes and tokens are drawn at random`() {
-        let codes = Set((0..<50).map { _ in PairingCode.draw() })
+        let codes = Set((0..<50).map { _ in PairingCode.makeCode() })
         #expect(codes.count == 50 && codes.allSatisfy { $0.utf8.count == 9 })
-        #expect(PairingCode.secret().utf8.count == 64 && PairingCode.secret() != PairingCode.secret())
+        #expect(
+            PairingCode.makeToken().utf8.count == 64 && PairingCode.makeToken() != PairingCode.makeToken())
     }
 
     @Test func `pairings survive a restart, and only digests of tokens are stored`() throws {

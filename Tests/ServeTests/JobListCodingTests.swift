@@ -11,12 +11,12 @@ import Web
 
 @Suite struct JobListCodingTests {
     private static let commands: [PortalCommand] = {
-        var plan = PlanForm()
+        var plan = SiteSettingsForm()
         (plan.scope, plan.render, plan.depth, plan.maxPages, plan.maxBytes) = ("path", "never", 2, 9, "200M")
-        var page = PlanForm()
+        var page = SiteSettingsForm()
         page.isOnlyPage = true
-        var settings = PlanForm()
-        (settings.robots, settings.perHost) = ("ignore", 4)
+        var settings = SiteSettingsForm()
+        (settings.robots, settings.connectionsPerHost) = ("ignore", 4)
         (settings.include, settings.exclude) = (["/a/**", "b.test"], ["*.pdf"])
         return [
             .prefetch(address: "https://a.test/", plan), .update(site: nil),
@@ -49,11 +49,11 @@ import Web
         var queue = JobQueue()
         for site in ["a", "b", "c"] { _ = queue.add(.update(site: site), by: .localUser, now: 0, date: 7) }
         _ = queue.add(.remove(site: "d"), by: .localUser, now: 0, date: 8)
-        _ = queue.begin(.network, now: 0)
+        _ = queue.startNext(.network, now: 0)
         queue.end(
             1, .withProblems,
             [Phrase(.endedPages, "1", "2", "3 MB", "4 s"), Phrase(.untranslated, "\"so\"\n")])
-        _ = queue.begin(.network, now: 0)
+        _ = queue.startNext(.network, now: 0)
         let jobs = JobListCoding.decode(Array(JobListCoding.encode(queue.jobs).utf8))
         #expect(jobs.map(\.number) == [1, 2, 3, 4])
         #expect(jobs.map(\.command) == queue.jobs.map(\.command))
@@ -62,7 +62,7 @@ import Web
                 .ended(.withProblems), .ended(.interrupted), .ended(.interrupted), .ended(.cancelled),
             ])
         #expect(jobs[0].outcome == queue.jobs[0].outcome)
-        #expect(jobs.map(\.asked) == [7, 7, 7, 8])
+        #expect(jobs.map(\.addedAt) == [7, 7, 7, 8])
         var next = JobQueue(jobs)
         #expect(next.add(.update(site: "b"), by: .localUser, now: 0, date: 0) == 5)
     }
@@ -119,14 +119,14 @@ import Web
         throws
     {
         let kept = Mutex("")
-        func board(_ worker: @escaping JobRunner.Worker) -> JobRunner {
+        func jobRunner(_ worker: @escaping JobRunner.Worker) -> JobRunner {
             let text = kept.withLock { $0 }
             return JobRunner(
                 jobList: JobListFile(saved: text.isEmpty ? nil : Array(text.utf8)) { text in
                     kept.withLock { $0 = text }
                 }, worker)
         }
-        let first = board { _, run in
+        let first = jobRunner { _, run in
             let isCancelled = Monitor(false)
             run.onCancel { isCancelled.change { $0 = true } }
             _ = isCancelled.wait { $0 ? true : nil }
@@ -140,7 +140,7 @@ import Web
         #expect(kept.withLock { $0.contains("\"interrupted\"") })
 
         let done = Mutex<[PortalCommand]>([])
-        let second = board { command, _ in
+        let second = jobRunner { command, _ in
             done.withLock { $0.append(command) }
             return (.done, [])
         }
@@ -149,22 +149,22 @@ import Web
         while second.jobs.last?.isOver != true { sched_yield() }
         #expect(done.withLock { $0 } == [.update(site: "https://a.test/")])
         second.close()
-        #expect(board { _, _ in (.done, []) }.jobs.map(\.state) == [.ended(.interrupted), .ended(.done)])
+        #expect(jobRunner { _, _ in (.done, []) }.jobs.map(\.state) == [.ended(.interrupted), .ended(.done)])
     }
 
     @Test func `each change is saved at once, so that a killed server loses nothing`() throws {
         let kept = Mutex("")
-        let board = JobRunner(jobList: JobListFile(saved: nil) { text in kept.withLock { $0 = text } }) {
+        let jobRunner = JobRunner(jobList: JobListFile(saved: nil) { text in kept.withLock { $0 = text } }) {
             _, _ in
             (.done, [])
         }
         for (site, count) in [("https://a.test/", 1), ("https://b.test/", 2), ("https://c.test/", 3)] {
-            _ = try #require(board.add(.update(site: site), by: .localUser))
+            _ = try #require(jobRunner.add(.update(site: site), by: .localUser))
             while kept.withLock({ JobListCoding.decode(Array($0.utf8)).count { $0.state == .ended(.done) } })
                 < count
             { sched_yield() }
         }
-        board.close()
+        jobRunner.close()
     }
 
     @Test func `only one of two servers saves the job list`() throws {

@@ -19,17 +19,17 @@ import Web
         func ended(_ principal: Principal, _ number: Int) -> PortalJob {
             PortalJob(
                 number: number, command: .check(site: "a"), principal: principal, end: .withProblems,
-                outcome: [Phrase(.untranslated, "secret")], asked: 0)
+                outcome: [Phrase(.untranslated, "secret")], addedAt: 0)
         }
         var queue = JobQueue([ended(.localUser, 1), ended(.remoteUser, 2), ended(.schedule, 3)])
         #expect(queue.add(.fetch(url: "https://a.test/secret"), by: .localUser, now: 0, date: 0) == 4)
         #expect(queue.add(.update(site: "a"), by: .remoteUser, now: 0, date: 0) == 5)
         #expect(queue.add(.check(site: "a"), by: .remoteUser, now: 0, date: 0) == 6)
-        var figures = JobFigures()
-        figures.hosts = [
+        var progress = JobProgress()
+        progress.hosts = [
             .init(name: "secret.test", running: 1, queued: 0, requestsPerSecond: 1, pausedSeconds: nil)
         ]
-        queue.update(figures, of: 5)
+        queue.setProgress(progress, ofJob: 5)
         queue.end(6, .done, [Phrase(.checkClean, "2")])
         let shown = queue.withoutPrivate
         #expect(shown.jobs.map(\.number) == [2, 3, 5, 6])
@@ -46,18 +46,18 @@ import Web
         #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 1)
         #expect(queue.add(update("b"), by: .localUser, now: 0, date: 0) == 2)
         #expect(queue.add(.check(site: "a"), by: .localUser, now: 0, date: 0) == 3)
-        #expect(queue.begin(.network, now: 0)?.number == 1)
-        #expect(queue.begin(.network, now: 0) == nil)
-        #expect(queue.begin(.store, now: 0)?.number == 3)
+        #expect(queue.startNext(.network, now: 0)?.number == 1)
+        #expect(queue.startNext(.network, now: 0) == nil)
+        #expect(queue.startNext(.store, now: 0)?.number == 3)
         queue.end(1, .done, [])
-        #expect(queue.begin(.network, now: 0)?.number == 2)
+        #expect(queue.startNext(.network, now: 0)?.number == 2)
     }
 
     @Test func `a command that already waits or runs is not added again`() {
         var queue = JobQueue()
         #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 1)
         #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 1)
-        _ = queue.begin(.network, now: 0)
+        _ = queue.startNext(.network, now: 0)
         #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 1)
         queue.end(1, .done, [])
         #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 2)
@@ -67,23 +67,23 @@ import Web
         var queue = JobQueue()
         let removal = queue.add(.remove(site: "a"), by: .localUser, now: 0, date: 0)
         _ = queue.add(.check(site: "b"), by: .localUser, now: 0, date: 0)
-        #expect(queue.nextTime(.store) == 10_000)
-        #expect(queue.begin(.store, now: 0)?.command == .check(site: "b"))
+        #expect(queue.nextPlannedTime(.store) == 10_000)
+        #expect(queue.startNext(.store, now: 0)?.command == .check(site: "b"))
         queue.end(2, .done, [])
-        #expect(queue.begin(.store, now: 9_999) == nil)
+        #expect(queue.startNext(.store, now: 9_999) == nil)
         let isToCancel = queue.stop(1)
         #expect(removal == 1 && !isToCancel)
         #expect(queue[1]?.state == .ended(.cancelled))
-        #expect(queue.begin(.store, now: 20_000) == nil)
+        #expect(queue.startNext(.store, now: 20_000) == nil)
         _ = queue.add(.remove(site: "a"), by: .localUser, now: 20_000, date: 0)
-        #expect(queue.begin(.store, now: 30_000)?.command == .remove(site: "a"))
+        #expect(queue.startNext(.store, now: 30_000)?.command == .remove(site: "a"))
     }
 
     @Test func `a command for a site cancels the planned removal of the site`() {
         var queue = JobQueue()
         let site = "https://a.test/"
         let commands: [PortalCommand] = [
-            .prefetch(address: "https://a.test", PlanForm()), .update(site: site),
+            .prefetch(address: "https://a.test", SiteSettingsForm()), .update(site: site),
         ]
         for (number, command) in commands.enumerated() {
             _ = queue.add(.remove(site: site), by: .localUser, now: 0, date: 0)
@@ -99,7 +99,7 @@ import Web
     @Test func `a running job is stopping until its worker returns`() {
         var queue = JobQueue()
         _ = queue.add(update("a"), by: .localUser, now: 0, date: 0)
-        _ = queue.begin(.network, now: 0)
+        _ = queue.startNext(.network, now: 0)
         #expect(queue.stop(1) == true)
         #expect(queue.stop(1) == false)
         #expect(queue[1]?.state == .stopping)
@@ -112,14 +112,14 @@ import Web
         let first = queue.version
         _ = queue.add(update("a"), by: .localUser, now: 0, date: 0)
         #expect(queue.version != first)
-        _ = queue.begin(.network, now: 0)
-        var figures = JobFigures()
-        figures.pages = 3
+        _ = queue.startNext(.network, now: 0)
+        var progress = JobProgress()
+        progress.pages = 3
         let before = queue.version
-        queue.update(figures, of: 1)
+        queue.setProgress(progress, ofJob: 1)
         let after = queue.version
-        queue.update(figures, of: 1)
-        queue.update(figures, of: 9)
+        queue.setProgress(progress, ofJob: 1)
+        queue.setProgress(progress, ofJob: 9)
         #expect(before != after && queue.version == after)
     }
 

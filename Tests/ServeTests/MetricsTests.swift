@@ -134,11 +134,11 @@ import Web
                 ("Origin", "http://example-test.localhost:\(server.port)"), ("Sec-Fetch-Site", "cross-site"),
             ])
         #expect(asked.status == 403 && !asked.text.contains("larder_info"))
-        let board = JobRunner { _, _ in (.done, []) }
-        defer { board.close() }
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
         // Other machines say the password first.
-        let powers = PortalServices(gate: PortalGuard(.init(isExposed: true)), board: board)
-        let portal = Portal(layout: OriginLayout(port: 8080), powers: powers)
+        let services = PortalServices(accessGuard: PortalGuard(.init(isExposed: true)), jobRunner: jobRunner)
+        let portal = Portal(layout: OriginLayout(port: 8080), services: services)
         let answer = try portal.answer("/-/metrics", reader: StoreReader(store.folder))
         #expect(answer.status == 403)
         #expect(!String(decoding: answer.bytes, as: UTF8.self).contains("larder_sites"))

@@ -16,10 +16,10 @@ import Testing
 
     /// What comes of it in pieces of so many bytes, with the bytes of a file put together.
     private static func events(_ bytes: [UInt8], in size: Int) throws -> (
-        events: [MultipartReader.Event], MultipartReader
+        events: [MultipartReader.FormEvent], MultipartReader
     ) {
         var reader = try #require(MultipartReader(type: type))
-        var events: [MultipartReader.Event] = []
+        var events: [MultipartReader.FormEvent] = []
         var place = 0
         while place < bytes.count {
             for event in reader.parse(Array(bytes[place..<min(place + size, bytes.count)])) {

@@ -19,19 +19,19 @@ import Web
     }
 
     @Test func `a form is parsed as a command`() throws {
-        var plan = PlanForm()
+        var plan = SiteSettingsForm()
         (plan.depth, plan.maxPages, plan.scope, plan.maxBytes) = (2, 50, "path", "200M")
         #expect(
             try command("prefetch", "url=example.com/a&depth=2&pages=50&scope=path&bytes=200M")
                 == .prefetch(address: "https://example.com/a", plan))
-        var page = PlanForm()
+        var page = SiteSettingsForm()
         page.isOnlyPage = true
         #expect(
             try command("prefetch", "url=example.com/a&what=page")
                 == .prefetch(address: "https://example.com/a", page))
         #expect(
             try command("prefetch", "url=a.test&what=site")
-                == .prefetch(address: "https://a.test/", PlanForm())
+                == .prefetch(address: "https://a.test/", SiteSettingsForm())
         )
         #expect(try command("update", "") == .update(site: nil))
         #expect(try command("update", "site=https%3A%2F%2Fa.test%2F") == .update(site: "https://a.test/"))
@@ -44,7 +44,7 @@ import Web
         #expect(try command("rollback", "site=a&snapshot=3") == .rollBack(site: "a", snapshot: 3))
         #expect(try command("collect", "limit=2G") == .collect(limit: "2G"))
         #expect(try command("nothing", "site=a") == nil)
-        var settings = PlanForm()
+        var settings = SiteSettingsForm()
         settings.exclude = ["*.pdf", "/private/**"]
         #expect(
             try command("settings", "site=a&exclude=*.pdf%0D%0A/private/**")
@@ -82,9 +82,9 @@ import Web
         address: String, words: String, help: String
     ) throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
-        let board = JobRunner { _, _ in (.done, []) }
-        defer { board.close() }
-        let answer = try sent("prefetch", "url=\(address)&depth=3&scope=path", shelf, board)
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        let answer = try sent("prefetch", "url=\(address)&depth=3&scope=path", shelf, jobRunner)
         #expect(answer.status == 400)
         let page = String(decoding: answer.bytes, as: UTF8.self)
         #expect(page.contains(words) && page.contains(help), "\(page)")
@@ -94,7 +94,7 @@ import Web
         )
         #expect(page.contains("name=\"depth\" type=\"number\" value=\"3\""))
         #expect(page.contains("<option value=\"path\" selected"))
-        #expect(board.jobs.isEmpty)
+        #expect(jobRunner.jobs.isEmpty)
     }
 
     @Test(arguments: [
@@ -111,32 +111,32 @@ import Web
         throws
     {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
-        let board = JobRunner { _, _ in (.done, []) }
-        defer { board.close() }
-        let answer = try sent(name, form, shelf, board)
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        let answer = try sent(name, form, shelf, jobRunner)
         #expect(answer.status == 404)
         #expect(String(decoding: answer.bytes, as: UTF8.self).contains(words))
-        #expect(board.jobs.isEmpty)
+        #expect(jobRunner.jobs.isEmpty)
     }
 
     @Test func `a job restarted by another principal has the rights that both have`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
         let principals = Monitor<[Principal]>([])
-        let board = JobRunner { _, run in
+        let jobRunner = JobRunner { _, run in
             principals.change { $0.append(run.principal) }
             return (.done, [])
         }
-        defer { board.close() }
+        defer { jobRunner.close() }
         var forwarded = PortalVisitor()
         forwarded.isForwarded = true
         let site = "site=https://example.test/"
         for (visitor, first) in [(forwarded, PortalVisitor()), (PortalVisitor(), forwarded)] {
-            _ = try sent("update", site, shelf, board, by: first)
-            let count = board.jobs.count
+            _ = try sent("update", site, shelf, jobRunner, by: first)
+            let count = jobRunner.jobs.count
             _ = principals.wait { $0.count == count ? true : nil }
-            let number = try #require(board.jobs.last?.number)
-            while board.jobs.last?.isOver == false { sched_yield() }
-            _ = try sent("goon", "job=\(number)", shelf, board, by: visitor)
+            let number = try #require(jobRunner.jobs.last?.number)
+            while jobRunner.jobs.last?.isOver == false { sched_yield() }
+            _ = try sent("goon", "job=\(number)", shelf, jobRunner, by: visitor)
             _ = principals.wait { $0.count == count + 1 ? true : nil }
         }
         #expect(principals.change { $0 } == [.localUser, .remoteUser, .remoteUser, .remoteUser])
@@ -144,28 +144,28 @@ import Web
 
     @Test func `only the user of this machine installs a timer, where one can be installed`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
-        let board = JobRunner { _, _ in (.done, []) }
-        defer { board.close() }
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
         var forwarded = PortalVisitor()
         forwarded.isForwarded = true
         for (visitor, canInstall) in [(forwarded, true), (PortalVisitor(), false)] {
             let answer = try #require(
-                try sent("timer", "", shelf, board, by: visitor, canInstallTimer: canInstall))
+                try sent("timer", "", shelf, jobRunner, by: visitor, canInstallTimer: canInstall))
             #expect(answer.status == 403)
         }
-        #expect(board.jobs.isEmpty)
+        #expect(jobRunner.jobs.isEmpty)
         // The answer comes when the order is carried out.
-        #expect(try sent("timer", "", shelf, board, canInstallTimer: true) == nil)
-        #expect(board.jobs.map(\.command) == [.installTimer])
+        #expect(try sent("timer", "", shelf, jobRunner, canInstallTimer: true) == nil)
+        #expect(jobRunner.jobs.map(\.command) == [.installTimer])
     }
 
     @Test func `the form that the bookmarklet opens has the URL, and does nothing by itself`() throws {
         let shelf = try PortalShelf()
-        let board = JobRunner { _, _ in (.done, []) }
-        defer { board.close() }
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
         let portal = Portal(
             layout: OriginLayout(port: 8080),
-            powers: PortalServices(gate: PortalGuard(.init()), board: board),
+            services: PortalServices(accessGuard: PortalGuard(.init()), jobRunner: jobRunner),
             now: { PortalShelf.now })
         func page(_ target: String) throws -> String {
             String(decoding: try portal.answer(target, reader: shelf.reader()).bytes, as: UTF8.self)
@@ -176,7 +176,7 @@ import Web
             "\(add)")
         #expect(add.contains("<option value=\"page\" selected"))
         #expect(add.contains("frame-ancestors 'none'"))
-        #expect(board.jobs.isEmpty)
+        #expect(jobRunner.jobs.isEmpty)
         let save = try page("/-/save")
         #expect(
             save.contains("href=\"javascript:void(open(")
@@ -187,15 +187,15 @@ import Web
 
     @Test func `pages say that nothing runs the scheduled updates, and offer a timer`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
-        let board = JobRunner { _, _ in (.done, []) }
-        defer { board.close() }
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
         func page(_ target: String, isScheduled: Bool = false, canInstallTimer: Bool = true) throws -> String
         {
-            let powers = PortalServices(
-                gate: PortalGuard(.init()), board: board, isScheduled: { isScheduled },
+            let services = PortalServices(
+                accessGuard: PortalGuard(.init()), jobRunner: jobRunner, isScheduled: { isScheduled },
                 canInstallTimer: canInstallTimer)
             let portal = Portal(
-                layout: OriginLayout(port: 8080), powers: powers, now: { PortalShelf.now })
+                layout: OriginLayout(port: 8080), services: services, now: { PortalShelf.now })
             return String(
                 decoding: try portal.answer(target, reader: shelf.reader()).bytes, as: UTF8.self)
         }
@@ -213,32 +213,33 @@ import Web
 
     /// The response to a request of the portal's owner; nil if it is sent later.
     private func sent(
-        _ name: String, _ form: String, _ shelf: PortalShelf, _ board: JobRunner,
+        _ name: String, _ form: String, _ shelf: PortalShelf, _ jobRunner: JobRunner,
         by visitor: PortalVisitor = PortalVisitor()
     ) throws -> Answer {
-        try #require(try sent(name, form, shelf, board, by: visitor, canInstallTimer: false))
+        try #require(try sent(name, form, shelf, jobRunner, by: visitor, canInstallTimer: false))
     }
 
     private func sent(
-        _ name: String, _ form: String, _ shelf: PortalShelf, _ board: JobRunner,
+        _ name: String, _ form: String, _ shelf: PortalShelf, _ jobRunner: JobRunner,
         by visitor: PortalVisitor = PortalVisitor(), canInstallTimer: Bool
     ) throws -> Answer? {
         var visitor = visitor
-        var gate = PortalGuard(.init())
+        var accessGuard = PortalGuard(.init())
         // Only a server that listens for other machines has such visitors.
         if visitor.isForwarded {
             let hash = try #require(PasswordHash("correct horse"))
-            gate = PortalGuard(.init(isExposed: true, password: { hash }))
-            guard case .success(let session) = gate.logIn("correct horse") else {
+            accessGuard = PortalGuard(.init(isExposed: true, password: { hash }))
+            guard case .success(let session) = accessGuard.logIn("correct horse") else {
                 throw TestError("the password was not taken")
             }
             visitor.session = session
         }
         let portal = Portal(
             layout: OriginLayout(port: 8080),
-            powers: PortalServices(gate: gate, board: board, canInstallTimer: canInstallTimer),
+            services: PortalServices(
+                accessGuard: accessGuard, jobRunner: jobRunner, canInstallTimer: canInstallTimer),
             now: { PortalShelf.now })
-        guard case .full(let token) = gate.access(of: visitor, now: SystemClock.seconds()) else {
+        guard case .full(let token) = accessGuard.access(of: visitor, now: SystemClock.seconds()) else {
             throw TestError("no token")
         }
         let later = DeferredReply(try ReplyMailbox(), token: 1, DisconnectFlag())
@@ -259,7 +260,7 @@ import Web
     func `a return path outside the portal is replaced by the home page`(
         place: String?, number: Int?, expected: String
     ) {
-        #expect(Portal.place(place, noticing: number) == expected)
+        #expect(Portal.returnPath(place, noticeOfJob: number) == expected)
     }
 
     @Test func `the boxes of a treemap have proportional areas, lie inside the map and do not overlap`() {
@@ -290,11 +291,12 @@ import Web
 
     @Test func `only pages for visitors with full access contain commands and the token`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
-        let board = JobRunner { _, _ in (.done, []) }
-        defer { board.close() }
-        func page(_ gate: PortalGuard, _ target: String, accept: String? = nil) throws -> String {
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        func page(_ accessGuard: PortalGuard, _ target: String, accept: String? = nil) throws -> String {
             let portal = Portal(
-                layout: OriginLayout(port: 8080), powers: PortalServices(gate: gate, board: board),
+                layout: OriginLayout(port: 8080),
+                services: PortalServices(accessGuard: accessGuard, jobRunner: jobRunner),
                 now: { PortalShelf.now })
             var visitor = PortalVisitor()
             visitor.accept = accept
@@ -316,21 +318,21 @@ import Web
     }
 
     @Test func `watching clients receive progress events, and pages without scripts reload`() throws {
-        let gate = Monitor(false)
-        let board = JobRunner { command, run in
-            run.report(JobFigures())
-            _ = gate.wait { $0 ? true : nil }
+        let accessGuard = Monitor(false)
+        let jobRunner = JobRunner { command, run in
+            run.report(JobProgress())
+            _ = accessGuard.wait { $0 ? true : nil }
             return (.done, [Phrase(.untranslated, "well")])
         }
-        defer { board.close() }
+        defer { jobRunner.close() }
         let told = Monitor(false)
         let number = try #require(
-            board.add(.update(site: nil), by: .localUser) { told.change { $0 = true } })
-        #expect(JobsPage(board.jobs, now: 0).refreshWithoutScript == 3)
-        gate.change { $0 = true }
+            jobRunner.add(.update(site: nil), by: .localUser) { told.change { $0 = true } })
+        #expect(JobsPage(jobRunner.jobs, now: 0).refreshWithoutScript == 3)
+        accessGuard.change { $0 = true }
         _ = told.wait { $0 ? true : nil }
-        let job = try #require(board.jobs.first { $0.number == number })
+        let job = try #require(jobRunner.jobs.first { $0.number == number })
         #expect(job.state == .ended(.done) && job.outcome == [Phrase(.untranslated, "well")])
-        #expect(JobsPage(board.jobs, now: 0).refreshWithoutScript == nil)
+        #expect(JobsPage(jobRunner.jobs, now: 0).refreshWithoutScript == nil)
     }
 }

@@ -19,9 +19,10 @@ import Web
 
     private static let day: Int64 = 86_400
 
-    private func job(_ command: PortalCommand, _ number: Int, _ end: JobEnd, asked: Int64 = 0) -> PortalJob {
+    private func job(_ command: PortalCommand, _ number: Int, _ end: JobEnd, addedAt: Int64 = 0) -> PortalJob
+    {
         PortalJob(
-            number: number, command: command, principal: .localUser, end: end, outcome: [], asked: asked)
+            number: number, command: command, principal: .localUser, end: end, outcome: [], addedAt: addedAt)
     }
 
     private func handIn(_ name: String) throws -> String {
@@ -47,20 +48,20 @@ import Web
         let jobs = [
             job(takeIn(waits, "a.har"), 1, .interrupted), job(takeIn(isDone, "b.har"), 2, .done),
             job(takeIn(wentOn, "e.har"), 2, .interrupted), job(takeIn(wentOn, "e.har"), 2, .done),
-            job(export, 3, .done), job(export, 4, .stopped), job(export, 5, .done, asked: -8 * Self.day),
+            job(export, 3, .done), job(export, 4, .stopped), job(export, 5, .done, addedAt: -8 * Self.day),
         ]
-        files.removeUnused({ jobs }, now: 6 * Self.day)
-        #expect(files.upload(waits, named: "a.har") != nil)
-        #expect(files.upload(isDone, named: "b.har") == nil)
-        #expect(files.upload(wentOn, named: "e.har") == nil)
-        #expect(files.upload(isNobodys, named: "c.har") == nil)
-        #expect(files.upload(onItsWay.number, named: "d.har") != nil)
-        #expect(files.result(ofJob: 3) == .init(path: place, name: "a.zip", byteCount: 3))
-        #expect((4...6).allSatisfy { files.result(ofJob: $0) == nil })
+        files.removeUnusedFiles({ jobs }, now: 6 * Self.day)
+        #expect(files.uploadPath(waits, named: "a.har") != nil)
+        #expect(files.uploadPath(isDone, named: "b.har") == nil)
+        #expect(files.uploadPath(wentOn, named: "e.har") == nil)
+        #expect(files.uploadPath(isNobodys, named: "c.har") == nil)
+        #expect(files.uploadPath(onItsWay.number, named: "d.har") != nil)
+        #expect(files.resultFile(ofJob: 3) == .init(path: place, name: "a.zip", byteCount: 3))
+        #expect((4...6).allSatisfy { files.resultFile(ofJob: $0) == nil })
         onItsWay.finish(isWanted: false)
-        #expect(files.upload(onItsWay.number, named: "d.har") == nil)
+        #expect(files.uploadPath(onItsWay.number, named: "d.har") == nil)
         #expect(files.uploadCount == 0)
-        files.removeUnused({ [] }, now: 0)
+        files.removeUnusedFiles({ [] }, now: 0)
         #expect(Folder.names(in: StoreFolder(scratch.path).portalFiles) == [])
     }
 
@@ -81,8 +82,8 @@ import Web
 
     @Test func `an invalid upload number finds no file`() throws {
         let number = try handIn("a.har")
-        #expect(files.upload(number, named: "../a.har") == nil)
-        #expect(files.upload("../upload-\(number)", named: "a.har") == nil)
-        #expect(files.upload(number, named: "b.har") == nil)
+        #expect(files.uploadPath(number, named: "../a.har") == nil)
+        #expect(files.uploadPath("../upload-\(number)", named: "a.har") == nil)
+        #expect(files.uploadPath(number, named: "b.har") == nil)
     }
 }

@@ -20,23 +20,23 @@ import Web
     ) -> PortalVisitor {
         var visitor = PortalVisitor()
         visitor.authority = "localhost:8080"
-        (visitor.origin, visitor.site, visitor.session) = (origin, site, session)
+        (visitor.origin, visitor.fetchSite, visitor.session) = (origin, site, session)
         return visitor
     }
 
-    private func given(_ gate: PortalGuard, _ visitor: PortalVisitor, now: Int64 = 0) -> String? {
-        if case .full(let token) = gate.access(of: visitor, now: now) { token } else { nil }
+    private func given(_ accessGuard: PortalGuard, _ visitor: PortalVisitor, now: Int64 = 0) -> String? {
+        if case .full(let token) = accessGuard.access(of: visitor, now: now) { token } else { nil }
     }
 
     @Test func `on loopback a visitor with the token may give commands`() throws {
-        let gate = PortalGuard(.init())
-        let token = try #require(given(gate, visitor()))
+        let accessGuard = PortalGuard(.init())
+        let token = try #require(given(accessGuard, visitor()))
         #expect(token.utf8.count == 64)
-        #expect(gate.refusal(of: visitor(), token: token, now: 0) == nil)
-        #expect(gate.refusal(of: visitor(), token: nil, now: 0) == .refusedToken)
-        #expect(gate.refusal(of: visitor(), token: String(token.dropLast()), now: 0) == .refusedToken)
+        #expect(accessGuard.refusal(of: visitor(), token: token, now: 0) == nil)
+        #expect(accessGuard.refusal(of: visitor(), token: nil, now: 0) == .refusedToken)
+        #expect(accessGuard.refusal(of: visitor(), token: String(token.dropLast()), now: 0) == .refusedToken)
         let other = try #require(given(PortalGuard(.init()), visitor()))
-        #expect(gate.refusal(of: visitor(), token: other, now: 0) == .refusedToken)
+        #expect(accessGuard.refusal(of: visitor(), token: other, now: 0) == .refusedToken)
     }
 
     @Test(
@@ -52,9 +52,9 @@ import Web
     func `a command from another origin is refused`(
         origin: String?, site: String?, isTaken: Bool
     ) throws {
-        let gate = PortalGuard(.init())
-        let token = try #require(given(gate, visitor()))
-        let refusal = gate.refusal(of: visitor(origin: origin, site: site), token: token, now: 0)
+        let accessGuard = PortalGuard(.init())
+        let token = try #require(given(accessGuard, visitor()))
+        let refusal = accessGuard.refusal(of: visitor(origin: origin, site: site), token: token, now: 0)
         #expect(refusal == (isTaken ? nil : .refusedOrigin))
     }
 
@@ -77,9 +77,9 @@ import Web
     }
 
     @Test func `a read-only server gives no token`() {
-        let gate = PortalGuard(.init(isReadOnly: true))
-        #expect(gate.access(of: visitor(), now: 0) == .readOnly(.refusedReadOnly))
-        #expect(gate.refusal(of: visitor(), token: "x", now: 0) == .refusedReadOnly)
+        let accessGuard = PortalGuard(.init(isReadOnly: true))
+        #expect(accessGuard.access(of: visitor(), now: 0) == .readOnly(.refusedReadOnly))
+        #expect(accessGuard.refusal(of: visitor(), token: "x", now: 0) == .refusedReadOnly)
     }
 
     @Test func `an exposed server shows and changes nothing before the login`() throws {
@@ -89,36 +89,36 @@ import Web
         #expect(open.logIn("") == .impossible)
 
         let hash = try #require(Self.hash)
-        let gate = PortalGuard(.init(isExposed: true, password: { hash }))
-        #expect(gate.access(of: visitor(), now: 0) == .loginRequired)
-        #expect(gate.access(of: visitor(session: "guessed"), now: 0) == .loginRequired)
-        #expect(gate.logIn("wrong horse", clock: { 0 }) == .wrong)
-        guard case .success(let session) = gate.logIn("correct horse", clock: { 0 }) else {
+        let accessGuard = PortalGuard(.init(isExposed: true, password: { hash }))
+        #expect(accessGuard.access(of: visitor(), now: 0) == .loginRequired)
+        #expect(accessGuard.access(of: visitor(session: "guessed"), now: 0) == .loginRequired)
+        #expect(accessGuard.logIn("wrong horse", clock: { 0 }) == .wrong)
+        guard case .success(let session) = accessGuard.logIn("correct horse", clock: { 0 }) else {
             Issue.record("the password was not taken")
             return
         }
         let known = visitor(session: session)
-        let token = try #require(given(gate, known))
-        #expect(gate.refusal(of: known, token: token, now: 0) == nil)
-        #expect(gate.refusal(of: visitor(), token: token, now: 0) == .refusedLogin)
-        #expect(gate.access(of: known, now: PortalSessions.lifetime + 1) == .loginRequired)
-        gate.logOut(session)
-        #expect(gate.access(of: known, now: 0) == .loginRequired)
+        let token = try #require(given(accessGuard, known))
+        #expect(accessGuard.refusal(of: known, token: token, now: 0) == nil)
+        #expect(accessGuard.refusal(of: visitor(), token: token, now: 0) == .refusedLogin)
+        #expect(accessGuard.access(of: known, now: PortalSessions.lifetime + 1) == .loginRequired)
+        accessGuard.logOut(session)
+        #expect(accessGuard.access(of: known, now: 0) == .loginRequired)
     }
 
     @Test func `changing the password ends all sessions`() throws {
         let password = Mutex(try #require(Self.hash))
-        let gate = PortalGuard(.init(isExposed: true, password: { password.withLock { $0 } }))
-        guard case .success(let session) = gate.logIn("correct horse", clock: { 0 }) else {
+        let accessGuard = PortalGuard(.init(isExposed: true, password: { password.withLock { $0 } }))
+        guard case .success(let session) = accessGuard.logIn("correct horse", clock: { 0 }) else {
             Issue.record("the password was not taken")
             return
         }
-        #expect(given(gate, visitor(session: session)) != nil)
+        #expect(given(accessGuard, visitor(session: session)) != nil)
         let other = try #require(PasswordHash("battery staple"))
         password.withLock { $0 = other }
-        #expect(gate.access(of: visitor(session: session), now: 0) == .loginRequired)
+        #expect(accessGuard.access(of: visitor(session: session), now: 0) == .loginRequired)
         password.withLock { $0 = Self.hash ?? other }
-        #expect(gate.access(of: visitor(session: session), now: 0) == .loginRequired)
+        #expect(accessGuard.access(of: visitor(session: session), now: 0) == .loginRequired)
     }
 
     @Test func `a visitor is parsed from the request fields`() {
@@ -157,12 +157,12 @@ import Web
     @Test func `a login starts a session, and a logout ends it`() throws {
         let hash = try #require(Self.hash)
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
-        let board = JobRunner { _, _ in (.done, []) }
-        defer { board.close() }
-        let gate = PortalGuard(.init(isExposed: true, password: { hash }))
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        let accessGuard = PortalGuard(.init(isExposed: true, password: { hash }))
         let portal = Portal(
             layout: OriginLayout(port: 8080, isExposed: true),
-            powers: PortalServices(gate: gate, board: board),
+            services: PortalServices(accessGuard: accessGuard, jobRunner: jobRunner),
             now: { PortalShelf.now })
         var asker = visitor(origin: "http://localhost:8080", site: "same-origin")
         func send(_ target: String, _ form: String) throws -> Answer {
@@ -199,7 +199,7 @@ import Web
         #expect(try home().contains("Recipes"))
         #expect(try send("/-/do/update", "").status == 403)
         // A session counts from its last request, by the machine's clock, which may have run for days.
-        let token = try #require(given(gate, asker, now: SystemClock.seconds()))
+        let token = try #require(given(accessGuard, asker, now: SystemClock.seconds()))
         #expect(try send("/-/do/update", "token=\(token)").status == 303)
         #expect(try send("/-/logout", "token=\(token)").status == 303)
         #expect(try !home().contains("Recipes"))

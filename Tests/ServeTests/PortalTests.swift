@@ -473,7 +473,7 @@ extension String {
     ])
     func `an address may be broken behind its slashes`(address: String, expected: String) {
         var html = HTMLWriter()
-        html.address(address)
+        html.url(address)
         #expect(String(decoding: html.bytes, as: UTF8.self) == "<bdi>\(expected)</bdi>")
     }
 }

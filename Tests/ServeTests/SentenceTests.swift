@@ -61,7 +61,7 @@ import Testing
         words: String, language: PortalLanguage, isFound: Bool
     ) {
         let log = ProxyLog()
-        log.noteMiss("GET", "https://example.test/a", since: .now)
+        log.recordMiss("GET", "https://example.test/a", since: .now)
         let page = TrafficPage(
             ProxyLogSource(log: log, port: 1), at: "/", titled: "",
             PortalRequest(path: "/", fields: [("q", words)]), in: language)

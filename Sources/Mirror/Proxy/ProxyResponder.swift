@@ -78,7 +78,7 @@ final class ProxyResponder: Responder {
         let (method, log) = (request.method, options.log)
         guard var origin = request.proxiedOrigin else { return Reply(answer: misdirectedAnswer(request)) }
         if let reply = mirror.memoryAnswer(for: request, at: &origin) {
-            log.note(method, origin + request.targetText, reply, since: start)
+            log.record(method, origin + request.targetText, reply, since: start)
             return reply
         }
         guard let url = request.absoluteURL(at: origin) else {
@@ -94,8 +94,8 @@ final class ProxyResponder: Responder {
         }
         let reply = mirror.respond(
             to: request, proxied: url,
-            orDefer: later.observing { log.note(method, url.href, $0, since: start) })
-        if let reply { log.note(method, url.href, reply, since: start) }
+            orDefer: later.observing { log.record(method, url.href, $0, since: start) })
+        if let reply { log.record(method, url.href, reply, since: start) }
         return reply
     }
 
@@ -117,7 +117,7 @@ final class ProxyResponder: Responder {
                     isForwarded: request.head.isForwarded))
         }
         guard let connect = options.connect, let target = WebURL("http://\(url.host):\(port)/") else {
-            options.log.noteMiss("CONNECT", request.authority, since: start)
+            options.log.recordMiss("CONNECT", request.authority, since: start)
             let text = "\(request.authority) is tunnelled, and the policy allows no network requests.\n"
             return .refuse(Reply(answer: .text(504, text, fields: [("Larder", "miss")])))
         }
@@ -126,7 +126,7 @@ final class ProxyResponder: Responder {
         return .relay { client in
             Relay.start(client, to: target, nearestZone: nearestZone, by: connect, opening: .tunnel) {
                 outcome in
-                log.noteTunnel("CONNECT", authority, outcome.byteCount, since: start)
+                log.recordTunnel("CONNECT", authority, outcome.byteCount, since: start)
             }
         }
     }
@@ -139,7 +139,7 @@ final class ProxyResponder: Responder {
         guard let url = request.proxied else { return Reply(answer: misdirectedAnswer(request)) }
         if let answer = ProxyHop.answer(request) { return Reply(answer: answer) }
         guard let connect = options.connect, let nearestZone = mirror.zoneOfMiss(of: request, to: url) else {
-            options.log.noteMiss(request.method, url.href, since: start)
+            options.log.recordMiss(request.method, url.href, since: start)
             let text =
                 "\(url.href): the body is too long to look up, and the policy allows no network requests.\n"
             let fields = [("Larder", "miss"), ("Cache-Control", "no-store")]

@@ -447,13 +447,13 @@ struct UpgradeRequest {
     ) -> Reply {
         let (log, url, method) = (options.log, url, method)
         guard let connect = options.connect else {
-            log.noteMiss("UPGRADE", url.href, since: start)
+            log.recordMiss("UPGRADE", url.href, since: start)
             let text = "\(url.href): upgrades to other protocols cannot be answered from the store.\n"
             return Reply(
                 answer: .text(504, text, fields: [("Larder", "miss"), ("Cache-Control", "no-store")]))
         }
         return relay(by: connect, nearestZone: nearestZone) { byteCount in
-            log.noteTunnel(method, url.href, byteCount, since: start)
+            log.recordTunnel(method, url.href, byteCount, since: start)
         }
     }
 
@@ -505,7 +505,7 @@ struct StreamedUpload {
         self.head = HTTPGrammar.bytes(of: head + "\(framing)\r\nConnection: close\r\n\r\n")
     }
 
-    /// Returns the takeover that starts the relay, and notes the result in the log.
+    /// Returns the takeover that starts the relay, and records the result in the log.
     ///
     /// - Parameter changed: called if the origin did not respond with an error, and so may have changed the resource:
     ///   stored responses of the URL are then outdated.
@@ -519,7 +519,7 @@ struct StreamedUpload {
             Relay.start(client, to: url, nearestZone: nearestZone, by: connect, opening: opening) {
                 outcome in
                 if (100..<400).contains(outcome.status ?? 0) { changed(url) }
-                log.notePassed(method, url.href, outcome, since: start)
+                log.recordRelayed(method, url.href, outcome, since: start)
             }
         }
     }
@@ -527,11 +527,11 @@ struct StreamedUpload {
 
 extension ProxyLog {
     /// Records a request that was streamed to its origin.
-    func notePassed(
+    func recordRelayed(
         _ method: String, _ url: String, _ outcome: Relay.Outcome, since start: ContinuousClock.Instant
     ) {
         // Without a status, the host could not be reached, or closed the connection without a response.
         let source: Source = outcome.status == nil ? .missed : .tunnel
-        note(method, url, outcome.status ?? 502, source, outcome.byteCount, isStored: false, since: start)
+        append(method, url, outcome.status ?? 502, source, outcome.byteCount, isStored: false, since: start)
     }
 }
