@@ -39,9 +39,9 @@ typedef int (*larder_pq_send_prepared)(
 typedef larder_pq_result *(*larder_pq_next)(larder_pq_connection *);
 typedef larder_pq_notice *(*larder_pq_notices)(larder_pq_connection *);
 typedef void (*larder_pq_free)(void *);
-typedef void (*larder_pq_hear)(void *context, const char *message);
+typedef void (*larder_pq_notice_processor)(void *context, const char *message);
 /// `PQsetNoticeProcessor`. Its result, the previous processor, is not used.
-typedef void *(*larder_pq_set_hearing)(larder_pq_connection *, larder_pq_hear, void *context);
+typedef void *(*larder_pq_set_notice_processor)(larder_pq_connection *, larder_pq_notice_processor, void *context);
 
 typedef void (*larder_pq_clear)(larder_pq_result *);
 /// `PQresultStatus`, `PQntuples`.

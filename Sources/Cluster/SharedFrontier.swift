@@ -66,11 +66,11 @@ package final class SharedFrontier {
     /// Takes a lock until the open transaction ends, so that only one session at a time creates the tables, or shares or
     /// removes a snapshot. Waits if another session has it.
     func lockExclusively() throws(StoreError) {
-        let key = folder.server?.database.key(Self.sharingLockNumber) ?? 0
+        let key = folder.server?.database.lockKey(Self.sharingLockNumber) ?? 0
         _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(.integer(key)) { _ in true }
     }
 
-    /// The number of the advisory lock, before `PostgreSQLAddress.key` makes it specific to this store.
+    /// The number of the advisory lock, before `PostgreSQLAddress.lockKey` makes it specific to this store.
     private static let sharingLockNumber: Int64 = 0x4000_0000_0000_0100
 
     /// The tables that are partitioned by snapshot. Dropping the partitions of a snapshot is much faster than deleting

@@ -1,10 +1,10 @@
 internal import CPQ
 internal import Glibc
 
-/// The functions of libpq that Larder uses. libpq is loaded at run time, because it need not be installed:
-/// `library` is nil without it, or if it lacks one of the functions.
+/// The functions of libpq, the C client library of PostgreSQL, that Larder uses. libpq is loaded at run time, because
+/// it need not be installed: `library` is nil without it, or if it lacks one of the functions.
 ///
-/// The properties are named by what they do; `init` has the names of the C functions.
+/// `init` has the names of the C functions. The functions of one connection must not be called on two threads at a time.
 struct LibPQ: Sendable {
     static let library = LibPQ()
 
@@ -12,27 +12,27 @@ struct LibPQ: Sendable {
     let finish: larder_pq_finish
     let status: larder_pq_ask
     let consumeInput: larder_pq_ask
-    let setSingleRows: larder_pq_ask
+    let setSingleRowMode: larder_pq_ask
     let isBusy: larder_pq_ask
     let flush: larder_pq_ask
     let socket: larder_pq_ask
     let setNonblocking: larder_pq_set
-    let message: larder_pq_message
-    let parameter: larder_pq_parameter
+    let errorMessage: larder_pq_message
+    let parameterStatus: larder_pq_parameter
     let sendCommand: larder_pq_send_command
     let sendPreparation: larder_pq_send_preparation
     let sendValues: larder_pq_send_values
     let sendPrepared: larder_pq_send_prepared
-    let next: larder_pq_next
-    let notices: larder_pq_notices
+    let nextResult: larder_pq_next
+    let nextNotification: larder_pq_notices
     let free: larder_pq_free
-    let setHearing: larder_pq_set_hearing
+    let setNoticeProcessor: larder_pq_set_notice_processor
     let clear: larder_pq_clear
-    let outcome: larder_pq_figure
+    let resultStatus: larder_pq_figure
     let rowCount: larder_pq_figure
-    let field: larder_pq_field
-    let changed: larder_pq_changed
-    let length: larder_pq_measure
+    let errorField: larder_pq_field
+    let changedRowCount: larder_pq_changed
+    let valueLength: larder_pq_measure
     let isNull: larder_pq_measure
     let value: larder_pq_value
 
@@ -46,45 +46,53 @@ struct LibPQ: Sendable {
             let finish = find("PQfinish", larder_pq_finish.self),
             let status = find("PQstatus", larder_pq_ask.self),
             let consumeInput = find("PQconsumeInput", larder_pq_ask.self),
-            let setSingleRows = find("PQsetSingleRowMode", larder_pq_ask.self),
+            let setSingleRowMode = find("PQsetSingleRowMode", larder_pq_ask.self),
             let isBusy = find("PQisBusy", larder_pq_ask.self),
             let flush = find("PQflush", larder_pq_ask.self),
             let socket = find("PQsocket", larder_pq_ask.self),
             let setNonblocking = find("PQsetnonblocking", larder_pq_set.self),
-            let message = find("PQerrorMessage", larder_pq_message.self),
-            let parameter = find("PQparameterStatus", larder_pq_parameter.self),
+            let errorMessage = find("PQerrorMessage", larder_pq_message.self),
+            let parameterStatus = find("PQparameterStatus", larder_pq_parameter.self),
             let sendCommand = find("PQsendQuery", larder_pq_send_command.self),
             let sendPreparation = find("PQsendPrepare", larder_pq_send_preparation.self),
             let sendValues = find("PQsendQueryParams", larder_pq_send_values.self),
             let sendPrepared = find("PQsendQueryPrepared", larder_pq_send_prepared.self),
-            let next = find("PQgetResult", larder_pq_next.self),
-            let notices = find("PQnotifies", larder_pq_notices.self),
+            let nextResult = find("PQgetResult", larder_pq_next.self),
+            let nextNotification = find("PQnotifies", larder_pq_notices.self),
             let free = find("PQfreemem", larder_pq_free.self),
-            let setHearing = find("PQsetNoticeProcessor", larder_pq_set_hearing.self),
+            let setNoticeProcessor = find("PQsetNoticeProcessor", larder_pq_set_notice_processor.self),
             let clear = find("PQclear", larder_pq_clear.self),
-            let outcome = find("PQresultStatus", larder_pq_figure.self),
+            let resultStatus = find("PQresultStatus", larder_pq_figure.self),
             let rowCount = find("PQntuples", larder_pq_figure.self),
-            let field = find("PQresultErrorField", larder_pq_field.self),
-            let changed = find("PQcmdTuples", larder_pq_changed.self),
-            let length = find("PQgetlength", larder_pq_measure.self),
+            let errorField = find("PQresultErrorField", larder_pq_field.self),
+            let changedRowCount = find("PQcmdTuples", larder_pq_changed.self),
+            let valueLength = find("PQgetlength", larder_pq_measure.self),
             let isNull = find("PQgetisnull", larder_pq_measure.self),
             let value = find("PQgetvalue", larder_pq_value.self)
         else { return nil }
-        (self.connect, self.finish, self.status, self.message) = (connect, finish, status, message)
-        (self.consumeInput, self.setSingleRows, self.isBusy) = (consumeInput, setSingleRows, isBusy)
+        (self.connect, self.finish, self.status, self.errorMessage) = (connect, finish, status, errorMessage)
+        (self.consumeInput, self.setSingleRowMode, self.isBusy) = (consumeInput, setSingleRowMode, isBusy)
         (self.flush, self.socket, self.setNonblocking) = (flush, socket, setNonblocking)
-        (self.parameter, self.sendCommand, self.sendPreparation) = (parameter, sendCommand, sendPreparation)
-        (self.sendValues, self.sendPrepared, self.next) = (sendValues, sendPrepared, next)
-        (self.notices, self.free, self.setHearing, self.clear) = (notices, free, setHearing, clear)
-        (self.outcome, self.rowCount, self.field, self.changed) = (outcome, rowCount, field, changed)
-        (self.length, self.isNull, self.value) = (length, isNull, value)
+        (self.parameterStatus, self.sendCommand, self.sendPreparation) = (
+            parameterStatus, sendCommand, sendPreparation
+        )
+        (self.sendValues, self.sendPrepared, self.nextResult) = (sendValues, sendPrepared, nextResult)
+        (self.nextNotification, self.free, self.setNoticeProcessor, self.clear) = (
+            nextNotification, free, setNoticeProcessor, clear
+        )
+        (self.resultStatus, self.rowCount, self.errorField, self.changedRowCount) = (
+            resultStatus, rowCount, errorField, changedRowCount
+        )
+        (self.valueLength, self.isNull, self.value) = (valueLength, isNull, value)
     }
 }
 
-/// A result of a statement that libpq returned. Values in rows are in binary format.
+/// A result that libpq returned for a statement: its rows, one of its rows, or an error. Values in rows are in binary
+/// format. The result is freed with the object, so its rows must not outlive it.
 final class PostgreSQLResult {
     /// The kind of a result.
     enum Outcome {
+        /// The statement succeeded. The result has all rows, or none in single-row mode.
         case done
         /// One row of a result that is read row by row.
         case row
@@ -104,14 +112,17 @@ final class PostgreSQLResult {
     }
 
     var outcome: Outcome {
-        switch library.outcome(result) {
+        switch library.resultStatus(result) {
+        // PGRES_COMMAND_OK, PGRES_TUPLES_OK.
         case 1, 2: .done
+        // PGRES_SINGLE_TUPLE.
         case 9: .row
         default: .failure
         }
     }
 
-    var changedRowCount: Int { library.changed(result).map { Int(atoi($0)) } ?? 0 }
+    /// The number of rows that an INSERT, UPDATE or DELETE changed, or that a SELECT found.
+    var changedRowCount: Int { library.changedRowCount(result).map { Int(atoi($0)) } ?? 0 }
 
     var rowCount: Int32 { max(0, library.rowCount(result)) }
 
@@ -121,11 +132,11 @@ final class PostgreSQLResult {
 
     /// Returns a field of an error result, such as "M" for the message or "C" for the SQLSTATE code.
     func field(_ code: Unicode.Scalar) -> String? {
-        library.field(result, Int32(code.value)).map { String(cString: $0) }
+        library.errorField(result, Int32(code.value)).map { String(cString: $0) }
     }
 }
 
-/// A row of a binary result. It is valid as long as its result exists.
+/// A row of a result in binary format. It is valid as long as its result exists.
 package struct PostgreSQLRow {
     let result: OpaquePointer
     let number: Int32
@@ -162,13 +173,15 @@ package struct PostgreSQLRow {
         return half(2) == 0 ? value : -value
     }
 
+    /// Returns a double.
     package func real(_ column: Int32) -> Double { Double(bitPattern: UInt64(bitPattern: integer(column))) }
 
+    /// Calls `read` with the bytes of a text or blob, or with none for NULL. They are valid as long as the row is.
     package func bytes<Result>(_ column: Int32, _ read: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         guard let library = LibPQ.library, let value = library.value(result, number, column) else {
             return read(UnsafeBufferPointer(start: nil, count: 0))
         }
-        let count = Int(library.length(result, number, column))
+        let count = Int(library.valueLength(result, number, column))
         return value.withMemoryRebound(to: UInt8.self, capacity: count) {
             read(UnsafeBufferPointer(start: $0, count: count))
         }

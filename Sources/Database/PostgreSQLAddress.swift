@@ -1,13 +1,14 @@
 internal import Digest
 
-/// The address of a PostgreSQL server, with the schema that a store has there.
+/// The address of a PostgreSQL server, with the schema that contains a store. `PostgreSQLStoreAddress` parses it.
 package struct PostgreSQLAddress: Sendable, Hashable {
-    /// The connection strings for libpq: one for readers and one for writers. If there are several servers,
-    /// readers may use any of them, but writers need one that accepts writes.
-    let words: String
-    let writerWords: String
+    /// The connection string for libpq, for readers. If it names several servers, readers may use any of them.
+    let connectionString: String
+    /// The connection string for writers, which need a server that accepts writes.
+    let writerConnectionString: String
     /// The address without its password, for messages.
     package let shown: String
+    /// The schema of the store's tables.
     package let schema: String
     /// The reason why the address is invalid, or nil if it is valid. `check` throws it.
     package let fault: String?
@@ -16,14 +17,15 @@ package struct PostgreSQLAddress: Sendable, Hashable {
     let hasSecret: Bool
 
     package init(
-        words: String, writerWords: String, shown: String, schema: String, fault: String?, hasSecret: Bool
+        connectionString: String, writerConnectionString: String, shown: String, schema: String,
+        fault: String?, hasSecret: Bool
     ) {
-        (self.words, self.writerWords) = (words, writerWords)
+        (self.connectionString, self.writerConnectionString) = (connectionString, writerConnectionString)
         (self.shown, self.schema) = (shown, schema)
         (self.fault, self.hasSecret) = (fault, hasSecret)
     }
 
-    /// Throws if the address is not valid.
+    /// Throws an error of reason `.request` if the address is not valid.
     package func check() throws(StoreError) {
         if let fault {
             throw StoreError(
@@ -32,9 +34,9 @@ package struct PostgreSQLAddress: Sendable, Hashable {
         }
     }
 
-    /// Derives a number for this store from a number for a purpose. Advisory locks of PostgreSQL have a name
-    /// space for the whole database, so that stores in several schemas need different numbers.
-    package func key(_ number: Int64) -> Int64 {
+    /// Returns the number of an advisory lock of this store, derived from a number for its purpose. Advisory locks have
+    /// one name space for the whole database, so stores in several schemas need different numbers.
+    package func lockKey(_ number: Int64) -> Int64 {
         let digest = DigestStream.digest(.sha256, of: "larder \(schema) \(number)".utf8.span)
         return digest.bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
     }
@@ -42,6 +44,6 @@ package struct PostgreSQLAddress: Sendable, Hashable {
     /// The schema name in quotes, because it may be a keyword of SQL.
     package var quotedSchema: String { "\"\(schema)\"" }
 
-    /// The name of the channel on which sessions notify each other of changes.
+    /// The name of the channel (LISTEN and NOTIFY) on which sessions notify each other of changes of the store.
     var channel: String { "larder_\(schema)" }
 }

@@ -3,11 +3,13 @@ internal import CPQ
 internal import Glibc
 internal import System
 
-/// A connection of libpq to a PostgreSQL server. Like the session that owns it, it belongs to one thread.
+/// A connection of libpq to a PostgreSQL server, which sends requests and waits for their results. Like the session that
+/// owns it, it belongs to one thread.
 ///
-/// It waits without a limit for a server that received a statement and is still working on it. While the
-/// network does not respond, it reports this to the watch, and gives up after `patience`, or sooner after an
-/// interruption.
+/// A statement may take long, so the connection waits without a limit for a server that has acknowledged the request.
+/// If the server's machine sends no acknowledgements, the connection reports this to the watch, and gives up after
+/// `patience`, or after one second once an interruption was requested. An abandoned connection returns no more results
+/// and cannot be used again.
 final class PostgreSQLConnection {
     private let address: PostgreSQLAddress
     private let library: LibPQ
@@ -15,8 +17,9 @@ final class PostgreSQLConnection {
     private let handle: OpaquePointer
     /// How long the network may be silent before the connection is given up.
     private let patience: Duration
+    /// Whether the connection was given up because the network was silent.
     private var isAbandoned = false
-    /// Whether the connection is lost: the server ended it or cannot be reached.
+    /// Whether an error showed that the connection is lost: the server ended it or cannot be reached.
     private(set) var isConnectionLost = false
 
     /// How often the silence of the network is measured.
@@ -25,8 +28,11 @@ final class PostgreSQLConnection {
     /// was requested.
     private static let minSilenceBeforeGivingUp = Duration.seconds(1)
 
+    /// Connects. Blocks for up to the `connect_timeout` of the connection string for each machine that does not respond;
+    /// with a watch, for one second after an interruption.
     init(
-        _ words: String, _ address: PostgreSQLAddress, patience: Duration, _ watch: PostgreSQLWatch?
+        _ connectionString: String, _ address: PostgreSQLAddress, patience: Duration,
+        _ watch: PostgreSQLWatch?
     ) throws(StoreError) {
         guard let library = LibPQ.library else {
             throw StoreError(
@@ -39,19 +45,20 @@ final class PostgreSQLConnection {
         self.patience = max(patience, Self.minSilenceBeforeGivingUp)
         let connected =
             if let watch {
-                try Self.connectUnlessStopped(words, address, library, unlessStopped: watch)
+                try Self.connectUnlessStopped(connectionString, address, library, unlessStopped: watch)
             } else {
-                library.connect(words)
+                library.connect(connectionString)
             }
         guard let connected else {
             throw StoreError(.failed, doing: "open", path: address.shown, detail: "out of memory")
         }
         handle = connected
+        // 0 is CONNECTION_OK.
         guard library.status(handle) == 0, library.setNonblocking(handle, 1) == 0 else {
-            throw Self.connectError(library.message(handle).map { String(cString: $0) } ?? "", address)
+            throw Self.connectError(library.errorMessage(handle).map { String(cString: $0) } ?? "", address)
         }
         // Ignore notices of the server, which libpq otherwise prints.
-        _ = library.setHearing(handle, { _, _ in }, nil)
+        _ = library.setNoticeProcessor(handle, { _, _ in }, nil)
     }
 
     deinit {
@@ -62,12 +69,13 @@ final class PostgreSQLConnection {
     /// not respond. After an interruption, the caller stops waiting and throws; the thread then closes the
     /// connection.
     private static func connectUnlessStopped(
-        _ words: String, _ address: PostgreSQLAddress, _ library: LibPQ, unlessStopped watch: PostgreSQLWatch
+        _ connectionString: String, _ address: PostgreSQLAddress, _ library: LibPQ,
+        unlessStopped watch: PostgreSQLWatch
     ) throws(StoreError) -> OpaquePointer? {
         let attempt = Monitor(Attempt())
         _ = try StoreError.wrapping { () throws(SystemError) in
             try NamedThread.start("larder-connect") {
-                let handle = library.connect(words)
+                let handle = library.connect(connectionString)
                 let isWanted = attempt.change { attempt in
                     attempt.handle = handle
                     attempt.isOver = true
@@ -103,23 +111,30 @@ final class PostgreSQLConnection {
     private static let stopInterval = Duration.milliseconds(50)
     private static let graceTime = Duration.seconds(1)
 
-    func parameter(_ name: String) -> String? { library.parameter(handle, name).map { String(cString: $0) } }
+    /// Returns a setting that the server reported, such as `server_encoding`.
+    func parameter(_ name: String) -> String? {
+        library.parameterStatus(handle, name).map { String(cString: $0) }
+    }
 
-    // MARK: Asking
+    // MARK: Sending and receiving
 
-    /// A message to the server that it answers with results.
-    enum Question {
+    /// A message to the server, which answers it with results.
+    enum Request {
         /// One or more statements without parameters.
         case command(String)
+        /// One statement that is parsed, planned and run.
         case statement(String, PostgreSQLValues)
+        /// The run of a prepared statement.
         case prepared(name: String, PostgreSQLValues)
+        /// The preparation of a statement under a name.
         case preparation(name: String, String, types: [UInt32])
     }
 
-    /// Sends a question. Returns false if libpq could not send it.
-    func ask(_ question: Question) -> Bool {
+    /// Begins to send a request, and returns false if libpq rejects it. All results of the previous request must have been
+    /// received. The rest is sent by `nextResult`.
+    func send(_ request: Request) -> Bool {
         let isSent =
-            switch question {
+            switch request {
             case .command(let sql): library.sendCommand(handle, sql)
             case .statement(let sql, let values):
                 values.withCValues { count, types, values, lengths, formats in
@@ -136,31 +151,32 @@ final class PostgreSQLConnection {
     }
 
     /// Makes the statement that was just sent return its rows one by one.
-    func useSingleRowMode() { _ = library.setSingleRows(handle) }
+    func useSingleRowMode() { _ = library.setSingleRowMode(handle) }
 
-    /// Returns the next result. Returns nil after the last one or when the connection was given up.
-    func next() -> PostgreSQLResult? {
+    /// Waits for the next result of the request and returns it. Returns nil after the last one, or when the connection was
+    /// given up; `abandonmentError` tells them apart.
+    func nextResult() -> PostgreSQLResult? {
         wait()
-        return isAbandoned ? nil : library.next(handle).map { PostgreSQLResult($0, library) }
+        return isAbandoned ? nil : library.nextResult(handle).map { PostgreSQLResult($0, library) }
     }
 
-    /// The reason why results may be missing, or nil if the connection was not given up.
-    func loss(doing: String) -> StoreError? { isAbandoned ? error(nil, doing: doing) : nil }
+    /// Returns the error if the connection was given up, so that results are missing; else nil.
+    func abandonmentError(doing: String) -> StoreError? { isAbandoned ? error(nil, doing: doing) : nil }
 
-    /// Sends a question and returns its last result. Throws if that is an error; PostgreSQL sends no results
-    /// after one.
-    func result(of question: Question, doing: String) throws(StoreError) -> PostgreSQLResult {
+    /// Sends a request and returns its last result. Throws if that is an error, because PostgreSQL sends no results
+    /// after an error.
+    func result(of request: Request, doing: String) throws(StoreError) -> PostgreSQLResult {
         var last: PostgreSQLResult?
-        if ask(question) { while let result = next() { last = result } }
+        if send(request) { while let result = nextResult() { last = result } }
         guard let last, last.outcome == .done, !isAbandoned else { throw error(last, doing: doing) }
         return last
     }
 
-    /// Returns the number of notifications of changes since the last call.
+    /// Returns the number of notifications (NOTIFY) that have arrived since the last call.
     func notificationCount() -> Int64 {
         _ = library.consumeInput(handle)
         var count: Int64 = 0
-        while let notice = library.notices(handle) {
+        while let notice = library.nextNotification(handle) {
             count += 1
             library.free(UnsafeMutableRawPointer(notice))
         }
@@ -169,7 +185,7 @@ final class PostgreSQLConnection {
 
     // MARK: Waiting
 
-    /// Waits until a result can be read or the connection is given up or lost.
+    /// Sends the rest of the request, and waits until a result can be read, or the connection is given up or lost.
     private func wait() {
         var began: ContinuousClock.Instant?
         var isSilent = false
@@ -195,7 +211,7 @@ final class PostgreSQLConnection {
         if isSilent, !isAbandoned { watch?.didReach(address.shown) }
     }
 
-    /// Gives up the connection if the network was silent for too long, and informs the watch.
+    /// Tells the watch that the network is silent, and gives up the connection if it has been for too long.
     private func didMeasureSilence(_ silence: Duration) {
         isAbandoned = silence >= (watch?.isStopped == true ? Self.minSilenceBeforeGivingUp : patience)
         watch?.didFailToReach(Self.error("08006", Self.silenceMessage, doing: "reach", address))
@@ -205,12 +221,14 @@ final class PostgreSQLConnection {
 
     // MARK: Errors
 
+    /// Returns the error for a failed result, or for a request without a result. Records whether the connection is lost.
     func error(_ result: PostgreSQLResult?, doing: String) -> StoreError {
-        let message = library.message(handle).map { Self.line(String(cString: $0)) } ?? ""
+        let message = library.errorMessage(handle).map { Self.line(String(cString: $0)) } ?? ""
         let detail = isAbandoned ? Self.silenceMessage : result?.field("M") ?? message
         // A result without a code comes from libpq itself: the connection is lost, although libpq's status
         // may not show it yet.
         let sqlState = library.status(handle) == 0 ? result?.field("C") : nil
+        // 57P: an administrator or a crash ends the session. 25P03: a transaction was idle for too long.
         if sqlState?.hasPrefix("57P") ?? true || sqlState == "25P03" { isConnectionLost = true }
         return Self.error(sqlState ?? "08006", detail, doing: doing, address)
     }
@@ -221,8 +239,9 @@ final class PostgreSQLConnection {
         return first.hasPrefix("FATAL:  ") ? String(first.dropFirst(8)) : first
     }
 
-    /// Returns a message about an address without the parts of the address that libpq quotes.
-    static func withoutQuotes(_ message: String) -> String {
+    /// Returns a message about an address without the parts of the address that libpq quotes. They may contain the
+    /// password.
+    static func removingQuotedParts(_ message: String) -> String {
         message.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
             .map { $0.offset % 2 == 0 ? String($0.element) : "(withheld)" }.joined()
     }
@@ -243,7 +262,7 @@ final class PostgreSQLConnection {
         {
             return StoreError(
                 .request, doing: "open", path: address.shown,
-                detail: address.hasSecret ? withoutQuotes(line(message)) : line(message),
+                detail: address.hasSecret ? removingQuotedParts(line(message)) : line(message),
                 advice: "write it as postgres://USER@HOST/DATABASE?schema=larder; see: larder help postgres")
         }
         let code =
@@ -263,6 +282,8 @@ final class PostgreSQLConnection {
         return error(code, line(message), doing: "open", address)
     }
 
+    /// Returns the error for an SQLSTATE code. Its first two characters are the class of the error; 08 stands for a
+    /// connection that failed.
     private static func error(
         _ code: String, _ detail: String, doing: String, _ address: PostgreSQLAddress
     ) -> StoreError {
@@ -298,16 +319,19 @@ final class PostgreSQLConnection {
 
 // MARK: - PostgreSQLValues
 
-/// The parameters of a statement in the form that libpq expects.
+/// The parameters of a statement in the form that libpq expects. All values are in one buffer, whose address is valid
+/// only within `withCValues`.
 struct PostgreSQLValues {
+    /// The type of each value.
     private(set) var types: [UInt32] = []
     private var bytes: [UInt8] = []
     /// The start of each value in `bytes`, or nil for NULL.
     private var starts: [Int?] = []
     private var lengths: [Int32] = []
+    /// 0 for text and 1 for binary, for each value.
     private var formats: [Int32] = []
 
-    /// The numbers of types in PostgreSQL.
+    /// The numbers (OIDs) of types in PostgreSQL.
     private enum Kind {
         static let bytes: UInt32 = 17
         static let integer: UInt32 = 20
@@ -329,6 +353,7 @@ struct PostgreSQLValues {
             case .text(let text): addText(text.utf8)
             case .utf8(let text): addText(String(decoding: text, as: UTF8.self).utf8)
             case .blob(let blob): add(Kind.bytes, 1, blob)
+            // 1016, 1009 and 1001 are the types of arrays of integers, texts and byte strings.
             case .integers(let list):
                 addList(1016, Kind.integer, list) { integer, bytes in
                     withUnsafeBytes(of: integer.bigEndian) { bytes += $0 }
@@ -376,6 +401,7 @@ struct PostgreSQLValues {
         add(Kind.text, 1, text.flatMap { $0 == 0 ? [0xEF, 0xBF, 0xBD] : [$0] })
     }
 
+    /// Adds a value in the text or binary format.
     private mutating func add(_ type: UInt32, _ format: Int32, _ value: some Collection<UInt8>) {
         types.append(type)
         starts.append(bytes.count)
@@ -386,6 +412,7 @@ struct PostgreSQLValues {
         bytes.append(0)
     }
 
+    /// Calls `body` with the number of values, their types, the values, their lengths and their formats.
     func withCValues<Result>(
         _ body: (
             Int32, UnsafePointer<UInt32>?, UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int32>?,

@@ -1,5 +1,12 @@
-/// Translates the SQL that the store writes for SQLite to PostgreSQL's dialect. Larger differences are in
+/// A translator of statements from SQLite's dialect, in which the store writes them, to PostgreSQL's. It replaces words
+/// and knows only the SQL that Larder writes. Larger differences, such as functions that PostgreSQL lacks, are in
 /// `PostgreSQLSchema` or handled by the callers.
+///
+/// - `?` and `?1` become `$1`.
+/// - `LIKE`, which ignores case in SQLite, becomes `ILIKE`.
+/// - `CROSS JOIN` becomes `JOIN`, except before `LATERAL`.
+/// - `INSERT OR IGNORE` becomes `INSERT` with `ON CONFLICT DO NOTHING`.
+/// - `IS NOT` with a value becomes `IS DISTINCT FROM`.
 ///
 /// A URL may be too long for a B-tree index, so the index contains only its first characters
 /// (`urlPrefix(of:)`). Statements that compare or sort URLs therefore also compare or sort these
@@ -93,6 +100,7 @@ package struct PostgreSQLDialect {
         return index
     }
 
+    /// Replaces the words that differ in PostgreSQL, except for comparisons of URLs.
     private mutating func replaceWords() {
         var index = 0
         while index < words.count {
@@ -128,6 +136,8 @@ package struct PostgreSQLDialect {
         }
     }
 
+    /// Adds prefixes to each `<`, `>`, BETWEEN and ORDER BY of a column `href`, so that PostgreSQL can use the index of
+    /// the prefixes. Different URLs may have equal prefixes, so `<` of URLs becomes `<=` of their prefixes.
     private mutating func compareURLPrefixes() {
         for index in words.indices where words[index] == "href" || words[index].hasSuffix(".href") {
             let column = words[index]

@@ -2,17 +2,23 @@ internal import Glibc
 internal import Synchronization
 package import System
 
-/// A session with a PostgreSQL server. Like the connection that owns it, it belongs to one thread at a time.
+/// A session with a PostgreSQL server: its connection, settings, prepared statements and transactions. Like the
+/// `Connection` that owns it, it belongs to one thread at a time.
 ///
 /// A session runs one statement at a time. If a caller is still reading rows of an earlier statement, the
-/// remaining rows are loaded into memory before the next statement is sent (`drain`). A lost connection is
-/// opened again for readers outside of transactions; a writer gets the error and calls `renew`.
+/// remaining rows are loaded into memory before the next statement is sent (`readPendingResults`).
+///
+/// **Lost connections.** Outside of a transaction, a reader opens a new connection and repeats the statement. In all other
+/// cases the error is thrown, because uncommitted changes and locks are lost: a writer then calls `renew`, takes its
+/// locks again and repeats the transaction (`StoreWriter`, `SharedFrontier.retrying`).
+///
+/// **Transactions.** The first `begin` begins a transaction, and further ones create savepoints in it.
 package final class PostgreSQLSession {
     package let address: PostgreSQLAddress
     private let isReader: Bool
     /// Queries that replace tables in all statements, if there are any; see `replaceTables`.
     private var replacements: [PostgreSQLDialect.Replacement] = []
-    private var link: PostgreSQLConnection
+    private var connection: PostgreSQLConnection
     /// The names of prepared statements by their SQL. A statement is prepared when it runs for the second time.
     private var preparedNames: [String: String] = [:]
     /// The statements that have run at least once.
@@ -21,16 +27,17 @@ package final class PostgreSQLSession {
     private var translations: [String: String] = [:]
     /// Statements whose rows are being read, the innermost last.
     private var rowStreams: [RowStream] = []
-    /// Whether the session receives notifications of changes (`LISTEN`).
+    /// Whether the session receives notifications of changes (LISTEN).
     private var isListening = false
-    /// The number of changes of the store that this session noticed.
+    /// The number of changes of the store that this session noticed. A new connection counts as a change, because the
+    /// session may have missed notifications.
     private var changes: Int64 = 0
     /// Whether a transaction is open. If so, nothing can be repeated with a new connection.
     private var isInTransaction: Bool { depth > 0 }
     /// The number of nested transactions that are open. All but the first are savepoints.
     private var depth = 0
     /// Whether a COMMIT was sent whose result has not been read yet.
-    private var isTransactionEnding = false
+    private var isCommitPending = false
 
     /// The time of `endWhenIdle`, which a new connection needs again.
     private var maxIdleTime: Duration?
@@ -45,6 +52,8 @@ package final class PostgreSQLSession {
     private let patience: Int
     private let watch: PostgreSQLWatch?
 
+    /// Connects to the server and configures the session. If a session of this run has reached the server before, waits up
+    /// to `patience` milliseconds for a server that is unreachable; else throws at once, because the address may be wrong.
     init(
         _ address: PostgreSQLAddress, isReader: Bool, patience: Int = Connection.busyMilliseconds,
         _ watch: PostgreSQLWatch? = nil
@@ -54,25 +63,24 @@ package final class PostgreSQLSession {
         try address.check()
         self.address = address
         self.isReader = isReader
-        let words = isReader ? address.words : address.writerWords
-        // Wait only for a server that has been reached before.
-        link = try Self.retryingWhileUnreachable(watch?.hasConnected ?? false ? patience : 0, watch) {
+        let connectionString = isReader ? address.connectionString : address.writerConnectionString
+        connection = try Self.retryingWhileUnreachable(watch?.hasConnected ?? false ? patience : 0, watch) {
             () throws(StoreError) in
-            try PostgreSQLConnection(words, address, patience: .milliseconds(patience), watch)
+            try PostgreSQLConnection(connectionString, address, patience: .milliseconds(patience), watch)
         }
         try setUp()
         watch?.didReach(address.shown)
     }
 
     /// Whether the connection is lost: the server ended it or cannot be reached.
-    package var isConnectionLost: Bool { link.isConnectionLost }
+    package var isConnectionLost: Bool { connection.isConnectionLost }
 
     /// Whether an interruption was requested, so that waiting for the server ends.
     package var isStopped: Bool { watch?.isStopped ?? false }
 
     /// Configures a new connection. A replaced connection needs the same settings again.
     private func setUp() throws(StoreError) {
-        if let encoding = link.parameter("server_encoding"), encoding != "UTF8" {
+        if let encoding = connection.parameter("server_encoding"), encoding != "UTF8" {
             throw StoreError(
                 .unusable, doing: "open", path: address.shown,
                 detail: "its encoding is \(encoding), but URLs and titles need UTF8",
@@ -119,10 +127,13 @@ package final class PostgreSQLSession {
 
     /// Runs statements that have no parameters and whose rows are not needed.
     func command(_ sql: String, doing: String) throws(StoreError) {
-        drain()
-        _ = try link.result(of: .command(sql), doing: doing)
+        readPendingResults()
+        _ = try connection.result(of: .command(sql), doing: doing)
     }
 
+    /// Begins a transaction, or a savepoint if one is open.
+    ///
+    /// - Parameter kind: the SQL after BEGIN, such as an isolation level. Ignored for a savepoint.
     func begin(_ kind: String = "") throws(StoreError) {
         if depth > 0 {
             depth += 1
@@ -145,6 +156,7 @@ package final class PostgreSQLSession {
         depth = 0
     }
 
+    /// Rolls back the innermost transaction.
     func rollBack() throws(StoreError) {
         if depth > 1 {
             depth -= 1
@@ -164,6 +176,8 @@ package final class PostgreSQLSession {
         return result.changedRowCount
     }
 
+    /// Runs a statement, and returns the first result of `read` that is not nil, or nil if no row gives one. All rows are
+    /// loaded into memory.
     package func first<Value>(
         _ sql: String, _ values: [SQLValue], doing: String = "read", read: (PostgreSQLRow) -> Value?
     ) throws(StoreError) -> Value? {
@@ -174,15 +188,15 @@ package final class PostgreSQLSession {
         return nil
     }
 
-    /// Calls `read` for each row. Rows are read from the network one by one, so that memory use stays
-    /// constant.
+    /// Runs a statement and calls `read` for each row. Rows are read from the network one by one, so that memory use
+    /// stays constant. `read` may run other statements of this session; the remaining rows are then loaded into memory.
     func each(_ sql: String, _ values: [SQLValue], read: (PostgreSQLRow) -> Void) throws(StoreError) {
         var failure: StoreError?
         var rowCount = 0
         try retryingOnce { () throws(StoreError) in
             failure = nil
             try send(sql, values)
-            link.useSingleRowMode()
+            connection.useSingleRowMode()
             let stream = RowStream()
             rowStreams.append(stream)
             defer { rowStreams.removeLast() }
@@ -192,7 +206,7 @@ package final class PostgreSQLSession {
                     rowCount += 1
                     result.row(0, read)
                 case .done: break
-                case .failure: failure = failure ?? link.error(result, doing: "read")
+                case .failure: failure = failure ?? connection.error(result, doing: "read")
                 }
             }
             failure = failure ?? stream.failure
@@ -209,33 +223,35 @@ package final class PostgreSQLSession {
         var failure: StoreError?
     }
 
+    /// Returns the next result of a stream, from memory or from the network; nil after the last one.
     private func next(of stream: RowStream) -> PostgreSQLResult? {
         if let result = stream.loaded.popFirst() { return result }
         guard !stream.isOver else { return nil }
-        let result = link.next()
-        if result == nil { end(stream) }
+        let result = connection.nextResult()
+        if result == nil { endStream(stream) }
         return result
     }
 
-    private func end(_ stream: RowStream) {
+    /// Marks a stream whose last result was received. Sets its failure if the connection was given up instead.
+    private func endStream(_ stream: RowStream) {
         stream.isOver = true
-        stream.failure = link.loss(doing: "read")
+        stream.failure = connection.abandonmentError(doing: "read")
     }
 
-    /// Reads all results that are still on the network, because a session can run the next statement only
-    /// after that.
-    private func drain() {
-        if isTransactionEnding {
-            isTransactionEnding = false
-            while link.next() != nil {}
+    /// Receives all results that the server has not delivered yet: of a COMMIT, and of the innermost statement whose rows
+    /// are being read. A connection can run the next statement only after that.
+    private func readPendingResults() {
+        if isCommitPending {
+            isCommitPending = false
+            while connection.nextResult() != nil {}
         }
         guard let stream = rowStreams.last, !stream.isOver else { return }
-        while let result = link.next() { stream.loaded.append(result) }
-        end(stream)
+        while let result = connection.nextResult() { stream.loaded.append(result) }
+        endStream(stream)
     }
 
-    /// Runs `body` in a transaction in which all reads see the same state, and passes it the number of
-    /// changes until then. If the connection is lost, `body` runs once more.
+    /// Runs `body` in a transaction in which all reads see the same state of the database, and passes it the number of
+    /// changes until then (`changeCount`). If the connection is lost, `body` runs once more, with a new transaction.
     package func withFixedVersion<Result>(_ body: (Int64) throws(StoreError) -> Result) throws(StoreError)
         -> Result
     {
@@ -244,43 +260,44 @@ package final class PostgreSQLSession {
             let changes = try changeCount(beginsTransaction: true)
             do throws(StoreError) {
                 let result = try body(changes)
-                endTransaction()
+                sendCommit()
                 return result
             } catch {
-                endTransaction()
-                guard link.isConnectionLost, !isRetry else { throw error }
+                sendCommit()
+                guard connection.isConnectionLost, !isRetry else { throw error }
                 isRetry = true
                 try reconnect()
             }
         }
     }
 
-    /// Ends the transaction without waiting for the result, which would cost another round trip. `drain`
-    /// reads it later.
-    private func endTransaction() {
-        drain()
+    /// Ends a read-only transaction without waiting for the result, which would cost another round trip.
+    /// `readPendingResults` receives it before the next statement. Nothing depends on the result, because the transaction
+    /// changed nothing.
+    private func sendCommit() {
+        readPendingResults()
         depth = 0
-        isTransactionEnding = link.ask(.command("COMMIT"))
+        isCommitPending = connection.send(.command("COMMIT"))
     }
 
-    /// Returns a number that differs from the previous one if another session has changed the store. A change
-    /// may show with a short delay.
+    /// Returns a number that differs from the previous one if another session has changed the store. It is the number of
+    /// notifications of writers, or on a standby, which receives none, the position of its replication. A change may
+    /// show with a short delay.
     ///
     /// - Parameter beginsTransaction: whether to begin a transaction in which all reads see the same state.
     func changeCount(beginsTransaction: Bool = false) throws(StoreError) -> Int64 {
-        let look =
+        let query =
             beginsTransaction ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1" : "SELECT 1"
         if !isListening {
-            // A standby receives no notifications, so the position of its replication is used as the number.
-            let place = try first(
+            let position = try first(
                 "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() - '0/0' END", []
             ) { $0.isNull(0) ? nil : $0.integer(0) }
-            if let place {
+            if let position {
                 if beginsTransaction {
-                    try retryingOnce { () throws(StoreError) in try command(look, doing: "read") }
+                    try retryingOnce { () throws(StoreError) in try command(query, doing: "read") }
                     depth = 1
                 }
-                return place
+                return position
             }
             try retryingOnce { () throws(StoreError) in
                 try command("LISTEN \(address.channel)", doing: "read")
@@ -289,45 +306,47 @@ package final class PostgreSQLSession {
             changes += 1
         }
         // The server sends pending notifications before it answers.
-        try retryingOnce { () throws(StoreError) in try command(look, doing: "read") }
+        try retryingOnce { () throws(StoreError) in try command(query, doing: "read") }
         // `retryingOnce` may have opened a new session, which does not listen yet.
         guard isListening else {
-            if beginsTransaction { endTransaction() }
+            if beginsTransaction { sendCommit() }
             return try changeCount(beginsTransaction: beginsTransaction)
         }
         if beginsTransaction { depth = 1 }
-        changes += link.notificationCount()
+        changes += connection.notificationCount()
         return changes
     }
 
+    /// Runs a statement and returns its result, with all rows.
     private func result(of sql: String, _ values: [SQLValue], doing: String) throws(StoreError)
         -> PostgreSQLResult
     {
-        drain()
+        readPendingResults()
         return try retryingOnce { () throws(StoreError) in
-            try link.result(of: question(sql, values, doing: doing), doing: doing)
+            try connection.result(of: request(for: sql, values, doing: doing), doing: doing)
         }
     }
 
+    /// Sends a statement whose results the caller then receives.
     private func send(_ sql: String, _ values: [SQLValue]) throws(StoreError) {
-        drain()
-        guard link.ask(try question(sql, values, doing: "read")) else {
-            throw link.error(nil, doing: "read")
+        readPendingResults()
+        guard connection.send(try request(for: sql, values, doing: "read")) else {
+            throw connection.error(nil, doing: "read")
         }
     }
 
-    /// Returns a question that runs a statement. The second time, it prepares the statement, so that the
-    /// server does not parse it again after that.
-    private func question(
-        _ sql: String, _ values: [SQLValue], doing: String
-    ) throws(StoreError) -> PostgreSQLConnection.Question {
+    /// Returns the request that runs a statement. When a statement runs for the second time, prepares it first, so that
+    /// the server does not parse it again; preparing a statement that runs once would cost a round trip for nothing.
+    private func request(
+        for sql: String, _ values: [SQLValue], doing: String
+    ) throws(StoreError) -> PostgreSQLConnection.Request {
         let values = PostgreSQLValues(values)
         if let name = preparedNames[sql] { return .prepared(name: name, values) }
         guard !executedSQL.insert(sql).inserted, preparedNames.count < Self.maxPreparedStatements else {
             return .statement(sql, values)
         }
         let name = "s\(preparedNames.count)"
-        _ = try link.result(of: .preparation(name: name, sql, types: values.types), doing: doing)
+        _ = try connection.result(of: .preparation(name: name, sql, types: values.types), doing: doing)
         preparedNames[sql] = name
         return .prepared(name: name, values)
     }
@@ -340,7 +359,7 @@ package final class PostgreSQLSession {
         do throws(StoreError) {
             return try body()
         } catch {
-            guard link.isConnectionLost, isReader, !isInTransaction else { throw error }
+            guard connection.isConnectionLost, isReader, !isInTransaction else { throw error }
             try reconnect()
             return try body()
         }
@@ -352,11 +371,13 @@ package final class PostgreSQLSession {
         try reconnect()
     }
 
-    /// Opens a new connection. Retries, because a server that is restarting is soon back.
+    /// Opens a new connection with the same settings. Retries for `patience`, because a server that is restarting is soon
+    /// back.
     private func reconnect() throws(StoreError) {
         try Self.retryingWhileUnreachable(patience, watch) { () throws(StoreError) in
-            let words = isReader ? address.words : address.writerWords
-            link = try PostgreSQLConnection(words, address, patience: .milliseconds(patience), watch)
+            let connectionString = isReader ? address.connectionString : address.writerConnectionString
+            connection = try PostgreSQLConnection(
+                connectionString, address, patience: .milliseconds(patience), watch)
             preparedNames = [:]
             executedSQL = []
             isListening = false
@@ -385,12 +406,11 @@ package final class PostgreSQLSession {
         }
     }
 
-    /// Releases all locks before the session ends. An error is ignored, because the end of the session also
-    /// releases them.
+    /// Rolls back the transaction and releases all advisory locks before the session ends. An error is ignored, because
+    /// the end of the session also releases them.
     package func unlockAll() {
         try? command("ROLLBACK; SELECT pg_advisory_unlock_all()", doing: "end")
     }
-
 }
 
 // MARK: - PostgreSQLWatch
@@ -404,6 +424,7 @@ package final class PostgreSQLWatch: Sendable, Equatable {
         var since: ContinuousClock.Instant?
         /// Whether the user got the message.
         var hasNotified = false
+        /// Whether a session has reached the server before.
         var hasConnected = false
     }
 
@@ -423,11 +444,14 @@ package final class PostgreSQLWatch: Sendable, Equatable {
     /// Always true, so that values with a watch, such as `StoreFolder`, are compared without it.
     package static func == (left: PostgreSQLWatch, right: PostgreSQLWatch) -> Bool { true }
 
+    /// Whether an interruption was requested, so that sessions stop waiting.
     var isStopped: Bool { interruption.isRequested }
 
+    /// Whether a session of this run has reached the server before.
     var hasConnected: Bool { state.withLock { $0.hasConnected } }
 
-    /// Reports an error of a session that could not reach the server.
+    /// Reports an error of a session that could not reach the server. The user gets a message if the first such error
+    /// since the last success is a second old.
     package func didFailToReach(_ error: StoreError) {
         let shouldNotify = state.withLock { state in
             let since = state.since ?? .now
@@ -439,7 +463,8 @@ package final class PostgreSQLWatch: Sendable, Equatable {
         if shouldNotify { notifyUser("\(error.problem); waiting for it to come back") }
     }
 
-    /// Reports that a session reached the server.
+    /// Reports that a session reached the server. The user gets a message if an earlier one said that it was
+    /// unreachable.
     func didReach(_ name: String) {
         let shouldNotify = state.withLock { state in
             defer { state = ServerState(hasConnected: true) }

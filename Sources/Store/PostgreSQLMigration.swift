@@ -2,26 +2,32 @@ package import Database
 internal import Glibc
 
 /// The changes to the tables of a PostgreSQL store since their first version, one step for each later
-/// version.
+/// version. `larder store migrate` runs them.
 ///
-/// A step only creates tables or adds columns with defaults, so that it blocks other users of the database
-/// only for a moment. The exception is `renaming`. Every version of Larder works with exactly one version of
-/// the tables, so that other workers and servers have to be stopped before a migration, and updated
-/// afterwards.
+/// Every version of Larder works with exactly one version of the tables. Therefore the user stops other workers and
+/// servers before a migration, and updates them afterwards.
+///
+/// A step takes exclusive locks on the tables that it changes, for which other users of the database wait. It only
+/// creates tables or adds columns with defaults, which PostgreSQL does without rewriting rows, so it keeps the locks
+/// only for a moment. Statements that change many rows are not part of the step: they run in transactions of their own,
+/// `before` or `afterwards`.
 enum PostgreSQLMigration {
     /// A change of the tables from one version to the next.
     struct Step: Sendable {
         /// The name that `larder store migrate` prints.
         let name: String
+        /// The change of the tables. The same transaction increments the version.
         let sql: String
-        /// SQL that runs in a transaction of its own before the step, and again if the step is repeated. It
-        /// changes only rows that no longer get writes, and locks no table.
+        /// SQL that changes rows before the step, or empty. It runs again if the migration is interrupted before the step,
+        /// and changes only rows that Larder no longer writes.
         var before = ""
-        /// SQL that fills new columns, in a transaction of its own after the step, and again if that failed.
+        /// SQL that fills new columns after the step, or empty. An interruption between the step and this SQL is not
+        /// repaired, because the version is already that of the step.
         var afterwards = ""
     }
 
-    /// The steps in order. A released step is never changed.
+    /// The steps in order: the step at index 0 migrates from version 1 to 2. A released step is never changed, because
+    /// stores exist that have run it.
     static let steps: [Step] = [
         ActivityDatabase.postgreSQLStep, BodyStorageRecord.postgreSQLStep, confirmed, provenance, numbers,
     ]
@@ -39,6 +45,7 @@ enum PostgreSQLMigration {
         name: "where responses come from", sql: "ALTER TABLE snapshot ADD COLUMN archive text COLLATE \"C\";",
         before: Provenance.markEarlierImports)
 
+    /// Adds the numbers of snapshots, and numbers those that exist.
     private static let numbers = Step(
         name: "numbers of snapshots for each site",
         sql: """
@@ -47,10 +54,10 @@ enum PostgreSQLMigration {
             """,
         afterwards: Schema.numberSnapshots)
 
-    /// Renames tables and columns that had other names before version 6. It runs before all other steps, so
-    /// that these use only one set of names. Earlier versions of Larder that are still connected fail from
-    /// then on.
-    private static let renaming = """
+    /// SQL that renames tables and columns that had other names before version 6. It runs before all steps, so that these
+    /// use only the new names, and does nothing if it has run before. Earlier versions of Larder that are still
+    /// connected fail from then on.
+    private static let renameTables = """
         DO $$ DECLARE work text; BEGIN
             IF NOT EXISTS (
                 SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'visit') THEN
@@ -76,36 +83,40 @@ enum PostgreSQLMigration {
         END $$;
         """
 
-    /// How long a step waits for a lock before it gives up and tries again. Meanwhile, other users of the
-    /// table would have to wait behind it.
-    private static let patience = "500ms"
+    /// How long a transaction waits for a lock before it is rolled back and tried again. While it waits for an exclusive
+    /// lock, all later users of the table wait behind it.
+    private static let lockTimeout = "500ms"
 
-    /// Migrates the tables to the current version, each step in a transaction of its own, and returns the
-    /// names of the steps. The caller makes sure that only one migration runs at a time.
+    /// Migrates the tables to the current version, and returns the names of the steps. Each step is a transaction of its
+    /// own, so a migration that is interrupted continues with the next step. The caller has a lock, so that only one
+    /// migration runs at a time.
     static func run(_ connection: Connection) throws(StoreError) -> [String] {
         var names: [String] = []
         let version = try PostgreSQLSchema.supportedVersion(connection)
         guard version < PostgreSQLSchema.version else { return [] }
-        if version < 6 { try take(renaming, connection, isStep: false) }
+        if version < 6 { try runTransaction(renameTables, connection, isStep: false) }
         for step in version..<PostgreSQLSchema.version {
             let step = steps[Int(step) - 1]
-            if !step.before.isEmpty { try take(step.before, connection, isStep: false) }
-            try take(step.sql, connection)
-            if !step.afterwards.isEmpty { try take(step.afterwards, connection, isStep: false) }
+            if !step.before.isEmpty { try runTransaction(step.before, connection, isStep: false) }
+            try runTransaction(step.sql, connection)
+            if !step.afterwards.isEmpty { try runTransaction(step.afterwards, connection, isStep: false) }
             names.append(step.name)
         }
-        try take(PostgreSQLSchema.views, connection, isStep: false)
+        try runTransaction(PostgreSQLSchema.views, connection, isStep: false)
         return names
     }
 
-    private static func take(
+    /// Runs SQL in a transaction, and repeats it if other sessions have locked its tables.
+    ///
+    /// - Parameter isStep: whether to increment the version of the store in the same transaction.
+    private static func runTransaction(
         _ sql: String, _ connection: Connection, isStep: Bool = true
     ) throws(StoreError) {
         for attempt in 1... {
             do throws(StoreError) {
                 return try connection.transaction { () throws(StoreError) in
                     try connection.execute(
-                        "SET LOCAL lock_timeout = '\(patience)'", doing: "migrate")
+                        "SET LOCAL lock_timeout = '\(lockTimeout)'", doing: "migrate")
                     try connection.execute(sql, doing: "migrate")
                     guard isStep else { return }
                     try connection.execute(

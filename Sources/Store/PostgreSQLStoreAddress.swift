@@ -74,7 +74,7 @@ package struct PostgreSQLStoreAddress: Sendable, Hashable {
             self.bodies = nil
             fault = fault ?? error.text
         }
-        let words = place + "?" + rest.joined(separator: "&")
+        let connectionString = place + "?" + rest.joined(separator: "&")
         let choice = "target_session_attrs="
         let isChosen = rest.contains { $0.hasPrefix(choice) }
         let hosts = place.dropFirst(scheme.count).prefix { $0 != "/" }
@@ -82,7 +82,7 @@ package struct PostgreSQLStoreAddress: Sendable, Hashable {
         let writers =
             rest.filter { !$0.hasPrefix(choice) }
             + (isChosen || hasSeveral ? [choice + "read-write"] : [])
-        let writerWords = place + "?" + writers.joined(separator: "&")
+        let writerConnectionString = place + "?" + writers.joined(separator: "&")
         let shownPlace = Self.withoutPassword(
             place.dropFirst(scheme.count), hasMore: settings.contains { $0.contains("@") })
         func isSecret(_ setting: String) -> Bool {
@@ -96,7 +96,8 @@ package struct PostgreSQLStoreAddress: Sendable, Hashable {
         }
         let hasSecret = scheme + shownPlace != place || settings.contains(where: isSecret)
         database = PostgreSQLAddress(
-            words: words, writerWords: writerWords, shown: address(shown + ofBodies), schema: schema,
+            connectionString: connectionString, writerConnectionString: writerConnectionString,
+            shown: address(shown + ofBodies), schema: schema,
             fault: fault, hasSecret: hasSecret)
         identity = address(shown) + " " + schema
         self.folder = folder ?? Self.usualFolder(for: identity)

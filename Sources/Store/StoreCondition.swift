@@ -126,7 +126,7 @@ extension Connection {
     fileprivate func writers(_ server: PostgreSQLStoreAddress) throws(StoreError) -> [StoreCondition.Writer] {
         var names: [Int64: String] = [:]
         try prepare("SELECT id, name FROM site").each {
-            names[server.database.key($0.integer(0))] = $0.text(1)
+            names[server.database.lockKey($0.integer(0))] = $0.text(1)
         }
         var writers: [Int64: StoreCondition.Writer] = [:]
         var sites: [Int64: [String]] = [:]
@@ -141,7 +141,7 @@ extension Connection {
             """
         ).each { row in
             let (session, key) = (row.integer(0), row.integer(1))
-            if key == server.database.key(0) {
+            if key == server.database.lockKey(0) {
                 writers[session] = StoreCondition.Writer(
                     isExclusive: row.integer(2) != 0, session: session, address: row.optionalText(3),
                     since: row.optionalInteger(4))

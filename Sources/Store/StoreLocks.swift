@@ -284,7 +284,7 @@ private final class AdvisoryLocks {
     /// Takes all locks again in a new session. Returns false if another session has one of them.
     func renew() throws(StoreError) -> Bool {
         for (byte, isShared) in isShared {
-            guard try acquire(session.address.key(byte), isShared ? "_shared" : "", false) else {
+            guard try acquire(session.address.lockKey(byte), isShared ? "_shared" : "", false) else {
                 return false
             }
         }
@@ -292,7 +292,7 @@ private final class AdvisoryLocks {
     }
 
     func setLock(_ byte: Int64, _ type: Int32, waiting: Bool) throws(StoreError) -> Bool {
-        let key = session.address.key(byte)
+        let key = session.address.lockKey(byte)
         let before = isShared[byte]
         switch type {
         case Int32(F_UNLCK):

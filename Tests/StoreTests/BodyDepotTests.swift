@@ -134,7 +134,7 @@ struct BodyDepotTests {
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
             WHERE pid <> pg_backend_pid() AND pid IN (
                 SELECT pid FROM pg_locks WHERE locktype = 'advisory'
-                    AND (classid::bigint << 32 | objid::bigint) = \(folder.server?.database.key(0) ?? 0))
+                    AND (classid::bigint << 32 | objid::bigint) = \(folder.server?.database.lockKey(0) ?? 0))
             """)
     }
 
