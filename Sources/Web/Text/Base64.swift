@@ -61,14 +61,14 @@ package enum Base64 {
     /// `skippingSpace` is false.
     package static func decodeForgiving(_ text: String, skippingSpace: Bool = true) -> [UInt8]? {
         var text = text
-        return text.withUTF8 { decode($0, skippingSpace: skippingSpace) }
+        return text.withUTF8 { decodeDigits($0, skippingSpace: skippingSpace) }
     }
 
     static func decodeForgiving(_ text: some Collection<UInt8>, skippingSpace: Bool) -> [UInt8]? {
-        Array(text).withUnsafeBufferPointer { decode($0, skippingSpace: skippingSpace) }
+        Array(text).withUnsafeBufferPointer { decodeDigits($0, skippingSpace: skippingSpace) }
     }
 
-    private static func decode(_ text: UnsafeBufferPointer<UInt8>, skippingSpace: Bool) -> [UInt8]? {
+    private static func decodeDigits(_ text: UnsafeBufferPointer<UInt8>, skippingSpace: Bool) -> [UInt8]? {
         guard let source = text.baseAddress else { return [] }
         var digitCount = 0
         var paddingCount = 0

@@ -2,7 +2,7 @@
 enum HostParser {
     /// Appends the serialized host: an IP address or a domain, or any text for schemes that are not special. Returns
     /// false if the standard defines a failure.
-    static func append(_ host: Span<UInt8>, isSpecial: Bool, to output: inout [UInt8]) -> Bool {
+    static func appendHost(_ host: Span<UInt8>, isSpecial: Bool, to output: inout [UInt8]) -> Bool {
         if host[0] == UInt8(ascii: "[") {
             guard host[host.count - 1] == UInt8(ascii: "]"),
                 let address = IPv6Address(host.extracting(1..<(host.count - 1)))
@@ -50,7 +50,7 @@ enum HostParser {
     private static func appendOpaque(_ host: Span<UInt8>, to output: inout [UInt8]) -> Bool {
         let forbidden = ByteSet.forbiddenHost
         guard host.indices.allSatisfy({ !forbidden.contains(host[$0]) }) else { return false }
-        output.append(percentEncoding: host, .c0Control)
+        output.appendPercentEncoded(host, .c0Control)
         return true
     }
 

@@ -45,19 +45,19 @@ extension ByteSet {
 
 extension [UInt8] {
     /// Appends the bytes, with those in `set` and those outside ASCII as `%XX`.
-    mutating func append(percentEncoding bytes: Span<UInt8>, _ set: ByteSet) {
+    mutating func appendPercentEncoded(_ bytes: Span<UInt8>, _ set: ByteSet) {
         var copied = 0
         for index in bytes.indices {
             let byte = bytes[index]
             if byte < 0x80, !set.contains(byte) { continue }
             append(bytes.extracting(copied..<index))
-            append(percentEncoded: byte)
+            appendPercentEncoded(byte)
             copied = index + 1
         }
         append(bytes.extracting(copied..<bytes.count))
     }
 
-    mutating func append(percentEncoded byte: UInt8) {
+    mutating func appendPercentEncoded(_ byte: UInt8) {
         append(UInt8(ascii: "%"))
         append((byte >> 4).upperHexDigit)
         append(byte.upperHexDigit)

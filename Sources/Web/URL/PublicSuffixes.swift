@@ -71,7 +71,7 @@ package struct PublicSuffixes: Sendable {
     private static func asciiName(_ rule: Span<UInt8>) -> String? {
         if isASCIIForm(rule) { return rule.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
         var ascii: [UInt8] = []
-        guard !rule.isEmpty, HostParser.append(rule, isSpecial: true, to: &ascii) else { return nil }
+        guard !rule.isEmpty, HostParser.appendHost(rule, isSpecial: true, to: &ascii) else { return nil }
         return String(decoding: ascii, as: UTF8.self)
     }
 

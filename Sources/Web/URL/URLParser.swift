@@ -190,7 +190,7 @@ extension URLParser {
         if host.isEmpty {
             guard !layout.isSpecial, portColon == nil else { return false }
         } else {
-            guard HostParser.append(host, isSpecial: layout.isSpecial, to: &output) else { return false }
+            guard HostParser.appendHost(host, isSpecial: layout.isSpecial, to: &output) else { return false }
         }
         layout.hostEnd = outputOffset
         if let portColon {
@@ -219,11 +219,11 @@ extension URLParser {
     private mutating func appendCredentials(_ userinfo: Span<UInt8>) {
         var colon = 0
         while colon < userinfo.count, userinfo[colon] != UInt8(ascii: ":") { colon += 1 }
-        output.append(percentEncoding: userinfo.extracting(..<colon), .userinfo)
+        output.appendPercentEncoded(userinfo.extracting(..<colon), .userinfo)
         layout.usernameEnd = outputOffset
         if colon + 1 < userinfo.count {
             output.append(UInt8(ascii: ":"))
-            output.append(percentEncoding: userinfo.extracting((colon + 1)...), .userinfo)
+            output.appendPercentEncoded(userinfo.extracting((colon + 1)...), .userinfo)
         }
         layout.passwordEnd = outputOffset
         if layout.passwordEnd > layout.usernameStart {
@@ -313,7 +313,7 @@ extension URLParser {
             return true
         }
         if start < end {
-            guard HostParser.append(input.extracting(start..<end), isSpecial: true, to: &output) else {
+            guard HostParser.appendHost(input.extracting(start..<end), isSpecial: true, to: &output) else {
                 return false
             }
             if output[Int(layout.hostStart)...].elementsEqual("localhost".utf8) {
@@ -406,7 +406,7 @@ extension URLParser {
             let isDrive =
                 layout.kind == .file && outputOffset == layout.pathStart && WindowsDrive.matches(segment)
             output.append(UInt8(ascii: "/"))
-            output.append(percentEncoding: segment, encoded)
+            output.appendPercentEncoded(segment, encoded)
             if isDrive { output[output.count - 1] = UInt8(ascii: ":") }
         }
     }
@@ -463,8 +463,8 @@ extension URLParser {
         // Encodes a space before a query or fragment. It would be lost if these were removed from the URL.
         let endsInSpace = end < input.count && !path.isEmpty && path[path.count - 1] == UInt8(ascii: " ")
         if endsInSpace { path = path.extracting(..<(path.count - 1)) }
-        output.append(percentEncoding: path, .c0Control)
-        if endsInSpace { output.append(percentEncoded: UInt8(ascii: " ")) }
+        output.appendPercentEncoded(path, .c0Control)
+        if endsInSpace { output.appendPercentEncoded(UInt8(ascii: " ")) }
         parseQueryAndFragment(input, from: end)
     }
 
@@ -500,7 +500,7 @@ extension URLParser {
         case .http, .https, .ftp, .file:
             append(query: query, encoded)
         case .ws, .wss, .other:
-            output.append(percentEncoding: query, encoded)
+            output.appendPercentEncoded(query, encoded)
         }
         layout.queryEnd = outputOffset
         parseFragment(input, from: end)
@@ -509,10 +509,10 @@ extension URLParser {
     /// Appends the query, encoded in the document's encoding.
     private mutating func append(query: Span<UInt8>, _ encoded: ByteSet) {
         if queryEncoding.outputEncoding == .utf8 || queryEncoding.isASCIICompatible && query.isASCII {
-            output.append(percentEncoding: query, encoded)
+            output.appendPercentEncoded(query, encoded)
         } else {
             let bytes = queryEncoding.encode(query, unencodable: .percentEncodedReference)
-            output.append(percentEncoding: bytes.span, encoded)
+            output.appendPercentEncoded(bytes.span, encoded)
         }
     }
 
@@ -520,6 +520,6 @@ extension URLParser {
     private mutating func parseFragment(_ input: Span<UInt8>, from start: Int) {
         guard start < input.count else { return }
         output.append(UInt8(ascii: "#"))
-        output.append(percentEncoding: input.extracting((start + 1)...), .fragment)
+        output.appendPercentEncoded(input.extracting((start + 1)...), .fragment)
     }
 }
