@@ -94,12 +94,12 @@ package struct File: ~Copyable {
 
     /// Writes the bytes at the current position.
     package func write(_ bytes: [UInt8]) throws(SystemError) {
-        try check(bytes.withUnsafeBytes { Self.write($0, to: descriptor) })
+        try check(bytes.withUnsafeBytes { Self.writeAll($0, to: descriptor) })
     }
 
     /// Writes the bytes at the current position.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
-        try check(Self.write(bytes, to: descriptor))
+        try check(Self.writeAll(bytes, to: descriptor))
     }
 
     /// Writes the bytes at the offset `start`. Does not move the current position.
@@ -122,7 +122,7 @@ package struct File: ~Copyable {
     }
 
     /// Writes all bytes to a descriptor, and waits if it is non-blocking. Returns the error number, or 0.
-    package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
+    package static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
         var written = 0
         while written < bytes.count {
             let count = Glibc.write(

@@ -139,7 +139,7 @@ final class Output: Sendable {
 
     /// Writes until all bytes are written or a write fails. Returns the `errno` of a failure.
     private func writeAll(_ bytes: UnsafeRawBufferPointer) -> Int32? {
-        let code = File.write(bytes, to: file)
+        let code = File.writeAll(bytes, to: file)
         guard code != 0 else { return nil }
         failed.store(true, ordering: .relaxed)
         return code
