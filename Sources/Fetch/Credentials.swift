@@ -50,7 +50,7 @@ package struct Credentials: Sendable {
     }
 
     /// Adds the login in the URL itself. Returns false if it has none.
-    package mutating func add(userInfoOf url: WebURL) -> Bool {
+    package mutating func addUserInfo(of url: WebURL) -> Bool {
         guard url.hasCredentials else { return false }
         let user = Self.percentDecoded(url.username)
         add(.basic(user: user, password: Self.percentDecoded(url.password)), for: url)
@@ -58,7 +58,7 @@ package struct Credentials: Sendable {
     }
 
     /// Adds the logins of a netrc file. Logins that were added for an origin take precedence.
-    package mutating func add(_ netrc: Netrc) {
+    package mutating func addLogins(of netrc: Netrc) {
         for (machine, login) in netrc.logins {
             netrcLogins[machine] = .basic(user: login.user, password: login.password)
         }
@@ -150,14 +150,14 @@ package struct Netrc: Sendable {
             guard let machine, let password else { return nil }
             return (machine, Login(user: user ?? "", password: password))
         }
-        func add(_ parsed: (String, Login)?) {
+        func addIfFirst(_ parsed: (String, Login)?) {
             // The first entry for a host wins, as in other tools.
             if let (machine, login) = parsed, logins[machine] == nil { logins[machine] = login }
         }
         while let word = tokenizer.next() {
             switch word {
             case "machine", "default":
-                add(entry())
+                addIfFirst(entry())
                 (machine, user, password) = (nil, nil, nil)
                 if word == "machine" {
                     guard let name = tokenizer.next() else { return tokenizer.line }
@@ -173,7 +173,7 @@ package struct Netrc: Sendable {
                 return tokenizer.line
             }
         }
-        add(entry())
+        addIfFirst(entry())
         return nil
     }
 }

@@ -152,7 +152,7 @@ extension NetworkOptions {
         var credentials = Credentials()
         if let netrc {
             do throws(FetchFailure) {
-                credentials.add(try Netrc(file: netrc))
+                credentials.addLogins(of: try Netrc(file: netrc))
             } catch {
                 throw NetworkOptionError(error.description)
             }

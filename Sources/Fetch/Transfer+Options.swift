@@ -192,7 +192,7 @@ extension Transfer {
         if !fields.contains("Accept-Encoding") {
             let codings =
                 request.codings.map(ContentCoding.acceptEncoding(forClient:)) ?? ContentCoding.acceptEncoding
-            try sentFields.append("Accept-Encoding: \(codings)")
+            try sentFields.appendLine("Accept-Encoding: \(codings)")
         }
         if request.codings != nil {
             for name in ["User-Agent", "Accept"] where !fields.contains(name) {
@@ -274,21 +274,21 @@ struct FieldList: ~Copyable {
         line += (isEmpty ? ";" : ": ").utf8
         // A value that was received as bytes is sent as the same bytes.
         if !isEmpty { HTTPGrammar.append(field.value, to: &line) }
-        try append(&line)
+        try appendToList(&line)
     }
 
     /// Keeps libcurl from adding this header by itself.
     mutating func suppress(_ name: String) throws(FetchFailure) {
-        try append("\(name):")
+        try appendLine("\(name):")
     }
 
     /// Adds a line in libcurl's form.
-    mutating func append(_ line: String) throws(FetchFailure) {
+    mutating func appendLine(_ line: String) throws(FetchFailure) {
         var bytes = HTTPGrammar.bytes(of: line)
-        try append(&bytes)
+        try appendToList(&bytes)
     }
 
-    private mutating func append(_ bytes: inout [UInt8]) throws(FetchFailure) {
+    private mutating func appendToList(_ bytes: inout [UInt8]) throws(FetchFailure) {
         bytes.append(0)
         let longer = bytes.withUnsafeBytes {
             curl_slist_append(list, $0.baseAddress?.assumingMemoryBound(to: CChar.self))

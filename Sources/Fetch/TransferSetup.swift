@@ -35,7 +35,7 @@ final class TransferSetup {
         } else {
             cookies = nil
         }
-        for address in options.hostAddresses { try addresses.append(address.text) }
+        for address in options.hostAddresses { try addresses.appendLine(address.text) }
     }
 
     func nextPauseNumber() -> Int {

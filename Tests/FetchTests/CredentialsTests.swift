@@ -161,7 +161,7 @@ import Web
         #expect(result.url.href == origin.url("/"))
         let fetching = try fetching { credentials, _ in
             let urls = try [address, origin.base].map { try #require(WebURL($0)) }
-            #expect(urls.map { credentials.add(userInfoOf: $0) } == [true, false])
+            #expect(urls.map { credentials.addUserInfo(of: $0) } == [true, false])
         }
         #expect(try fetching.response(address).text() == "Basic dXNlcjpwQHNz")
     }
@@ -172,8 +172,8 @@ import Web
         options.credentials.add(.basic(user: "SECRET", password: "SECRET"), for: url)
         options.credentials.add(
             Credentials.Certificate(certificate: "/SECRET", key: "/SECRET", passphrase: "SECRET"), for: url)
-        options.credentials.add(
-            try #require(Netrc(Array("machine b.test login SECRET password SECRET".utf8))))
+        options.credentials.addLogins(
+            of: try #require(Netrc(Array("machine b.test login SECRET password SECRET".utf8))))
         try options.hostFields.add("X-Key", "SECRET", host: "a.test")
         options.proxies.http = Proxy("http://SECRET:SECRET@proxy.test:3128")
         var shown =
@@ -234,7 +234,8 @@ import Web
         let origin = try TestOrigin()
         origin.otherwise { .page($0["Authorization"] ?? "nobody") }
         let fetching = try TestFetcher { options in
-            options.credentials.add(try #require(Netrc(Array("machine 127.0.0.1 login u password p".utf8))))
+            options.credentials.addLogins(
+                of: try #require(Netrc(Array("machine 127.0.0.1 login u password p".utf8))))
         }
         #expect(try fetching.response(origin.url("/")).text() == "Basic dTpw")
         #expect(try fetching.response("http://localhost:\(origin.port)/").text() == "nobody")

@@ -72,7 +72,7 @@ struct WgetRun {
             site: "wget", start: [], startZone: .thisMachine, folder: folder, userAgent: "larder-test")
         let starts = wget.starts.compactMap { WebURL($0) }
         plan.start = starts.map(\.key)
-        for start in starts { _ = plan.fetch.credentials.add(userInfoOf: start) }
+        for start in starts { _ = plan.fetch.credentials.addUserInfo(of: start) }
         try #require(!plan.start.isEmpty)
         plan.fetch.proxies = ProxyRules()
         if wget.isThroughProxy { plan.fetch.proxies.http = Proxy("http://127.0.0.1:\(origin.port)") }
