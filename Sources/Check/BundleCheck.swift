@@ -113,7 +113,7 @@ package struct BundleCheck {
         let evidence = Evidence(options.evidence)
         self.evidence = evidence
         targets = try CheckTarget.all(of: source).map { target in
-            let target = target.adding(evidence)
+            let target = target.addingFileNameEvidence(evidence)
             return options.requiresStrongDigests ? target.requiringStrongDigest : target
         }
         columns = try CheckColumn.all(of: source, folder, isQuick: options.isQuick)
@@ -337,7 +337,7 @@ struct PageSkews {
     ) throws(LarderError) -> [UInt8]? {
         guard let local = column.local else {
             do throws(LarderError) {
-                return try SingleFetch.load(
+                return try SingleFetch.body(
                     page, nearestZone: nearestZones[column.base], limit: Self.maxPageBytes,
                     interruption: interruption)
             } catch {

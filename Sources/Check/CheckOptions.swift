@@ -87,8 +87,8 @@ package struct CheckTarget: Sendable {
     package let urls: [WebURL]
 
     /// Adds the hash in the bundle's file name as weak evidence, if the options include it.
-    package func adding(_ evidence: Evidence) -> CheckTarget {
-        CheckTarget(bundle: bundle.adding(evidence), line: line, urls: urls)
+    package func addingFileNameEvidence(_ evidence: Evidence) -> CheckTarget {
+        CheckTarget(bundle: bundle.addingFileNameEvidence(evidence), line: line, urls: urls)
     }
 
     /// The bundle, verified only by SHA-256 or stronger digests.

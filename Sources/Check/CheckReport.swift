@@ -193,7 +193,7 @@ extension DigestAlgorithm {
 
 extension Bundle {
     /// Adds the hash in the bundle's file name as weak evidence, if the options include it.
-    package func adding(_ evidence: Evidence) -> Bundle {
+    package func addingFileNameEvidence(_ evidence: Evidence) -> Bundle {
         guard !evidence.names.isEmpty, let name = HashedName(reference) else { return self }
         var bundle = self
         for algorithm in evidence.names.sorted(by: { $0.byteCount < $1.byteCount }) {
@@ -203,7 +203,7 @@ extension Bundle {
     }
 
     /// Adds the evidence of the response's header fields.
-    package func adding(_ fields: HTTPFields, _ evidence: Evidence) -> Bundle {
+    package func addingHeaderEvidence(of fields: HTTPFields, _ evidence: Evidence) -> Bundle {
         var bundle = self
         bundle.claims += Claim.list(from: fields)
         if evidence.hasEntityTags, let tag = fields.entityTag, let claim = Claim(tag) {

@@ -169,7 +169,7 @@ final class LiveBodyReceiver: BodyReceiver {
         receptions[number] = nil
         guard (200..<300).contains(status) else { return false }
         let task = tasks[Int(number)]
-        let bundle = targets[task.number].bundle.adding(fields, evidence)
+        let bundle = targets[task.number].bundle.addingHeaderEvidence(of: fields, evidence)
         let isCoded = fields.isCoded && !task.keepsCoding
         receptions[number] = Reception(
             bundle: bundle, meter: BundleMeter(bundle, isCoded: isCoded), isCoded: isCoded,

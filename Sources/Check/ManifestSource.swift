@@ -58,7 +58,7 @@ package struct ManifestSource: Sendable {
         let loader = try ManifestLoader(options, nearestZone, folder, interruption)
         var fetched: [FetchedDocument] = []
         var zone = nearestZone
-        func load(_ location: ManifestLocation) throws(LarderError) -> [UInt8] {
+        func loadAndRecord(_ location: ManifestLocation) throws(LarderError) -> [UInt8] {
             let (fields, bytes) = try loader.load(location, &zone)
             if let url = location.url, let fields {
                 fetched.append(FetchedDocument(url: url.key, fields: fields, bytes: bytes))
@@ -66,12 +66,12 @@ package struct ManifestSource: Sendable {
             return bytes
         }
         var location = ManifestLocation(name)
-        var bytes = try load(location)
+        var bytes = try loadAndRecord(location)
         var manifest = try loader.parse(bytes, name)
         var base = manifest.base
         if let next = manifest.continuation {
             location = location.location(ofNext: next, base: base)
-            bytes = try load(location)
+            bytes = try loadAndRecord(location)
             manifest = try loader.parse(bytes, location.name)
             base = manifest.base ?? base
         }
@@ -298,7 +298,7 @@ package enum SingleFetch {
     /// - Parameters:
     ///   - nearestZone: the nearest network zone that the request may connect to.
     ///   - limit: the maximum size of the body in bytes.
-    package static func load(
+    package static func body(
         _ url: WebURL, nearestZone: NetworkZone, limit: Int = .max, interruption: Interruption
     ) throws(LarderError) -> [UInt8] {
         try response(

@@ -36,7 +36,7 @@ package struct StoredBundleCheck {
         // Known digests do not count if the bytes are gone or cut short.
         guard let content = try reader.content(of: body) else { return Self.bytesAreGone }
         let fields = HTTPFields(block: response.fields.utf8.span)
-        let bundle = bundle.adding(fields, evidence)
+        let bundle = bundle.addingHeaderEvidence(of: fields, evidence)
         // An imported body is always hashed: its stored digest is not trusted.
         if provesBytes || response.isImported {
             return try examineBytes(bundle, content, body, isCoded: fields.isCoded)

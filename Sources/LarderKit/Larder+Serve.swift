@@ -465,7 +465,7 @@ extension Larder {
         let (interruption, own) = (Interruption(), folder.identity)
         return
             (try? await Self.runOnThread("larder-look") { () throws(LarderError) in
-                let body = try SingleFetch.load(
+                let body = try SingleFetch.body(
                     url, nearestZone: .thisMachine, limit: 1 << 20, interruption: interruption)
                 guard let json = try? JSONValue.parse(body.span), json["sites"] != nil else {
                     return .noServer
@@ -524,7 +524,7 @@ extension MirrorService {
         let interruption = Interruption()
         return try await Larder.runOnThread("larder-load", onCancel: interruption.request) {
             () throws(LarderError) in
-            try SingleFetch.load(target, nearestZone: .thisMachine, interruption: interruption)
+            try SingleFetch.body(target, nearestZone: .thisMachine, interruption: interruption)
         }
     }
 }
