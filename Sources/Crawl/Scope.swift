@@ -103,14 +103,14 @@ extension Scope {
     /// use the same rules.
     package func verdict(on url: WebURL, as role: URLRole) -> ScopeVerdict {
         switch role {
-        case .start: verdict(onStart: url)
-        case .page(let depth): verdict(onPage: url, depth: depth)
-        case .asset: verdict(onAsset: url)
+        case .start: startVerdict(on: url)
+        case .page(let depth): pageVerdict(on: url, depth: depth)
+        case .asset: assetVerdict(on: url)
         }
     }
 
     /// Whether a page is followed that is `depth` links away from a start URL, and the rule that decides.
-    package func verdict(onPage url: WebURL, depth: Int) -> ScopeVerdict {
+    package func pageVerdict(on url: WebURL, depth: Int) -> ScopeVerdict {
         if let reason = reasonToRefuse(url) { return .skipped(reason) }
         guard let rule = extentRule(for: url) ?? includeRule(for: url) else {
             return .skipped(reasonOutsideExtent)
@@ -136,7 +136,7 @@ extension Scope {
     }
 
     /// Whether an asset is followed. Neither the extent nor the depth matters: a page is shown only with its assets.
-    package func verdict(onAsset url: WebURL) -> ScopeVerdict {
+    package func assetVerdict(on url: WebURL) -> ScopeVerdict {
         reasonToRefuse(url).map(ScopeVerdict.skipped) ?? .followed(by: .asset)
     }
 
@@ -150,7 +150,7 @@ extension Scope {
 
     /// Whether a start URL is followed. Exclude patterns do not apply to URLs that the user named, only the
     /// scheme counts.
-    package func verdict(onStart url: WebURL) -> ScopeVerdict {
+    package func startVerdict(on url: WebURL) -> ScopeVerdict {
         url.isHTTP ? .followed(by: .start) : .skipped(.scheme)
     }
 

@@ -16,9 +16,9 @@ package enum SidePage: String, Sendable, CaseIterable {
     ///
     /// These names mean nothing else in practice, so that the URL is enough.
     package init?(_ url: WebURL) {
-        if let query = url.query, let side = Self.match(query: query) {
+        if let query = url.query, let side = Self.matchQuery(query) {
             self = side
-        } else if let side = Self.match(specialPage: url) {
+        } else if let side = Self.matchSpecialPage(url) {
             self = side
         } else {
             return nil
@@ -26,7 +26,7 @@ package enum SidePage: String, Sendable, CaseIterable {
     }
 
     /// Recognises a side page by its query.
-    private static func match(query: String) -> SidePage? {
+    private static func matchQuery(_ query: String) -> SidePage? {
         for item in query.utf8.split(separator: UInt8(ascii: "&")) {
             let name = String(decoding: item.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self).lowercased()
             guard let values = parameters[name] else { continue }
@@ -94,7 +94,7 @@ package enum SidePage: String, Sendable, CaseIterable {
     ]
 
     /// Recognises a page that MediaWiki makes itself, from the parameter `title` or the first part of the path with a colon.
-    private static func match(specialPage url: WebURL) -> SidePage? {
+    private static func matchSpecialPage(_ url: WebURL) -> SidePage? {
         let title = url.query.flatMap { query in
             query.utf8.split(separator: UInt8(ascii: "&")).first { $0.starts(with: "title=".utf8) }?
                 .dropFirst(6)
@@ -136,7 +136,7 @@ package enum SidePage: String, Sendable, CaseIterable {
     /// Recognises a page by the last part of its path, such as `/Home/history`. Such a name can mean something else,
     /// such as the history of a country. It counts only if several folders each have pages with at least two of these
     /// names, as in wikis.
-    static func match(path url: WebURL) -> (name: String, page: SidePage)? {
+    static func matchLastPathPart(of url: WebURL) -> (name: String, page: SidePage)? {
         guard let name = name(of: url), let page = paths[name] else { return nil }
         return (name, page)
     }

@@ -284,7 +284,7 @@ extension FrontierCore {
         guard level > 0, record.redirects == 0 else { return nil }
         if scope.maxDepth == 0 { return .tooDeep(0) }
         if url.host != self.url(record.referrer).host,
-            case .skipped(let reason) = scope.verdict(onPage: url, depth: 0)
+            case .skipped(let reason) = scope.pageVerdict(on: url, depth: 0)
         {
             return reason
         }
@@ -525,7 +525,7 @@ extension FrontierCore {
                 host: UInt32(hostNumber(of: url)), referrer: finder, depth: min(depth, .max - 1) + 1,
                 flags: [],
                 role: .page, nearestZone: zone, redirects: 0))
-        switch scope.verdict(onPage: url, depth: Int(records[Int(number)].depth)) {
+        switch scope.pageVerdict(on: url, depth: Int(records[Int(number)].depth)) {
         // A page outside the scope is skipped for that reason, which no other link can change.
         case .skipped(let reason) where !reason.isOfDepth: skip(number, reason)
         case .skipped, .followed: skip(number, reason)

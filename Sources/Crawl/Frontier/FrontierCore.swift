@@ -485,7 +485,7 @@ struct FrontierCore: Sendable {
 
     /// The name of a side page by the end of its path, and the page to which it belongs.
     private func sidePage(at url: WebURL) -> (name: String, page: SidePage, folder: UInt32)? {
-        if let (name, page) = SidePage.match(path: url), let folder = knownFolder(of: url) {
+        if let (name, page) = SidePage.matchLastPathPart(of: url), let folder = knownFolder(of: url) {
             return (name, page, folder)
         }
         guard let (name, path) = SidePage.format(of: url), let target = WebURL(path, base: url),

@@ -13,7 +13,7 @@ import Web
     }
 
     private func verdict(_ scope: Scope, _ page: String, depth: Int = 1) throws -> ScopeVerdict {
-        scope.verdict(onPage: try url(page), depth: depth)
+        scope.pageVerdict(on: try url(page), depth: depth)
     }
 
     @Test(arguments: [
@@ -105,14 +105,14 @@ import Web
         let scope = try scope("https://example.com/", options: options)
         let expected = ScopeVerdict.skipped(.excluded(exclude[0]))
         #expect(try verdict(scope, page) == expected)
-        #expect(scope.verdict(onAsset: try url(page)) == expected)
-        #expect(scope.verdict(onStart: try url(page)) == .followed(by: .start))
+        #expect(scope.assetVerdict(on: try url(page)) == expected)
+        #expect(scope.startVerdict(on: try url(page)) == .followed(by: .start))
     }
 
     @Test func `assets are fetched from any host`() throws {
         let scope = try scope("https://example.com/docs/", options: ScopeOptions(extent: .path, depth: 0))
-        #expect(scope.verdict(onAsset: try url("https://cdn.test/a.js")) == .followed(by: .asset))
-        #expect(scope.verdict(onAsset: try url("ftp://cdn.test/a.js")) == .skipped(.scheme))
+        #expect(scope.assetVerdict(on: try url("https://cdn.test/a.js")) == .followed(by: .asset))
+        #expect(scope.assetVerdict(on: try url("ftp://cdn.test/a.js")) == .skipped(.scheme))
     }
 
     @Test(arguments: [(0, 0, true), (0, 1, false), (3, 3, true), (3, 4, false)])
@@ -125,8 +125,8 @@ import Web
 
     @Test func `a URL longer than the limit is skipped`() throws {
         let long = try url("https://example.com/" + String(repeating: "a", count: Scope.maxURLBytes))
-        #expect(try scope("https://example.com/").verdict(onPage: long, depth: 1) == .skipped(.longURL))
-        #expect(try scope("https://example.com/").verdict(onAsset: long) == .skipped(.longURL))
+        #expect(try scope("https://example.com/").pageVerdict(on: long, depth: 1) == .skipped(.longURL))
+        #expect(try scope("https://example.com/").assetVerdict(on: long) == .skipped(.longURL))
     }
 
     @Test func `a redirected start URL extends the scope to its target`() throws {
