@@ -169,7 +169,7 @@ final class ClientConnection {
     }
 
     /// Queues an answer. Returns false, and queues nothing, if the file of the body cannot be used.
-    func append(_ outgoing: OutgoingResponse) -> Bool {
+    func queueAnswer(_ outgoing: OutgoingResponse) -> Bool {
         let answer = outgoing.answer
         var file: OpenFile?
         if let body = answer.file, outgoing.pieces?.isEmpty != true {
@@ -206,7 +206,7 @@ final class ClientConnection {
     }
 
     /// Queues bytes as they are: an interim response, or a part of a stream.
-    func append(_ bytes: [UInt8]) { queue.append(bytes, bytes.indices) }
+    func queueBytes(_ bytes: [UInt8]) { queue.append(bytes, bytes.indices) }
 
     /// Sends queued bytes until the socket blocks or the turn is over. Returns false if the connection is
     /// unusable.

@@ -127,7 +127,7 @@ final class RequestHandler {
 
     /// Sends an interim response before the pending reply. Returns false if the connection is unusable.
     func deliverInterim(_ head: [UInt8], to client: ClientConnection) -> Bool {
-        if client.pendingRequest != nil { client.append(head) }
+        if client.pendingRequest != nil { client.queueBytes(head) }
         return true
     }
 
@@ -137,7 +137,7 @@ final class RequestHandler {
             status, "\(StatusPhrase.of(status)).\n", fields: [("Cache-Control", "no-store")])
         client.isClosing = true
         (client.received, client.upload) = ([], nil)
-        _ = client.append(
+        _ = client.queueAnswer(
             OutgoingResponse(answer, clientFields: connectionFields(answer, isClosing: true), withBody: true))
     }
 
@@ -213,7 +213,7 @@ final class RequestHandler {
             share: UploadMemory.Share(of: uploads)
         )
         // RFC 9110 §10.1.1: a client that has already begun to send the body needs no 100.
-        if head.expectsContinue, isLast { client.append(Self.continueResponse) }
+        if head.expectsContinue, isLast { client.queueBytes(Self.continueResponse) }
     }
 
     private static let continueResponse = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
@@ -270,12 +270,12 @@ final class RequestHandler {
             client.isClosing = true
             client.received = []
             let own = reply.clientFields + connectionFields(reply.answer, isClosing: true)
-            if !client.append(OutgoingResponse(reply.answer, clientFields: own, withBody: true)) {
+            if !client.queueAnswer(OutgoingResponse(reply.answer, clientFields: own, withBody: true)) {
                 refuse(client, 500)
             }
             return
         }
-        if request.head.expectsContinue, isLast { client.append(Self.continueResponse) }
+        if request.head.expectsContinue, isLast { client.queueBytes(Self.continueResponse) }
         client.takeover = takeover
     }
 
@@ -338,7 +338,7 @@ final class RequestHandler {
                 acceptsZstd: pending.head.acceptsZstd,
                 boundary: "")
         }
-        if client.append(outgoing) { return }
+        if client.queueAnswer(outgoing) { return }
         refuse(client, 500)
     }
 
@@ -372,7 +372,7 @@ extension RequestHandler {
         switch responder.connect(request) {
         case .refuse(let reply): queueReply(reply, to: ClientConnection.PendingRequest(request), client)
         case .intercept(let tunnel):
-            client.append(Array("HTTP/1.1 200 Connection established\r\n\r\n".utf8))
+            client.queueBytes(Array("HTTP/1.1 200 Connection established\r\n\r\n".utf8))
             client.tunnel = tunnel
         case .relay(let takeover): client.takeover = takeover
         }
@@ -443,7 +443,7 @@ extension RequestHandler {
         if pendingRequest.head.isHTTP10, !client.closesAfterStream {
             lines += "Connection: keep-alive\r\n".utf8
         }
-        client.append(lines + [0x0d, 0x0a])
+        client.queueBytes(lines + [0x0d, 0x0a])
         return true
     }
 
@@ -451,7 +451,7 @@ extension RequestHandler {
     func deliverPart(_ part: [UInt8], _ byteCount: Int, to client: ClientConnection) -> Bool {
         guard let stream = client.stream else { return true }
         stream.didDequeue(byteCount)
-        client.append(part)
+        client.queueBytes(part)
         stream.setQueuedBytes(client.queue.byteCount)
         return true
     }
@@ -466,7 +466,7 @@ extension RequestHandler {
             client.isTruncated = true
             return client.flush(now: now, limits) && client.isBlocked
         }
-        client.append(last)
+        client.queueBytes(last)
         client.isClosing = client.closesAfterStream || isStopping
         return client.isClosing || resume(client)
     }
