@@ -6,18 +6,18 @@ extension BodyFormat {
     func encoding(of body: Bytes, charset: String?) -> TextEncoding {
         if let mark = TextEncoding.byteOrderMark(of: Span(_unsafeElements: body)) { return mark.encoding }
         if let charset, let named = TextEncoding(label: charset) { return named }
-        return declaredEncoding(in: body) ?? (self == .html ? .windows1252 : .utf8)
+        return encodingDeclaredInText(of: body) ?? (self == .html ? .windows1252 : .utf8)
     }
 
     /// Returns the encoding that a body itself declares, independent of the HTTP header; nil if there is
     /// none.
     package func declaredEncoding(of body: Span<UInt8>) -> TextEncoding? {
         body.withUnsafeBufferPointer {
-            TextEncoding.byteOrderMark(of: body)?.encoding ?? declaredEncoding(in: $0)
+            TextEncoding.byteOrderMark(of: body)?.encoding ?? encodingDeclaredInText(of: $0)
         }
     }
 
-    private func declaredEncoding(in body: Bytes) -> TextEncoding? {
+    private func encodingDeclaredInText(of body: Bytes) -> TextEncoding? {
         switch self {
         case .html: HTMLPrescan.declaredEncoding(of: body)
         case .css: Self.cssCharset(body)
