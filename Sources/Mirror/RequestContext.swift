@@ -115,7 +115,7 @@ struct RequestContext: Equatable, Sendable {
         }
         switch fields["Sec-Fetch-Site"] {
         case "none": return .user
-        case "same-origin": return referrer ?? layout.page(atAuthority: authority)
+        case "same-origin": return referrer ?? layout.pageOfOrigin(at: authority)
         // Browsers send no `Sec-Fetch-Site` to hosts of plain http other than localhost. Without any evidence it is a
         // program of the user.
         case nil where fields["Origin"] == nil: return referrer ?? .user

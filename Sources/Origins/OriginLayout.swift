@@ -221,7 +221,7 @@ package struct OriginLayout: Sendable {
         var layout = self
         if root != nil { layout.authority = authority }
         if sharesOrigin {
-            layout.sealedPage = seals.page(of: target)
+            layout.sealedPage = seals.sealedPage(of: target)
         } else {
             layout.snapshot = WebURL("http://\(authority)/").flatMap {
                 OriginNames.snapshot(in: $0.host)?.number
@@ -320,7 +320,7 @@ package struct OriginLayout: Sendable {
             // To a page of an earlier snapshot, a page of the live one is foreign.
             return snapshot == nil ? root.map { .page($0.origins) } ?? .foreignPage : .foreignPage
         }
-        return page(named: local)
+        return pageWithName(at: local)
     }
 
     /// Whether a URL or an origin is the one that the client uses for this server.
@@ -329,7 +329,8 @@ package struct OriginLayout: Sendable {
         return url.origin == WebURL("\(scheme)://\(authority)/")?.origin
     }
 
-    package func page(atAuthority authority: String) -> Requester.Kind {
+    /// The page that sent a request to its own origin, which the request names by this host and port.
+    package func pageOfOrigin(at authority: String) -> Requester.Kind {
         WebURL("\(scheme)://\(authority)/").map { page(at: $0, authority) } ?? .foreignPage
     }
 
@@ -339,14 +340,15 @@ package struct OriginLayout: Sendable {
         guard let root, local.origin == WebURL("\(scheme)://\(authority)/")?.origin else {
             return .foreignPage
         }
-        switch seals.page(of: local.target) {
+        switch seals.sealedPage(of: local.target) {
         case .page(let origins): return .page(origins)
         case .unknown: return .foreignPage
         case .none: return local.target.hasPrefix("/-/") ? .foreignPage : .page(root.origins)
         }
     }
 
-    private func page(named local: WebURL) -> Requester.Kind {
+    /// The page at an address whose host name encodes its origins and its snapshot.
+    private func pageWithName(at local: WebURL) -> Requester.Kind {
         // To a page of one snapshot, a page of another one is foreign.
         guard OriginNames.snapshot(in: local.host)?.number == snapshot,
             case .origins(let origins) = names.decode(local.host)
@@ -409,7 +411,7 @@ package struct RootOrigin: Sendable, Equatable {
     /// for addresses with a seal that this server did not make.
     package func addresses(of target: String, _ seals: PageSeals) -> [String] {
         guard target.hasPrefix("/-/") else { return origins.map { $0 + target } }
-        guard case .page = seals.page(of: target) else { return [] }
+        guard case .page = seals.sealedPage(of: target) else { return [] }
         let parts = target.utf8.dropFirst(Self.prefix.utf8.count)
             .split(separator: UInt8(ascii: "/"), maxSplits: 3, omittingEmptySubsequences: false)
             .dropFirst().map { String(Substring($0)) }
@@ -458,7 +460,7 @@ package struct PageSeals: Sendable {
     }
 
     /// Checks the seal in a request target.
-    package func page(of target: String) -> SealedPage {
+    package func sealedPage(of target: String) -> SealedPage {
         guard target.hasPrefix(RootOrigin.prefix) else { return .none }
         let parts = target.dropFirst(RootOrigin.prefix.utf8.count).prefix { $0 != "/" }
             .split(separator: ".", maxSplits: 2, omittingEmptySubsequences: false)
