@@ -285,7 +285,7 @@ struct CacheExchange {
         switch action(stored, now) {
         case .serve(let hit): return try storedReply(stored, hit, now)
         case .serveAndRefresh(let hit, let additional):
-            loader.run(job(stored, additional)) { _ in }
+            loader.load(job(stored, additional)) { _ in }
             return try storedReply(stored, hit, now)
         case .validate(let additional), .load(let additional):
             let isRead = CacheRequest.Method(request.method).isAnsweredByStored
@@ -306,7 +306,7 @@ struct CacheExchange {
         let renderer = exchange.renderer(finder(stored.view), asked: fields)
         if let memoryResponse = stored.memoryResponse {
             let answer = try exchange.timing.measure("splice") { () throws(StoreError) in
-                try renderer.answer(memoryResponse, entry, stored.request, AnswerSource(hit, []), now)
+                try renderer.memoryAnswer(memoryResponse, entry, stored.request, AnswerSource(hit, []), now)
             }
             return answer.map { exchange.reply($0, role: .cache) }
         }
@@ -318,7 +318,7 @@ struct CacheExchange {
         if hit == .fresh { copy.freshness = entry.freshness }
         exchange.context.notes?.didRender(copy.response.url, at: stored.view.time)
         let answer = try exchange.timing.measure("splice") { () throws(StoreError) in
-            try renderer.answer(copy, source: AnswerSource(hit, copy.change), bundle: stored.bundle)
+            try renderer.storedAnswer(copy, source: AnswerSource(hit, copy.change), bundle: stored.bundle)
         }
         guard layout.isTransparent else { return exchange.reply(answer, role: .cache) }
         if answer.freshness != nil, isSameForAllClients(stored, copy) {
@@ -424,7 +424,7 @@ struct CacheExchange {
         if let preflight {
             loader.ask(preflight) { [loader, job] isPassed in
                 if isPassed {
-                    loader.run(job, done: conclude)
+                    loader.load(job, done: conclude)
                 } else {
                     slot.send(Reply(answer: MirrorExchange.refusalAnswer(to: requestContext)))
                 }
@@ -438,7 +438,7 @@ struct CacheExchange {
         {
             otherwise = { slot.send(reply) }
         }
-        loader.run(job, by: exchange.responder.threadLoader, otherwise: otherwise, done: conclude)
+        loader.loadWithTimeout(job, by: exchange.responder.threadLoader, otherwise: otherwise, done: conclude)
     }
 }
 

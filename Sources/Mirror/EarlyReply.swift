@@ -46,7 +46,7 @@ struct EarlyReply: Sendable {
 /// The client of an early reply may send its next request before the response is committed, and must find the response
 /// then. Each response is therefore always in one of two places, and looked for in this order:
 ///
-/// 1. in `memoryCache`, from `add` until `remove`, which is called after the commit;
+/// 1. in `memoryCache`, from `add` until `removeIfCurrent`, which is called after the commit;
 /// 2. in the store, from the commit on.
 final class UncommittedResponses: Sendable {
     /// Stores one response on the thread `larder-load`. Returns what to do after the commit, with its error.
@@ -81,7 +81,7 @@ final class UncommittedResponses: Sendable {
         return memoryCache.add(copy) ? copy : nil
     }
 
-    func remove(_ copy: MemoryResponse) { memoryCache.remove(copy) }
+    func removeIfCurrent(_ copy: MemoryResponse) { memoryCache.removeIfCurrent(copy) }
 
     /// Queues work for the store. Returns whether it is the first since the last `takeAll`; nil if the queue
     /// is closed.

@@ -276,7 +276,7 @@ final class LoadedResponseHandler {
             fail(error)
             failure = error
         }
-        let answer = try renderer(job).answer(
+        let answer = try renderer(job).loadedAnswer(
             assembled.entry.status, assembled.entry.servedFields(at: now), job.request.url, assembled.body,
             .loaded,
             sharing(assembled.response, job))
@@ -504,7 +504,7 @@ final class LoadedResponseHandler {
                 own = cookies(response.fields, job)
             }
             if let memoryResponse = job.memoryResponse {
-                return try renderer(job).answer(memoryResponse, entry, job.request, source, now).map {
+                return try renderer(job).memoryAnswer(memoryResponse, entry, job.request, source, now).map {
                     LoadedReply(
                         answer: $0, clientFields: own, source: hit == .validated ? .validated : .store)
                 }
@@ -513,7 +513,7 @@ final class LoadedResponseHandler {
             let copy = FoundResponse(
                 response: stored, fields: entry.servedFields(at: now), url: job.request.url, isVariant: false)
             return LoadedReply(
-                answer: try renderer(job).answer(copy, source: source), clientFields: own,
+                answer: try renderer(job).storedAnswer(copy, source: source), clientFields: own,
                 source: hit == .validated ? .validated : .store)
         case .received:
             guard case .response(let response) = outcome, let loaded else { return nil }
@@ -522,7 +522,7 @@ final class LoadedResponseHandler {
                 job.method == "HEAD"
                 ? renderer.headAnswer(
                     response.status, response.fields, job.request.url, sharing(response, job))
-                : try renderer.answer(
+                : try renderer.loadedAnswer(
                     response.status, response.fields, job.request.url, loaded, .loaded,
                     sharing(response, job),
                     bundle: bundle)

@@ -81,7 +81,7 @@ final class MemoryResponseCache: Sendable {
     }
 
     /// Removes this response, unless another one has replaced it.
-    func remove(_ copy: MemoryResponse) {
+    func removeIfCurrent(_ copy: MemoryResponse) {
         contents.withLock { contents in
             let entries = contents.copies[ResponseKey(href: copy.href, request: copy.request)] ?? []
             guard entries.contains(where: { $0.copy.number == copy.number }) else { return }

@@ -461,11 +461,11 @@ final class MirrorExchange {
         {
             let language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
             renderer.notice = FrozenCopy.notice(address, in: language)
-            let answer = try renderer.answer(frozen, source: .hit(copy.change))
+            let answer = try renderer.storedAnswer(frozen, source: .hit(copy.change))
             return (answer.adding(FrozenCopy.policy), nil)
         }
         let answer = try timing.measure("splice") { () throws(StoreError) in
-            try renderer.answer(copy, source: .hit(copy.change), bundle: bundle)
+            try renderer.storedAnswer(copy, source: .hit(copy.change), bundle: bundle)
         }
         // Another page may not get an archive's response.
         var isForAll = copy.response.isForAllClients(in: layout)

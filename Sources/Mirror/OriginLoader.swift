@@ -11,7 +11,7 @@ internal import Web
 ///
 /// A load passes through these steps:
 ///
-/// 1. `run` joins it with a running load of the same request (`SingleFlight`), or sends a request.
+/// 1. `load` joins it with a running load of the same request (`SingleFlight`), or sends a request.
 /// 2. When the response arrives, `start` decides whether its client needs to wait for the store. If not
 ///    (`EarlyReply`), the client gets its reply at once, and the response is stored in the background.
 /// 3. Otherwise the thread `larder-load` verifies, stores and renders the response (`LoadedResponseHandler`), and the
@@ -28,7 +28,7 @@ final class OriginLoader: Sendable {
     /// Hashes the secrets of requests that responses vary by.
     let secrets: SecretHasher
     let ready: FreshAnswerCache
-    private let load: Load
+    private let sendRequest: Load
     private let clock: @Sendable () -> HTTPDate
     private let changes = ChangedURLs()
     /// Requests in progress. The result is nil for requesters who must load for themselves.
@@ -56,7 +56,7 @@ final class OriginLoader: Sendable {
         policy = options.policy
         profile = options.profile
         clock = options.clock
-        self.load = load
+        sendRequest = load
         timer = try options.patience.map { (time) throws(ServerError) in try LoadTimer(time) }
         let secrets = folder.secretHasher(createsKey: true)
         self.secrets = secrets
@@ -77,8 +77,11 @@ final class OriginLoader: Sendable {
                     rejectedResponses: rejectedResponses, requirements: requirements)
                 handler.open()
                 isOpen.change { $0 = true }
-                while let first = queue.next() { Self.run(first, queue, uncommitted, handler, ready) }
-                Self.run(uncommitted.takeAll(isLast: true).map { work in { work($0) } }, handler, ready)
+                while let first = queue.next() {
+                    Self.processMessages(first, queue, uncommitted, handler, ready)
+                }
+                Self.runAndCommit(
+                    uncommitted.takeAll(isLast: true).map { work in { work($0) } }, handler, ready)
             }
             isOpen.wait { $0 ? () : nil }
         } catch {
@@ -86,8 +89,8 @@ final class OriginLoader: Sendable {
         }
     }
 
-    /// Runs the work of a message and all that has arrived since. Called on the thread `larder-load`.
-    private static func run(
+    /// Runs the work of a message and of all messages that have arrived since. Called on the thread `larder-load`.
+    private static func processMessages(
         _ first: Message, _ queue: Inbox<Message>, _ uncommitted: UncommittedResponses,
         _ handler: LoadedResponseHandler,
         _ ready: FreshAnswerCache
@@ -99,7 +102,7 @@ final class OriginLoader: Sendable {
         // Uncommitted responses first, in order: an invalidation must apply to them too.
         let arrived: [Work] = uncommitted.takeAll().map { work in { work($0) } }
         let asked: [Work] = messages.compactMap { if case .work(let work) = $0 { work } else { nil } }
-        run(
+        runAndCommit(
             arrived + asked, handler, ready,
             yieldsBetweenWorks: asked.isEmpty && arrived.count <= maxYieldingWrites)
     }
@@ -112,7 +115,7 @@ final class OriginLoader: Sendable {
     /// Runs works and commits their changes together. No waiting client gets a reply before its response is stored.
     ///
     /// - Parameter yieldsBetweenWorks: whether to yield to other threads between works.
-    private static func run(
+    private static func runAndCommit(
         _ works: [Work], _ handler: LoadedResponseHandler, _ ready: FreshAnswerCache,
         yieldsBetweenWorks: Bool = false
     ) {
@@ -145,16 +148,16 @@ final class OriginLoader: Sendable {
 
     /// Loads with a timeout: if the origin takes too long, it counts as silent, and `otherwise` is called
     /// while the load continues.
-    func run(
+    func loadWithTimeout(
         _ job: LoadJob, by threadLoader: (any ThreadLoader)?, otherwise: (@Sendable () -> Void)?,
         done: @escaping @Sendable (LoadedReply) -> Void
     ) {
-        guard let timer, let otherwise else { return run(job, by: threadLoader, done: done) }
+        guard let timer, let otherwise else { return load(job, by: threadLoader, done: done) }
         let wait = timer.wait { [reach, clock] in
             reach.record(job.request.url.origin, hasAnswered: false, now: clock())
             otherwise()
         }
-        run(job, by: threadLoader) { reply in
+        load(job, by: threadLoader) { reply in
             timer.end(wait)
             done(reply)
         }
@@ -162,8 +165,8 @@ final class OriginLoader: Sendable {
 
     /// Loads and calls `done` with the reply, on the thread that made it.
     ///
-    /// - Parameter loads: the loads of the calling thread, which are tried first.
-    func run(
+    /// - Parameter threadLoader: the loader of the calling thread, which is tried first.
+    func load(
         _ asked: LoadJob, by threadLoader: (any ThreadLoader)? = nil,
         done: @escaping @Sendable (LoadedReply) -> Void
     ) {
@@ -192,7 +195,7 @@ final class OriginLoader: Sendable {
 
     /// Calls `done` with whether the origin allows the request that follows the preflight.
     func ask(_ preflight: Preflight, done: @escaping @Sendable (Bool) -> Void) {
-        load(preflight.request) { outcome in done(preflight.isPassed(by: outcome)) }
+        sendRequest(preflight.request) { outcome in done(preflight.isPassed(by: outcome)) }
     }
 
     /// A job behind a reference: it has many parts, and closures copy it.
@@ -245,7 +248,11 @@ final class OriginLoader: Sendable {
         }
         let request = shared.job.upstream(fields ?? shared.job.upstreamFields)
         // A loader of the server's own thread saves the way through another thread.
-        if let threadLoader { threadLoader.load(request, done: conclude) } else { load(request, conclude) }
+        if let threadLoader {
+            threadLoader.load(request, done: conclude)
+        } else {
+            sendRequest(request, conclude)
+        }
     }
 
     /// Marks stored responses of the URL as outdated by a change.
@@ -268,7 +275,7 @@ final class OriginLoader: Sendable {
         let isFirst = uncommitted.put { [uncommitted] handler in
             let failure = handler.keep(arrival, of: shared.job, now: now)
             return { lost in
-                uncommitted.remove(copy)
+                uncommitted.removeIfCurrent(copy)
                 if let why = failure ?? lost { shared.job.isLost?("\(why)") }
             }
         }
@@ -457,7 +464,7 @@ final class LoadTimer: Sendable {
         self.time = time
         let state = state
         do throws(SystemError) {
-            thread = try NamedThread.start("larder-wait") { Self.run(state) }
+            thread = try NamedThread.start("larder-wait") { Self.fireTimers(state) }
         } catch {
             throw ServerError(error)
         }
@@ -482,7 +489,7 @@ final class LoadTimer: Sendable {
     }
 
     /// Waits for the first timer, calls its body, and then waits for the next one.
-    private static func run(_ state: Monitor<State>) {
+    private static func fireTimers(_ state: Monitor<State>) {
         while true {
             let first: Wait?? = state.wait(atMost: .seconds(3600)) { state -> Wait?? in
                 state.isStopped ? .some(.none) : state.waits.first.map { .some($0) }

@@ -59,7 +59,7 @@ final class ResponseRenderer {
     /// Renders a stored response.
     ///
     /// - Parameter bundle: the bundle that a manifest requires here.
-    func answer(
+    func storedAnswer(
         _ copy: FoundResponse, source: AnswerSource, bundle: BundleComparison? = nil
     ) throws(StoreError) -> Answer {
         steadySince = SteadyTime.since(copy.fields)
@@ -119,7 +119,7 @@ final class ResponseRenderer {
                     of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag),
                 file: file, sharing: sharing)
         }
-        return try answer(
+        return try rewrittenAnswer(
             status: copy.response.status, copy.fields, copy.url, (bytes, table, format), source, sharing,
             tag: tag, storedBody: body)
     }
@@ -181,7 +181,7 @@ final class ResponseRenderer {
     private static let minStreamedSpliceBytes = 1024 * 1024
 
     /// Renders a response that was just loaded or is stored only in memory.
-    func answer(
+    func loadedAnswer(
         _ status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, _ source: AnswerSource,
         _ sharing: Sharing, bundle: BundleComparison? = nil
     ) throws(StoreError) -> Answer {
@@ -199,19 +199,20 @@ final class ResponseRenderer {
                 + bundle.fields
             return Answer(status: status, fields: outgoing, body: loaded.bytes, sharing: sharing)
         }
-        return try answer(
+        return try rewrittenAnswer(
             status: status, stored, url, (loaded.bytes, table, format), source, sharing, tag: nil)
     }
 
     /// Renders a response that is stored only in memory; nil if it lacks the requested part.
-    func answer(
+    func memoryAnswer(
         _ copy: MemoryResponse, _ entry: CacheEntry, _ request: CacheRequest, _ source: AnswerSource,
         _ now: HTTPDate
     ) throws(StoreError) -> Answer? {
         let stored = entry.servedFields(at: now)
         let sharing = Sharing(loaded: stored, request.url, withCredentials: copy.isPrivate)
         switch copy.body {
-        case .whole(let body): return try answer(entry.status, stored, request.url, body, source, sharing)
+        case .whole(let body):
+            return try loadedAnswer(entry.status, stored, request.url, body, source, sharing)
         case .parts(let parts):
             guard let wanted = request.fields["Range"].flatMap({ ByteRanges($0) }),
                 let part = parts.part(wanted)
@@ -236,7 +237,8 @@ final class ResponseRenderer {
     /// The bytes of a body, its links, and its format.
     private typealias Body = (bytes: [UInt8], table: LinkTable, format: BodyFormat)
 
-    private func answer(
+    /// The answer with the rewritten body.
+    private func rewrittenAnswer(
         status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource,
         _ sharing: Sharing,
         tag: String?, storedBody: StoredBody? = nil
