@@ -299,7 +299,7 @@ extension StoreWriter {
         }
         defer { orphanDigests = [] }
         if isDryRun { return }
-        try bodies.external?.remove(orphanDigests)
+        try bodies.external?.removeUnreferenced(orphanDigests)
         let names = folder.bodyFileNames
         guard !names.isEmpty else { return }
         var known: Set<String> = []

@@ -41,10 +41,10 @@ private struct JournalHashes {
     /// lists of parts give different input.
     private static func hash(_ parts: [String?]) -> UInt64 {
         var sum: UInt64 = 0xCBF2_9CE4_8422_2325
-        func add(_ byte: UInt8) { sum = (sum ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        func combine(_ byte: UInt8) { sum = (sum ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
         for part in parts {
-            for byte in (part ?? "\u{1}").utf8 { add(byte) }
-            add(0)
+            for byte in (part ?? "\u{1}").utf8 { combine(byte) }
+            combine(0)
         }
         return sum
     }

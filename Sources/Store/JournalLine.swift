@@ -162,7 +162,7 @@ extension JournalLine.Confirmation {
             requested: requested, fetched: fetched)
     }
 
-    func write(to line: inout LineWriter) {
+    func writeMembers(to line: inout LineWriter) {
         line.member("r", href)
         line.member("v", snapshot)
         if flags != 0 { line.member("f", flags) }
@@ -173,7 +173,7 @@ extension JournalLine.Confirmation {
 }
 
 extension JournalLine.ResponseLine: LineWritable {
-    func write(to line: inout LineWriter) {
+    func writeMembers(to line: inout LineWriter) {
         line.member("r", href)
         line.member("v", snapshot)
         if !request.isEmpty { line.member("q", request) }
@@ -223,7 +223,7 @@ extension JournalLine.BodyLine<String> {
 }
 
 extension JournalLine.BodyLine: LineWritable {
-    func write(to line: inout LineWriter) {
+    func writeMembers(to line: inout LineWriter) {
         line.member("body", sha256)
         line.member("form", form)
         line.member("size", byteCount)
@@ -258,7 +258,7 @@ extension JournalLine.CompressedLines {
         return Base64.decode(frame).flatMap { ZstdFrame.decompress($0, byteCount: byteCount) }
     }
 
-    func write(to line: inout LineWriter) {
+    func writeMembers(to line: inout LineWriter) {
         line.member("zstd", frame)
         line.member("bytes", Int64(byteCount))
     }
@@ -357,7 +357,7 @@ extension JournalLine.StoreState.Pin {
 
 /// A type that writes its members into a line of the journal.
 protocol LineWritable {
-    func write(to line: inout LineWriter)
+    func writeMembers(to line: inout LineWriter)
 }
 
 /// A string value of a line.
@@ -387,7 +387,7 @@ struct LineWriter {
     mutating func add(_ line: some LineWritable) {
         let start = begin()
         bytes.append(UInt8(ascii: "{"))
-        line.write(to: &self)
+        line.writeMembers(to: &self)
         bytes.append(UInt8(ascii: "}"))
         end(start)
     }
@@ -416,7 +416,7 @@ struct LineWriter {
     }
 
     mutating func member(_ key: StaticString, _ text: some LineText) {
-        write(key)
+        writeKey(key)
         text.write(to: &self)
     }
 
@@ -425,7 +425,7 @@ struct LineWriter {
     }
 
     mutating func member(_ key: StaticString, _ integer: Int64) {
-        write(key)
+        writeKey(key)
         if integer < 0 { bytes.append(UInt8(ascii: "-")) }
         let start = bytes.count
         var rest = integer.magnitude
@@ -436,7 +436,7 @@ struct LineWriter {
         bytes[start...].reverse()
     }
 
-    private mutating func write(_ key: StaticString) {
+    private mutating func writeKey(_ key: StaticString) {
         if bytes.last != UInt8(ascii: "{") { bytes.append(UInt8(ascii: ",")) }
         bytes.append(Self.quote)
         bytes.append(contentsOf: UnsafeBufferPointer(start: key.utf8Start, count: key.utf8CodeUnitCount))

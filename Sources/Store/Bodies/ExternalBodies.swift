@@ -556,7 +556,7 @@ final class ExternalBodies {
 
     /// Removes those of the bodies that no row refers to. The caller must be the only process that uses the
     /// store.
-    func remove(_ digests: [[UInt8]]) throws(StoreError) {
+    func removeUnreferenced(_ digests: [[UInt8]]) throws(StoreError) {
         for start in stride(from: 0, to: digests.count, by: 1000) {
             let some = Array(digests[start..<min(start + 1000, digests.count)])
             let referenced = try indices(of: some, findReferenced)
@@ -582,7 +582,7 @@ final class ExternalBodies {
     }
 
     func removeUnreferenced() throws(StoreError) {
-        try remove(try unreferencedNames().compactMap(Self.sha256))
+        try removeUnreferenced(try unreferencedNames().compactMap(Self.sha256))
     }
 }
 
