@@ -51,6 +51,7 @@ struct ArchiveTestSite {
         try writer.end(snapshot, .publish(now: time + 60))
     }
 
+    /// Returns a response to store, with its body's links and digests as a crawl finds them.
     private func response(_ description: Response, _ time: Int64) throws -> NewResponse {
         var fields = HTTPFields()
         fields.append("Content-Type", description.type)
@@ -87,6 +88,7 @@ struct ArchiveTestSite {
     }
 
     @discardableResult
+    /// Exports the site with private responses, and verifies the file.
     func export(_ file: String, _ form: ArchiveFormat, change: (inout ExportPlan) -> Void = { _ in }) throws
         -> ExportReport
     {

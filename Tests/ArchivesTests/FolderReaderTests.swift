@@ -107,6 +107,7 @@ import Web
         home = site.home
     }
 
+    /// Writes files below the home folder, and creates their folders.
     private func write(_ files: [String: String]) throws {
         for (name, text) in files {
             var end = name.startIndex
@@ -118,6 +119,7 @@ import Web
         }
     }
 
+    /// Imports a file or folder, with a limit for the free space that must remain.
     private func take(
         _ file: String, at base: String? = nil, limits: ArchiveLimits = ArchiveLimits(),
         minFreeBytes: Int64 = 0

@@ -92,6 +92,7 @@ import Web
         <a href="#top">t</a>
         """
 
+    /// A site with two pages, a style sheet and its image, a redirect and a missing image.
     private static func site() throws -> ArchiveTestSite {
         var old = ArchiveTestSite.Response(path: "/old", status: 301)
         old.fields = [("Location", "/docs/two")]

@@ -20,6 +20,7 @@ import Web
         ])
     }
 
+    /// Exports the site, or one page of it, with its start page as a frozen copy.
     private func export(
         _ file: String, _ form: ArchiveFormat, page: String? = nil
     ) throws -> ExportReport {

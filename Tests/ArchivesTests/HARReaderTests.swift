@@ -11,6 +11,7 @@ import Web
 
     init() throws { home = try TemporaryFolder() }
 
+    /// Returns a short text for each item that the reader returns.
     private func readItems(_ text: String) throws -> [String] {
         let file = try File(home.file("in.har"), 0o1101)
         try file.write(Array(text.utf8))
@@ -31,6 +32,7 @@ import Web
         return items
     }
 
+    /// An entry whose response has this content.
     private static func entry(_ content: String, status: Int = 200, headers: String = "") -> String {
         """
         {"startedDateTime": "2020-02-02T02:02:02.123+01:00", "request": {"method": "GET", "url": "http://a.test/",
@@ -39,6 +41,7 @@ import Web
         """
     }
 
+    /// A HAR with these entries, after members whose text looks like the end of the list.
     private static func har(_ entries: String...) -> String {
         #"{"log": {"version": "1.2", "pages": [{"entries": [1, {"a": "]}"}]}], "creator": {"name": "\"}"}, "entries": ["#
             + entries.joined(separator: ",") + "]}}"

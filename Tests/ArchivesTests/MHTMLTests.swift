@@ -11,6 +11,7 @@ import Web
 
     init() throws { home = try TemporaryFolder() }
 
+    /// Returns a short text for each item that the reader returns.
     private func readItems(_ text: String, limits: ArchiveLimits = ArchiveLimits()) throws -> [String] {
         try home.write(text.replacing("\n", with: "\r\n"), to: "in.mhtml")
         let reader = try ArchiveFiles.reader(of: home.file("in.mhtml"), .inMemory, limits)
@@ -29,6 +30,7 @@ import Web
         return items
     }
 
+    /// An MHTML file with these parts, and the head as Chromium writes it.
     private static func message(_ parts: String..., boundary: String = "=_b", end: String = "\n--=_b--\n")
         -> String
     {

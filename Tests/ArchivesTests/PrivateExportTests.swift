@@ -11,6 +11,7 @@ import Web
     /// A word that all private responses contain, and nothing else.
     private static let secret = "xsecretx"
 
+    /// A site with private responses of all kinds, each of which contains the secret, and public ones that refer to them.
     private func site() throws -> ArchiveTestSite {
         let page = "<title>\(Self.secret)</title><p>\(Self.secret)</p><img src=/logo.png>"
         var account = ArchiveTestSite.Response.page("/account?token=\(Self.secret)", page)

@@ -14,6 +14,7 @@ import Testing
         ])
     }
 
+    /// Exports the site as a program, and returns its bytes.
     private func write(_ site: ArchiveTestSite, _ name: String, by program: String = "/bin/true") throws
         -> [UInt8]
     {

@@ -10,6 +10,7 @@ import Web
 @Suite struct SecretRequestTests {
     private static let secret = "hunter2"
 
+    /// A HAR with one response, whose request has the secret in this header field.
     private func har(_ name: String, caching: String = "", vary: String = "") -> String {
         """
         {"log": {"version": "1.2", "entries": [{"startedDateTime": "2020-02-02T02:02:02Z",
@@ -22,6 +23,7 @@ import Web
         """
     }
 
+    /// Imports a HAR into a new site.
     private func take(_ text: String) throws -> ArchiveTestSite {
         let site = try ArchiveTestSite()
         let path = try site.home.write(text, to: "in.har")
@@ -72,6 +74,7 @@ import Web
         #expect(ArchivedResponse(row).requestFields.isEmpty)
     }
 
+    /// Returns the row that reports show for the response.
     private func shownRow(of site: ArchiveTestSite) throws -> VisibleResponse? {
         var row: VisibleResponse?
         try StoreReader(site.folder).eachVisibleResponse(ofSite: try site.site().id, asOf: nil) {

@@ -16,6 +16,7 @@ import Web
         ("WARC/1.1\r\nWARC-Type: response\r\nWARC-Date: 2020-02-02T02:02:02Z\r\nWARC-Target-URI: http://a.test/\r\n"
             + "Content-Length: 22\r\n\r\nHTTP/1.1 200 OK\r\n\r\none\r\n\r\n").utf8)
 
+    /// Packs entries as a WACZ, and returns a short text for each item that the reader returns.
     private func readItems(_ entries: [(String, [UInt8])]) throws -> [String] {
         let output = try ArchiveOutput(home.file("in.wacz"))
         let zip = ZipWriter(output, date: 0)

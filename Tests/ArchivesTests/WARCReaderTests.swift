@@ -14,6 +14,7 @@ import Web
 
     init() throws { home = try TemporaryFolder() }
 
+    /// A WARC record. `length` replaces its correct length.
     private static func record(
         _ type: String, _ url: String?, _ block: String, _ fields: [(String, String)] = [],
         length: Int? = nil,

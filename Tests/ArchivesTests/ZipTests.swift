@@ -10,6 +10,7 @@ import Testing
 
     init() throws { home = try TemporaryFolder() }
 
+    /// A zip file with a stored and a deflated entry.
     private func zip() throws -> [UInt8] {
         let output = try ArchiveOutput(home.file("a.zip"))
         let zip = ZipWriter(output, date: 1_795_176_000)

@@ -16,15 +16,18 @@ struct ConsentTests {
         </script><h1>The page</h1>
         """
 
+    /// A page with a banner.
     private static func fixed(_ content: String) -> String {
         script + "<div id=banner style='position: fixed; bottom: 0; z-index: 9999'>\(content)</div>"
     }
 
+    /// An element that, when it is pressed, removes the banner and records a word in the title and in a request.
     private static func button(_ text: String, _ word: String, _ tag: String = "button") -> String {
         let end = tag.split(separator: " ")[0]
         return "<\(tag) onclick=\"choose('\(word)')\">\(text)</\(end)>"
     }
 
+    /// Renders a page with a choice for banners.
     private func look(_ html: String, _ choice: ConsentChoice) throws -> PageOutcome {
         let origin = try TestOrigin()
         origin.on("/", .page("<!DOCTYPE html><meta charset=utf-8><title>t</title>" + html))

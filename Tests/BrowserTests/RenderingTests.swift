@@ -48,6 +48,7 @@ enum SharedBrowser {
 
 @Suite(.enabled(if: SharedBrowser.isInstalled, "no browser is installed"))
 struct RenderingTests {
+    /// Serves a page and files.
     private func site(_ html: String, _ files: [String: OriginAnswer] = [:]) throws -> TestOrigin {
         let origin = try TestOrigin()
         origin.on("/", .page("<!DOCTYPE html><title>Site</title>" + html))

@@ -25,6 +25,7 @@ private struct Play {
     /// Whether the page answers the test for busy scripts at once.
     var isCalm = true
 
+    /// Takes the actions of the tab. Answers the test for busy scripts, unless `isCalm` is false.
     mutating func drain() {
         for action in tab.takeActions() {
             switch action {
@@ -54,6 +55,7 @@ private struct Play {
     }
 
     @discardableResult
+    /// Sends the result of the first command with this name.
     mutating func reply(_ method: String, _ json: String = "{}") throws -> Command {
         let (command, number) = try takeCommand(method)
         tab.didReceive(.result(try Self.json(json)), to: try #require(number), now: now)
@@ -67,13 +69,14 @@ private struct Play {
         drain()
     }
 
+    /// Sends an event to the tab.
     mutating func event(_ method: String, _ json: String, session: String? = "S") throws {
         tab.didReceive(Event(method: method, session: session, parameters: try Self.json(json)), now: now)
         drain()
     }
 
+    /// Lets time pass. Like the driver, calls the tab at each of its deadlines, and not between them.
     mutating func pass(_ time: Duration) {
-        // Like the driver, calls the tab at each of its deadlines, and not between them.
         let end = now + time
         while let deadline = tab.deadline, deadline <= end {
             now = max(deadline, now)
@@ -84,6 +87,7 @@ private struct Play {
     }
 
     private static func asksForCalm(_ command: Command) -> Bool {
+        /// Whether the command is the test for busy scripts.
         command.method == "Runtime.evaluate" && command.parameters.contains(#""expression":"1""#)
     }
 
@@ -110,6 +114,7 @@ private struct Play {
     }
 
     mutating func commit(_ loader: String = "L", url: String = "http://a.test/") throws {
+        /// Reports that the page has a new document.
         try event("Page.frameNavigated", #"{"frame":{"id":"T","loaderId":"\#(loader)","url":"\#(url)"}}"#)
     }
 
@@ -140,14 +145,17 @@ private struct Play {
     }
 
     mutating func value(_ json: String) throws {
+        /// Sends the result of an evaluated script.
         try reply("Runtime.evaluate", #"{"result":{"value":\#(json)}}"#)
     }
 
     mutating func enterWorld() throws {
+        /// Answers the command that creates the context for Larder's scripts.
         try reply("Page.createIsolatedWorld", #"{"executionContextId":7}"#)
     }
 
     mutating func look() throws {
+        /// Answers the script that reads the page.
         try value(##"{"address":"http://a.test/#end","title":"A","links":["http://a.test/b","ftp://c"]}"##)
     }
 }

@@ -234,6 +234,7 @@ extension [String: String] {
     private static let bad = "sha256-deadbeefdeadbeefdeadbeefdeadbeefdeadbeefdead"
     private static let bad512 = Sample.integrity(.sha512, of: [])
 
+    /// The name of the verdict on the sample body by this integrity attribute.
     private static func name(_ integrity: String) -> String {
         BundleMeter.verdict(
             on: Bundle(reference: "/a", claims: [Claim(Integrity(integrity))]), bytes: Sample.body

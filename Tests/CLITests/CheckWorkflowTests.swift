@@ -116,6 +116,7 @@ import Web
         ("vendor.compose-spec", "examples/compose.yaml"),
     ]
 
+    /// Runs a program on the path; nil if it cannot be started.
     private static func run(_ words: String...) -> ChildProcess.Ending? {
         let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
         return try? ChildProcess("/usr/bin/env", words, environment: ["PATH": path]).wait()

@@ -49,6 +49,7 @@ import Web
         ("[]", false),
     ]
 
+    /// Whether Larder accepts a configuration file with this text.
     private static func isRead(_ text: String) -> Bool {
         guard let file = try? ConfigFile(Array(text.utf8), path: "a.json") else { return false }
         return (try? Settings(files: [file]).check()) != nil

@@ -13,6 +13,7 @@ import Testing
         home = try TemporaryFolder()
     }
 
+    /// Starts the demo with its temporary files in the home folder.
     private func demo(_ options: String..., environment: [String: String] = [:]) throws -> Command {
         try Command(
             ["demo"] + options, home: home, environment: environment.merging(["TMPDIR": home.path]) { $1 })

@@ -28,6 +28,7 @@ import Testing
             environment: ["HOME": home.file("nobody"), "PATH": "/usr/bin:/bin", "TMPDIR": home.file("tmp")])
     }
 
+    /// Writes the file `site.run`.
     private func export() throws {
         let export = try larder(
             "export", origin.url("/"), home.file("site.run"), "--self-serving", "--verify")

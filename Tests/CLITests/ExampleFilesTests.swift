@@ -26,11 +26,13 @@ import Testing
         return sections
     }
 
+    /// Expects that the words are a valid command line.
     private static func expectUnderstood(_ words: [String]) throws {
         let entry = try #require(CommandEntry.command(named: words.first ?? ""), "\(words)")
         _ = try Arguments(Array(words.dropFirst()), for: entry)
     }
 
+    /// Expects that the text is a valid address of a PostgreSQL store, without a password.
     private static func expectAddress(_ text: String) throws {
         let address = try #require(PostgreSQLStoreAddress(text), "\(text)")
         #expect(address.fault == nil, "\(text)")

@@ -48,6 +48,7 @@ import Testing
         return bytes
     }
 
+    /// Runs a shell script with the system's programs.
     private static func shell(_ text: String, environment: [String: String] = [:]) throws
         -> ChildProcess.Ending
     {
@@ -57,12 +58,14 @@ import Testing
         ).wait()
     }
 
+    /// Runs `install.sh` with the test server as its source, and the prefix `there`.
     private func install(_ options: String = "", base: String? = nil) throws -> ChildProcess.Ending {
         try Self.shell(
             "cd \"$HOME\" && exec sh install.sh --prefix there --base '\(base ?? origin.base)' \(options)",
             environment: ["HOME": home.path, "TMPDIR": home.path])
     }
 
+    /// Expects that the script failed for a reason and installed nothing.
     private func expectNothing(_ ending: ChildProcess.Ending, status: Int32, _ reason: String) {
         #expect(ending.status == status, "\(ending)")
         #expect(ending.errors.contains(reason), "\(ending)")

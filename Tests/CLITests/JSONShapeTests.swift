@@ -66,6 +66,7 @@ import Web
         return names
     }()
 
+    /// Runs a command of the document, with the test origin in place of the example's.
     private func run(_ command: String) throws -> Command.Ending {
         let words = command.replacing("https://example.com/", with: origin.url("/")).split(separator: " ")
         return try Command(
@@ -122,6 +123,7 @@ import Web
         }
     }
 
+    /// Expects that a value has the structure of another one, member by member.
     private func compare(_ found: JSONValue, _ shape: JSONValue, _ place: String) {
         switch (found.content, shape.content) {
         case (.null, _), (_, .null): break

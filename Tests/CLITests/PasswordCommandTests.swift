@@ -7,6 +7,7 @@ import Testing
 
     init() throws { home = try TemporaryFolder() }
 
+    /// Runs the command with these words as its standard input.
     private func password(_ words: String, _ options: String...) throws -> Command.Ending {
         try Command(
             ["password"] + options, home: home, environment: ["WORDS": words],

@@ -61,6 +61,7 @@ import Testing
         #expect(site.wait().status == 0)
     }
 
+    /// Runs a command of the README, with the test origin in place of its sites. Returns the output.
     private func output(of command: String) throws -> String {
         var line = command
         for site in ["https://example.com/", "http://127.0.0.1:8090/"] {

@@ -34,6 +34,7 @@ import Testing
         try Command([], home: home, shell: (hasSQLite ? "" : replacement) + script).wait()
     }
 
+    /// A home folder with the demo site as its stored site.
     private static func stocked() throws -> (home: TemporaryFolder, origin: TestOrigin) {
         let home = try TemporaryFolder()
         let origin = try TestOrigin()

@@ -89,6 +89,7 @@ import Web
             + files(in: home.file("s/journal"))
     }
 
+    /// The size of all files in a folder.
     private func files(in folder: String) -> Int {
         guard let entries = opendir(folder) else { return 0 }
         defer { closedir(entries) }

@@ -21,6 +21,7 @@ import Testing
         return (server, try #require(port.flatMap { Int($0) }, "\(line)"))
     }
 
+    /// Requests the home page of the mirrored site.
     private func home(at port: Int) throws -> RawResponse {
         try RawClient(port: port).get("/", host: "port-\(origin.port).127-0-0-1.localhost:\(port)")
     }

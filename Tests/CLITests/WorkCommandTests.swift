@@ -38,6 +38,7 @@ struct WorkCommandTests {
         }
     }
 
+    /// The words of a command with the store and the names of the hosts.
     private func words(_ command: String..., place: String) -> [String] {
         let resolve = (0..<Self.hosts).flatMap {
             ["--resolve", "h\($0).work.example:\(origin.port):127.0.0.1"]
@@ -64,6 +65,7 @@ struct WorkCommandTests {
         return workers
     }
 
+    /// Starts a worker on the site.
     private func worker(_ number: Int, _ more: [String] = []) throws -> Command {
         // A worker with a folder of its own counts as another machine.
         let own = place.replacing("&folder=\(home.file("own"))", with: "&folder=\(home.file("own\(number)"))")

@@ -121,6 +121,7 @@ import Web
         #expect(error?.description == "\(manifest) lists no bundles: there is nothing to check")
     }
 
+    /// Checks the folder `dist`.
     private func check(_ manifest: String, _ change: (inout CheckOptions) -> Void = { _ in }) async throws
         -> CheckReport
     {

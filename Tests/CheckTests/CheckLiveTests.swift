@@ -26,6 +26,7 @@ import Testing
         larder = Larder(at: folder.file("larder"))
     }
 
+    /// Checks the bundles of a manifest at the origin.
     private func check(
         _ bundles: String, _ change: (inout CheckOptions) -> Void = { _ in }
     ) async throws -> CheckReport {

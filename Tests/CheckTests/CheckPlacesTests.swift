@@ -22,6 +22,7 @@ import Testing
         origin.on("/b.js", .file("b", type: "text/javascript"))
     }
 
+    /// Checks a manifest with this text.
     private func check(
         _ text: String, as name: String = "m.json", _ change: (inout CheckOptions) -> Void = { _ in }
     ) async throws -> CheckReport {

@@ -37,7 +37,7 @@ extension Attempt {
             "send a PUT to an API that allows it", "read",
             arrives: ["PUT cdn/api.json {} O:app R:app/ cross-site cors empty"],
             "return read(at.cdn + '/act/api.json', { method: 'PUT', credentials: 'include', headers: { 'X-Own': '1' } })"
-        ).but([.offline], says: nil, arrives: [], because: "nobody is there to take it"),
+        ).but([.offline], says: nil, arrives: [], because: "offline, a PUT cannot be sent"),
         may(
             "read the pixels of an image with CORS for all origins", "read",
             """
@@ -80,7 +80,7 @@ extension Attempt {
             """
         ).but(
             [.offline, .auto, .atRoot, .besideRoot, .sharedRoot, .besideSharedRoot], says: nil,
-            because: "a worker made of a blob does not say whose it is"),
+            because: "requests of a worker from a blob do not show its origin"),
         may(
             "start a worker of the own origin", "worked",
             """
@@ -175,7 +175,7 @@ extension Attempt {
             """
         ).but(
             [.offline], says: nil,
-            because: "a cookie that a server sets is nobody's when the server is not there"
+            because: "offline, no server sets the cookie"
         )
         .but([.sharedRoot, .besideSharedRoot], says: nil, because: noOrigin)
         .but([.atRoot], says: nil, because: rootName),
@@ -196,7 +196,7 @@ extension Attempt {
                 "GET bank/account.json {jar lax none strict} O:www.bank R:www.bank/ same-site cors empty"
             ],
             "return read(at.bank + '/act/account.json', { credentials: 'include' })"
-        ).but([.offline], says: "refused", because: "nobody asked by this origin when it was fetched"),
+        ).but([.offline], says: "refused", because: "the stored response does not allow this origin by CORS"),
         may(
             "read a sibling that allows this origin", "read",
             arrives: ["GET www.app/own.json {} O:app R:app/ same-site cors empty"],
@@ -226,6 +226,6 @@ extension Attempt {
             "return play()"
         ).but(
             [.offline, .auto, .atRoot, .besideRoot, .sharedRoot, .besideSharedRoot], says: nil,
-            because: "a script that compares origins with the network's names finds the larder's"),
+            because: "a script that compares origins with the names on the web finds those of the mirror"),
     ]
 }

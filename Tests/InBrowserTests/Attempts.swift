@@ -5,6 +5,7 @@ import Web
 /// The script is the body of an async function. It returns the result as a short text. `at` gives it the addresses of the
 /// hosts: on the web the original ones, in a mirror those of the mirror, because an attacker would know them.
 struct Attempt: Sendable {
+    /// The place where an attempt is made: on the web itself, or in a mirror with some policy and addresses.
     enum Setting: String, Sendable, CaseIterable {
         case web
         case offline, auto
@@ -15,6 +16,7 @@ struct Attempt: Sendable {
         case sharedRoot, besideSharedRoot
     }
 
+    /// The way in which an attempt is made.
     struct Manner: OptionSet {
         let rawValue: Int
         /// The script runs as if the user had clicked.
@@ -87,11 +89,11 @@ extension Attempt {
 
     // MARK: - Reading
 
-    private static let withheld = "what was fetched with credentials is not for other sites"
-    private static let isOwn = "a browser takes what stands beside the root for the root's own"
+    private static let credentialed = "a response fetched with credentials is not served to other sites"
+    private static let sameOrigin = "to the browser, URLs beside the root have the root's origin"
     static let rootName = "the site at the root is named localhost, which has no siblings"
-    static let originKeyed = "a common domain would join pages on other ports of the name as well"
-    static let noOrigin = "documents beside the root have no origin, and so keep nothing"
+    static let originKeyed = "a common domain would include pages on other ports of the host name"
+    static let noOrigin = "documents beside the root have an opaque origin, and so no storage"
 
     private static let reading: [Attempt] = [
         Attempt(
@@ -124,7 +126,9 @@ extension Attempt {
         Attempt(
             "fetch a response with CORS for all origins, with credentials", "refused",
             "return read(at.cdn + '/data.json', { credentials: 'include' })"
-        ).but([.sharedRoot], says: "read", because: "everybody gets it, and no credentials go along"),
+        ).but(
+            [.sharedRoot], says: "read", because: "every page may read it, and the request has no credentials"
+        ),
         Attempt(
             "fetch a response without CORS headers", "refused",
             "return read(at.cdn + '/closed.json')"),
@@ -152,8 +156,8 @@ extension Attempt {
             try { context.getImageData(0, 0, 1, 1) } catch { return "shown" }
             return "read"
             """
-        ).but([.offline], says: "refused", because: withheld).but(
-            [.sharedRoot], says: "read", because: isOwn),
+        ).but([.offline], says: "refused", because: credentialed).but(
+            [.sharedRoot], says: "read", because: sameOrigin),
         Attempt(
             "show an image with crossorigin use-credentials", "refused",
             arrives: ["GET bank/card.png {none} O:evil R:evil/ cross-site cors image"],
@@ -174,8 +178,8 @@ extension Attempt {
             if (await soon(link.outcome) !== "loaded") return "refused"
             try { return link.sheet.cssRules.length ? "read" : "empty" } catch { return "shown" }
             """
-        ).but([.offline], says: "refused", because: withheld).but(
-            [.sharedRoot], says: "read", because: isOwn),
+        ).but([.offline], says: "refused", because: credentialed).but(
+            [.sharedRoot], says: "read", because: sameOrigin),
         Attempt(
             "import a module", "refused",
             "return import(at.bank + '/module.js').then(() => 'read', () => 'refused')"),
@@ -221,7 +225,7 @@ extension Attempt {
             await soon(new Promise((done) => { use.onload = use.onerror = done }), "nothing", 300)
             return svg.getBBox().width > 0 ? "shown" : "refused"
             """
-        ).but([.sharedRoot], says: "shown", because: isOwn),
+        ).but([.sharedRoot], says: "shown", because: sameOrigin),
         Attempt(
             "learn the size and status of an image from resource timing", "hidden",
             arrives: ["GET bank/card.png {none} O:- R:evil/ cross-site no-cors image"],
@@ -231,7 +235,7 @@ extension Attempt {
             const entry = performance.getEntriesByName(address)[0]
             return entry && (entry.encodedBodySize || entry.responseStatus || entry.requestStart) ? "told" : "hidden"
             """
-        ).but([.sharedRoot], says: "told", because: isOwn),
+        ).but([.sharedRoot], says: "told", because: sameOrigin),
         Attempt(
             "show an image with CORP same-origin", "refused",
             "return loads('img', { src: at.bank + '/corp.png' })"),
@@ -265,7 +269,7 @@ extension Attempt {
         ).but(
             [.besideSharedRoot], says: nil,
             arrives: ["GET evil/account.json {} O:evil R:evil/ same-origin cors empty"],
-            because: "beside the root all documents of an origin ask as one"),
+            because: "beside the root, requests do not show which document of an origin sent them"),
         Attempt(
             "read another site from a srcdoc document", "refused",
             arrives: ["GET bank/account {none} O:evil R:evil/ cross-site cors empty"],
@@ -364,7 +368,7 @@ extension Attempt {
             "return navigator.sendBeacon(at.bank + '/act/transfer', 'x') ? 'sent' : 'refused'"
         ).but(
             [.auto, .atRoot, .besideRoot], says: "sent", arrives: [],
-            because: "what only tells a server something is told to nobody"),
+            because: "a mirror does not pass on beacons"),
         Attempt(
             "send a link's ping", "sent",
             arrives: ["POST bank/transfer {none} O:evil R:- cross-site no-cors empty"],
@@ -514,7 +518,7 @@ extension Attempt {
             """
         ).but(
             [.sharedRoot], says: "registered",
-            because: "it hears of no request for what stands beside the root"),
+            because: "it receives no requests for other sites"),
         Attempt(
             "register a service worker for a scope above its folder", "refused", by: [.alone],
             """
@@ -587,7 +591,7 @@ extension Attempt {
             }
             return "refused"
             """
-        ).but([.atRoot, .sharedRoot], says: "taken", because: "the larder's own name is the root's"),
+        ).but([.atRoot, .sharedRoot], says: "taken", because: "the root has the name of the server itself"),
     ]
 
     // MARK: - Browser storage
@@ -681,8 +685,8 @@ extension Attempt {
 
     // MARK: - Requests out of the mirror
 
-    private static let keeps = "a mirrored page reaches no server by itself"
-    private static let asks = "the larder asks for a page what it may ask for on the web"
+    private static let isolated = "a mirrored page reaches no server by itself"
+    private static let forwarded = "the mirror's server sends the requests that the page may send on the web"
 
     /// An attempt to send something to a server outside the mirror. It succeeds on the web. In a mirror it must not,
     /// unless the mirror's server requests the URL in the page's place.
@@ -694,8 +698,9 @@ extension Attempt {
     ) -> Attempt {
         var attempt = Attempt("send out by " + name, on: page, word, arrives: arrivals, by: manner, script)
         if let gap { attempt = attempt.but([.offline], says: nil, arrives: arrivals, because: gap) }
-        return attempt.but([.offline], says: nil, arrives: [], because: keeps)
-            .but([.auto, .atRoot, .besideRoot, .sharedRoot, .besideSharedRoot], says: nil, because: asks)
+        return attempt.but([.offline], says: nil, arrives: [], because: isolated)
+            .but(
+                [.auto, .atRoot, .besideRoot, .sharedRoot, .besideSharedRoot], says: nil, because: forwarded)
     }
 
     private static let requests = """
@@ -818,7 +823,7 @@ extension Attempt {
             """),
         leak(
             "the page around a sandboxed document", ["GET outside/gone"], by: [.leaves, .asUser],
-            says: "outside/gone", gap: "a script made for it can send the window away",
+            says: "outside/gone", gap: "a script written for this can navigate the window out of the mirror",
             """
             const srcdoc = `<script>top.location = "${at.outside}/gone"</` + "script>"
             setTimeout(() => make("iframe", { srcdoc, sandbox: "allow-scripts allow-top-navigation" }))
@@ -831,14 +836,14 @@ extension Attempt {
             """),
         leak(
             "a window that was opened empty", ["GET outside/gone"], by: [.asUser],
-            gap: "a script made for it can send the window away",
+            gap: "a script written for this can navigate the window out of the mirror",
             """
             open("about:blank").location = at.outside + "/gone"
             return "done"
             """),
         leak(
             "a link to a window", ["GET outside/gone"], by: [.asUser],
-            gap: "a script made for it can send the window away",
+            gap: "a script written for this can navigate the window out of the mirror",
             """
             make("a", { href: at.outside + "/gone", target: "_blank" }).click()
             return "done"
@@ -846,7 +851,7 @@ extension Attempt {
         leak(
             "a service worker that navigates its page", ["GET outside/gone"], by: [.alone, .leaves],
             says: "outside/gone",
-            gap: "a script made for it can send the window away",
+            gap: "a script written for this can navigate the window out of the mirror",
             """
             await navigator.serviceWorker.register(at.evil + "/sw.js")
             const registration = await navigator.serviceWorker.ready

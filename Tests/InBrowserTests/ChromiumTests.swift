@@ -18,6 +18,7 @@ struct ChromiumTests {
         0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
     ]
 
+    /// A page with a style sheet, an image and a module.
     static func site() throws -> TestOrigin {
         let origin = try TestOrigin()
         origin.on(

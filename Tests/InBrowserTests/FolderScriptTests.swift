@@ -44,6 +44,7 @@ struct FolderScriptTests {
         """
     }
 
+    /// Prefetches the site, and stops its origin.
     private static func prefetch(into folder: TemporaryFolder) async throws -> (Larder, String) {
         let origin = try TestOrigin()
         defer { origin.stop() }
@@ -80,10 +81,12 @@ struct FolderScriptTests {
         Issue.record("\(expression) is \(last) in place of \(word)")
     }
 
+    /// Waits until an element has this text.
     private func expect(_ visit: ChromiumVisit, to name: String, say word: String) {
         expect(visit, "document.querySelector('#\(name)')?.textContent", is: word)
     }
 
+    /// Uses the site: expects that its scripts have run, and follows its links.
     private func look(at visit: ChromiumVisit) throws {
         for (name, word) in [("route", "home"), ("late", "late"), ("data", "t\u{F6}ld"), ("xhr", "asked")] {
             expect(visit, to: name, say: word)

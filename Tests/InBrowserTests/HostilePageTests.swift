@@ -14,6 +14,7 @@ struct HostilePageTests {
         origin.on("/favicon.ico", .failure(404))
     }
 
+    /// Prefetches the site with rendering and a short time per page.
     private func prefetch() throws -> ChildProcess.Ending {
         mkdir(home.file("tmp"), 0o700)
         return try ChildProcess(
@@ -42,6 +43,7 @@ struct HostilePageTests {
             """)
     }
 
+    /// The number of requests whose path has this beginning.
     private func count(_ beginning: String) -> Int {
         origin.requests.count { $0.target.hasPrefix(beginning) }
     }

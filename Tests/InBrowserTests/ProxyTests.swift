@@ -17,6 +17,7 @@ import Testing
 
     private func url(_ host: String, _ path: String) -> String { "https://\(host):\(front.port)\(path)" }
 
+    /// Runs a proxy that stores everything, and a browser that uses it.
     private func proxying(
         _ larder: Larder, _ policy: CachePolicy, _ use: (Chromium, MirrorService) throws -> Void
     ) throws {

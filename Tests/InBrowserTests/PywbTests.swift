@@ -11,6 +11,7 @@ import Testing
         if: ExternalProgram.find("wayback") != nil && ExternalProgram.find("wb-manager") != nil,
         "pywb is not installed"))
 struct PywbTests {
+    /// Serves pages with URLs, encodings and redirects that an archive must keep.
     private static func fill(_ origin: TestOrigin) {
         func draw(_ colour: String) -> String {
             "<svg xmlns='http://www.w3.org/2000/svg' width='60' height='20'>"
@@ -37,6 +38,7 @@ struct PywbTests {
         }
     }
 
+    /// Runs pywb's `wb-manager`.
     private func manage(_ words: String, in folder: String) throws {
         let tool = try #require(ExternalProgram.find("wb-manager"))
         let ending = try ChildProcess("/bin/sh", ["-c", "cd '\(folder)' && exec '\(tool)' \(words)"]).wait()

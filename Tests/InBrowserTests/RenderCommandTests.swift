@@ -35,7 +35,8 @@ struct RenderCommandTests {
         origin.on("/", .page("<!DOCTYPE html><title>t</title>\(body)<script>\(script)</script>"))
     }
 
-    private func asked(_ prefix: String) -> [String] {
+    /// The requested paths with this beginning, sorted.
+    private func requested(_ prefix: String) -> [String] {
         origin.requests.map(\.target).filter { $0.hasPrefix(prefix) }.sorted()
     }
 
@@ -46,8 +47,8 @@ struct RenderCommandTests {
             onresize = tell; tell()
             """, "<meta name=viewport content='width=device-width'>")
         #expect(try prefetch("--viewport", "1000x700,390x844@3").status == 0)
-        #expect(asked("/seen/").first == "/seen/1000/700/1")
-        #expect(asked("/seen/").last == "/seen/390/844/3")
+        #expect(requested("/seen/").first == "/seen/1000/700/1")
+        #expect(requested("/seen/").last == "/seen/390/844/3")
     }
 
     @Test(arguments: [(["--render-dark"], ["/dark"]), ([], [])])
@@ -58,7 +59,7 @@ struct RenderCommandTests {
             "matchMedia('(prefers-color-scheme: dark)').onchange = e => { if (e.matches) fetch(['', 'dark'].join('/')) }"
         )
         #expect(try start(["prefetch", origin.url("/"), "--render", "always"] + options).wait().status == 0)
-        #expect(asked("/dark") == expected)
+        #expect(requested("/dark") == expected)
     }
 
     @Test(
@@ -72,7 +73,7 @@ struct RenderCommandTests {
             "document.querySelector('details').ontoggle = () => fetch(['', 'opened'].join('/'))",
             "<details><summary>more</summary>text</details>")
         #expect(try start(["prefetch", origin.url("/"), "--render", "always"] + options).wait().status == 0)
-        #expect(asked("/opened") == expected)
+        #expect(requested("/opened") == expected)
     }
 
     @Test("Search fields and buttons load data, and requests that could change something are not sent")
@@ -88,10 +89,10 @@ struct RenderCommandTests {
         )
         let ending = try start(["prefetch", origin.url("/")]).wait()
         #expect(ending.status == 0)
-        #expect(asked("/index/") == ["/index/json"])
-        #expect(asked("/more/") == ["/more/json"])
-        #expect(asked("/photo/") == ["/photo/json"])
-        #expect(asked("/changed") == [])
+        #expect(requested("/index/") == ["/index/json"])
+        #expect(requested("/more/") == ["/more/json"])
+        #expect(requested("/photo/") == ["/photo/json"])
+        #expect(requested("/changed") == [])
         #expect(
             ending.output.contains(
                 "1 request by buttons not sent, because they might change something on the server"))
@@ -120,7 +121,7 @@ struct RenderCommandTests {
         }
         origin.on("/", .page((1...20).map { "<a href=/products/\($0)>\($0)</a>" }.joined()))
         #expect(try start(["prefetch", origin.url("/")]).wait().status == 0)
-        #expect(asked("/reviews/").count == 20, "\(asked("/reviews/"))")
+        #expect(requested("/reviews/").count == 20, "\(requested("/reviews/"))")
         #expect(try start(["update"]).wait().output.contains("nothing has changed"))
     }
 
@@ -137,7 +138,7 @@ struct RenderCommandTests {
             <div style="position: fixed; inset: 0"></div>
             """)
         #expect(try start(["prefetch", origin.url("/")]).wait().status == 0)
-        #expect(asked("/pressed/") == ["/pressed/json"])
+        #expect(requested("/pressed/") == ["/pressed/json"])
     }
 
     /// A tab's content is removed when the next tab is opened, and so are requests that the content would have made
@@ -158,8 +159,8 @@ struct RenderCommandTests {
             "abc".map { "<div role=tab aria-selected=\($0 == "a")>\($0)</div>" }.joined()
                 + "<div role=tab aria-selected=false aria-disabled=true>d</div><p id=panel>")
         #expect(try prefetch("--render-deep").status == 0)
-        #expect(asked("/tab/") == ["/tab/a", "/tab/b", "/tab/c"])
-        #expect(asked("/of/") == ["/of/a", "/of/b", "/of/c"])
+        #expect(requested("/tab/") == ["/tab/a", "/tab/b", "/tab/c"])
+        #expect(requested("/of/") == ["/of/a", "/of/b", "/of/c"])
     }
 
     /// Libraries add their listeners to an element inside the control or around it, or for the first events of a press.
@@ -176,7 +177,7 @@ struct RenderCommandTests {
     func `a control is pressed with the same events as by a user`(script: String, body: String) throws {
         page("const tell = () => fetch(['', 'pressed'].join('/')); \(script)", body)
         #expect(try prefetch("--render-deep").status == 0)
-        #expect(asked("/pressed") == ["/pressed"])
+        #expect(requested("/pressed") == ["/pressed"])
     }
 
     @Test func `a menu is closed after its links were collected, so that the next one opens`() throws {
@@ -191,7 +192,7 @@ struct RenderCommandTests {
             "<button id=a aria-haspopup=menu>a</button><button id=b aria-haspopup=true>b</button><p id=menu></p>"
         )
         #expect(try prefetch("--render-deep").status == 0)
-        #expect(asked("/of/") == ["/of/a", "/of/b"])
+        #expect(requested("/of/") == ["/of/a", "/of/b"])
     }
 
     /// The inner tabs are removed when the next outer tab is opened, and content far down is loaded when it comes into
@@ -217,8 +218,8 @@ struct RenderCommandTests {
             });
             """, "<div id=top role=tablist><b role=tab>a</b><b role=tab>b</b></div><div id=panel></div>")
         #expect(try prefetch("--render-deep").status == 0)
-        #expect(asked("/tab/") == ["/tab/a/x", "/tab/a/y", "/tab/b/x", "/tab/b/y"])
-        #expect(Set(asked("/end/")).isSuperset(of: ["/end/a", "/end/b"]))
+        #expect(requested("/tab/") == ["/tab/a/x", "/tab/a/y", "/tab/b/x", "/tab/b/y"])
+        #expect(Set(requested("/end/")).isSuperset(of: ["/end/a", "/end/b"]))
     }
 
     @Test("Controls that the prefetch used are used again when the check opens the pages offline")
@@ -237,7 +238,7 @@ struct RenderCommandTests {
                     + "{ if (location.host.endsWith('.localhost:' + location.port)) fetch(['', 'lost'].join('/')) }</script>"
             ))
         #expect(try prefetch("--render-deep").status == 0)
-        #expect(asked("/lost") == ["/lost"])
+        #expect(requested("/lost") == ["/lost"])
         #expect(try start(check).wait().status == 0)
     }
 
@@ -267,7 +268,7 @@ struct RenderCommandTests {
             onscroll = () => { if (Math.round(scrollY / innerHeight) > last) { last++; more(); } }
             """, "<div style='height:300vh'></div>")
         #expect(try prefetch("--render-scroll", screens).status == 0)
-        #expect(asked("/row/").count == count)
+        #expect(requested("/row/").count == count)
     }
 
     @Test func `scripts of --render-script run in the pages that their pattern matches`() throws {
@@ -276,8 +277,8 @@ struct RenderCommandTests {
         let all = try home.write("fetch('/all' + location.pathname)", to: "all.js")
         let shop = try home.write("fetch('/shop-only' + location.pathname)", to: "shop.js")
         #expect(try prefetch("--render-script", all, "--render-script", "/shop/**=\(shop)").status == 0)
-        #expect(asked("/all") == ["/all/", "/all/shop/1"])
-        #expect(asked("/shop-only") == ["/shop-only/shop/1"])
+        #expect(requested("/all") == ["/all/", "/all/shop/1"])
+        #expect(requested("/shop-only") == ["/shop-only/shop/1"])
     }
 
     @Test func `with --render-tabs 1, pages are rendered one after the other`() throws {

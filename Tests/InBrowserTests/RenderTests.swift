@@ -378,9 +378,9 @@ struct RenderTests {
         defer { service.stop() }
         let address = try #require(service.address(of: origin.url("/")))
         #expect(try looks(address, [], Chromium()) == ["1 hours and 24 hours", ""])
-        let asked = try #require(origin.requests.map(\.target).first { $0.hasPrefix("/runs") })
-        let start = try #require(asked.split { !$0.isNumber }.first.flatMap { Int($0) })
-        let moved = asked.dropFirst().replacing("\(start)", with: "\(start + 1)")
+        let requested = try #require(origin.requests.map(\.target).first { $0.hasPrefix("/runs") })
+        let start = try #require(requested.split { !$0.isNumber }.first.flatMap { Int($0) })
+        let moved = requested.dropFirst().replacing("\(start)", with: "\(start + 1)")
         let visit = try Chromium().open(address + moved)
         #expect(try !visit.text().contains("hours"))
     }
@@ -519,12 +519,12 @@ struct RenderTests {
         check.browserCheck = OfflineCheckOptions.BrowserCheck()
         check.browserCheck?.browser = Chromium.executable
         let report = try await larder.checkOffline(origin.base, options: check)
-        let told = report.items.filter { $0.verdict != .verified }
+        let unverified = report.items.filter { $0.verdict != .verified }
         #expect(
-            told.map(\.name).sorted() == [
+            unverified.map(\.name).sorted() == [
                 origin.url("/ads/now.js"), origin.url("/storednot"), "https://ads.test/x?y",
             ])
-        #expect(told.allSatisfy { $0.verdict == .notFetched }, "\(told.map(\.finding))")
+        #expect(unverified.allSatisfy { $0.verdict == .notFetched }, "\(unverified.map(\.finding))")
         #expect(report.isClean)
     }
 
@@ -620,10 +620,10 @@ struct RenderTests {
         check.browserCheck = OfflineCheckOptions.BrowserCheck()
         check.browserCheck?.browser = Chromium.executable
         let report = try await larder.checkOffline(origin.base, options: check)
-        let told = report.items.filter { $0.verdict != .verified }
-        #expect(told.map(\.name) == [origin.url("/b"), origin.url("/c")])
+        let unverified = report.items.filter { $0.verdict != .verified }
+        #expect(unverified.map(\.name) == [origin.url("/b"), origin.url("/c")])
         #expect(
-            told.map(\.finding.detail) == [
+            unverified.map(\.finding.detail) == [
                 "a browser shows another picture than at the prefetch",
                 "a browser shows other text than at the prefetch: \"At home\" instead of \"Out\"",
             ])

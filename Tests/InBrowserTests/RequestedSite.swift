@@ -5,8 +5,9 @@ import Web
 
 /// The site in a folder: the requests that a browser makes for its pages, and the links that a scan of its files finds.
 final class RequestedSite {
+    /// The requested URLs, and those among them that the scan missed or the server lacks.
     struct Comparison {
-        var asked: Set<String> = []
+        var requested: Set<String> = []
         /// URLs requested without any script, and not found by the scan.
         var missed: Set<String> = []
         /// URLs requested by scripts, and not found by the scan.
@@ -39,17 +40,17 @@ final class RequestedSite {
 
     func compare(_ page: String) throws -> Comparison {
         let found = try assets(of: page)
-        let (unscripted, _) = try asked(page, of: quiet)
-        let (scripted, absent) = try asked(page, of: origin)
+        let (unscripted, _) = try requests(for: page, of: quiet)
+        let (scripted, absent) = try requests(for: page, of: origin)
         return Comparison(
-            asked: unscripted.union(scripted), missed: unscripted.subtracting(found),
+            requested: unscripted.union(scripted), missed: unscripted.subtracting(found),
             revealed: scripted.subtracting(found).subtracting(unscripted), absent: absent)
     }
 
     // MARK: - Requests of the browser
 
     /// Returns the requests for a page: paths for the site itself, complete URLs for others.
-    private func asked(_ page: String, of origin: TestOrigin) throws -> (
+    private func requests(for page: String, of origin: TestOrigin) throws -> (
         all: Set<String>, failed: Set<String>
     ) {
         let visit = try browser.open(origin.url(page))
@@ -63,6 +64,7 @@ final class RequestedSite {
         url.origin == origin.base ? url.target : url.href
     }
 
+    /// Returns the response of the origin without its scripts.
     private static func quietAnswer(to request: OriginRequest, from port: Int) -> OriginAnswer {
         do throws(TestError) {
             let response = try RawClient(port: port).get(request.target)
@@ -105,7 +107,7 @@ final class RequestedSite {
         var references: [(LinkOccurrence, [UInt8])] = []
         let table = scanner.scan(response.body.span, as: body.format, charset: type?.charset) {
             link, reference in
-            guard Self.isAskedFor(link), !link.flags.contains(.isFragment) else { return }
+            guard Self.isRequested(link), !link.flags.contains(.isFragment) else { return }
             references.append((link, reference.withUnsafeBufferPointer { Array($0) }))
         }
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
@@ -120,7 +122,7 @@ final class RequestedSite {
     }
 
     /// Whether a browser requests the link by itself: an asset, a frame, a redirect or a prefetch.
-    private static func isAskedFor(_ link: LinkOccurrence) -> Bool {
+    private static func isRequested(_ link: LinkOccurrence) -> Bool {
         link.role == .asset || [.frame, .refresh, .prefetch].contains(link.kind)
     }
 

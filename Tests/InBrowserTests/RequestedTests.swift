@@ -13,22 +13,22 @@ struct RequestedTests {
         let folder = try #require(RealSite.folder)
         let site = try RequestedSite(folder)
         let pages = RequestedSite.pages(of: folder)
-        var asked = 0
+        var requested = 0
         var missed = 0
         var absent = 0
         var revealed: [String: [String]] = [:]
         for page in pages {
             let comparison = try site.compare(page)
             #expect(comparison.missed.isEmpty, "\(page)")
-            asked += comparison.asked.count
+            requested += comparison.requested.count
             missed += comparison.missed.count
             absent += comparison.absent.count
             for request in comparison.revealed { revealed[request, default: []].append(page) }
         }
         let revealedCount = revealed.values.reduce(0) { $0 + $1.count }
         print(
-            "\(folder): \(pages.count) pages, \(asked) requests (\(absent) failed), \(asked - missed - revealedCount) found,",
-            "\(missed) missed, \(revealedCount) that only a script which ran has asked for:")
+            "\(folder): \(pages.count) pages, \(requested) requests (\(absent) failed), \(requested - missed - revealedCount) found,",
+            "\(missed) missed, \(revealedCount) requested only by scripts that ran:")
         for (request, pages) in revealed.sorted(by: { $0.key < $1.key }) {
             print("    \(request) on \(pages.count) pages, such as \(pages[0])")
         }

@@ -3,6 +3,7 @@
 extension Attempt {
     static let aroundTheRoot: [Attempt] = addresses + pretending + embedding + working
 
+    /// An attempt whose expected result is `kept`: the page did not get the secret.
     private static func kept(_ name: String, by manner: Manner = [], _ script: String) -> Attempt {
         Attempt(name, "kept", by: manner.union([.mirrorOnly, .mayArrive]), script)
     }

@@ -52,6 +52,7 @@ final class SecureFront: Sendable {
     }
 }
 
+/// A connection without TLS, to the origin.
 private final class PlainChannel: ByteChannel {
     let descriptor: Int32
 

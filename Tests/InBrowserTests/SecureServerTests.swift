@@ -27,6 +27,7 @@ struct SecureServerTests {
         _ = try await larder.prefetch([origin.url("/")], options: options)
     }
 
+    /// Starts a server with TLS and Larder's own certificate.
     private func serve(_ address: String?, root: String? = nil) throws -> MirrorService {
         var options = ServeOptions()
         (options.security, options.address, options.root) = (.own, address, root)

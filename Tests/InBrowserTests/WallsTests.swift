@@ -63,26 +63,26 @@ struct WallsTests {
         try visit.navigate(to: visitor.url("/"), quiet: nil)
         _ = try visit.evaluate("globalThis.prelude = ''; " + Trial.helpers + "; 0")
         range.forget()
-        var told: [String] = []
+        var leaks: [String] = []
         for (kind, script, place) in Self.probes {
             func outcome(_ address: String) throws -> String {
                 try visit.evaluate("(async (url) => { \(script) })('\(address)')", within: .seconds(60))?
                     .string
                     ?? "nothing"
             }
-            let held = try outcome(#require(service.address(of: range.url(place))))
+            let stored = try outcome(#require(service.address(of: range.url(place))))
             let other = try outcome(#require(service.address(of: range.url(place + "-not"))))
-            if held != other { told.append("\(kind): \(held) where it is held, \(other) where it is not") }
-            if ["loaded", "read"].contains(held) { told.append("\(kind): \(held)") }
+            if stored != other { leaks.append("\(kind): \(stored) if it is stored, \(other) if it is not") }
+            if ["loaded", "read"].contains(stored) { leaks.append("\(kind): \(stored)") }
         }
         for path in ["", "?format=json", "-/sites/1"] {
             for portal in [service.address, "http://larder.localhost:\(service.port)/"] {
                 let read = "read('\(portal)\(path)', { credentials: 'include' })"
                 let word = try visit.evaluate(read)?.string
-                if word != "refused" { told.append("the larder's own /\(path): \(word ?? "nothing")") }
+                if word != "refused" { leaks.append("the portal's /\(path): \(word ?? "nothing")") }
             }
         }
-        #expect(told.isEmpty, "\(told.joined(separator: "\n"))")
+        #expect(leaks.isEmpty, "\(leaks.joined(separator: "\n"))")
         #expect(range.arrivals(withConnections: false).isEmpty)
         service.stop()
         #expect(try await larder.misses().misses.map(\.url) == [])
@@ -134,9 +134,9 @@ struct WallsTests {
         let visit = try Chromium().open(
             try #require(service.address(of: range.url("evil/agent"))), quiet: nil)
         let near = range.near.url("/near")
-        let led = try #require(service.address(of: near))
+        let mirrored = try #require(service.address(of: near))
         _ = try visit.evaluate("globalThis.prelude = ''; " + Trial.helpers + "; 0")
-        for address in [near, led] {
+        for address in [near, mirrored] {
             _ = try visit.evaluate(
                 """
                 (async () => {
@@ -169,11 +169,11 @@ struct WallsTests {
 
     private static func table(_ rows: [Trial.Row], _ setting: Attempt.Setting) -> Comment {
         var text =
-            "\(setting.rawValue): \(rows.count) attempts, \(rows.count { !$0.isAsExpected }) not as they should be\n"
+            "\(setting.rawValue): \(rows.count) attempts, \(rows.count { !$0.isAsExpected }) not as expected\n"
         for row in rows {
             let mark = row.isAsExpected ? "  " : "✗ "
             text +=
-                "\(mark)\(row.time.formatted) \(row.attempt.name) [\(row.attempt.page)]: \(row.word)\(row.isAsExpected ? "" : "; should be \(row.expectation)")\n"
+                "\(mark)\(row.time.formatted) \(row.attempt.name) [\(row.attempt.page)]: \(row.word)\(row.isAsExpected ? "" : "; expected \(row.expectation)")\n"
             for arrival in row.arrivals { text += "       <- \(arrival)\n" }
         }
         return Comment(rawValue: text)
@@ -182,6 +182,7 @@ struct WallsTests {
 
 /// Makes attempts in one setting, one after the other.
 private final class Trial {
+    /// An attempt with its result.
     struct Row {
         let attempt: Attempt
         let word: String
@@ -241,6 +242,7 @@ private final class Trial {
 
     // MARK: - Addresses
 
+    /// The host of the site at the root; nil if there is none in this setting.
     private func root(for attempt: Attempt) -> String? {
         let host = String(attempt.page.prefix { $0 != "/" })
         return switch setting {
@@ -250,6 +252,7 @@ private final class Trial {
         }
     }
 
+    /// Starts the server that the attempt needs, unless it is running.
     private func serve(for attempt: Attempt) throws {
         guard setting != .web else { return }
         let root = root(for: attempt)
@@ -263,6 +266,7 @@ private final class Trial {
         service = (root, try larder.serve(port: 0, options: options))
     }
 
+    /// The address of a URL in this setting.
     private func address(_ url: String) throws -> String {
         guard let service else { return url }
         return try #require(service.service.address(of: url))
@@ -322,6 +326,7 @@ private final class Trial {
         return visit
     }
 
+    /// Navigates to a page, and runs the script with the addresses and helpers in it.
     private func show(_ page: String, in visit: ChromiumVisit) throws {
         try visit.navigate(to: try address(range.url(page)), quiet: nil)
         let prelude = try prelude()
@@ -380,8 +385,8 @@ private final class Trial {
             expectation.arrivals.count, within: patience,
             withConnections: attempt.manner.contains(.connects)
         ).filter { !isLate($0, for: expectation) }
-        owed += expectation.arrivals.filter { owing in
-            !arrivals.contains { Attempt.Expectation.isWithin($0, owing) }
+        owed += expectation.arrivals.filter { expected in
+            !arrivals.contains { Attempt.Expectation.isWithin($0, expected) }
         }
         let row = Row(
             attempt: attempt, word: word, arrivals: arrivals,
@@ -491,6 +496,7 @@ extension Attempt.Setting {
 }
 
 extension Attempt {
+    /// The accepted results of an attempt in one setting.
     struct Expectation: CustomStringConvertible {
         /// The accepted results; empty accepts any.
         let words: [String]
@@ -533,6 +539,7 @@ extension Attempt {
         "refused", "nothing", "no answer", "answered 403", "answered 504", "answered",
     ]
 
+    /// Returns the accepted results, with the first exception that applies to the setting.
     func expectation(in setting: Setting) -> Expectation {
         let exception = exceptions.first { $0.settings.contains(setting) }
         var words = exception.map { $0.word.map { [$0] } ?? [] } ?? [word]

@@ -138,6 +138,7 @@ final class WebRange {
         }
     }
 
+    /// The line about a request in `arrivals`.
     private func line(_ request: OriginRequest) -> String {
         let host = (request["Host"] ?? "").prefix { $0 != ":" }.replacing(".example", with: "")
         let fetch = ["Site", "Mode", "Dest"].map { request["Sec-Fetch-\($0)"] ?? "-" }.joined(separator: " ")
@@ -146,6 +147,7 @@ final class WebRange {
             + "O:\(place(request["Origin"])) R:\(place(request["Referer"])) \(fetch)"
     }
 
+    /// The short form of an address: the name of the host and the path.
     private func place(_ address: String?) -> String {
         guard let address else { return "-" }
         let known = addresses.filter { address == $0.address || address.hasPrefix($0.address + "/") }
@@ -189,6 +191,7 @@ private struct RangeFiles {
         return WebRange.origin(String(host), port) + place.dropFirst(host.count)
     }
 
+    /// Returns the response to the request. Responses below `/act/` may not be stored.
     func answer() -> OriginAnswer? {
         let answer = onEveryHost() ?? onItsHost()
         return request.path.hasPrefix("/act/") ? answer?.adding("Cache-Control", "no-store") : answer
@@ -219,6 +222,7 @@ private struct RangeFiles {
         "app": ["/isolated", "/sw.js", "/literal", "/worker.js"],
     ]
 
+    /// The start page of a host, with links to all documents that are to be stored.
     private func index() -> OriginAnswer {
         let links = (Self.everywhere + (Self.linked[host] ?? [])).map { "<a href=\"\($0)\">\($0)</a>" }
         // Requests across origins with CORS, as pages make them: with the page's origin.
@@ -269,6 +273,7 @@ private struct RangeFiles {
         onmessage = async (event) => (await clients.get(event.source.id)).navigate(event.data)
         """
 
+    /// A document that runs scripts that it receives by `postMessage`.
     private func agent(_ extra: String = "") -> OriginAnswer {
         .page(
             "<!DOCTYPE html><title>\(host)</title><link rel=icon href=data:,><body><script>\(Self.script)</script>\(extra)"

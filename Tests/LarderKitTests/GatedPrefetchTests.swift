@@ -62,6 +62,7 @@ import Testing
         #expect(try Self.verdicts(larder).contains("\"verdict\": null"))
     }
 
+    /// The portal's list of bundles with their verdicts, as JSON.
     private static func verdicts(_ larder: Larder) throws -> String {
         let service = try larder.serve(port: 0)
         defer { service.stop() }

@@ -53,6 +53,7 @@ import Web
         return try scratch.write(#"{"log": {"entries": ["# + list.joined(separator: ",") + "]}}", to: name)
     }
 
+    /// An archive with an own page of the attacker and another body for the library of the stored site.
     private func poison() throws -> String {
         try archive([("http://attacker.test/", "a page"), (library, "evil")])
     }
@@ -106,6 +107,7 @@ import Web
         #expect(try await text(library) == "good")
     }
 
+    /// A load under a policy, and its expected source.
     struct Load: Sendable, CustomTestStringConvertible {
         let policy: CachePolicy
         var isDown = false

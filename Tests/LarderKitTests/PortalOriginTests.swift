@@ -20,6 +20,7 @@ import Web
         service = try larder.serve(port: 0, options: options)
     }
 
+    /// Sends a POST request to the portal.
     private func send(
         _ target: String, _ body: String, origin: String?, fields: [String] = [],
         type: String = "application/x-www-form-urlencoded"
@@ -55,6 +56,7 @@ import Web
         return try part(of: page("/-/save"), from: "Code: <code>", to: "<")
     }
 
+    /// Pairs an extension, and returns its token.
     private func pair(_ origin: String = own) throws -> String {
         let answer = try send("/-/extension/pair", "code=\(try code())&name=Test", origin: origin)
         #expect(answer.status == 200, "\(answer.text)")
@@ -63,6 +65,7 @@ import Web
 
     private static let boundary = "multipart/form-data; boundary=b"
 
+    /// A form with an uploaded file.
     private static func file(_ text: String) -> String {
         "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"page.mhtml\"\r\n\r\n\(text)\r\n--b--\r\n"
     }
@@ -86,6 +89,7 @@ import Web
 
         """
 
+    /// Saves a page as the extension does.
     private func save(_ token: String, origin: String?, text: String = saved, fields: [String] = []) throws
         -> RawResponse
     {

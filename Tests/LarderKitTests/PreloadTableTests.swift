@@ -24,10 +24,12 @@ import Web
         try publish(["one": "a", "two": "b"])
     }
 
+    /// The format of the manifest, and whether it is a local file.
     enum Form: CaseIterable {
         case checksums, checksumsInFile, ours, weex
     }
 
+    /// The change between two runs.
     enum Event: CaseIterable {
         /// No change.
         case agrees
@@ -42,6 +44,7 @@ import Web
         case killed
     }
 
+    /// The command of the second run.
     enum Verb: CaseIterable {
         case preload, prefetch, update
         /// A server that runs during the preload, as with `serve --preload`.
@@ -97,6 +100,7 @@ import Web
         }
     }
 
+    /// The outcome of a run.
     private enum Ending: Equatable {
         /// The new set is live, or nothing had changed.
         case served

@@ -112,6 +112,7 @@ import Testing
         #expect(try shown() == ["c", "d"])
     }
 
+    /// The reason why the second set cannot be loaded.
     enum Trouble: CaseIterable {
         case noServer, manifestFails, bundleFails, bundleGone, notAManifest
     }
@@ -206,6 +207,7 @@ import Testing
         #expect(try await larder.check(later, options: options).items.map(\.verdict) == [.mismatch])
     }
 
+    /// The command that finds the damage.
     enum Finder: CaseIterable {
         case inspection, offlineCheck, reading
     }

@@ -25,6 +25,7 @@ import Web
         _ = try StoreWriter(larder.folder)
     }
 
+    /// Runs a command of the portal as a job of a principal.
     private func carryOut(
         _ command: PortalCommand, by principal: Principal,
         _ configure: (inout NetworkOptions) -> Void = { _ in }

@@ -48,6 +48,7 @@ extension ProxyTests {
         }
     }
 
+    /// Waits for a response that the server withholds, and measures the CPU time of the relay.
     private func waitInTunnel(isHalfClosed: Bool) throws {
         origin.on("/a", .page("a"))
         origin.hold("/a")

@@ -17,6 +17,7 @@ import Testing
         larder = Larder(at: folder.file("larder"))
     }
 
+    /// Starts a proxy with these options, and calls `use` with a client of it.
     func proxying(
         _ policy: CachePolicy = .protocol, login: String? = nil, untouched: [String] = [],
         isExposed: Bool = false, _ change: (inout ServeOptions) -> Void = { _ in },
@@ -39,6 +40,7 @@ import Testing
 
     var host: String { "127.0.0.1:\(origin.port)" }
 
+    /// Opens a tunnel with CONNECT.
     func connected(_ client: RawClient, to host: String? = nil) throws {
         let host = host ?? self.host
         try client.send("CONNECT \(host) HTTP/1.1\r\nHost: \(host)\r\n\r\n")

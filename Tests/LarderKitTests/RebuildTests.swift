@@ -38,6 +38,7 @@ import Testing
         try Connection(folder.database, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
+    /// Serves pages whose texts contain this word.
     private func servePages(_ word: String) {
         for page in 1...Self.pages {
             // Some bodies are in the database itself, most are in a pack.
@@ -57,6 +58,7 @@ import Testing
 
     private func bytes() throws -> [UInt8] { try BodyContent.file(path: folder.database).load() }
 
+    /// The index of the first page of a table or index in the database file.
     private func rootPage(_ name: String) throws -> Int {
         var page = 0
         try Connection(folder.database, access: .readOnly)
@@ -66,6 +68,7 @@ import Testing
         return page - 1
     }
 
+    /// Damages the database file.
     private func apply(_ damage: Damage) async throws {
         var random = SeededRandom(state: UInt64(damage.rawValue.utf8.count))
         var bytes = try bytes()

@@ -24,6 +24,7 @@ import Testing
         origin.on("/api/x", .page("an answer"))
     }
 
+    /// The stored body of a URL; nil if there is none.
     private func storedText(_ target: String) throws -> String? {
         let reader = try StoreReader(StoreFolder(larder.path))
         let body = try reader.response(for: origin.url(target))?.body

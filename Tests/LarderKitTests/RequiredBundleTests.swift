@@ -42,6 +42,7 @@ import Web
 
     private var manifest: String { origin.url("/site.json") }
 
+    /// The served body of a URL, or the reason why there is none.
     private func shown(_ target: String = "/app.js") async throws -> String {
         let text = Gathered()
         let report = try await larder.read(origin.url(target)) { piece in
@@ -52,6 +53,7 @@ import Web
         return text.text
     }
 
+    /// Whether the stored bundles match their manifest.
     private func isStoredVerified() async throws -> Bool {
         var options = CheckOptions()
         options.places = [.stored]
@@ -514,6 +516,7 @@ import Web
         return false
     }
 
+    /// Collects the pieces of a body.
     private final class Gathered: Sendable {
         private let bytes = Mutex<[UInt8]>([])
 

@@ -17,6 +17,7 @@ struct S3BodyDepotTests {
         #expect(mkdir(scratch.file("incoming"), 0o700) == 0)
     }
 
+    /// A bucket with test credentials, whose settings are the parameters of the store's address.
     private func depot(
         _ words: String, id: String = "KEYID", secret: String = "sec/ret+key", _ more: [String: String] = [:]
     ) throws -> S3BodyDepot {
@@ -189,6 +190,7 @@ struct S3BodyDepotTests {
 
     // MARK: Servers that refuse
 
+    /// An error response as S3 sends it.
     private static func error(_ status: Int, _ code: String, _ fields: [(String, String)] = [])
         -> OriginAnswer
     {

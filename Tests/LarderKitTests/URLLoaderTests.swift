@@ -23,6 +23,7 @@ import Testing
         larder = Larder(at: scratch.file("store"))
     }
 
+    /// Serves a text as `/a`.
     private func serve(_ text: String, _ cacheControl: String = "max-age=600", tag: String? = nil) {
         let answer = OriginAnswer.file(text, type: "text/plain").adding("Cache-Control", cacheControl)
         origin.on("/a", tag.map { answer.validated(entityTag: $0) } ?? answer)
@@ -47,6 +48,7 @@ import Testing
 
     private static func text(_ report: LoadReport) -> String { String(decoding: report.body, as: UTF8.self) }
 
+    /// A load under a policy, and its expected source and body.
     struct Row: Sendable, CustomTestStringConvertible {
         let policy: CachePolicy
         let cacheControl: String
@@ -167,6 +169,7 @@ import Testing
 
     // MARK: - Bundles
 
+    /// Loads `/one.js` as a bundle with the digest of the text `name`.
     private func bundle(_ name: String, _ options: LoadOptions = LoadOptions()) async throws -> LoadReport {
         try await larder.bundle(origin.url("/one.js"), md5: Self.md5[name] ?? name, options: options)
     }

@@ -83,6 +83,7 @@ private struct LiteralScanner {
         self.place = place
     }
 
+    /// Returns the string literals in the arguments of the call.
     mutating func scanCall() -> String {
         skip(keeps: true)
         return String(decoding: message, as: UTF8.self)
@@ -105,6 +106,7 @@ private struct LiteralScanner {
         }
     }
 
+    /// Reads a string literal. Each interpolation becomes `…`.
     private mutating func literal(keeps: Bool) {
         place += 1
         while place < text.count, text[place] != UInt8(ascii: "\"") {
