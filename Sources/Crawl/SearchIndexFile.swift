@@ -28,7 +28,7 @@ enum SearchIndexFile {
     /// The maximum depth of nested objects that are searched for an array of pages.
     private static let maxDepth = 3
 
-    // MARK: - Where indexes are
+    // MARK: - Locations of indexes
 
     /// The URLs of the indexes that a page uses.
     ///
@@ -91,7 +91,7 @@ enum SearchIndexFile {
         return nil
     }
 
-    // MARK: - What indexes list
+    // MARK: - Entries of indexes
 
     /// Reads an index, whose format follows from its name.
     ///

@@ -280,7 +280,7 @@ struct PageFileTests {
         #expect(isSamePicture)
     }
 
-    /// Also if the page declares another charset, because the header takes precedence.
+    /// The pages may declare another charset, because the header takes precedence.
     @Test(arguments: [
         ("text/html; charset=windows-1251", "<title>t</title><p>Привет"),
         (

@@ -56,7 +56,7 @@ import Testing
         #expect(listed.subtracting(imported) == [], "listed, and not imported")
     }
 
-    /// With attributes, an access level, and the kind of a single declaration: `@testable package import struct A.B`.
+    /// Matches an import with attributes, an access level, and the kind of a single declaration: `@testable package import struct A.B`.
     private static var importDeclaration: Regex<(Substring, Substring)> {
         /\s*(?:@\w+(?:\(\w*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)/
     }
