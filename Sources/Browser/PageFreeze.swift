@@ -31,7 +31,7 @@ enum PageFreeze {
           [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
           try { canvas.getContext('2d').drawImage(image, 0, 0); return canvas.toDataURL(); } catch { return ''; }
         };
-        // Copies what the clone of an element lacks. Both trees have the same elements in the same order.
+        // Copies the state that the clone of an element lacks. Both trees have the same elements in the same order.
         const copyStateAndClean = (live, clone) => {
           const originals = [...live.querySelectorAll('*')], copies = [...clone.querySelectorAll('*')];
           originals.forEach((e, place) => {

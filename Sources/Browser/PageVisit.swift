@@ -41,7 +41,8 @@ package struct Viewport: Sendable, Equatable {
     }
 }
 
-/// Which controls of a page are used, to load what they show. Links are not followed and forms are not sent.
+/// The controls of a page that are used, to load the content that they show. Links are not followed and forms are not
+/// sent.
 package enum Acting: Sendable {
     case never
     /// The search field: it gets the focus and a word of the page.
@@ -58,7 +59,7 @@ package struct PageVisit: Sendable {
     /// the browser connects directly, as ``BrowserOptions/networkAccess`` allows.
     package var proxy: String?
     /// The page loads in the first viewport. Each further one is set afterwards, so that the page can request
-    /// what it needs there.
+    /// the assets that it needs there.
     package var viewports = [Viewport(width: 1280, height: 900)]
     /// Whether the page is also shown with dark colours, after the light ones.
     package var seesDark = false

@@ -46,7 +46,7 @@ struct IdleDetector: Sendable {
 /// for seconds does not lose its lease.
 ///
 /// The crawl calls `send` and the other reporting functions, which only queue their data, and `collect`, which returns
-/// what has arrived. The loop of the thread is `SyncLoop`: each turn writes the queued data to the database, leases
+/// the data that has arrived. The loop of the thread is `SyncLoop`: each turn writes the queued data to the database, leases
 /// hosts, reads the URLs that others discovered for them, and wakes the crawl. Twice a second, it also renews the lease.
 ///
 /// `state` is shared by the threads of the crawl, of its writer and of this class, under the lock of the monitor. All
@@ -109,8 +109,9 @@ package final class WorkerSync: Sendable {
     /// The interval of lease renewals: a small part of `SharedFrontier.lease`, so that many may fail before the lease
     /// expires.
     private static let renewalInterval = Duration.milliseconds(500)
-    /// The time between two turns of the loop, and the same for an idle worker.
+    /// The time between two turns of the loop.
     private static let pause = Duration.milliseconds(100)
+    /// The time between two turns of the loop while the worker is idle.
     private static let idlePause = Duration.milliseconds(250)
     /// The maximum number of discovered URLs that wait for the end of a pause. More end it early.
     private static let maxWaitingURLs = 2000

@@ -163,7 +163,7 @@ final class CacheLookup {
             }
         let wasSentWithOrigin = stored?.flags.contains(.hadOriginHeader) ?? false
         if wasSentWithOrigin, !isCORS { asking = stored?.origin ?? origin() }
-        // An imported response is fetched again under every policy: a crawl stores what the origin sends.
+        // An imported response is fetched again under every policy: a crawl stores responses of the origin.
         var usable = stored.flatMap { stored in
             stored.status < 400 && (stored.body != nil || stored.isRedirect) && !stored.isImported
                 ? stored : nil

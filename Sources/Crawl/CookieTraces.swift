@@ -1,6 +1,6 @@
 internal import Web
 
-/// Recognises pages that show what the crawl itself has requested before, such as a trail of visited pages. With the
+/// Recognises pages that list earlier requests of the crawl itself, such as a trail of visited pages. With the
 /// cookies that a server set during the crawl they have more words than without them.
 ///
 /// Until that is known of a kind of pages (`PagePattern`), a page that was requested with cookies is requested once more

@@ -199,7 +199,7 @@ private struct SiteModel {
     ///   - errors: by how many standard errors the numbers of new links are changed: 0 for the likely value, 1 and -1 for
     ///     the ends of its range.
     ///   - overlapFactor: by how much the number of pages with several links is changed.
-    private func undiscovered(errors: Double = 0, overlapFactor: Double = 1) -> [Double] {
+    private func undiscoveredCounts(errors: Double = 0, overlapFactor: Double = 1) -> [Double] {
         let count = groups.count
         // The links of all pages of each group to pages that were not known at the start.
         var links = [Double](repeating: 0, count: count)
@@ -380,7 +380,7 @@ private struct SiteModel {
         let isExact =
             sample.isKnownByFirst
             && (sample.outcomes.count > Self.maxUncertainOutcomes || groups.allSatisfy { $0.waiting <= 0 })
-        var undiscoveredPages = isExact ? zero : undiscovered()
+        var undiscoveredPages = isExact ? zero : undiscoveredCounts()
         let known = totals(zero)
         let unlimited = totals(undiscoveredPages).pageCount
         let limit = Self.maxCrediblePerKnown * known.pageCount
@@ -396,8 +396,8 @@ private struct SiteModel {
         // Logarithms of the factors between the likely value and the bounds.
         var (below, above) = (0.0, 0.0)
         if !isExact {
-            let maxPages = totals(undiscovered(errors: 1, overlapFactor: 0.5)).pageCount
-            let minPages = totals(undiscovered(errors: -1, overlapFactor: 2)).pageCount
+            let maxPages = totals(undiscoveredCounts(errors: 1, overlapFactor: 0.5)).pageCount
+            let minPages = totals(undiscoveredCounts(errors: -1, overlapFactor: 2)).pageCount
             below = min(0.02 + 1.3 * unknownShare, log(max(1, unlimited / max(1, minPages))) + 0.2, 0.8)
             above = 0.7 * unknownShare + (meanNewLinks == 0 ? 0.04 : meanNewLinks < 0.1 ? 0.32 : 0.4)
             if meanNewLinks > 0 { above = min(above, log(max(1, maxPages / max(1, unlimited))) + 0.35, 0.72) }

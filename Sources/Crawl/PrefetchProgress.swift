@@ -275,10 +275,10 @@ struct ProgressMeter: Sendable {
         let middle = start.elapsed + (end.elapsed - start.elapsed) / 2
         guard let between = samples.last(where: { $0.elapsed <= middle }), between.elapsed > start.elapsed
         else { return false }
-        func speed(_ start: Sample, _ end: Sample) -> Double {
+        func rate(_ start: Sample, _ end: Sample) -> Double {
             Double(start.left - end.left) / ((end.elapsed - start.elapsed) / .seconds(1))
         }
-        let (earlier, later) = (speed(start, between), speed(between, end))
+        let (earlier, later) = (rate(start, between), rate(between, end))
         return earlier > 0 && later > 0 && max(earlier, later) <= Self.maxSpeedRatio * min(earlier, later)
     }
 

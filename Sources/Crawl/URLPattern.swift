@@ -81,7 +81,7 @@ extension PatternMistake {
 /// It is compiled for the "C" locale, in which Larder runs: one byte is one character. URLs are ASCII.
 final class RegularExpression: @unchecked Sendable {
     // Sendable: the pointer is only written in `init` and freed in `deinit`. POSIX requires `regexec` to be
-    // thread-safe, so it locks what it changes in the compiled expression.
+    // thread-safe, so it locks the parts of the compiled expression that it changes.
     private let compiled: UnsafeMutablePointer<regex_t>
 
     static let maxPatternBytes = 1024

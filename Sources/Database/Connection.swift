@@ -5,7 +5,7 @@ internal import System
 /// A connection to a database: an SQLite file or a PostgreSQL server. One thread at a time may use it.
 ///
 /// Statements are written in SQLite's SQL; `PostgreSQLDialect` translates them for PostgreSQL. Errors are
-/// `StoreError`s whose reason says what a caller can do: `.busy` after waiting for a lock, `.full` for a full
+/// `StoreError`s whose reason tells a caller how to react: `.busy` after waiting for a lock, `.full` for a full
 /// disk, `.denied` for missing permissions, `.unusable` for a damaged database.
 ///
 ///     let find = try connection.prepare("SELECT id FROM url WHERE href = ?")
@@ -470,7 +470,7 @@ package final class Connection {
     }
 }
 
-/// A value for a parameter of an SQL statement.
+/// A value for a parameter of an SQL statement, on both kinds of database.
 package enum SQLValue {
     case null
     case integer(Int64)
@@ -479,7 +479,7 @@ package enum SQLValue {
     /// Text as UTF-8 bytes.
     case utf8([UInt8])
     case blob([UInt8])
-    /// Arrays, for PostgreSQL statements that take many rows at a time.
+    /// Arrays, for PostgreSQL statements that take many rows at a time (`unnest`).
     case integers([Int64?])
     case texts([String?])
     case blobs([[UInt8]?])
@@ -654,6 +654,7 @@ package final class Statement {
         if let postgreSQL { try postgreSQL.session.each(postgreSQL.sql, values) { read(Row($0)) } }
     }
 
+    /// Runs SQLite's statement up to its next row. Returns false after the last one.
     private func step(_ handle: OpaquePointer, doing: String) throws(StoreError) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: true
@@ -662,6 +663,7 @@ package final class Statement {
         }
     }
 
+    /// Sets the parameters of SQLite's statement. SQLite has no arrays, so they become NULL.
     private func bind(
         _ values: [SQLValue], to handle: OpaquePointer, doing: String
     ) throws(StoreError) {
@@ -719,6 +721,7 @@ package struct Row {
         number < 0 ? nil : PostgreSQLRow(result: handle, number: number)
     }
 
+    /// Whether a column is NULL. The other functions return 0 or an empty value for NULL.
     package func isNull(_ column: Int32) -> Bool {
         if let postgreSQLRow { return postgreSQLRow.isNull(column) }
         return sqlite3_column_type(handle, column) == SQLITE_NULL
@@ -760,6 +763,7 @@ package struct Row {
 
     package func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
 
+    /// Returns a text. Invalid UTF-8 is replaced by U+FFFD.
     package func text(_ column: Int32) -> String {
         if let postgreSQLRow { return postgreSQLRow.bytes(column) { String(decoding: $0, as: UTF8.self) } }
         guard let bytes = sqlite3_column_text(handle, column) else { return "" }

@@ -25,13 +25,20 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     package let reason: Reason
+    /// The operation that failed, as an infinitive such as "open" or "write to".
     package let doing: String
+    /// The path, address or name of the operation's object.
     package let path: String
+    /// Why the operation failed.
     package let detail: String
+    /// What the user can do about it.
     package let advice: String
     /// The option that completes the advice.
     package let remedy: Remedy?
 
+    /// - Parameters:
+    ///   - advice: nil for the usual advice for errors of this reason, with its remedy.
+    ///   - remedy: ignored if `advice` is nil.
     package init(
         _ reason: Reason, doing: String, path: String, detail: String, advice: String? = nil,
         remedy: Remedy? = nil

@@ -32,7 +32,7 @@ final class ClientConnection {
     var scannedCount = 0
     /// The request whose body is incomplete.
     var upload: Upload?
-    /// The request whose reply was deferred. Its bytes are gone; this is what the reply still needs.
+    /// The request whose reply was deferred. Its bytes are gone; this has the data that the reply still needs.
     var pendingRequest: PendingRequest?
     /// Tells other threads that the client has disconnected, so that they can stop working for it.
     let disconnectFlag = DisconnectFlag()

@@ -397,7 +397,7 @@ enum ConnectionPhase: Equatable {
 
 /// The time limits of one connection. A pure value: events and the time in milliseconds go in.
 ///
-/// `ConnectionPhase` says what the connection waits for. Each change of the phase restarts the time. A body in
+/// `ConnectionPhase` is the event that the connection waits for. Each change of the phase restarts the time. A body in
 /// either direction may take any time, as long as it makes progress and its average rate stays above
 /// `ServerLimits.minBytesPerSecond`. All other phases have a fixed time.
 struct ConnectionTimer {

@@ -229,11 +229,11 @@ struct RequestHeadParser {
             if let status = parseField(line, into: &head) { return .refused(status) }
         }
         head.end = position
-        return validated(head)
+        return checkHead(head)
     }
 
-    /// Checks the whole head after its last field.
-    private func validated(_ head: RequestHead) -> RequestHead.ParseResult {
+    /// Checks the whole head after its last field. Returns the head, or the status code of the refusal.
+    private func checkHead(_ head: RequestHead) -> RequestHead.ParseResult {
         guard position <= limits.maxHeadBytes else { return .refused(431) }
         // Only HTTP/1.0 has no `Host`; browsers always send it.
         guard hostCount == 1 || hostCount == 0 && (head.isHTTP10 || head.isConnect) else {

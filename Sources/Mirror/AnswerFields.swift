@@ -166,8 +166,8 @@ struct AnswerFields {
     }
 
     /// The directives of a Content-Security-Policy that isolate its document from others: which pages may
-    /// frame it, and whether it has an opaque origin. The directives for what the document may load contain
-    /// the origins of the web; Larder's own policy replaces them.
+    /// frame it, and whether it has an opaque origin. The directives that limit the loads of the document contain the
+    /// origins of the web; Larder's own policy replaces them.
     private func policies(_ value: String, of url: WebURL) -> [String] {
         value.utf8.split(separator: UInt8(ascii: ",")).compactMap { policy in
             let directives = policy.split(separator: UInt8(ascii: ";")).compactMap { directive -> String? in

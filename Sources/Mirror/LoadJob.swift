@@ -132,7 +132,7 @@ struct LoadJob: Sendable {
 
 /// Decisions about the response. They are pure: `LoadedResponseHandler` carries them out.
 extension LoadJob {
-    /// Decides what is stored and what the client gets, by the policy and RFC 9111.
+    /// Decides by the policy and RFC 9111 whether the response is stored, and which response the client gets.
     func conclusion(of outcome: LoadOutcome, _ profile: CacheProfile, _ now: HTTPDate) -> CacheConclusion {
         let answered: CacheOutcome =
             switch outcome {

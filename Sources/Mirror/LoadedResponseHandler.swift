@@ -11,7 +11,7 @@ internal import Web
 ///
 /// `conclude` handles one response in these steps:
 ///
-/// 1. `LoadJob.conclusion` decides by RFC 9111 what changes in the cache, and what the client gets.
+/// 1. `LoadJob.conclusion` decides by RFC 9111 how the cache changes, and which response the client gets.
 /// 2. `read` scans the body for links.
 /// 3. `refusal` compares the body with the digest that a manifest requires. A mismatch counts as a failed load.
 /// 4. `assemble` combines a loaded part with stored ones. A complete body is stored like a whole response.
@@ -286,7 +286,7 @@ final class LoadedResponseHandler {
 
     // MARK: - The store
 
-    /// Carries out what the conclusion says about stored responses.
+    /// Changes stored responses as the conclusion says.
     private func change(
         _ conclusion: CacheConclusion, _ job: LoadJob, _ response: LoadedResponse, _ loaded: LoadedBody,
         _ now: HTTPDate

@@ -19,7 +19,7 @@ package import Web
 /// - `threadCount` server threads for each port. Each has its own `MirrorResponder` or `ProxyResponder` and reader of the
 ///   store; they share one `MirrorContext` and one memory tier.
 /// - `larder-load` and `larder-wait`, if the policy may ask origins (`OriginLoader`).
-/// - `larder-notes`, which writes what was served and missed (`ServingRecordWriter`).
+/// - `larder-notes`, which records served responses and misses (`ServingRecordWriter`).
 /// - threads for jobs and searches of the portal.
 ///
 /// All properties are constant after `init`, so that any thread may use the server.
@@ -29,7 +29,7 @@ package final class MirrorServer: Sendable {
     private let layout: OriginLayout
     /// Shrinks the tier while programs on this machine wait for memory; nil if there is no tier.
     private let pressure: MemoryPressure?
-    /// Writes records of what was served, and keeps the memory budget.
+    /// Writes records of served responses, and keeps the memory budget.
     private let housekeeping: Housekeeping?
     private let loader: OriginLoader?
     /// Runs the jobs of the portal; nil if it accepts no commands.

@@ -193,7 +193,7 @@ struct FetchUse: Equatable, Sendable {
 // MARK: - Headers for the origin
 
 extension RequestContext {
-    /// Rewrites the headers that a mirrored page sent to what the page would have sent on the web.
+    /// Rewrites the headers that a mirrored page sent to the headers that the page would have sent on the web.
     ///
     /// - Parameter page: The original URL of the page that `Referer` names, if it is stored.
     func restoreOriginalHeaders(

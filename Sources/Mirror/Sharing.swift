@@ -179,7 +179,8 @@ extension Sharing {
         }
     }
 
-    /// Enforces on the server what a browser cannot: to it, the page has the root's origin or an opaque one.
+    /// Decides about a response that shares the host of the root. The server itself enforces the rules between origins,
+    /// because a browser cannot: to the browser, pages of this host have the root's origin or an opaque one.
     private func verdictBesideRoot(
         on url: WebURL, for context: RequestContext, _ origin: String?, _ layout: OriginLayout
     ) -> Verdict {
@@ -188,7 +189,7 @@ extension Sharing {
         if origins.contains(url.origin) {
             return .given(origin.map { Self.lines($0, credentials: true) } ?? [])
         }
-        // For a browser, the root's page and what it embeds have one origin: scripts of the page can read it.
+        // For a browser, the root's page and its embedded content have one origin, so scripts of the page can read it.
         let isReadable =
             context.use.isRead || (isPrivate || isPersonal) && origins == layout.root?.origins
         guard isReadable else {

@@ -340,7 +340,7 @@ package enum SiteName {
             advice: "the name is: \(meant.joined(separator: ", or "))")
     }
 
-    /// The error for a text that names no stored site. Its advice depends on what the text probably means.
+    /// Returns the error for a text that names no stored site. Its advice depends on the probable meaning of the text.
     package static func unknownSiteError(_ text: String, among names: [String]) -> StoreError {
         if case (let site, let snapshot?) = SnapshotName.split(text), index(of: site, among: names) != nil {
             return StoreError(

@@ -2,7 +2,7 @@ package import Database
 internal import Glibc
 internal import Web
 
-/// The result of a collection: what it removed, and the size of the store.
+/// The result of a collection: the removed snapshots and URLs, and the size of the store.
 package struct CollectionResult: Sendable, Equatable {
     package var droppedSnapshots = 0
     /// URLs whose response in an overlay was removed. Responses that snapshots have for these URLs stay.
@@ -35,7 +35,7 @@ package struct CollectionResult: Sendable, Equatable {
     }
 }
 
-/// Options for what a collection removes in addition to unreferenced content.
+/// The snapshots and URLs that a collection removes in addition to unreferenced content.
 package struct CollectionOptions: Sendable, Equatable {
     /// The maximum size of the store in bytes; nil for no limit.
     package var limit: Int64?

@@ -2,7 +2,7 @@ package import Database
 internal import Glibc
 internal import System
 
-/// A forecast of what a collection would remove now.
+/// A forecast of the snapshots and URLs that a collection would remove now.
 package struct CollectionForecast: Sendable, Equatable {
     package var result = CollectionResult()
     /// The snapshots that would be dropped.

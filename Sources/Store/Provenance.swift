@@ -43,7 +43,7 @@ extension ResponseFlags {
     package static let isRecorded = ResponseFlags(rawValue: 1 << 13)
     package static let isImported = ResponseFlags(rawValue: 1 << 14)
     /// Set in addition to `isImported` if the user named the site of the archive and the URL is on that
-    /// site's own host. Such a response replaces what the site had at the URL before.
+    /// site's own host. Such a response replaces earlier responses of the site for the URL.
     package static let isOfNamedSite = ResponseFlags(rawValue: 1 << 15)
 
     /// The flags that make up `Provenance.Kind`.

@@ -77,7 +77,7 @@ enum Schema {
     /// snapshot below it, and has the number of its base. `confirmed` is how many responses of earlier snapshots the
     /// snapshot confirmed. `archive` has the paths of imported archives, one per line.
     ///
-    /// **response**: What a snapshot received for a URL. `request` is the text of a `RequestKey`, and empty for a
+    /// **response**: A response that a snapshot received for a URL. `request` is the text of a `RequestKey`, and empty for a
     /// plain GET. `variant` is the text of a `VaryKey`, and empty if the response does not vary. `role` is 0 for a page,
     /// 1 for an asset and 2 for a guide. `flags` are `ResponseFlags`, which include the `Provenance`. If a later snapshot
     /// receives the response unchanged, there is no second row: the row gets the id of that snapshot in `confirmed`,

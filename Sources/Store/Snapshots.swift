@@ -503,9 +503,9 @@ extension StoreWriter {
                     RemovedRows(responses: "snapshot = \(snapshot)", snapshot: "id = \(snapshot)"),
                     addsToLast: addsToLast)
             }
-            // The next snapshot takes over the responses, since its readers see them. The last snapshot takes over
-            // only what it confirmed if it is unfinished: it has no readers yet and may be continued. Overlays are
-            // skipped, because each belongs to its base.
+            // The next snapshot takes over the responses, since its readers see them. If the last snapshot is unfinished,
+            // it takes over only the responses that it confirmed: it has no readers yet and may be continued. Overlays
+            // are skipped, because each belongs to its base.
             let later = snapshots[(index + 1)...].filter { !$0.isOverlay }
             if let next = later.first(where: { $0.isFinished || $0.id != later.last?.id }) {
                 try moveResponses(of: snapshot, to: next.id)

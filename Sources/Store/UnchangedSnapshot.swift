@@ -76,7 +76,7 @@ extension StoreWriter {
 }
 
 extension HTTPFields {
-    /// Whether two header blocks agree in all headers that affect what a page shows or loads.
+    /// Whether two header blocks agree in all headers that affect how a page looks and which URLs it loads.
     static func rendersTheSame(_ block: String, _ other: String) -> Bool {
         if block == other { return true }
         func renderingFields(of block: String) -> [String: [String]] {

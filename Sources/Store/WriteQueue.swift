@@ -7,8 +7,8 @@ internal import System
 ///
 /// The queue collects what callers add in one `Batch`. The thread takes the whole batch at once, writes it to
 /// the open transaction, and decides whether to commit. After each commit it calls the listeners, and pauses if
-/// another process waits for exclusive access. `finish` closes the queue: the thread commits what is left, ends
-/// the snapshot and exits.
+/// another process waits for exclusive access. `finish` closes the queue: the thread commits the remaining rows,
+/// ends the snapshot and exits.
 ///
 /// Any thread may add to the queue. A thread that adds faster than the disk can write waits, so that memory
 /// use stays limited. After an error, nothing more is stored: the error is thrown by all later calls of `add`

@@ -527,8 +527,8 @@ extension Frontier {
     /// Whether the scan should compute the pieces of the page's text, if the page or one of its links has a query.
     var wantsPieces: Bool { core.sharing == nil && !core.scope.includesViews }
 
-    /// Whether a login page at this URL means a lost session. Start URLs are exempt: their login page may be
-    /// what the user wants.
+    /// Whether a login page at this URL means a lost session. Start URLs are exempt: the user may
+    /// want their login page.
     func needsSession(_ number: UInt32) -> Bool { core.needsSession(number) }
 
     /// Whether the entry, or the one that redirected here, was recorded as a miss of a server, and no page of

@@ -6,8 +6,8 @@ internal import Web
 ///
 /// Pages and sitemaps get their turn in the order of `queue`. The queue grows in the order of the turns, too: the
 /// links of a response wait in `pendingLinks` until those of all earlier turns were added. A new turn starts after the end
-/// of the one that is `width` earlier, so that several requests run at a time, and what the queue has at the start
-/// of a turn is always the same. Pages to which only assets and rendered pages link wait until no other page is
+/// of the one that is `width` earlier, so that several requests run at a time, and the content of the queue at
+/// the start of a turn is always the same. Pages to which only assets and rendered pages link wait until no other page is
 /// left, and go in the order of their URLs.
 ///
 /// For example, with `width` 2 and the start page A with links to B and C: A takes turn 1 and ends it before another

@@ -1,8 +1,8 @@
 internal import Web
 
 /// Finds requests of pages whose URLs contain the name of the page, such as `/api/products/3/reviews` of `/products/3`,
-/// and derives those of similar pages from them. Only a few pages of a kind have their controls used in a browser; what a
-/// control of another page would request is known this way.
+/// and derives those of similar pages from them. The crawl uses the controls of only a few pages of a kind in a browser;
+/// for all other pages of the kind, it requests the derived URLs.
 struct PageTemplates {
     /// The URL of a request with a gap for the name of a page.
     struct Template: Hashable {

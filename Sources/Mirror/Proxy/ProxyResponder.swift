@@ -308,7 +308,7 @@ extension RequestContext {
         let kind: Requester.Kind
         switch (fields["Sec-Fetch-Site"], page) {
         // For hosts of plain http, browsers send no Sec-Fetch fields, and pages can suppress the Referer.
-        // Upgrade-Insecure-Requests marks what a person opens.
+        // Upgrade-Insecure-Requests marks pages that a person opens.
         case (nil, nil) where fields["Origin"] == "null" || fields.isFromBrowser && !fields.isOpenedByUser:
             kind = .foreignPage
         case ("none", _), (nil, nil): kind = .user

@@ -2,8 +2,8 @@ package import Database
 internal import Digest
 package import Web
 
-/// A row of `response` with its URL and body: what a server answered to one request, in one snapshot. It has no bytes
-/// of the body; `StoreReader.content(of:)` returns them.
+/// A row of `response` with its URL and body: the answer of a server to one request, in one snapshot. It has no
+/// bytes of the body; `StoreReader.content(of:)` returns them.
 package struct StoredResponse: Sendable, Equatable {
     /// The id of the URL in this store.
     package let url: Int64
