@@ -95,7 +95,7 @@ struct MissPage {
         html.element("p") { html in
             html.link(String(address)) {
                 $0.isolatedText(
-                    $0.words(.searchInPortal, Wording.cut(words, to: PortalLimits.maxSearchWordsLength)))
+                    $0.words(.searchInPortal, Wording.cut(words, to: PortalLimits.maxSearchTextBytes)))
             }
         }
     }

@@ -29,7 +29,7 @@ struct ExportPage: PortalPage {
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .exportLead)
         html.explainReadOnly(context)
-        html.command("export", context, style: "order sheetlike", fields: [("site", site.name)]) { html in
+        html.commandForm("export", context, style: "order sheetlike", fields: [("site", site.name)]) { html in
             html.element("div", ["class": "fields"]) { html in
                 html.element("div", ["class": "field wide"]) { html in
                     html.element("label", ["for": "f-form"], say: .exportFormat)
@@ -89,10 +89,10 @@ struct ImportPage: PortalPage {
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .importLead)
         html.explainReadOnly(context)
-        html.command("import", context, style: "order sheetlike", hasFile: true) { html in
-            html.field(PortalUpload.fileField, .importFile, type: "file", isRequired: true, isWide: true)
-            html.field("site", .importSite, hint: .importSiteHint, isWide: true, mode: "url")
-            html.field("base", .importBase, hint: .importBaseHint, isWide: true, mode: "url")
+        html.commandForm("import", context, style: "order sheetlike", hasFile: true) { html in
+            html.inputField(PortalUpload.fileField, .importFile, type: "file", isRequired: true, isWide: true)
+            html.inputField("site", .importSite, hint: .importSiteHint, isWide: true, mode: "url")
+            html.inputField("base", .importBase, hint: .importBaseHint, isWide: true, mode: "url")
             html.element("button", ["type": "submit"], say: .doImport)
         }
     }

@@ -215,7 +215,7 @@ extension HTMLWriter {
                 "input",
                 [
                     "id": "q", "name": "q", "type": "search", "value": words,
-                    "maxlength": "\(PortalLimits.maxSearchWordsLength)",
+                    "maxlength": "\(PortalLimits.maxSearchTextBytes)",
                     "autocomplete": "off", "spellcheck": "false",
                 ])
             html.element("button", ["type": "submit"], say: .search)

@@ -72,7 +72,7 @@ package struct HTMLWriter {
         bytes.append(literal: "<a href=\"")
         bytes.append(escaping: address)
         bytes.append(literal: "\"")
-        write(attributes)
+        writeAttributes(attributes)
         bytes.append(literal: ">")
         content(&self)
         close("a")
@@ -89,11 +89,11 @@ package struct HTMLWriter {
     private mutating func open(_ name: StaticString, _ attributes: Attributes) {
         bytes.append(literal: "<")
         bytes.append(literal: name)
-        write(attributes)
+        writeAttributes(attributes)
         bytes.append(literal: ">")
     }
 
-    private mutating func write(_ attributes: Attributes) {
+    private mutating func writeAttributes(_ attributes: Attributes) {
         for (name, value) in attributes {
             guard let value else { continue }
             bytes.append(literal: " ")
@@ -184,36 +184,36 @@ package struct PortalLinks {
     package static let files = "/-/files/"
 
     package static func file(of job: Int, named name: String) -> String {
-        "\(files)\(job)/\(PortalLinks.escaped(name))"
+        "\(files)\(job)/\(PortalLinks.percentEncoded(name))"
     }
 
     package func export(of site: Int64) -> String { "\(self.site(site))/export" }
 
     package static func bar(of url: String, snapshot: Int64?) -> String {
-        address(barFrame, [("url", url), ("snapshot", snapshot.map { "\($0)" })])
+        path(barFrame, [("url", url), ("snapshot", snapshot.map { "\($0)" })])
     }
 
     package func site(_ id: Int64) -> String { "\(Self.sites)\(id)" }
 
     package func folder(_ prefix: String, of site: Int64, after: String? = nil) -> String {
-        Self.address("\(self.site(site))/pages", [("under", prefix), ("after", after)])
+        Self.path("\(self.site(site))/pages", [("under", prefix), ("after", after)])
     }
 
     package func settings(of site: Int64) -> String { "\(self.site(site))/settings" }
 
     func titles(of site: Int64, after: String? = nil) -> String {
-        Self.address("\(self.site(site))/titles", [("after", after)])
+        Self.path("\(self.site(site))/titles", [("after", after)])
     }
 
     package func missing(of site: Int64, kind: String? = nil, after: Int64? = nil) -> String {
-        Self.address("\(self.site(site))/missing", [("kind", kind), ("after", after.map { "\($0)" })])
+        Self.path("\(self.site(site))/missing", [("kind", kind), ("after", after.map { "\($0)" })])
     }
 
     package func changes(
         of site: Int64, from: SnapshotName? = nil, to: SnapshotName? = nil, kind: String? = nil,
         page: Int? = nil
     ) -> String {
-        Self.address(
+        Self.path(
             "\(self.site(site))/changes",
             [
                 ("from", from.map { "\($0)" }), ("to", to.map { "\($0)" }), ("kind", kind),
@@ -226,28 +226,28 @@ package struct PortalLinks {
     )
         -> String
     {
-        Self.address(
+        Self.path(
             "\(self.site(site))/pictures",
             [("from", from.map { "\($0)" }), ("to", to.map { "\($0)" }), ("page", page.map { "\($0)" })])
     }
 
     /// The URL of a screenshot, as an image.
     package func picture(of href: String, in snapshot: SnapshotName, of site: Int64) -> String {
-        Self.address("\(self.site(site))/picture", [("snapshot", "\(snapshot)"), ("url", href)])
+        Self.path("\(self.site(site))/picture", [("snapshot", "\(snapshot)"), ("url", href)])
     }
 
     package func search(_ words: String, in site: Int64?, after: String? = nil) -> String {
         let path = site.map { "\(self.site($0))/search" } ?? Self.search
-        return Self.address(path, [("q", words), ("after", after)])
+        return Self.path(path, [("q", words), ("after", after)])
     }
 
-    package func scripts(after: String? = nil) -> String { Self.address(Self.scripts, [("after", after)]) }
+    package func scripts(after: String? = nil) -> String { Self.path(Self.scripts, [("after", after)]) }
 
     package func details(_ href: String, links: String? = nil, after: Int64? = nil) -> String {
-        Self.address(Self.page, [("url", href), ("links", links), ("after", after.map { "\($0)" })])
+        Self.path(Self.page, [("url", href), ("links", links), ("after", after.map { "\($0)" })])
     }
 
-    package static func address(_ path: String, _ fields: [(name: String, value: String?)]) -> String {
+    package static func path(_ path: String, _ fields: [(name: String, value: String?)]) -> String {
         var bytes = Array(path.utf8)
         var separator = UInt8(ascii: "?")
         for field in fields {
@@ -255,21 +255,21 @@ package struct PortalLinks {
             bytes.append(separator)
             bytes.append(contentsOf: field.name.utf8)
             bytes.append(UInt8(ascii: "="))
-            append(value, to: &bytes)
+            appendPercentEncoded(value, to: &bytes)
             separator = UInt8(ascii: "&")
         }
         return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Percent-encodes a path component.
-    static func escaped(_ name: String) -> String {
+    static func percentEncoded(_ name: String) -> String {
         var bytes: [UInt8] = []
-        append(name, to: &bytes)
+        appendPercentEncoded(name, to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Appends a percent-encoded query value, with readable slashes and colons.
-    private static func append(_ value: String, to bytes: inout [UInt8]) {
+    private static func appendPercentEncoded(_ value: String, to bytes: inout [UInt8]) {
         let digits = Array("0123456789ABCDEF".utf8)
         for byte in value.utf8 {
             switch byte {

@@ -28,7 +28,7 @@ struct HomePage: PortalPage {
             let bytes = sites.reduce(0) { $0 + $1.tally.byteCount }
             html.say(.homeLead, html.count(sites.count, .oneSite, .manySites), Wording.bytes(bytes))
         }
-        html.idleSchedule(context, isScheduled: sites.contains { $0.site.schedule != nil })
+        html.idleScheduleNotice(context, isScheduled: sites.contains { $0.site.schedule != nil })
         html.searchForm(PortalLinks.search, label: html.words(.searchStoredPages))
         html.element("ul", ["class": "cards"]) { html in
             for site in sites {

@@ -21,7 +21,7 @@ struct LoginPage: PortalPage {
         html.element(
             "form", ["class": "order sheetlike", "method": "post", "action": PortalLinks.login]
         ) { html in
-            html.field("password", .password, type: "password", isRequired: true, isWide: true)
+            html.inputField("password", .password, type: "password", isRequired: true, isWide: true)
             html.element("button", ["type": "submit"], say: .doLogin)
         }
     }

@@ -138,8 +138,8 @@ extension Portal {
             guard let number = form.number("job") else { throw PortalFormError(Phrase(.mistakeMissingField)) }
             jobRunner.stop(Int(clamping: number))
             // The page of jobs shows the state without a notice.
-            let isOfWork = back.hasPrefix(PortalLinks.jobs)
-            return seeOther(isOfWork ? back : Self.returnPath(back, noticeOfJob: Int(clamping: number)))
+            let isOnJobsPage = back.hasPrefix(PortalLinks.jobs)
+            return seeOther(isOnJobsPage ? back : Self.returnPath(back, noticeOfJob: Int(clamping: number)))
         case "goon":
             guard let number = form.number("job"),
                 jobRunner.restart(Int(clamping: number), by: principal) != nil
@@ -160,7 +160,7 @@ extension Portal {
         _ slot: () -> ReplySlot
     ) -> Answer? {
         let principal = services.accessGuard.principal(of: visitor)
-        guard command.isQuick else {
+        guard command.waitsForOutcome else {
             guard let number = services.jobRunner.add(command, by: principal) else {
                 return refusal(503, Phrase(.mistakeTooManyJobs), visitor)
             }
@@ -172,16 +172,16 @@ extension Portal {
         let slot = slot()
         let number = PendingJobNumber()
         let securityFields = self.securityFields
-        let taken = services.jobRunner.add(command, by: principal) {
+        let jobNumber = services.jobRunner.add(command, by: principal) {
             slot.send(
                 Reply(answer: Self.seeOther(Self.returnPath(back, noticeOfJob: number.value), securityFields))
             )
         }
-        guard let taken else {
+        guard let jobNumber else {
             slot.send(Reply(answer: refusal(503, Phrase(.mistakeTooManyJobs), visitor)))
             return nil
         }
-        number.set(taken)
+        number.set(jobNumber)
         return nil
     }
 
@@ -253,18 +253,18 @@ extension Portal {
         return { upload, isWhole in
             let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()).text
             let own = isLast ? [("Date", now), ("Connection", "close")] : []
-            func refused(_ status: Int, _ reason: Phrase) -> Answer {
+            func refusalAnswer(_ status: Int, _ reason: Phrase) -> Answer {
                 Answer(
                     status: status,
                     fields: [("Content-Type", "text/html; charset=utf-8")] + own + pageFields,
                     body: PortalFrame.html(RefusalPage(status: status, reason: reason), frame))
             }
             switch upload.end(isWhole: isWhole) {
-            case .refused(let status, let reason): return refused(status, reason)
+            case .refused(let status, let reason): return refusalAnswer(status, reason)
             case .command(let command):
                 let number = services.jobRunner.add(command, by: principal)
                 upload.releaseFile(isWanted: number != nil)
-                guard number != nil else { return refused(503, Phrase(.mistakeTooManyJobs)) }
+                guard number != nil else { return refusalAnswer(503, Phrase(.mistakeTooManyJobs)) }
                 return Self.seeOther(PortalLinks.jobs, fields + own)
             }
         }
@@ -298,7 +298,7 @@ extension Portal {
         let wrong: Answer
         let impossible: Answer
         let fields: [(name: String, value: String)]
-        let slow: @Sendable (Int64) -> Answer
+        let makeTooFast: @Sendable (Int64) -> Answer
 
         init(_ portal: Portal, _ visitor: PortalVisitor) {
             wrong = portal.html(LoginPage(failure: Phrase(.loginWrong)), PortalLinks.login, visitor)
@@ -306,7 +306,7 @@ extension Portal {
             fields = portal.securityFields
             let frame = portal.context(PortalLinks.login, visitor)
             let fields = portal.pageFields(script: nil)
-            slow = { seconds in
+            makeTooFast = { seconds in
                 Answer(
                     status: 429,
                     fields: [("Content-Type", "text/html; charset=utf-8"), ("Retry-After", "\(seconds)")]
@@ -322,7 +322,7 @@ extension Portal {
                 Portal.seeOther(
                     "/", fields, cookie: "\(cookie)=\(session); \(traits)")
             case .wrong: wrong
-            case .tooFast(let seconds): slow(seconds)
+            case .tooFast(let seconds): makeTooFast(seconds)
             case .impossible: impossible
             }
         }
@@ -408,7 +408,7 @@ final class PendingJobNumber: Sendable {
 
 extension PortalCommand {
     /// Whether the client waits for the outcome.
-    fileprivate var isQuick: Bool {
+    fileprivate var waitsForOutcome: Bool {
         switch self {
         case .pin, .unpin, .drop, .rollBack, .changeSettings, .installTimer: true
         case .prefetch, .update, .fetch, .check, .remove, .forecast, .collect, .export, .importArchive, .save:

@@ -25,27 +25,33 @@ extension Portal {
         _ services: PortalServices,
         slot: () -> ReplySlot
     ) -> Answer? {
-        let admission: Admission
+        let admission: ExtensionAdmission
         switch admit(target, visitor, services) {
-        case .failure(let refusal): return answer(refusal, visitor)
-        case .success(let given): admission = given
+        case .failure(let refusal): return refusalAnswer(refusal, visitor)
+        case .success(let value): admission = value
         }
         guard target == PortalLinks.savePage else {
             return pair(PortalRequest(path: target, form: body), admission, visitor)
         }
         guard let upload = Self.upload(type, admission) else {
-            return answer(Refusal(415, Phrase(.mistakeForm)), visitor)
+            return refusalAnswer(ExtensionRefusal(415, Phrase(.mistakeForm)), visitor)
         }
         let isWhole = upload.receive(body) || upload.outcome != nil
         switch upload.end(isWhole: isWhole) {
-        case .refused(let status, let reason): return answer(Refusal(status, reason), visitor)
+        case .refused(let status, let reason): return refusalAnswer(ExtensionRefusal(status, reason), visitor)
         case .command(let command):
-            let (slot, number, replies) = (slot(), PendingJobNumber(), replies(visitor, services.jobRunner))
-            let taken = services.jobRunner.add(command, by: .localUser) {
+            let (slot, number, replies) = (
+                slot(), PendingJobNumber(), makeReplies(visitor, services.jobRunner)
+            )
+            let jobNumber = services.jobRunner.add(command, by: .localUser) {
                 slot.send(Reply(answer: replies.answer(ofJob: number.value)))
             }
-            upload.releaseFile(isWanted: taken != nil)
-            if let taken { number.set(taken) } else { slot.send(Reply(answer: replies.crowded)) }
+            upload.releaseFile(isWanted: jobNumber != nil)
+            if let jobNumber {
+                number.set(jobNumber)
+            } else {
+                slot.send(Reply(answer: replies.tooManyJobsAnswer))
+            }
             return nil
         }
     }
@@ -56,36 +62,38 @@ extension Portal {
         from visitor: PortalVisitor, _ services: PortalServices
     ) -> Reply? {
         guard target == PortalLinks.savePage else { return nil }
-        let admission: Admission
+        let admission: ExtensionAdmission
         switch admit(target, visitor, services) {
-        case .failure(let refusal): return Reply(answer: answer(refusal, visitor))
-        case .success(let given): admission = given
+        case .failure(let refusal): return Reply(answer: refusalAnswer(refusal, visitor))
+        case .success(let value): admission = value
         }
-        func refused(_ status: Int, _ sentence: Sentence) -> Reply {
-            Reply(answer: answer(Refusal(status, Phrase(sentence)), visitor))
+        func refusalReply(_ status: Int, _ sentence: Sentence) -> Reply {
+            Reply(answer: refusalAnswer(ExtensionRefusal(status, Phrase(sentence)), visitor))
         }
-        guard !isChunked else { return refused(411, .mistakeForm) }
+        guard !isChunked else { return refusalReply(411, .mistakeForm) }
         // The boundaries of the form take some bytes, too.
-        guard byteCount <= Self.maxPageByteCount + 4096 else { return refused(413, .mistakePageTooLarge) }
-        guard admission.files.uploadCount < PortalFiles.maxUploads else {
-            return refused(503, .mistakeTooManyJobs)
+        guard byteCount <= Self.maxPageByteCount + 4096 else {
+            return refusalReply(413, .mistakePageTooLarge)
         }
-        guard admission.files.hasSpace(for: byteCount) else { return refused(507, .mistakeNoDiskSpace) }
-        let (replies, jobRunner) = (replies(visitor, services.jobRunner), services.jobRunner)
-        var reply = refused(500, .mistakeForm)
+        guard admission.files.uploadCount < PortalFiles.maxUploads else {
+            return refusalReply(503, .mistakeTooManyJobs)
+        }
+        guard admission.files.hasSpace(for: byteCount) else { return refusalReply(507, .mistakeNoDiskSpace) }
+        let (replies, jobRunner) = (makeReplies(visitor, services.jobRunner), services.jobRunner)
+        var reply = refusalReply(500, .mistakeForm)
         reply.takeover = UploadThread.takeover(long) {
             Self.upload(type, admission)
         } answer: { upload, isWhole in
             switch upload.end(isWhole: isWhole) {
             case .refused(let status, let reason):
-                return replies.last(replies.refused(Refusal(status, reason)))
+                return replies.closingConnection(replies.answer(to: ExtensionRefusal(status, reason)))
             case .command(let command):
                 let isOver = Monitor(false)
                 let number = jobRunner.add(command, by: .localUser) { isOver.change { $0 = true } }
                 upload.releaseFile(isWanted: number != nil)
-                guard let number else { return replies.last(replies.crowded) }
+                guard let number else { return replies.closingConnection(replies.tooManyJobsAnswer) }
                 _ = isOver.wait { $0 ? true : nil }
-                return replies.last(replies.answer(ofJob: number))
+                return replies.closingConnection(replies.answer(ofJob: number))
             }
         }
         return reply
@@ -94,13 +102,13 @@ extension Portal {
     // MARK: - Admission
 
     /// A request that may be carried out.
-    private struct Admission: Sendable {
+    private struct ExtensionAdmission: Sendable {
         let origin: String
         let pairings: ExtensionPairings
         let files: PortalFiles
     }
 
-    fileprivate struct Refusal: Error, Sendable {
+    fileprivate struct ExtensionRefusal: Error, Sendable {
         let status: Int
         let reason: Phrase
 
@@ -109,39 +117,43 @@ extension Portal {
 
     private func admit(
         _ target: String, _ visitor: PortalVisitor, _ services: PortalServices
-    ) -> Result<Admission, Refusal> {
+    ) -> Result<ExtensionAdmission, ExtensionRefusal> {
         guard let origin = visitor.origin, ExtensionPairings.isExtension(origin) else {
-            return .failure(Refusal(403, Phrase(.refusedOrigin)))
+            return .failure(ExtensionRefusal(403, Phrase(.refusedOrigin)))
         }
         guard services.accessGuard.principal(of: visitor) == .localUser else {
-            return .failure(Refusal(403, Phrase(.refusedOtherMachine)))
+            return .failure(ExtensionRefusal(403, Phrase(.refusedOtherMachine)))
         }
         guard services.accessGuard.acceptsCommands, let pairings = services.extensions,
             let files = services.jobRunner.files
         else {
-            return .failure(Refusal(403, Phrase(.refusedReadOnly)))
+            return .failure(ExtensionRefusal(403, Phrase(.refusedReadOnly)))
         }
         if target != PortalLinks.pair {
             guard let token = visitor.bearerToken, pairings.isPaired(token, origin: origin) else {
-                return .failure(Refusal(401, Phrase(.refusedPairing)))
+                return .failure(ExtensionRefusal(401, Phrase(.refusedPairing)))
             }
         }
-        return .success(Admission(origin: origin, pairings: pairings, files: files))
+        return .success(ExtensionAdmission(origin: origin, pairings: pairings, files: files))
     }
 
-    private func pair(_ form: PortalRequest, _ admission: Admission, _ visitor: PortalVisitor) -> Answer {
+    private func pair(_ form: PortalRequest, _ admission: ExtensionAdmission, _ visitor: PortalVisitor)
+        -> Answer
+    {
         do throws(StoreError) {
             let token = try admission.pairings.pair(
                 form["code"] ?? "", name: form["name"] ?? "", origin: admission.origin,
                 now: SystemClock.seconds(), date: SystemClock.secondsSinceEpoch())
-            guard let token else { return answer(Refusal(403, Phrase(.pairCodeWrong)), visitor) }
-            return Replies.json(200, ["token": token], securityFields)
+            guard let token else {
+                return refusalAnswer(ExtensionRefusal(403, Phrase(.pairCodeWrong)), visitor)
+            }
+            return ExtensionReplies.json(200, ["token": token], securityFields)
         } catch {
-            return answer(Refusal(507, Phrase(.untranslated, error.description)), visitor)
+            return refusalAnswer(ExtensionRefusal(507, Phrase(.untranslated, error.description)), visitor)
         }
     }
 
-    private static func upload(_ type: String?, _ admission: Admission) -> PortalUpload? {
+    private static func upload(_ type: String?, _ admission: ExtensionAdmission) -> PortalUpload? {
         type.flatMap {
             PortalUpload(type: $0, admission.files, makes: "save", maxByteCount: maxPageByteCount) { _ in nil
             }
@@ -150,31 +162,34 @@ extension Portal {
 
     // MARK: - Answers
 
-    private func answer(_ refusal: Refusal, _ visitor: PortalVisitor) -> Answer {
-        Replies.json(
+    private func refusalAnswer(_ refusal: ExtensionRefusal, _ visitor: PortalVisitor) -> Answer {
+        ExtensionReplies.json(
             refusal.status, ["error": refusal.reason.text(in: visitor.language)], securityFields)
     }
 
-    private func replies(_ visitor: PortalVisitor, _ jobRunner: JobRunner) -> Replies {
-        Replies(jobRunner: jobRunner, layout: layout, language: visitor.language, fields: securityFields)
+    private func makeReplies(_ visitor: PortalVisitor, _ jobRunner: JobRunner) -> ExtensionReplies {
+        ExtensionReplies(
+            jobRunner: jobRunner, layout: layout, language: visitor.language, fields: securityFields)
     }
 
     /// Makes answers on another thread than the portal's.
-    private struct Replies: Sendable {
+    private struct ExtensionReplies: Sendable {
         let jobRunner: JobRunner
         let layout: OriginLayout
         let language: PortalLanguage
         let fields: [(name: String, value: String)]
 
-        var crowded: Answer { refused(Refusal(503, Phrase(.mistakeTooManyJobs))) }
+        var tooManyJobsAnswer: Answer { answer(to: ExtensionRefusal(503, Phrase(.mistakeTooManyJobs))) }
 
-        func refused(_ refusal: Refusal) -> Answer {
+        func answer(to refusal: ExtensionRefusal) -> Answer {
             Self.json(refusal.status, ["error": refusal.reason.text(in: language)], fields)
         }
 
         /// The answer when the job is over.
         func answer(ofJob number: Int?) -> Answer {
-            guard let job = jobRunner.jobs.first(where: { $0.number == number }) else { return crowded }
+            guard let job = jobRunner.jobs.first(where: { $0.number == number }) else {
+                return tooManyJobsAnswer
+            }
             let words = job.outcome.map { $0.text(in: language) }
             guard job.isGood, let saved = job.outcome.first(where: { $0.sentence == .savedPage }),
                 let url = saved.parts.first
@@ -191,7 +206,7 @@ extension Portal {
         }
 
         /// The answer with the fields of a connection that ends after it.
-        func last(_ answer: Answer) -> Answer {
+        func closingConnection(_ answer: Answer) -> Answer {
             let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()).text
             return answer.adding(("Date", now)).adding(("Connection", "close"))
         }

@@ -314,7 +314,7 @@ package struct Portal {
                 ("Content-Type", "application/octet-stream"), ("Cache-Control", "no-store"),
                 (
                     "Content-Disposition",
-                    "attachment; filename=\"\(plain)\"; filename*=UTF-8''\(PortalLinks.escaped(file.name))"
+                    "attachment; filename=\"\(plain)\"; filename*=UTF-8''\(PortalLinks.percentEncoded(file.name))"
                 ),
             ] + securityFields,
             file: Answer.FileBody(path: file.path, byteCount: Int(file.byteCount)))
@@ -517,7 +517,7 @@ package enum PortalLimits {
     static let maxMissingWalkURLs = 8000
     /// The maximum number of bodies whose links are searched for missing URLs or for links to a page.
     static let maxLinkingBodies = 4_000
-    package static let maxSearchWordsLength = 200
+    package static let maxSearchTextBytes = 200
     /// The maximum number of bytes that are read to compute missing MD5 digests.
     static let maxDigestBytes = 4_000_000
     /// The maximum number of responses of a site whose snapshots are compared here.

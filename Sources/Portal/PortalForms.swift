@@ -43,7 +43,7 @@ extension HTMLWriter {
     /// Writes a form that sends a command; nothing if the visitor may send none.
     ///
     /// - Parameter fields: hidden fields.
-    package mutating func command(
+    package mutating func commandForm(
         _ name: String, _ context: PortalContext, style: String = "order",
         fields: [(name: String, value: String)] = [], hasFile: Bool = false,
         _ content: (inout HTMLWriter) -> Void
@@ -70,7 +70,7 @@ extension HTMLWriter {
         _ name: String, _ sentence: Sentence, about thing: String = "", _ context: PortalContext,
         fields: [(name: String, value: String)] = [], isQuiet: Bool = true, warns: Bool = false
     ) {
-        command(name, context, fields: fields) { html in
+        commandForm(name, context, fields: fields) { html in
             html.element(
                 "button", ["type": "submit", "class": warns ? "warn" : isQuiet ? "quiet" : nil]
             ) { html in
@@ -83,7 +83,7 @@ extension HTMLWriter {
     }
 
     /// Writes an input field with its label.
-    package mutating func field(
+    package mutating func inputField(
         _ name: String, _ label: Sentence, type: String = "text", value: String = "", hint: Sentence? = nil,
         isRequired: Bool = false, isWide: Bool = false, mode: String? = nil, mistake: String? = nil
     ) {
@@ -102,7 +102,7 @@ extension HTMLWriter {
         }
     }
 
-    package mutating func choice(
+    package mutating func choiceField(
         _ name: String, _ label: Sentence, _ options: [(value: String, words: Sentence)], chosen: String?
     ) {
         let id = "f-\(name)"
@@ -119,7 +119,7 @@ extension HTMLWriter {
         }
     }
 
-    package mutating func lines(_ name: String, _ label: Sentence, _ values: [String], hint: Sentence) {
+    package mutating func linesField(_ name: String, _ label: Sentence, _ values: [String], hint: Sentence) {
         let id = "f-\(name)"
         element("div", ["class": "field wide"]) { html in
             html.element("label", ["for": id], say: label)
@@ -139,7 +139,7 @@ extension HTMLWriter {
     /// Says that nothing runs the scheduled updates, if that is so, with a button that changes it.
     ///
     /// - Parameter isScheduled: whether a site of the page has a schedule.
-    mutating func idleSchedule(_ context: PortalContext, isScheduled: Bool) {
+    mutating func idleScheduleNotice(_ context: PortalContext, isScheduled: Bool) {
         guard isScheduled, !context.isScheduled() else { return }
         element("div", ["class": "notice warn"]) { html in
             html.element("p", say: .nothingRunsSchedule)
@@ -156,32 +156,32 @@ extension SiteSettingsForm {
     /// Writes the fields for a new prefetch or for the settings of a site.
     package func write(to html: inout HTMLWriter, isNew: Bool) {
         html.element("div", ["class": "fields"]) { html in
-            html.choice(
+            html.choiceField(
                 "scope", .formScope,
                 [("host", .scopeHost), ("path", .scopePath), ("domain", .scopeDomain)],
                 chosen: scope ?? "host")
-            html.choice(
+            html.choiceField(
                 "render", .formRender,
                 [("auto", .renderAuto), ("never", .renderNever), ("always", .renderAlways)],
                 chosen: render ?? "auto")
-            html.field(
+            html.inputField(
                 "depth", .formDepth, type: "number", value: depth.map(String.init) ?? "", hint: .formDepthHint
             )
-            html.field(
+            html.inputField(
                 "pages", .formPages, type: "number", value: maxPages.map(String.init) ?? "",
                 hint: .formNoLimitHint)
             if isNew {
-                html.field("bytes", .formBytes, hint: .formBytesHint)
+                html.inputField("bytes", .formBytes, hint: .formBytesHint)
             } else {
-                html.choice(
+                html.choiceField(
                     "robots", .formRobots, [("obey", .robotsObey), ("ignore", .robotsIgnore)],
                     chosen: robots ?? "obey")
                 writeSchedule(to: &html)
-                html.field(
+                html.inputField(
                     "perHost", .formPerHost, type: "number", value: connectionsPerHost.map(String.init) ?? "",
                     hint: .formPerHostHint)
-                html.lines("include", .formInclude, include, hint: .formIncludeHint)
-                html.lines("exclude", .formExclude, exclude, hint: .formExcludeHint)
+                html.linesField("include", .formInclude, include, hint: .formIncludeHint)
+                html.linesField("exclude", .formExclude, exclude, hint: .formExcludeHint)
             }
         }
     }
@@ -227,13 +227,13 @@ extension HTMLWriter {
     mutating func prefetchForm(
         _ context: PortalContext, _ form: PortalRequest? = nil, isMistaken: Bool = false
     ) {
-        command("prefetch", context, style: "order sheetlike") { html in
-            html.field(
+        commandForm("prefetch", context, style: "order sheetlike") { html in
+            html.inputField(
                 "url", .formAddress, type: "text", value: form?["url"] ?? "", hint: .formAddressHint,
                 isRequired: true, isWide: true, mode: "url",
                 mistake: isMistaken ? "mistake f-url-hint" : nil)
             let plan = SiteSettingsForm(readable: form)
-            html.choice(
+            html.choiceField(
                 "what", .formWhat, [("site", .whatSite), (SiteSettingsForm.pageOnly, .whatPage)],
                 chosen: plan.isOnlyPage ? SiteSettingsForm.pageOnly : "site")
             html.element("details", ["open": isMistaken ? "" : nil]) { html in

@@ -14,7 +14,7 @@ enum PortalFrame {
                 html.link("\(context.address)#content", ["class": "skip"], say: .skipToContent)
                 writeBanner(page, to: &html, context)
                 html.element("main", ["id": "content", "tabindex": "-1"]) { html in
-                    writeTrail(page, to: &html, context)
+                    writeBreadcrumb(page, to: &html, context)
                     html.element("h1") { html in
                         if let heading = page.heading, page.headingParts.isEmpty {
                             html.say(heading)
@@ -68,15 +68,19 @@ enum PortalFrame {
                 }
                 html.element("nav", ["aria-label": "Larder"]) { html in
                     html.element("ul") { html in
-                        entry(.sites, context.links.home, page.section == .sites, to: &html)
-                        entry(.scripts, PortalLinks.scripts, page.section == .scripts, to: &html)
-                        entry(.search, PortalLinks.search, page.section == .search, to: &html)
-                        entry(.storage, PortalLinks.storage, page.section == .storage, to: &html)
+                        writeNavigationEntry(.sites, context.links.home, page.section == .sites, to: &html)
+                        writeNavigationEntry(
+                            .scripts, PortalLinks.scripts, page.section == .scripts, to: &html)
+                        writeNavigationEntry(.search, PortalLinks.search, page.section == .search, to: &html)
+                        writeNavigationEntry(
+                            .storage, PortalLinks.storage, page.section == .storage, to: &html)
                         if context.hasJobs {
-                            entry(.activity, PortalLinks.jobs, page.section == .jobs, to: &html)
+                            writeNavigationEntry(
+                                .activity, PortalLinks.jobs, page.section == .jobs, to: &html)
                         }
                         if context.hasProxy {
-                            entry(.proxy, PortalLinks.traffic, page.section == .traffic, to: &html)
+                            writeNavigationEntry(
+                                .proxy, PortalLinks.traffic, page.section == .traffic, to: &html)
                         }
                     }
                 }
@@ -84,10 +88,10 @@ enum PortalFrame {
         }
     }
 
-    private static func entry(
-        _ sentence: Sentence, _ address: String, _ isHere: Bool, to html: inout HTMLWriter
+    private static func writeNavigationEntry(
+        _ sentence: Sentence, _ address: String, _ isCurrent: Bool, to html: inout HTMLWriter
     ) {
-        html.element("li") { $0.link(address, ["aria-current": isHere ? "true" : nil], say: sentence) }
+        html.element("li") { $0.link(address, ["aria-current": isCurrent ? "true" : nil], say: sentence) }
     }
 
     /// Writes the outcome of the command that led to this page, with a button to stop it.
@@ -112,7 +116,7 @@ enum PortalFrame {
         }
     }
 
-    private static func writeTrail(
+    private static func writeBreadcrumb(
         _ page: some PortalPage, to html: inout HTMLWriter, _ context: PortalContext
     ) {
         let trail = page.trail(context)

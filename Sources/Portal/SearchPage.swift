@@ -26,7 +26,7 @@ struct SearchPage: PortalPage {
         _ words: String, in site: Site?, from place: SearchPosition?, _ reader: StoreReader,
         _ cache: PortalCache
     ) throws(StoreError) {
-        self.words = Wording.cut(Self.trimmed(words), to: PortalLimits.maxSearchWordsLength)
+        self.words = Wording.cut(Self.trimmed(words), to: PortalLimits.maxSearchTextBytes)
         self.site = site
         names = Dictionary(uniqueKeysWithValues: try cache.sites(reader).map { ($0.id, $0.name) })
         isContinued = place != nil

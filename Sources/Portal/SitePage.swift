@@ -48,7 +48,7 @@ struct SitePage: PortalPage {
             html.element("p", ["class": "url soft"]) { $0.url(start) }
         }
         site.writeState(to: &html, context)
-        html.idleSchedule(context, isScheduled: site.site.schedule != nil)
+        html.idleScheduleNotice(context, isScheduled: site.site.schedule != nil)
         writeActions(to: &html, context)
         site.writeCounts(to: &html)
         writeOrders(to: &html, context)

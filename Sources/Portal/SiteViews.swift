@@ -88,8 +88,9 @@ struct SettingsPage: PortalPage {
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .settingsLead)
         html.explainReadOnly(context)
-        html.idleSchedule(context, isScheduled: site.schedule != nil)
-        html.command("settings", context, style: "order sheetlike", fields: [("site", site.name)]) { html in
+        html.idleScheduleNotice(context, isScheduled: site.schedule != nil)
+        html.commandForm("settings", context, style: "order sheetlike", fields: [("site", site.name)]) {
+            html in
             plan.write(to: &html, isNew: false)
             html.element("button", ["type": "submit"], say: .doSaveSettings)
         }
@@ -150,8 +151,8 @@ struct StoragePage: PortalPage {
         html.element("h2", say: .cleanup)
         html.element("p", say: .cleanupLead)
         html.explainReadOnly(context)
-        html.command("forecast", context, style: "order sheetlike") { html in
-            html.field("limit", .cleanupLimit, hint: .cleanupLimitHint)
+        html.commandForm("forecast", context, style: "order sheetlike") { html in
+            html.inputField("limit", .cleanupLimit, hint: .cleanupLimitHint)
             html.element("div", ["class": "orders"]) { html in
                 html.element("button", ["type": "submit"], say: .doPreviewCleanup)
                 html.element(

@@ -67,7 +67,7 @@ package struct TrafficPage: PortalPage {
     }
 
     private func address(isLive: Bool) -> String {
-        PortalLinks.address(path, [("q", word), ("live", isLive ? "1" : nil)])
+        PortalLinks.path(path, [("q", word), ("live", isLive ? "1" : nil)])
     }
 
     private func write(_ entry: ProxyLog.LoggedRequest, to html: inout HTMLWriter) {
