@@ -63,6 +63,24 @@ import Testing
         )
     }
 
+    @Test func `the certificate of an authority is given whole, also if it is longer than 8 KiB`() throws {
+        let path = folder.file(CertificateAuthority.fileName)
+        func openssl(_ words: String...) throws -> String {
+            let ending = try ChildProcess("/usr/bin/openssl", words).wait()
+            try #require(ending.status == 0, "\(ending.errors)")
+            return ending.output
+        }
+        // With the same path for both, openssl appends the certificate to the key.
+        _ = try openssl(
+            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-subj", "/CN=large", "-days", "30", "-addext",
+            "nsComment=" + String(repeating: "a", count: 12_000),
+            "-keyout", path, "-out", path)
+        let authority = try #require(try CertificateAuthority.existing(in: folder.path))
+        #expect(authority.certificate.utf8.count > 12_000)
+        #expect(try authority.certificate == openssl("x509", "-in", path))
+    }
+
     @Test(arguments: ["", "-----BEGIN PRIVATE KEY-----\nbm8=\n-----END PRIVATE KEY-----\n", "jam"])
     func `the error for a damaged authority file says what to do`(text: String) throws {
         try folder.write(text, to: "authority.pem")
