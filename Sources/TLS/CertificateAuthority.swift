@@ -298,15 +298,18 @@ struct Credential: Sendable {
     }
 }
 
-/// Encodes OpenSSL objects as PEM. The result is truncated after 8 KiB, which no key or certificate of Larder reaches.
+/// Encodes OpenSSL objects as PEM.
 private enum PEM {
     static func encode(_ doing: String, _ write: (OpaquePointer) -> Int32) throws(TLSError) -> String {
         guard let output = BIO_new(BIO_s_mem()) else { throw TLSError(doing) }
         defer { BIO_free(output) }
         guard write(output) == 1 else { throw TLSError(doing) }
-        var bytes = [UInt8](repeating: 0, count: 8192)
-        let count = BIO_read(output, &bytes, Int32(bytes.count))
-        guard count > 0 else { throw TLSError(doing) }
-        return String(decoding: bytes[..<Int(count)], as: UTF8.self)
+        var text: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 8192)
+        while case let count = Int(BIO_read(output, &piece, Int32(piece.count))), count > 0 {
+            text += piece[..<count]
+        }
+        guard !text.isEmpty else { throw TLSError(doing) }
+        return String(decoding: text, as: UTF8.self)
     }
 }
