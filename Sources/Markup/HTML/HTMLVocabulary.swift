@@ -340,8 +340,10 @@ struct ShortName {
     fileprivate init?(_ name: [UInt8]) {
         guard name.allSatisfy(\.isLetter) else { return nil }
         let text = name + [UInt8](repeating: 0, count: 8)
-        guard let short = text.withUnsafeBufferPointer({ ShortName($0.baseAddress!, at: 0, to: $0.count) })
-        else { return nil }
+        let short = text.withUnsafeBufferPointer { text in
+            text.baseAddress.flatMap { ShortName($0, at: 0, to: text.count) }
+        }
+        guard let short else { return nil }
         self = short
     }
 }

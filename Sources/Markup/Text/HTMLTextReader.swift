@@ -34,10 +34,8 @@ final class HTMLTextReader {
     /// The number of elements around a heading whose anchor can become the heading's.
     private static let maxAnchorDistance = 3
 
-    private static let initializeLibrary: Void = larder_xml_set_up()
-
     private init() {
-        Self.initializeLibrary
+        AttributeDecoder.initializeLibraryOnce()
     }
 
     /// Reads the text of a document.
