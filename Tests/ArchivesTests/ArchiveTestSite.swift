@@ -82,6 +82,16 @@ struct ArchiveTestSite {
         return new
     }
 
+    /// Changes a byte of each body that has a file of its own, which bodies of more than 1 MiB have.
+    func damageBodyFiles() throws {
+        let names = Folder.names(in: folder.bodies) ?? []
+        guard !names.isEmpty else { throw TestError("no body has a file") }
+        for name in names {
+            let file = try File(folder.bodies + "/" + String(decoding: name, as: UTF8.self), 2)
+            try file.write([8], at: 1_000_000)
+        }
+    }
+
     func site() throws -> Site {
         guard let site = try StoreReader(folder).sites().first else { throw TestError("there is no site") }
         return site

@@ -187,4 +187,66 @@ import Web
         #expect(Set(held).isSubset(of: Set(try site.storedResponses().map(names))) && held.count == 4)
         #expect(taken.site == "https://example.com/")
     }
+
+    @Test(arguments: [
+        // The declared encoding of plain ASCII is not written into the text.
+        ("text/html; charset=utf-16le", "", "one"),
+        // Browsers see the encoding by the byte order mark only.
+        ("text/html", "\u{FEFF}", "\u{E4}"),
+    ])
+    func `a page in UTF-16 is exported without its content security policy`(
+        type: String, mark: String, word: String
+    ) throws {
+        let policy = "<meta http-equiv=content-security-policy content=\"img-src 'self'\">"
+        let text = "\(mark)<!doctype html>\(policy)<p>\(word)<img src=/i.png>"
+        let bytes = text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+        let site = try ArchiveTestSite([
+            .init(path: "/", type: type, body: bytes), .file("/i.png", "image/png", [1, 2, 3]),
+        ])
+        let report = try site.export("page.mhtml", .mhtml)
+        #expect(report.isVerified == true && report.responses == 2)
+        let reader = try ArchiveFiles.reader(of: site.home.file("page.mhtml"), .inMemory)
+        guard case .response(let page)? = try reader.next() else {
+            Issue.record("the file has no page")
+            return
+        }
+        let expected = text.replacing("content-security-policy", with: "original-content-policy")
+        #expect(try page.body?.content?.load() == Array(expected.utf8))
+        #expect(page.fields["Content-Type"] == "text/html;charset=utf-8")
+    }
+
+    @Test func `a page in UTF-16 that needs no changes is exported as it is`() throws {
+        let text = "\u{FEFF}<!doctype html><p>\u{E4}"
+        let bytes = text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+        let site = try ArchiveTestSite([.init(path: "/", type: "text/html", body: bytes)])
+        _ = try site.export("page.mhtml", .mhtml)
+        let reader = try ArchiveFiles.reader(of: site.home.file("page.mhtml"), .inMemory)
+        guard case .response(let page)? = try reader.next() else {
+            Issue.record("the file has no page")
+            return
+        }
+        #expect(try page.body?.content?.load() == bytes)
+    }
+
+    @Test func `a damaged asset is reported, and not counted as exported`() throws {
+        // A body of this size has a file of its own.
+        let large = [UInt8](repeating: 7, count: 3_000_000)
+        let site = try ArchiveTestSite([
+            .page("/", "<!doctype html><img src=/large.png><img src=/i.png>"),
+            .file("/large.png", "image/png", large), .file("/i.png", "image/png", [1, 2, 3]),
+        ])
+        try site.damageBodyFiles()
+        let report = try site.export("page.mhtml", .mhtml)
+        #expect(report.damaged == ["https://example.com/large.png"])
+        #expect(report.responses == 2 && report.byteCount < 1000)
+        #expect(report.isVerified == true)
+    }
+
+    @Test func `a damaged page is not exported`() throws {
+        let text = "<!doctype html>" + String(repeating: "<p>word", count: 500_000)
+        let site = try ArchiveTestSite([.page("/", text)])
+        try site.damageBodyFiles()
+        let error = #expect(throws: ArchiveError.self) { try site.export("page.mhtml", .mhtml) }
+        #expect(error?.description.contains("https://example.com/ is damaged") == true)
+    }
 }

@@ -350,10 +350,7 @@ import Web
         let site = try ArchiveTestSite([
             .page("/", "home"), .file("/large.bin", "video/mp4", Array(repeating: 7, count: 2 << 20)),
         ])
-        let name = try #require(
-            Folder.names(in: site.folder.bodies)?.first.map { String(decoding: $0, as: UTF8.self) })
-        let file = try File(site.folder.bodies + "/" + name, 2)
-        try file.write([8], at: 1_000_000)
+        try site.damageBodyFiles()
         let report = try site.export("out.warc.gz", .warc)
         #expect(report.damaged == ["https://example.com/large.bin"])
         #expect(!report.isComplete)
