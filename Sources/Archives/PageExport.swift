@@ -52,6 +52,8 @@ final class PageExport {
         }
         let needed = try resources.neededURLs(of: page.url, maxCount: Self.maxParts)
         var assets = needed.assets
+        // The bodies that fit into the limits, some of which may turn out to be damaged.
+        var selected = PageAssets()
         var parts: [(url: WebURL, resource: ExportedResource)] = []
         // The sum of the digests of all parts, from which the writer derives the boundary between the parts.
         var sum = DigestStream(.sha256)
@@ -59,12 +61,12 @@ final class PageExport {
             try checkInterruption()
             guard let resource = try resources.resource(at: url) else { continue }
             guard resource.body.byteCount <= plan.pageLimits.maxBodyBytes,
-                assets.byteCount + Int64(resource.body.byteCount) <= Int64(plan.pageLimits.maxTotalBytes)
+                selected.byteCount + Int64(resource.body.byteCount) <= Int64(plan.pageLimits.maxTotalBytes)
             else {
                 assets.tooLarge[url.href] = resource.body.byteCount
                 continue
             }
-            assets.addIncluded(resource)
+            selected.addIncluded(resource)
             parts.append((url, resource))
             sum.update(resource.body.sha256.span)
         }
@@ -74,7 +76,13 @@ final class PageExport {
         for (url, resource) in parts {
             try checkInterruption()
             // Nil for a damaged body, which the report lists.
-            guard let (bytes, type) = try part(resource, at: url) else { continue }
+            guard let (bytes, type) = try part(resource, at: url) else {
+                guard resource.url != page.url else {
+                    throw ArchiveError(.machine, "\(page.url.href) is damaged; prefetch it again")
+                }
+                continue
+            }
+            assets.addIncluded(resource)
             written.add(url.href, DigestStream.digest(.sha256, of: bytes.span))
             try writer.add(bytes, type, at: url)
         }
@@ -99,7 +107,6 @@ final class PageExport {
         guard let table = try resources.table(of: resource) else { return (bytes, type) }
         let source = table.source(of: bytes.span) ?? bytes
         let declarations = EncodingDeclaration.changes(in: source, resource.type, table, resource.format)
-        guard !table.isTranscoded || !declarations.isEmpty else { return (bytes, type) }
         let base = table.base.flatMap { WebURL($0, base: resource.url) } ?? resource.url
         let isRedirected = resource.url.key != url.key
         let policyChanges = try Patch.Change.neutralizingPolicies(table) { (mark) throws(ArchiveError) in
@@ -108,6 +115,8 @@ final class PageExport {
         let changes = (declarations + policyChanges).sorted {
             $0.range.lowerBound < $1.range.lowerBound
         }
+        // A body in UTF-16 or ISO-2022-JP is converted to UTF-8 only if it changes.
+        guard !table.isTranscoded || !changes.isEmpty || isRedirected else { return (bytes, type) }
         let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
             guard isRedirected, occurrence.flags.isDisjoint(with: [.isGuess, .isFragment, .hasCodebase])
             else {
@@ -115,8 +124,14 @@ final class PageExport {
             }
             return WebURL(utf8: reference, base: base, queryEncoding: table.encoding)?.href
         }
-        let finalType = table.isTranscoded ? type.prefix { $0 != ";" } + DataURL.charset("utf-8") : type
-        return (patch.apply(to: source), finalType)
+        let text = patch.apply(to: source)
+        guard table.isTranscoded else { return (text, type) }
+        // The byte order mark of the original body named its encoding, if nothing else did.
+        let needsMark = declarations.isEmpty && text.contains { $0 >= 0x80 }
+        return (
+            (needsMark ? [0xEF, 0xBB, 0xBF] : []) + text,
+            type.prefix { $0 != ";" } + DataURL.charset("utf-8")
+        )
     }
 
     private func checkInterruption() throws(ArchiveError) {
