@@ -61,7 +61,7 @@ struct ChangesPage: PortalPage {
             return
         }
         if hasPictures {
-            html.next(
+            html.nextLink(
                 context.links.pictures(of: site.id, from: from.name, to: to.name), html.words(.screenshots))
         }
         guard !difference.isEmpty else {
@@ -111,7 +111,7 @@ struct ChangesPage: PortalPage {
         let next = self.kind == nil ? 0 : page + 1
         let address = context.links.changes(
             of: site.id, from: from?.name, to: to?.name, kind: kind.rawValue, page: next)
-        html.next(
+        html.nextLink(
             address, self.kind == nil ? html.words(.allOf, Wording.number(count)) : html.words(.more))
     }
 

@@ -3,72 +3,83 @@ package import Reports
 package import Store
 package import Web
 
-/// Everything that the store knows about one URL.
+/// The page about one URL: the served response with its body, headers and links, all stored responses, and the pages
+/// that link to the URL. If the URL is not stored, the page says why and how to fetch it.
 package struct DetailsPage: PortalPage {
-    /// A list of links from or to the URL.
-    package struct Links {
+    /// The links of one kind in the served response.
+    package struct OutgoingLinks {
         let list: LinkList
+        /// The linked URLs, cut to the limit of the list, each once.
         let targets: [(href: String, isStored: Bool)]
+        /// The number of all linked URLs.
         let count: Int
     }
 
     package let href: String
     /// The stored responses, newest snapshot first.
     let rows: [URLReport.Response]
-    /// The response that is served; nil if there is none.
+    /// The response that is served, or the newest one if none is served; nil if the URL is not stored.
     package let shown: URLReport.Response?
-    package let links: [Links]
+    /// The links of the shown response; empty if its body was never scanned for links.
+    package let links: [OutgoingLinks]
     /// The sites that have a response for the URL.
     package let sites: [Site]
     /// The name of the site whose next prefetch fetches recorded misses of this URL.
     let fetchingSite: String?
-    let linkers: (hrefs: [String], next: Int64?)
+    /// URLs whose stored responses link to this one. `next` is where the next page continues the search; nil at the end.
+    let referrers: (hrefs: [String], next: Int64?)
+    /// Whether the page continues the list of referrers.
     let isContinued: Bool
     let isPinned: Bool
     /// The URL that is served instead, and similar stored URLs; nil if the URL is stored.
     let absence: Absence?
-    /// Whether a miss of the URL is recorded.
+    /// Whether a miss of the URL is recorded that the visitor may see.
     let isMissRecorded: Bool
     let section = PortalSection.none
 
+    /// - Parameters:
+    ///   - href: a normalized http or https URL.
+    ///   - openedList: the kind of links that the visitor opened. Of others, only the beginning is shown.
+    ///   - position: the `next` of the page whose list of referrers this page continues.
     package init(
-        _ href: String, allOf wanted: LinkList?, after place: Int64?, _ reader: StoreReader,
+        _ href: String, allOf openedList: LinkList?, after position: Int64?, _ reader: StoreReader,
         _ cache: PortalCache
     )
         throws(StoreError)
     {
         self.href = href
-        let held = try reader.versions(of: href)
+        let versions = try reader.versions(of: href)
         let shownRow =
-            held.first { $0.isVisible && $0.response.request == .get } ?? held.first { $0.isVisible }
-            ?? held.first
+            versions.first { $0.isVisible && $0.response.request == .get }
+            ?? versions.first { $0.isVisible } ?? versions.first
         var md5s = KnownMD5s(reader, upTo: PortalLimits.maxDigestBytes)
-        // The MD5 budget is limited: the served response gets its digest first.
+        // The budget for computing MD5s is limited: the shown response gets its digest first.
         var shown: URLReport.Response?
         let snapshots = try reader.snapshotNames()
         if let shownRow { shown = try URLReport.Response(shownRow, snapshots, links: nil, reader, &md5s) }
         self.shown = shown
         var rows: [URLReport.Response] = []
-        for row in held { rows.append(try URLReport.Response(row, snapshots, links: nil, reader, &md5s)) }
+        for row in versions { rows.append(try URLReport.Response(row, snapshots, links: nil, reader, &md5s)) }
         self.rows = rows
         let known = try cache.sites(reader).map { ($0.name, $0.start, $0.settings) }
         fetchingSite = SiteRules(known).site(fetching: href, requestedBy: nil, isPage: true)
         let names = Set(rows.map(\.site))
         sites = try cache.sites(reader).filter { names.contains($0.name) }
-        var links: [Links] = []
-        if let shownRow, let numbers = try reader.linkIDs(of: shownRow.response) {
+        var links: [OutgoingLinks] = []
+        if let shownRow, let ids = try reader.linkIDs(of: shownRow.response) {
             for list in LinkList.allCases {
-                let all = Self.unique(list == .pages ? numbers.pages : numbers.assets)
-                let limit = wanted == list ? Self.maxLinks : PortalLimits.maxListItems
+                let all = Self.withoutRepetitions(list == .pages ? ids.pages : ids.assets)
+                let limit = openedList == list ? Self.maxLinks : PortalLimits.maxListItems
                 links.append(
-                    Links(list: list, targets: try reader.targets(all, limit: limit), count: all.count))
+                    OutgoingLinks(
+                        list: list, targets: try reader.targets(all, limit: limit), count: all.count))
             }
         }
         self.links = links
-        isContinued = place != nil
+        isContinued = position != nil
         isPinned = try reader.pins().contains(Pin(.url, href))
-        linkers = try reader.urlsLinking(
-            to: href, after: place ?? 0, count: PortalLimits.maxLinkingBodies,
+        referrers = try reader.urlsLinking(
+            to: href, after: position ?? 0, count: PortalLimits.maxLinkingBodies,
             limit: PortalLimits.maxListItems)
         absence =
             try rows.isEmpty
@@ -76,6 +87,8 @@ package struct DetailsPage: PortalPage {
         isMissRecorded = try rows.isEmpty ? Self.hasRecordedMiss(of: href, reader) : false
     }
 
+    /// Whether a server could not answer a GET request for the URL, and the visitor may see that. The next prefetch of its
+    /// site fetches such a URL.
     private static func hasRecordedMiss(of href: String, _ reader: StoreReader) throws(StoreError) -> Bool {
         for miss in try reader.recordedMisses() where miss.href == href && miss.method == "GET" {
             if try MissingPage.mayShow(miss, reader) { return true }
@@ -86,14 +99,15 @@ package struct DetailsPage: PortalPage {
     /// The maximum number of links in a list that the visitor opened. Further ones are only counted.
     private static let maxLinks = 2_000
 
-    /// Removes duplicates: a page may link to another more than once.
-    private static func unique(_ numbers: [Int64]) -> [Int64] {
+    /// Returns each id once. A page may link to a URL more than once.
+    private static func withoutRepetitions(_ ids: [Int64]) -> [Int64] {
         var seen: Set<Int64> = []
-        return numbers.filter { seen.insert($0).inserted }
+        return ids.filter { seen.insert($0).inserted }
     }
 
     package var status: Int { rows.isEmpty ? 404 : 200 }
 
+    /// The title of the stored page, or the URL.
     package var title: String {
         let title = shown?.body?.title
         return title.flatMap { $0.isEmpty ? nil : $0 } ?? href
@@ -114,17 +128,19 @@ package struct DetailsPage: PortalPage {
         }
         guard let shown else {
             writeAbsence(to: &html, context)
-            return writeLinkers(to: &html, context)
+            return writeReferrers(to: &html, context)
         }
-        writeActions(to: &html, context)
-        writeOrders(to: &html, context)
-        writeSheet(shown, to: &html, context)
-        writeRows(to: &html, context)
-        writeHeaders(shown, to: &html)
-        for links in links { write(links, to: &html, context) }
-        writeLinkers(to: &html, context)
+        writeLinksToCopies(to: &html, context)
+        writeCommands(to: &html, context)
+        writeFacts(of: shown, to: &html, context)
+        writeHistory(to: &html, context)
+        writeHeaders(of: shown, to: &html)
+        for links in links { writeOutgoingLinks(links, to: &html, context) }
+        writeReferrers(to: &html, context)
     }
 
+    /// Writes the part about a URL that is not stored: why it is missing, how to fetch it, the URL that is served in its
+    /// place, and similar URLs.
     private func writeAbsence(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p") { html in
             html.element("span", ["class": "badge warn"], say: .notStoredBadge)
@@ -132,9 +148,10 @@ package struct DetailsPage: PortalPage {
             if let failure = absence?.failure { html.isolatedText(failure) }
         }
         if isMissRecorded, fetchingSite != nil { html.element("p", say: .missNoted) }
-        writeOrders(to: &html, context)
+        writeCommands(to: &html, context)
         html.element("p", say: context.token == nil ? .toFetchRun : .orInTerminal)
         html.element("pre", text: Self.command(for: href, site: fetchingSite))
+        // An update fetches only recorded misses. A request for the mirrored URL records one.
         if !isMissRecorded, fetchingSite != nil, let address = context.mirrorAddress(of: href) {
             html.element("p") { html in
                 html.say(.beforeYouRun)
@@ -145,7 +162,7 @@ package struct DetailsPage: PortalPage {
         guard let absence else { return }
         if let substitute = absence.substitute {
             html.element("p") { html in
-                let names = substitute.differences.map { html.words(Self.name($0)) }
+                let names = substitute.differences.map { html.words(Self.sentence(for: $0)) }
                 html.say(.servedInstead, names.joined(separator: html.words(.and)))
                 html.target(substitute.url, context)
             }
@@ -157,7 +174,7 @@ package struct DetailsPage: PortalPage {
         }
     }
 
-    private static func name(_ difference: Absence.Difference) -> Sentence {
+    private static func sentence(for difference: Absence.Difference) -> Sentence {
         switch difference {
         case .scheme: .differsInScheme
         case .slash: .differsInSlash
@@ -167,7 +184,7 @@ package struct DetailsPage: PortalPage {
         }
     }
 
-    private func writeOrders(to html: inout HTMLWriter, _ context: PortalContext) {
+    private func writeCommands(to html: inout HTMLWriter, _ context: PortalContext) {
         guard context.token != nil else { return }
         let fields = [("url", href)]
         html.element("div", ["class": "orders"]) { html in
@@ -179,7 +196,8 @@ package struct DetailsPage: PortalPage {
         }
     }
 
-    private func writeActions(to html: inout HTMLWriter, _ context: PortalContext) {
+    /// Writes the links to the mirrored copy and to the live site.
+    private func writeLinksToCopies(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "actions"]) { html in
             if let address = context.mirrorAddress(of: href) {
                 html.link(address, ["class": "button"], say: .openCopy)
@@ -189,33 +207,34 @@ package struct DetailsPage: PortalPage {
         }
     }
 
-    private func writeSheet(_ row: URLReport.Response, to html: inout HTMLWriter, _ context: PortalContext) {
+    /// Writes the facts about a response as a list of names and values.
+    private func writeFacts(of row: URLReport.Response, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("dl", ["class": "sheet"]) { html in
-            html.line(
+            html.sheetRow(
                 .status, row.isRedirect ? html.words(.statusOfRedirect, "\(row.status)") : "\(row.status)")
-            html.line(.kind, html.words(row.isAsset ? .kindAsset : .kindPage))
-            html.line(.mediaTypeLong, row.type ?? html.words(.notSpecified))
-            html.line(.fetched) { html in
+            html.sheetRow(.kind, html.words(row.isAsset ? .kindAsset : .kindPage))
+            html.sheetRow(.mediaTypeLong, row.type ?? html.words(.notSpecified))
+            html.sheetRow(.fetched) { html in
                 html.moment(row.fetched)
                 html.say(
                     .fetchedInSnapshot, context.language.age(context.now - row.fetched), "\(row.snapshot)")
                 html.isolatedText(row.site)
             }
             if let referrer = row.referrer {
-                html.line(.firstRequestedBy) { $0.target(referrer, context) }
+                html.sheetRow(.firstRequestedBy) { $0.target(referrer, context) }
             }
-            if row.isInvalidated { html.line(.state, html.words(.stateInvalidated)) }
-            if row.isPart { html.line(.state, html.words(.statePart)) }
-            if row.isPrivate { html.line(.state, html.words(.statePrivate)) }
-            if let body = row.body { writeBody(body, to: &html) }
+            if row.isInvalidated { html.sheetRow(.state, html.words(.stateInvalidated)) }
+            if row.isPart { html.sheetRow(.state, html.words(.statePart)) }
+            if row.isPrivate { html.sheetRow(.state, html.words(.statePrivate)) }
+            if let body = row.body { writeFacts(of: body, to: &html) }
         }
     }
 
-    private func writeBody(_ body: URLReport.Body, to html: inout HTMLWriter) {
-        html.line(.figureSize, Self.size(body.byteCount, html))
-        html.line(.parsedAs, body.formDescription)
-        html.line(.sha256) { $0.element("code", text: body.sha256) }
-        html.line(.md5) { html in
+    private func writeFacts(of body: URLReport.Body, to html: inout HTMLWriter) {
+        html.sheetRow(.figureSize, Self.size(body.byteCount, html))
+        html.sheetRow(.parsedAs, body.formDescription)
+        html.sheetRow(.sha256) { $0.element("code", text: body.sha256) }
+        html.sheetRow(.md5) { html in
             if let md5 = body.md5 {
                 html.element("code", text: md5)
             } else {
@@ -224,7 +243,7 @@ package struct DetailsPage: PortalPage {
                 html.element("span", ["class": "soft"], say: .toComputeIt)
             }
         }
-        html.line(.storedIn) { html in
+        html.sheetRow(.storedIn) { html in
             if let place = body.place {
                 html.element("code", text: place)
             } else {
@@ -234,31 +253,31 @@ package struct DetailsPage: PortalPage {
         }
     }
 
+    /// The size in a short unit with the exact number of bytes behind it: `1.2 MB (1,234,567 bytes)`.
     private static func size(_ count: Int, _ html: HTMLWriter) -> String {
         let bytes = html.count(count, .oneByte, .manyBytes)
         return count < 1000 ? bytes : html.words(.withNote, Wording.bytes(count), bytes)
     }
 
-    private func writeRows(to html: inout HTMLWriter, _ context: PortalContext) {
+    /// Writes the stored responses as a table, the newest first.
+    private func writeHistory(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", ["id": "rows"], say: .history)
-        html.element(
-            "div", ["class": "scroll", "role": "region", "aria-labelledby": "rows", "tabindex": "0"]
-        ) { html in
+        html.scrollRegion(labelledBy: "rows") { html in
             html.element("table") { html in
-                html.head([
+                html.tableHead([
                     (html.words(.snapshot), false), (html.words(.fetched), false),
                     (html.words(.status), true), (html.words(.figureSize), true),
                     (html.words(.sha256), false), (html.words(.state), false),
                 ])
                 html.element("tbody") { html in
-                    for row in rows.prefix(PortalLimits.maxListItems) { write(row, to: &html) }
+                    for row in rows.prefix(PortalLimits.maxListItems) { writeHistoryRow(row, to: &html) }
                 }
             }
         }
-        html.remainder(of: rows.count)
+        html.leftOutNote(of: rows.count)
     }
 
-    private func write(_ row: URLReport.Response, to html: inout HTMLWriter) {
+    private func writeHistoryRow(_ row: URLReport.Response, to html: inout HTMLWriter) {
         html.element("tr") { html in
             html.element("th", ["scope": "row"], text: "\(row.snapshot)")
             html.element("td") { $0.moment(row.fetched) }
@@ -279,7 +298,7 @@ package struct DetailsPage: PortalPage {
         }
     }
 
-    private func writeHeaders(_ row: URLReport.Response, to html: inout HTMLWriter) {
+    private func writeHeaders(of row: URLReport.Response, to html: inout HTMLWriter) {
         guard !row.headers.isEmpty else { return }
         html.element("h2", say: .headers)
         html.element("dl", ["class": "sheet"]) { html in
@@ -290,7 +309,10 @@ package struct DetailsPage: PortalPage {
         }
     }
 
-    private func write(_ links: Links, to html: inout HTMLWriter, _ context: PortalContext) {
+    /// Writes the links of one kind. Behind a cut list, links to this page with the whole list, unless that is cut, too.
+    private func writeOutgoingLinks(
+        _ links: OutgoingLinks, to html: inout HTMLWriter, _ context: PortalContext
+    ) {
         html.element(
             "h2", say: Phrase(links.list == .pages ? .linkCount : .assetCount, Wording.number(links.count)))
         guard links.count > 0 else { return }
@@ -306,44 +328,40 @@ package struct DetailsPage: PortalPage {
         }
         guard links.targets.count < links.count else { return }
         if links.targets.count <= PortalLimits.maxListItems {
-            html.next(context.links.details(href, links: links.list.rawValue), html.words(.showMore))
+            html.nextLink(context.links.details(href, links: links.list.rawValue), html.words(.showMore))
         } else {
-            html.remainder(of: links.count, shown: links.targets.count)
+            html.leftOutNote(of: links.count, shown: links.targets.count)
         }
     }
 
-    private func writeLinkers(to html: inout HTMLWriter, _ context: PortalContext) {
+    /// Writes the URLs that link to this one. One page examines a limited number of bodies, so that it may find nothing
+    /// although a later page does: the text then says "so far".
+    private func writeReferrers(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", say: .linkedFrom)
-        if linkers.hrefs.isEmpty {
-            let isWhole = linkers.next == nil
-            html.element(
-                "p", ["class": "soft"],
-                say: isContinued
-                    ? (isWhole ? .noMoreLinkers : .noMoreLinkersSoFar)
-                    : (isWhole ? .noLinkers : .noLinkersSoFar))
+        if referrers.hrefs.isEmpty {
+            let sentence: Sentence =
+                switch (isContinued, referrers.next == nil) {
+                case (true, true): .noMoreLinkers
+                case (true, false): .noMoreLinkersSoFar
+                case (false, true): .noLinkers
+                case (false, false): .noLinkersSoFar
+                }
+            html.element("p", ["class": "soft"], say: sentence)
         }
         html.element("ul", ["class": "links"]) { html in
-            for linker in linkers.hrefs {
-                html.element("li") { $0.target(linker, context, from: WebURL(href)?.origin) }
+            for referrer in referrers.hrefs {
+                html.element("li") { $0.target(referrer, context, from: WebURL(href)?.origin) }
             }
         }
-        if let next = linkers.next {
-            html.next(context.links.details(href, after: next), html.words(.continueSearching))
+        if let next = referrers.next {
+            html.nextLink(context.links.details(href, after: next), html.words(.continueSearching))
         }
     }
 }
 
 extension HTMLWriter {
-    fileprivate mutating func line(_ name: Sentence, _ value: String) {
-        line(name) { $0.isolatedText(value) }
-    }
-
-    fileprivate mutating func line(_ name: Sentence, _ value: (inout HTMLWriter) -> Void) {
-        element("dt", say: name)
-        element("dd") { value(&$0) }
-    }
-
-    /// Writes a link to the details of another URL. For a URL of the given origin, shows only the path.
+    /// Writes a link to the details of another URL. For a URL of the given origin, shows only the path. A URL of another
+    /// scheme, such as `mailto:`, has no details and is only text.
     fileprivate mutating func target(_ href: String, _ context: PortalContext, from origin: String? = nil) {
         guard WebURL(href)?.isHTTP == true else {
             return element("span", ["class": "url"]) { $0.url(href) }
@@ -363,12 +381,12 @@ extension DetailsPage {
             "url": href, "held": !rows.isEmpty, "mirror": context.mirrorAddress(of: href),
             "rows": rows.map(\.membersWithoutLinks),
             "links": links.reduce(JSONMembers()) { $0 + [$1.list.rawValue: $1.members] },
-            "linkedFrom": linkers.hrefs, "after": linkers.next, "instead": IfAny(absence),
+            "linkedFrom": referrers.hrefs, "after": referrers.next, "instead": IfAny(absence),
         ]
     }
 }
 
-extension DetailsPage.Links {
+extension DetailsPage.OutgoingLinks {
     fileprivate var members: JSONMembers {
         [
             "count": count,

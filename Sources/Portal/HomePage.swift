@@ -36,10 +36,10 @@ struct HomePage: PortalPage {
             }
         }
         if context.token != nil {
-            html.storeOrders(context)
+            html.storeCommands(context)
             html.element("h2", say: .newSite)
             html.prefetchForm(context)
-            html.next(PortalLinks.save, html.words(.saveTitle))
+            html.nextLink(PortalLinks.save, html.words(.saveTitle))
         }
         html.explainReadOnly(context)
         html.element("h2", say: .openOriginal)
@@ -75,9 +75,9 @@ struct HomePage: PortalPage {
         html.element("p", ["class": "lead"], say: .homeEmpty)
         html.element("h2", say: .homeNewSite)
         html.prefetchForm(context)
-        if context.token != nil { html.next(PortalLinks.save, html.words(.saveTitle)) }
+        if context.token != nil { html.nextLink(PortalLinks.save, html.words(.saveTitle)) }
         if context.hasFiles, context.token != nil {
-            html.next(PortalLinks.importForm, html.words(.importTitle))
+            html.nextLink(PortalLinks.importForm, html.words(.importTitle))
         }
         html.element("p", say: .homeInTerminal)
         html.element("pre", text: "larder prefetch https://example.com/")

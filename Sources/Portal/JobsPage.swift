@@ -1,48 +1,53 @@
 internal import Reports
 internal import Web
 
-/// Running, waiting and finished jobs.
+/// The page of running, waiting and finished jobs, with the forms that start new ones.
 struct JobsPage: PortalPage {
+    /// The jobs that the visitor may see, in the order in which they were added.
     let jobs: [PortalJob]
     let section = PortalSection.jobs
     private let files: PortalFiles?
     private let now: Int64
 
-    /// - Parameter files: the files that jobs made.
+    /// - Parameters:
+    ///   - files: the files that exports made.
+    ///   - now: the time in seconds since 1970.
     init(_ jobs: [PortalJob], files: PortalFiles? = nil, now: Int64) {
         (self.jobs, self.files, self.now) = (jobs, files, now)
     }
 
     var title: String { "Activity" }
     var heading: Sentence? { .activity }
-    var script: String? { isActive ? LiveScript.path : nil }
-    /// Reloads the page if scripts are disabled.
+    var script: String? { isActive ? JobsScript.path : nil }
+    /// Three seconds while a job is unfinished: without scripts, the page shows the progress by reloading.
     var refreshWithoutScript: Int? { isActive ? 3 : nil }
     private var isActive: Bool { jobs.contains { !$0.isOver } }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        // `JobsScript` shows this line when the connection is lost, and replaces the content of `jobs`.
+        // `JobsScript` shows this line when the connection is lost, and replaces the content of `jobs`.
         html.element(
             "p", ["id": "lost", "class": "notice", "role": "alert", "hidden": ""], say: .connectionLost)
         html.element("div", ["id": "jobs", "data-live": PortalLinks.live]) { html in
             let active = jobs.filter { !$0.isOver }
             html.element("h2", say: .jobsInProgress)
             if active.isEmpty { html.element("p", ["class": "soft"], say: .noJobsInProgress) }
-            for job in active { write(job, to: &html, context) }
+            for job in active { writeUnfinishedJob(job, to: &html, context) }
             let over = jobs.filter(\.isOver).reversed()
             if !over.isEmpty {
                 html.element("h2", say: .finishedJobs)
                 html.element("ul", ["class": "list"]) { html in
-                    for job in over { html.element("li") { writeEnded(job, to: &$0, context) } }
+                    for job in over { html.element("li") { writeEndedJob(job, to: &$0, context) } }
                 }
             }
         }
         guard context.token != nil else { return html.explainReadOnly(context) }
-        html.storeOrders(context)
+        html.storeCommands(context)
         html.element("h2", say: .newSite)
         html.prefetchForm(context)
     }
 
-    private func write(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
+    private func writeUnfinishedJob(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element(
             "section",
             ["class": "card job", "data-job": "\(job.number)", "aria-labelledby": "job-\(job.number)"]
@@ -54,6 +59,7 @@ struct JobsPage: PortalPage {
                 html.element("span", ["class": "badge"], say: job.stateSentence)
             }
             if let progress = job.progress { progress.write(to: &html) }
+            // A job that has not started is cancelled, and leaves nothing behind.
             html.commandButton(
                 "stop", job.isPlanned || job.state == .waiting ? .doCancel : .doStop,
                 about: job.command.title.text(in: context.language), context,
@@ -61,7 +67,7 @@ struct JobsPage: PortalPage {
         }
     }
 
-    private func writeEnded(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
+    private func writeEndedJob(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
         let title = job.command.title.text(in: context.language)
         html.element("span", ["class": "name"]) { $0.isolatedText(Wording.cut(title, to: 160)) }
         html.text(" ")
@@ -89,12 +95,12 @@ struct JobsPage: PortalPage {
                     warns: true)
             }
         }
-        if job.maybeGoesOn {
+        if job.canRetry {
             html.commandButton("goon", .doRetry, about: title, context, fields: [("job", "\(job.number)")])
         }
     }
 
-    /// The file that an export made.
+    /// The file that an export made; nil if it was deleted or has expired.
     private func result(of job: PortalJob) -> PortalFiles.ResultFile? {
         guard case .export = job.command, job.isOver else { return nil }
         return files?.resultFile(ofJob: job.number)
@@ -114,13 +120,16 @@ struct JobsPage: PortalPage {
 }
 
 extension PortalJob {
-    /// Whether the job can be retried.
-    fileprivate var maybeGoesOn: Bool {
+    /// Whether the page offers to run the job again. A job that the end of the server interrupted is run again from its
+    /// start, a job with a bad result only if its command continues the work that was done.
+    fileprivate var canRetry: Bool {
         state == .ended(.interrupted) ? command.canRestart : command.isResumable && !isGood
     }
 
+    /// Whether the job is done without problems, or the user cancelled it before it started.
     var isGood: Bool { state == .ended(.done) || state == .ended(.cancelled) }
 
+    /// The state in words.
     var stateSentence: Sentence {
         switch state {
         case .waiting: .stateWaiting
@@ -138,7 +147,9 @@ extension PortalJob {
 }
 
 extension JobProgress {
-    /// The `data-figure` names are the member names of the JSON, by which `LiveScript` updates the figures.
+    /// Writes the figures as a list, and those of the hosts as a table.
+    ///
+    /// The `data-figure` names are the member names of the JSON, by which `JobsScript` updates the figures.
     fileprivate func write(to html: inout HTMLWriter) {
         func fact(_ sentence: Sentence, _ name: String, _ value: String, _ html: inout HTMLWriter) {
             html.element("div") { html in
@@ -146,6 +157,7 @@ extension JobProgress {
                 html.element("dd", ["data-figure": name], text: value)
             }
         }
+        // Imports and exports count only responses.
         if let responses {
             return html.element("dl", ["class": "facts"]) { html in
                 fact(.responses, "responses", Wording.number(responses), &html)
@@ -165,11 +177,9 @@ extension JobProgress {
             fact(.figureRemaining, "left", secondsLeft.map(Self.clock) ?? "–", &html)
         }
         guard !hosts.isEmpty else { return }
-        html.element(
-            "div", ["class": "scroll", "role": "region", "tabindex": "0", "aria-label": html.words(.hosts)]
-        ) { html in
+        html.scrollRegion(label: html.words(.hosts)) { html in
             html.element("table") { html in
-                html.head([
+                html.tableHead([
                     (html.words(.host), false), (html.words(.hostRunning), true),
                     (html.words(.hostQueued), true), (html.words(.hostRate), true),
                     (html.words(.hostPause), true),
@@ -191,96 +201,4 @@ extension JobProgress {
             }
         }
     }
-}
-
-extension HTMLWriter {
-    /// Writes the commands for the whole store: update all sites, and import an archive.
-    mutating func storeOrders(_ context: PortalContext) {
-        guard context.token != nil else { return }
-        element("div", ["class": "orders"]) { html in
-            html.commandButton("update", .doUpdateAll, context)
-            if context.hasFiles {
-                html.link(PortalLinks.importForm, ["class": "button quiet"], say: .importTitle)
-            }
-        }
-    }
-
-    /// Writes why this visitor can change nothing.
-    mutating func explainReadOnly(_ context: PortalContext) {
-        guard let reason = context.readOnlyReason else { return }
-        element("p", ["class": "soft"], say: reason)
-    }
-}
-
-/// Updates the page of jobs by server-sent events. Without scripts, the page reloads itself.
-enum LiveScript {
-    static let path = PortalStyle.path(of: text, "live", "js")
-
-    /// Inserts received values only as text. If the list of jobs or a state changes, fetches that part of the
-    /// page again.
-    static let text = """
-        "use strict";
-        (() => {
-          const place = document.getElementById("jobs");
-          if (!place) return;
-          const lost = document.getElementById("lost");
-          let source = null, known = null, isLoading = false;
-          const key = (jobs) => jobs.map((job) => `${job.job} ${job.state} ${Boolean(job.figures)}`).join();
-          const fill = (job) => {
-            const card = place.querySelector(`[data-job="${Number(job.job)}"]`);
-            if (!card || !job.figures) return;
-            for (const part of card.querySelectorAll("[data-figure]")) {
-              const value = job.figures[part.dataset.figure];
-              if (part.dataset.figure !== "hosts") { part.textContent = String(value ?? ""); continue; }
-              part.replaceChildren(...value.map((host) => {
-                const row = document.createElement("tr");
-                for (const name of ["name", "running", "queued", "perSecond", "paused"]) {
-                  const cell = document.createElement(name === "name" ? "th" : "td");
-                  if (name === "name") cell.scope = "row"; else cell.className = "number";
-                  cell.textContent = String(host[name]);
-                  row.append(cell);
-                }
-                return row;
-              }));
-            }
-          };
-          const load = async () => {
-            if (isLoading) return;
-            isLoading = true;
-            try {
-              const reply = await fetch(location.pathname, { headers: { Accept: "text/html" } });
-              const page = new DOMParser().parseFromString(await reply.text(), "text/html");
-              const fresh = page.getElementById("jobs");
-              const focused = place.contains(document.activeElement);
-              if (fresh) place.replaceChildren(...document.adoptNode(fresh).childNodes);
-              if (focused) document.getElementById("content").focus();
-            } catch (error) {
-              // The connection failed: keep the content.
-            }
-            isLoading = false;
-          };
-          const listen = () => {
-            if (source) return;
-            source = new EventSource(place.dataset.live);
-            source.addEventListener("error", () => {
-              lost.hidden = false;
-              known = null;
-              // Browsers do not reconnect after an invalid response.
-              if (source && source.readyState === EventSource.CLOSED) { source = null; setTimeout(listen, 3000); }
-            });
-            source.addEventListener("jobs", async (event) => {
-              lost.hidden = true;
-              const state = JSON.parse(event.data), next = `${key(state.jobs)} ${state.over}`;
-              if (next !== known) { known = next; await load(); }
-              state.jobs.forEach(fill);
-              if (!state.jobs.length) { source.close(); source = null; }
-            });
-          };
-          document.addEventListener("visibilitychange", () => {
-            if (document.hidden) { if (source) source.close(); source = null; } else { known = null; listen(); }
-          });
-          listen();
-        })();
-
-        """
 }

@@ -103,7 +103,7 @@ struct MissingPage: PortalPage {
                 }
             }
         }
-        html.remainder(of: misses.count)
+        html.leftOutNote(of: misses.count)
     }
 
     /// Writes the same result as `larder check --offline`.
@@ -176,7 +176,7 @@ struct MissingPage: PortalPage {
                     }
                 }
             }
-            html.remainder(of: targets.count, shown: targets.targets.count)
+            html.leftOutNote(of: targets.count, shown: targets.targets.count)
         }
         writeOthers([list == .pages ? .assets : .pages], to: &html, context)
     }
@@ -205,7 +205,7 @@ struct MissingPage: PortalPage {
                 }
             }
         }
-        html.remainder(of: lacks.count, shown: limit)
+        html.leftOutNote(of: lacks.count, shown: limit)
     }
 
     private func writeTombstones(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -263,12 +263,5 @@ extension HTMLWriter {
             html.link(context.links.details(href)) { $0.url(href) }
             html.text(more)
         }
-    }
-
-    /// Writes how many more items there are than shown.
-    mutating func remainder(of count: Int, shown: Int = PortalLimits.maxListItems) {
-        guard count > shown else { return }
-        element(
-            "p", ["class": "soft"], say: Phrase(.andMore, Wording.number(count - shown)))
     }
 }

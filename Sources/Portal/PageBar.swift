@@ -4,32 +4,38 @@ internal import Store
 internal import Synchronization
 package import Web
 
-/// Whether mirrored pages have a bar. Off by default. Any thread may use it.
+/// The setting whether mirrored pages have a bar. Off by default. It is thread-safe: all server threads share it.
 package final class BarSwitch: Sendable {
     private let flag: Atomic<Bool>
-    /// Called after a change: drops prepared answers and saves the setting.
-    private let changed: @Sendable (_ isOn: Bool) -> Void
+    private let didChange: @Sendable (_ isOn: Bool) -> Void
 
-    package init(isOn: Bool = false, changed: @escaping @Sendable (_ isOn: Bool) -> Void = { _ in }) {
+    /// - Parameter didChange: called on the thread that changes the setting. The server drops prepared answers, which
+    ///   contain the bar or not, and saves the setting.
+    package init(isOn: Bool = false, didChange: @escaping @Sendable (_ isOn: Bool) -> Void = { _ in }) {
         flag = Atomic(isOn)
-        self.changed = changed
+        self.didChange = didChange
     }
 
     package var isOn: Bool { flag.load(ordering: .acquiring) }
 
+    /// Changes the setting, and calls `didChange` if that makes a difference.
     package func turn(on isOn: Bool) {
         guard flag.exchange(isOn, ordering: .acquiringAndReleasing) != isOn else { return }
-        changed(isOn)
+        didChange(isOn)
     }
 }
 
 /// The bar on a page: an element at the end of the document with a closed shadow root. It contains a frame of
 /// the portal, which the page can neither read nor change.
 ///
-/// Frames in shadow trees are not in the `frames` of a window. The script takes the functions that it needs
-/// before any script of the page runs.
+/// A page may be hostile to the bar. Scripts of the page cannot reach into a closed shadow root, and frames in shadow
+/// trees are not in the `frames` of a window. The script takes the functions that it needs before any script of the page
+/// can replace them, and removes its own element. A page can still hide or cover the bar, or remove its element.
 package enum PageBar {
-    /// The script tag that is inserted before all scripts of a document.
+    /// The `script` element that adds the bar. It must be inserted before all scripts of the document. Empty if the layout
+    /// has no portal.
+    ///
+    /// - Parameter url: the original URL of the document.
     package static func tag(of url: WebURL, _ layout: OriginLayout, _ language: PortalLanguage) -> [UInt8] {
         guard let portal = layout.portal else { return [] }
         let address = portal.dropLast() + PortalLinks.bar(of: url.href, snapshot: layout.snapshot)
@@ -45,18 +51,22 @@ package enum PageBar {
     /// Height of the bar in pixels, whatever the sizes on the page.
     private static let height = 44
 
+    /// The script, which is part of every page and therefore short. It does nothing in a page that another one frames.
+    /// Otherwise it adds the bar to the root element when the document is parsed.
     private static let script = """
         (()=>{"use strict";const own=document.currentScript,{larder:address,label,hide}=own.dataset;own.remove();\
         if(top!==self)return;const space="http://www.w3.org/1999/xhtml",make=(name)=>document.createElementNS(space,name);\
         const host=make("larder-bar"),root=host.attachShadow({mode:"closed"}),style=make("style"),frame=make("iframe"),\
-        close=make("button"),put=Element.prototype.append,call=Reflect.apply;style.textContent=\(JSONText.string(sheet));\
+        close=make("button"),put=Element.prototype.append,call=Reflect.apply;style.textContent=\(JSONText.string(styleSheet));\
         frame.setAttribute("title",label);frame.setAttribute("src",address);frame.setAttribute("referrerpolicy","no-referrer");\
         close.setAttribute("aria-label",hide);close.setAttribute("title",hide);close.textContent="\\u00d7";\
         close.addEventListener("click",()=>host.remove());root.append(style,frame,close);\
         addEventListener("DOMContentLoaded",()=>call(put,document.documentElement,[host]),{once:true,capture:true})})()
         """
 
-    private static let sheet = """
+    /// The style inside the shadow root. Styles of the page do not apply there, except to the host element, whose
+    /// properties are therefore `!important`.
+    private static let styleSheet = """
         :host{all:initial!important;display:block!important;position:fixed!important;inset:auto 0 0 0!important;\
         height:\(height)px!important;z-index:2147483647!important}\
         iframe{all:initial;display:block;width:100%;height:100%;border:0}\
@@ -67,6 +77,7 @@ package enum PageBar {
         """
 
     private enum JSONText {
+        /// Returns the text as a string literal of JSON, which is one of JavaScript, too.
         static func string(_ text: String) -> String {
             var writer = JSONWriter(.compact)
             writer.string(text)
@@ -75,13 +86,15 @@ package enum PageBar {
     }
 }
 
-/// The content of the bar: the date of the copy, its other snapshots, a search field and links to the portal.
-/// It contains no scripts and no commands.
+/// The document in the frame of the bar: the date of the copy, its other snapshots, a search field and links to the
+/// portal. It contains no scripts and no commands, since every mirrored page may frame it.
 struct BarFrame {
     let href: String
     /// When the shown response was fetched; nil if nothing is stored.
     private(set) var fetched: Int64?
+    /// The address of the page in the complete snapshot before the shown one; nil if there is none.
     private(set) var earlier: String?
+    /// The address of the page in the next complete snapshot; nil if the live one is shown.
     private(set) var later: String?
 
     /// - Parameter snapshot: the earlier snapshot that is shown; nil for the live one.
@@ -94,6 +107,7 @@ struct BarFrame {
         var shown = current
         if let snapshot { shown = rows.first { $0.response.snapshot <= snapshot } ?? current }
         guard let shown, let current else { return }
+        /// The complete snapshots that contain the response, in ascending order.
         func snapshots(of row: ResponseVersion, upTo last: Int64 = .max) -> [Int64] {
             let snapshots = sites.first { $0.name == row.site }?.snapshots ?? []
             return snapshots.filter {
@@ -101,15 +115,18 @@ struct BarFrame {
             }
             .map(\.id)
         }
+        /// The newest snapshot that contains the response.
         func newest(of row: ResponseVersion, upTo last: Int64?) -> Int64 {
             max(row.response.snapshot, snapshots(of: row, upTo: last ?? .max).last ?? 0)
         }
         let published = sites.first { $0.name == current.site }?.published
         let now = newest(of: current, upTo: published)
         let at = snapshot.map { newest(of: shown, upTo: $0) } ?? now
-        // A later snapshot may have confirmed the response.
+        // A later snapshot may have confirmed the response and updated `fetched`. In an earlier snapshot, the response is
+        // no newer than the end of that snapshot.
         let end = sites.flatMap(\.snapshots).first { $0.id == at }?.finished
         fetched = at < now ? min(shown.response.fetched, end ?? .max) : shown.response.fetched
+        // With one origin for all sites, only the live snapshot has addresses.
         guard !layout.sharesOrigin else { return }
         let complete = rows.flatMap { snapshots(of: $0) }.sorted(by: >)
         earlier = complete.first { $0 < at }.flatMap { layout.address(of: url, in: $0) }
@@ -118,6 +135,7 @@ struct BarFrame {
         later = next >= now ? layout.address(of: url) : layout.address(of: url, in: next)
     }
 
+    /// The document as HTML.
     func html(_ language: PortalLanguage) -> [UInt8] {
         var html = HTMLWriter()
         html.language = language
@@ -129,7 +147,7 @@ struct BarFrame {
                 html.void("meta", ["name": "color-scheme", "content": "light dark"])
                 html.element("title", say: .barName)
                 html.void("link", ["rel": "stylesheet", "href": Self.stylePath])
-                // All links open in the top window.
+                // All links and the form open in the window, not in the frame of the bar.
                 html.void("base", ["target": "_top"])
             }
             html.element("body") { html in
@@ -192,4 +210,25 @@ struct BarFrame {
         }
 
         """
+}
+
+/// The page of the portal that switches the bar on and off.
+struct BarPage: PortalPage {
+    let isOn: Bool
+
+    let title = "Page bar"
+    var heading: Sentence? { .barTitle }
+    let section = PortalSection.none
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "lead"], say: .barLead)
+        html.element("p") { html in
+            html.element("span", ["class": "badge"], say: isOn ? .barIsOn : .barIsOff)
+        }
+        html.explainReadOnly(context)
+        html.commandButton(
+            "bar", isOn ? .doHideBar : .doShowBar, context, fields: [("on", isOn ? "0" : "1")], isQuiet: isOn)
+    }
+
+    func members(_ context: PortalContext) -> JSONMembers { ["bar": isOn] }
 }

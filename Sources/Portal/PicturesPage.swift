@@ -65,7 +65,7 @@ struct PicturesPage: PortalPage {
             write(page, to: &html, context)
         }
         guard start + PortalLimits.maxScreenshotPages < pages.count else { return }
-        html.next(
+        html.nextLink(
             context.links.pictures(of: site.id, from: from.name, to: to.name, page: page + 1),
             html.words(.more))
     }

@@ -396,7 +396,7 @@ package struct Portal {
         case PortalStyle.path: (type, text) = ("text/css; charset=utf-8", PortalStyle.text)
         case BarFrame.stylePath: (type, text) = ("text/css; charset=utf-8", BarFrame.style)
         case SearchScript.path: (type, text) = ("text/javascript; charset=utf-8", SearchScript.text)
-        case LiveScript.path: (type, text) = ("text/javascript; charset=utf-8", LiveScript.text)
+        case JobsScript.path: (type, text) = ("text/javascript; charset=utf-8", JobsScript.text)
         case PortalManifest.path: (type, text) = ("application/manifest+json", PortalManifest.text)
         case PortalIcon.path: (type, text) = ("image/svg+xml", PortalIcon.text)
         default: return nil

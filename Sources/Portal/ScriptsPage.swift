@@ -103,7 +103,8 @@ package struct ScriptsPage: PortalPage {
 
     private func writeNext(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let next else { return }
-        html.next(context.links.scripts(after: SearchPosition.titles(next).text), html.words(.moreScripts))
+        html.nextLink(
+            context.links.scripts(after: SearchPosition.titles(next).text), html.words(.moreScripts))
     }
 
     package func members(_ context: PortalContext) -> JSONMembers {

@@ -155,13 +155,14 @@ struct SearchPage: PortalPage {
             html.element("h2", ["class": "hidden"], say: .results)
             html.element("ul", ["class": "list"]) { html in
                 for entry in entries {
-                    html.entry(entry, context, site: site == nil && names.count > 1 ? names[entry.site] : nil)
+                    html.urlItem(
+                        entry, context, site: site == nil && names.count > 1 ? names[entry.site] : nil)
                 }
             }
         }
         if let next {
             let address = context.links.search(words, in: site?.id, after: next.text)
-            html.next(
+            html.nextLink(
                 address,
                 html.words(entries.count < PortalLimits.maxListItems ? .continueSearching : .moreResults))
         }

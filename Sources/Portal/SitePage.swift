@@ -6,8 +6,8 @@ internal import Web
 /// A site: its stored pages, media types and snapshots.
 struct SitePage: PortalPage {
     let site: SiteReport
-    let hosts: FolderWalk
-    let folder: FolderWalk
+    let hosts: FolderListing
+    let folder: FolderListing
     let types: [TypeTally]
     let hasPictures: Bool
     let isPinned: Bool
@@ -19,8 +19,8 @@ struct SitePage: PortalPage {
         hasPictures = try reader.hasScreenshots(of: site)
         isPinned = try reader.pins().contains(Pin(.site, site.name))
         self.site = try cache.report(on: site, reader)
-        hosts = try FolderWalk.list("", site: site.id, from: nil, limit: PortalLimits.maxListItems, reader)
-        folder = try FolderWalk.list(
+        hosts = try FolderListing.list("", site: site.id, from: nil, limit: PortalLimits.maxListItems, reader)
+        folder = try FolderListing.list(
             Self.folder(of: self.site.start), site: site.id, from: nil, limit: Self.shownLines, reader)
         types =
             try self.site.shown.map { (snapshot) throws(StoreError) in
@@ -51,7 +51,7 @@ struct SitePage: PortalPage {
         html.idleScheduleNotice(context, isScheduled: site.site.schedule != nil)
         writeActions(to: &html, context)
         site.writeCounts(to: &html)
-        writeOrders(to: &html, context)
+        writeCommands(to: &html, context)
         html.searchForm(
             "\(context.links.site(site.id))/search", label: html.words(.searchSite))
         writePages(to: &html, context)
@@ -76,7 +76,7 @@ struct SitePage: PortalPage {
         }
     }
 
-    private func writeOrders(to html: inout HTMLWriter, _ context: PortalContext) {
+    private func writeCommands(to html: inout HTMLWriter, _ context: PortalContext) {
         html.explainReadOnly(context)
         guard context.token != nil else { return }
         let fields = [("site", site.site.name)]
@@ -98,11 +98,11 @@ struct SitePage: PortalPage {
         }
         html.element("p", ["class": "url soft"]) { $0.url(folder.prefix) }
         html.element("ul", ["class": "list"]) { html in
-            for item in folder.items { html.item(item, context, of: site.id, below: folder.prefix) }
+            for item in folder.items { html.folderItem(item, context, of: site.id, below: folder.prefix) }
         }
-        if folder.rest != nil {
-            let address = context.links.folder(folder.prefix, of: site.id, after: folder.rest)
-            html.next(address, html.words(.moreOfFolder))
+        if folder.next != nil {
+            let address = context.links.folder(folder.prefix, of: site.id, after: folder.next)
+            html.nextLink(address, html.words(.moreOfFolder))
         }
         writeHosts(to: &html, context)
     }
@@ -111,27 +111,25 @@ struct SitePage: PortalPage {
         guard hosts.items.count > 1 else { return }
         html.element("h3", say: .byHost)
         html.element("ul", ["class": "list"]) { html in
-            for item in hosts.items { html.item(item, context, of: site.id, below: "") }
+            for item in hosts.items { html.folderItem(item, context, of: site.id, below: "") }
         }
-        if hosts.rest != nil {
-            html.next(
-                context.links.folder("", of: site.id, after: hosts.rest), html.words(.moreHosts))
+        if hosts.next != nil {
+            html.nextLink(
+                context.links.folder("", of: site.id, after: hosts.next), html.words(.moreHosts))
         }
     }
 
     private func writeTypes(to html: inout HTMLWriter) {
         guard !types.isEmpty else { return }
         html.element("h2", ["id": "types"], say: .mediaTypes)
-        html.element(
-            "div", ["class": "scroll", "role": "region", "aria-labelledby": "types", "tabindex": "0"]
-        ) { html in
+        html.scrollRegion(labelledBy: "types") { html in
             html.element("table") { html in
                 if typesAreCut {
                     html.element(
                         "caption",
                         say: Phrase(.basedOnFirstResponses, Wording.number(PortalLimits.maxCountedResponses)))
                 }
-                html.head([
+                html.tableHead([
                     (html.words(.mediaType), false), (html.words(.responses), true),
                     (html.words(.figureSize), true),
                 ])
@@ -154,16 +152,14 @@ struct SitePage: PortalPage {
 
     private func writeSnapshots(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", ["id": "snapshots"], say: .snapshots)
-        html.element(
-            "div", ["class": "scroll", "role": "region", "aria-labelledby": "snapshots", "tabindex": "0"]
-        ) { html in
+        html.scrollRegion(labelledBy: "snapshots") { html in
             html.element("table") { html in
                 var columns = [
                     (html.words(.snapshot), false), (html.words(.started), false),
                     (html.words(.responses), true), (html.words(.state), false),
                 ]
                 if context.token != nil { columns.append((html.words(.actions), false)) }
-                html.head(columns)
+                html.tableHead(columns)
                 html.element("tbody") { html in
                     for snapshot in site.site.snapshots.suffix(PortalLimits.maxListItems).reversed() {
                         write(snapshot, to: &html, context)
@@ -172,9 +168,9 @@ struct SitePage: PortalPage {
             }
         }
         if site.site.snapshots.count > 1 {
-            html.next(context.links.changes(of: site.id), html.words(.compareSnapshots))
+            html.nextLink(context.links.changes(of: site.id), html.words(.compareSnapshots))
         }
-        if hasPictures { html.next(context.links.pictures(of: site.id), html.words(.screenshots)) }
+        if hasPictures { html.nextLink(context.links.pictures(of: site.id), html.words(.screenshots)) }
     }
 
     private func write(_ snapshot: StatusReport.Snapshot, to html: inout HTMLWriter, _ context: PortalContext)
@@ -228,20 +224,6 @@ struct SitePage: PortalPage {
             },
             "hosts": hosts.items.map { $0.members(context) }, "folder": folder.members(context),
         ]
-    }
-}
-
-extension HTMLWriter {
-    /// Writes the heading row of a table.
-    package mutating func head(_ columns: [(name: String, isNumber: Bool)]) {
-        element("thead") { html in
-            html.element("tr") { html in
-                for column in columns {
-                    html.element(
-                        "th", ["scope": "col", "class": column.isNumber ? "number" : nil], text: column.name)
-                }
-            }
-        }
     }
 }
 

@@ -66,7 +66,7 @@ import Web
         #expect(page.fields("X-Content-Type-Options") == ["nosniff"])
     }
 
-    /// What is left of a page without the one script that a search page names.
+    /// The page without the `script` element of a search page.
     private static func withoutSearchScript(_ body: String, of target: String) -> String {
         guard target.contains("/search") else { return body }
         return body.replacing(
@@ -158,7 +158,7 @@ import Web
         #expect(try empty.get("/-/scripts").body.contains("No scripts are stored."))
     }
 
-    @Test func `the home page says of each site what it has, how old it is and whether it is whole`() throws {
+    @Test func `the home page shows the size, the age and the completeness of each site`() throws {
         let page = try shelf.get("/").body
         for words in [
             "Recipes", ">Live<", "Not checked yet", "1 minute ago", "<dd>3</dd>",
@@ -310,7 +310,7 @@ import Web
         let instead = try shelf.get("/-/page?url=https://example.test/jam/cherry&format=json").json()[
             "instead"]
         #expect(instead?["nearby"]?.array?.map(\.string).contains("https://example.test/jam/plum") == true)
-        // Another address that answers for it is told.
+        // The page names the stored URL that is served instead.
         let twin = try shelf.get("/-/page?url=http://example.test/jam/plum").body
         #expect(twin.contains("it differs only in the scheme, http or https"))
     }
@@ -361,7 +361,7 @@ extension String {
     func components(of words: String) -> Int { ranges(of: words).count }
 }
 
-/// Everything that somebody else wrote, where it could do harm.
+/// Text from outside at every place of a page where unescaped markup would take effect.
 @Suite struct PortalEscapingTests {
     private static let bad =
         "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;\u{202E}\u{0}\u{1b}"
@@ -478,7 +478,7 @@ extension String {
     }
 }
 
-/// What the portal counts once, as long as the store stays as it is.
+/// The counts that the portal caches until the store changes.
 @Suite struct PortalCacheTests {
     @Test func `a site that is too large to walk is not walked again for each page`() throws {
         let shelf = try PortalShelf([.init(href: PortalShelf.site)])

@@ -48,7 +48,7 @@ import Testing
     func `the folder of a URL below a prefix ends after one more path component`(
         href: String, prefix: String, folder: String?
     ) {
-        #expect(FolderWalk.folder(of: href, below: prefix) == folder)
+        #expect(FolderListing.folder(of: href, below: prefix) == folder)
     }
 
     @Test(arguments: ["t.1.2", "a.https://a.test/?x", "a.", "t.0.0"])
@@ -62,7 +62,7 @@ import Testing
     }
 }
 
-/// What the portal asks of the store, page by page.
+/// The queries of the store that the pages of the portal use.
 @Suite struct PortalReadersTests {
     private static func shelf(_ count: Int) throws -> PortalShelf {
         try PortalShelf(
@@ -126,8 +126,8 @@ import Testing
         var entries = 0
         var start: String? = "https://example.test/"
         while let from = start {
-            let walk = try FolderWalk.list("https://example.test/", site: 1, from: from, limit: limit, reader)
-            for item in walk.items {
+            let listing = try FolderListing.list("https://example.test/", site: 1, from: from, limit: limit, reader)
+            for item in listing.items {
                 switch item {
                 case .folder(let prefix, let count, _):
                     folders.append(prefix)
@@ -135,7 +135,7 @@ import Testing
                 case .entry: entries += 1
                 }
             }
-            start = walk.rest
+            start = listing.next
         }
         #expect(folders == (0..<7).map { "https://example.test/f\($0)/" })
         #expect(entries == 0)
@@ -146,14 +146,14 @@ import Testing
             PortalShelf.Entry(href: "https://example.test/a/\(10_000 + $0)", text: nil, status: 301)
         }
         let shelf = try PortalShelf(many + [.init(href: "https://example.test/z", title: "Last")])
-        let walk = try FolderWalk.list("https://example.test/", site: 1, from: nil, limit: 10, shelf.reader())
-        #expect(walk.items.count == 2)
-        guard case .folder(_, let count, true) = walk.items[0] else {
-            Issue.record("\(walk.items[0])")
+        let listing = try FolderListing.list("https://example.test/", site: 1, from: nil, limit: 10, shelf.reader())
+        #expect(listing.items.count == 2)
+        guard case .folder(_, let count, true) = listing.items[0] else {
+            Issue.record("\(listing.items[0])")
             return
         }
         #expect(count >= 1_000)
-        #expect(walk.rest == nil)
+        #expect(listing.next == nil)
     }
 
     @Test func `many large folders are listed on one page`() throws {
@@ -161,16 +161,16 @@ import Testing
             PortalShelf.Entry(
                 href: "https://example.test/f\(10 + number / 150)/\(10_000 + number)", text: nil, status: 301)
         }
-        let walk = try FolderWalk.list(
+        let listing = try FolderListing.list(
             "https://example.test/", site: 1, from: nil, limit: 100, PortalShelf(many).reader())
-        #expect(walk.items.count == 60)
-        #expect(walk.items.first == .folder(prefix: "https://example.test/f10/", count: 150, isMore: false))
-        guard case .folder(_, let count, true) = walk.items[59] else {
-            Issue.record("\(walk.items[59])")
+        #expect(listing.items.count == 60)
+        #expect(listing.items.first == .folder(prefix: "https://example.test/f10/", count: 150, isMore: false))
+        guard case .folder(_, let count, true) = listing.items[59] else {
+            Issue.record("\(listing.items[59])")
             return
         }
         #expect(count <= 150)
-        #expect(walk.rest == nil)
+        #expect(listing.next == nil)
     }
 
     @Test func `missing URLs and their referrers are listed completely, a step at a time`() throws {

@@ -1,0 +1,100 @@
+internal import Reports
+internal import Web
+
+/// Elements that several pages of the portal share.
+extension HTMLWriter {
+    /// Writes a search form. It works without scripts; `SearchScript` finds its field by the class and the name.
+    ///
+    /// - Parameters:
+    ///   - action: the path that answers the form.
+    ///   - words: the words that the field contains at first.
+    mutating func searchForm(_ action: String, label: String, words: String = "") {
+        element("form", ["class": "find", "role": "search", "method": "get", "action": action]) { html in
+            html.element("label", ["for": "q"], text: label)
+            html.void(
+                "input",
+                [
+                    "id": "q", "name": "q", "type": "search", "value": words,
+                    "maxlength": "\(PortalLimits.maxSearchTextBytes)",
+                    "autocomplete": "off", "spellcheck": "false",
+                ])
+            html.element("button", ["type": "submit"], say: .search)
+        }
+    }
+
+    /// Writes a name and its value in a `dl` of the class `facts`.
+    mutating func fact(_ name: String, _ value: String) {
+        element("div") { html in
+            html.element("dt", text: name)
+            html.element("dd", text: value)
+        }
+    }
+
+    /// Writes a name and its value in a `dl` of the class `sheet`. The value may come from outside.
+    mutating func sheetRow(_ name: Sentence, _ value: String) {
+        sheetRow(name) { $0.isolatedText(value) }
+    }
+
+    mutating func sheetRow(_ name: Sentence, _ value: (inout HTMLWriter) -> Void) {
+        element("dt", say: name)
+        element("dd") { value(&$0) }
+    }
+
+    /// Writes a box that scrolls sideways when its table is wider than the window.
+    ///
+    /// The box can have the focus, since otherwise it could not be scrolled with the keyboard (WCAG 2.1.1), and a
+    /// name, which screen readers say then: the text of the element with the id, or the label.
+    mutating func scrollRegion(
+        labelledBy id: String? = nil, label: String? = nil, _ content: (inout HTMLWriter) -> Void
+    ) {
+        element(
+            "div",
+            [
+                "class": "scroll", "role": "region", "aria-labelledby": id, "aria-label": label,
+                "tabindex": "0",
+            ],
+            content)
+    }
+
+    /// Writes the heading row of a table. Columns of numbers are aligned to the right.
+    mutating func tableHead(_ columns: [(name: String, isNumber: Bool)]) {
+        element("thead") { html in
+            html.element("tr") { html in
+                for column in columns {
+                    html.element(
+                        "th", ["scope": "col", "class": column.isNumber ? "number" : nil], text: column.name)
+                }
+            }
+        }
+    }
+
+    /// Writes the link to the next page of a list, or to a page that continues this one.
+    mutating func nextLink(_ address: String, _ text: String) {
+        element("p", ["class": "next"]) {
+            $0.link(address, ["class": "button quiet", "rel": "next"], text: text)
+        }
+    }
+
+    /// Writes how many items of a list are left out; nothing if all are shown.
+    mutating func leftOutNote(of count: Int, shown: Int = PortalLimits.maxListItems) {
+        guard count > shown else { return }
+        element("p", ["class": "soft"], say: Phrase(.andMore, Wording.number(count - shown)))
+    }
+
+    /// Writes the reason why the visitor can change nothing; nothing if the visitor can.
+    mutating func explainReadOnly(_ context: PortalContext) {
+        guard let reason = context.readOnlyReason else { return }
+        element("p", ["class": "soft"], say: reason)
+    }
+
+    /// Writes the commands for the whole store: update all sites, and import an archive.
+    mutating func storeCommands(_ context: PortalContext) {
+        guard context.token != nil else { return }
+        element("div", ["class": "orders"]) { html in
+            html.commandButton("update", .doUpdateAll, context)
+            if context.hasFiles {
+                html.link(PortalLinks.importForm, ["class": "button quiet"], say: .importTitle)
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+/// The script that updates the page of jobs by server-sent events. Without scripts, the page reloads itself.
+enum JobsScript {
+    /// The path of the script. It contains a hash of the text, so that browsers may cache the script for ever.
+    static let path = PortalStyle.path(of: text, "live", "js")
+
+    /// The source of the script.
+    ///
+    /// An event contains the figures of the unfinished jobs, which replace the texts of the elements with `data-figure`.
+    /// When the list or the state of a job changes, the script fetches the page and replaces the list of jobs: the markup
+    /// of a job is thus only in `JobsPage`. Received values are inserted only as text. While the window is hidden, no connection is open.
+    static let text = """
+        "use strict";
+        (() => {
+          const place = document.getElementById("jobs");
+          if (!place) return;
+          const lost = document.getElementById("lost");
+          let source = null, known = null, isLoading = false;
+          const key = (jobs) => jobs.map((job) => `${job.job} ${job.state} ${Boolean(job.progress)}`).join();
+          const fill = (job) => {
+            const card = place.querySelector(`[data-job="${Number(job.job)}"]`);
+            if (!card || !job.progress) return;
+            for (const part of card.querySelectorAll("[data-figure]")) {
+              const value = job.progress[part.dataset.figure];
+              if (part.dataset.figure !== "hosts") { part.textContent = String(value ?? ""); continue; }
+              part.replaceChildren(...value.map((host) => {
+                const row = document.createElement("tr");
+                for (const name of ["name", "running", "queued", "perSecond", "paused"]) {
+                  const cell = document.createElement(name === "name" ? "th" : "td");
+                  if (name === "name") cell.scope = "row"; else cell.className = "number";
+                  cell.textContent = String(host[name]);
+                  row.append(cell);
+                }
+                return row;
+              }));
+            }
+          };
+          const load = async () => {
+            if (isLoading) return;
+            isLoading = true;
+            try {
+              const reply = await fetch(location.pathname, { headers: { Accept: "text/html" } });
+              const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+              const fresh = page.getElementById("jobs");
+              const focused = place.contains(document.activeElement);
+              if (fresh) place.replaceChildren(...document.adoptNode(fresh).childNodes);
+              if (focused) document.getElementById("content").focus();
+            } catch (error) {
+              // The connection failed: keep the content.
+            }
+            isLoading = false;
+          };
+          const listen = () => {
+            if (source) return;
+            source = new EventSource(place.dataset.live);
+            source.addEventListener("error", () => {
+              lost.hidden = false;
+              known = null;
+              // Browsers do not reconnect after an invalid response.
+              if (source && source.readyState === EventSource.CLOSED) { source = null; setTimeout(listen, 3000); }
+            });
+            source.addEventListener("jobs", async (event) => {
+              lost.hidden = true;
+              const state = JSON.parse(event.data), next = `${key(state.jobs)} ${state.over}`;
+              if (next !== known) { known = next; await load(); }
+              state.jobs.forEach(fill);
+              if (!state.jobs.length) { source.close(); source = null; }
+            });
+          };
+          document.addEventListener("visibilitychange", () => {
+            if (document.hidden) { if (source) source.close(); source = null; } else { known = null; listen(); }
+          });
+          listen();
+        })();
+
+        """
+}

@@ -1,0 +1,44 @@
+internal import Store
+internal import Web
+
+/// The form with the settings of a site.
+struct SettingsPage: PortalPage {
+    let site: Site
+    /// The current settings, as the values of the form.
+    let plan: SiteSettingsForm
+    let title: String
+    let section = PortalSection.sites
+
+    init(_ site: Site) {
+        self.site = site
+        title = site.name
+        plan = SiteSettingsForm(settings: site.settings)
+    }
+
+    var heading: Sentence? { .settings }
+
+    func trail(_ context: PortalContext) -> [(text: String, address: String)] {
+        [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
+    }
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "lead"], say: .settingsLead)
+        html.explainReadOnly(context)
+        html.idleScheduleNotice(context, isScheduled: site.schedule != nil)
+        html.commandForm("settings", context, style: "order sheetlike", fields: [("site", site.name)]) {
+            html in
+            plan.write(to: &html, isNew: false)
+            html.element("button", ["type": "submit"], say: .doSaveSettings)
+        }
+    }
+
+    func members(_ context: PortalContext) -> JSONMembers {
+        [
+            "site": site.name, "scope": plan.scope, "render": plan.render, "robots": plan.robots,
+            "depth": plan.depth, "maxPages": plan.maxPages, "perHost": plan.connectionsPerHost,
+            "schedule": plan.updateInterval == SiteSettingsForm.never ? nil : plan.updateInterval,
+            "include": plan.include,
+            "exclude": plan.exclude,
+        ]
+    }
+}
