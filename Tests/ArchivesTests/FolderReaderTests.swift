@@ -120,7 +120,7 @@ import Web
     }
 
     /// Imports a file or folder, with a limit for the free space that must remain.
-    private func take(
+    private func importPath(
         _ file: String, at base: String? = nil, limits: ArchiveLimits = ArchiveLimits(),
         minFreeBytes: Int64 = 0
     ) throws -> ImportReport {
@@ -157,7 +157,7 @@ import Web
             "w/example.com/a/index.html": "<title>A</title><script src=\"../../cdn.test/x.js\"></script>",
             "w/cdn.test/x.js": "1", "w/example.com/i.png": "i",
         ])
-        let report = try take("w")
+        let report = try importPath("w")
         #expect(report.site == "https://example.com/" && report.refusedCount == 0, "\(report)")
         let storedBodies = try storedBodies()
         #expect(
@@ -183,7 +183,7 @@ import Web
             "w/example.com/go?to=https:%2F%2Fa": "<title>5</title>",
             "w/example.com/g\\h.html": "<title>6</title>",
         ])
-        let report = try take("w")
+        let report = try importPath("w")
         #expect(report.refusedCount == 0, "\(report)")
         let storedBodies = try storedBodies().mapValues { $0.prefix(16) }
         #expect(
@@ -207,7 +207,7 @@ import Web
         try home.write(
             Array("<a href=p%252Fq.html>q</a><a href='g\\h.html'>h</a><a href='café—.html'>c</a>".utf8)
                 + [0xE9] + Array("<a href='pipe|.html'>p</a>".utf8), to: "w/example.com/index.html")
-        #expect(try take("w").refusedCount == 0)
+        #expect(try importPath("w").refusedCount == 0)
         let reader = try StoreReader(site.folder)
         let body = try #require(try reader.response(for: "https://example.com/")?.body)
         let page = String(decoding: try #require(try reader.content(of: body)?.load()), as: UTF8.self)
@@ -226,7 +226,7 @@ import Web
             "w/example.com/x.css?v.css": "a", "w/example.com/x.css?vorig": "b",
             "w/example.com/real.orig": "r",
         ])
-        #expect(try take("w").refusedCount == 0)
+        #expect(try importPath("w").refusedCount == 0)
         let storedBodies = try storedBodies()
         #expect(storedBodies["https://example.com/"] == "<a href=/page>p</a>")
         #expect(storedBodies["https://example.com/page"] == "<title>P</title><!-- -->")
@@ -240,10 +240,10 @@ import Web
         try write([
             "w/example.com/index.html": "<title>x</title>http://example.com:8080/x http://example.com:8080/y"
         ])
-        let report = try take("w")
+        let report = try importPath("w")
         #expect(report.site == "http://example.com:8080/" && report.doubtfulCount == 0)
         try write(["v/other.test/index.html": "<title>x</title>"])
-        let other = try take("v")
+        let other = try importPath("v")
         #expect(
             other.site == "https://other.test/"
                 && other.doubtful.first?.reason.contains("https is assumed") == true)
@@ -255,18 +255,18 @@ import Web
                 "<title>x</title><a href=docs>d</a><a href=/about>a</a><a href=/docs/index.html>i</a>",
             "b/docs/index.html": "<title>d</title>", "b/about.html": "<title>a</title>", "b/data.json": "{}",
         ])
-        let report = try take("b", at: "https://example.com/base/")
+        let report = try importPath("b", at: "https://example.com/base/")
         #expect(report.site == "https://example.com/base/")
         var storedBodies = try storedBodies()
         #expect(
             storedBodies["https://example.com/base/docs"] == "301"
                 && storedBodies["https://example.com/about"] == nil)
         #expect(storedBodies["https://example.com/base/"]?.hasPrefix("<title>x</title><a href=docs>") == true)
-        #expect(try take("b", at: "https://root.test/").responses == 7)
+        #expect(try importPath("b", at: "https://root.test/").responses == 7)
         storedBodies = try #require(
             try? StoreReader(site.folder).sites().map(\.name).reduce(into: [:]) { $0[$1] = "" })
         #expect(Set(storedBodies.keys) == ["https://example.com/base/", "https://root.test/"])
-        #expect(throws: ArchiveError.self) { try take("b") }
+        #expect(throws: ArchiveError.self) { try importPath("b") }
     }
 
     @Test func `a base URL without a final slash is a folder, and hidden files are left out`() throws {
@@ -274,7 +274,7 @@ import Web
             "b/index.html": "<title>x</title>", "b/.env": "secret", "b/.git/config": "x",
             "b/.well-known/a.txt": "a",
         ])
-        let report = try take("b", at: "https://example.com/docs")
+        let report = try importPath("b", at: "https://example.com/docs")
         #expect(report.site == "https://example.com/docs/" && report.leftOut.count == 2)
         // Hidden files do not belong to the site, so the import is complete without them.
         #expect(report.isComplete && report.refused.isEmpty)
@@ -302,7 +302,7 @@ import Web
     ) throws {
         try write(
             Dictionary(names.map { ("b/" + $0, $0 == "_static/a.js" ? "f()" : "<title>x</title>") }) { $1 })
-        let report = try take("b", at: base)
+        let report = try importPath("b", at: base)
         #expect(report.site == start && report.isComplete)
     }
 
@@ -311,7 +311,7 @@ import Web
             "m/a.test/docs/a.js": "f()", "m/a.test/docs/b.html": "<a href=https://a.test/>x</a>",
             "m/b.test/x.html": "<title>x</title>",
         ])
-        #expect(try take("m").site == "https://a.test/docs/b.html")
+        #expect(try importPath("m").site == "https://a.test/docs/b.html")
     }
 
     @Test func `saved pages are imported with the asset folders beside them`() throws {
@@ -321,7 +321,7 @@ import Web
             "s/Page_files/a b.png": "1", "s/Page_files/index.html": "<title>f</title>",
             "s/alone.html": "<title>?</title>",
         ])
-        let report = try take("s")
+        let report = try importPath("s")
         #expect(
             report.site == "https://example.com/news/today"
                 && report.refused.map(\.place) == [home.file("s, alone.html")])
@@ -330,7 +330,7 @@ import Web
                 "https://example.com/news/today", "https://example.com/news/Page_files/a%20b.png",
                 "https://example.com/news/Page_files/index.html",
             ])
-        let single = try take("s/Page.html", at: "https://other.test/x")
+        let single = try importPath("s/Page.html", at: "https://other.test/x")
         #expect(single.site == "https://other.test/x" && single.responses == 3 && single.isComplete)
     }
 
@@ -382,7 +382,7 @@ import Web
             "s/Page x_files/main.css": "h1{color:red}", "s/Page x_files/a b.png": "1",
             "s/Page x_files/a.png": "2", "s/Page x_files/a(1).png": "3",
         ])
-        let report = try take("s/Page x.html")
+        let report = try importPath("s/Page x.html")
         #expect(report.site == "https://example.com/news/today?a--b" && report.isComplete, "\(report)")
         let storedBodies = try storedBodies()
         let beside = "https://example.com/news/Page%20x_files"
@@ -477,7 +477,7 @@ import Web
 
     @Test func `an import that would fill the disk fails and leaves nothing behind`() throws {
         try write(["h/example.com/index.html": "<title>x</title>"])
-        #expect(throws: ArchiveError.self) { try take("h", minFreeBytes: .max) }
+        #expect(throws: ArchiveError.self) { try importPath("h", minFreeBytes: .max) }
         #expect(try !StoreReader(site.folder).hasResponses())
     }
 
@@ -494,7 +494,7 @@ import Web
         #expect(truncate(home.file("h/example.com/sparse.bin"), 1 << 30) == 0)
         var limits = ArchiveLimits()
         limits.expansionAllowanceBytes = 1 << 20
-        let report = try take("h", limits: limits)
+        let report = try importPath("h", limits: limits)
         #expect(report.responses == 2 && report.refusedCount == 6, "\(report)")
         let reasons = Set(report.refused.map(\.reason))
         #expect(
@@ -516,7 +516,7 @@ import Web
                 + "\"fetched\":\"2026-11-20T12:00:00Z\"}\nnonsense\n",
             "l/a.html": "<title>a</title>", "secret": "s",
         ])
-        let report = try take("l")
+        let report = try importPath("l")
         #expect(report.responses == 1 && report.refusedCount == 3, "\(report)")
         #expect(try storedBodies() == ["https://example.com/aX:%20y": "<title>a</title>"])
     }
@@ -530,7 +530,7 @@ import Web
                 + lines
         ])
         try home.write([UInt8](repeating: 0x61, count: 1 << 20), to: "m/a.html")
-        let report = try take("m")
+        let report = try importPath("m")
         #expect(
             (60...80).contains(report.responses) && report.responses + report.refusedCount == 400,
             "\(report.responses)"
@@ -547,7 +547,7 @@ import Web
             bytes.replaceSubrange(place..<place + 10, with: "../de.html".utf8)
         }
         try home.write(bytes, to: "bad.zip")
-        let report = try? take("bad.zip")
+        let report = try? importPath("bad.zip")
         #expect(report?.responses ?? 0 == 0)
     }
 
@@ -556,7 +556,7 @@ import Web
         for place in random.indices { random[place] = UInt8(truncatingIfNeeded: place &* 2_654_435_761 >> 7) }
         try write(["w/example.com/index.html": "<title>x</title>"])
         try home.write(random, to: "w/example.com/a.bin")
-        #expect(try take("w").isComplete)
+        #expect(try importPath("w").isComplete)
         #expect(try storedBodies()["https://example.com/a.bin"]?.isEmpty == false)
     }
 }

@@ -24,7 +24,7 @@ import Web
     }
 
     /// Imports a HAR into a new site.
-    private func take(_ text: String) throws -> ArchiveTestSite {
+    private func importHAR(_ text: String) throws -> ArchiveTestSite {
         let site = try ArchiveTestSite()
         let path = try site.home.write(text, to: "in.har")
         _ = try site.importFiles([path], site: ArchiveTestSite.name)
@@ -39,7 +39,7 @@ import Web
     func `an imported response is private if its request carried a secret`(
         name: String, caching: String, isPrivate: Bool
     ) throws {
-        let site = try take(har(name, caching: caching))
+        let site = try importHAR(har(name, caching: caching))
         let stored = try #require(try StoreReader(site.folder).response(for: "https://example.com/data"))
         #expect(stored.flags.contains(.isPrivate) == isPrivate)
     }
@@ -48,7 +48,7 @@ import Web
     func `a secret by which an imported response varies is not exported`(
         form: ArchiveFormat
     ) throws {
-        let site = try take(har("X-Api-Key", vary: "X-Api-Key, User-Agent"))
+        let site = try importHAR(har("X-Api-Key", vary: "X-Api-Key, User-Agent"))
         let reader = try StoreReader(site.folder)
         let stored = try #require(try reader.response(for: "https://example.com/data"))
         #expect(!stored.variant.contains(Self.secret) && stored.variant.contains("user-agent: x"))

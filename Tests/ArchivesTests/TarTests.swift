@@ -30,7 +30,7 @@ import Web
         return home.file(name)
     }
 
-    private func take(_ path: String) throws -> ImportReport { try site.importFiles([path]) }
+    private func importTar(_ path: String) throws -> ImportReport { try site.importFiles([path]) }
 
     @Test(arguments: [
         ("f.tar", []), ("f.tar.gz", ["-z"]), ("f.v7", ["--format=v7"]), ("f.pax", ["--format=pax"]),
@@ -41,7 +41,7 @@ import Web
         guard name != "f.tar.xz" || WholeFile.exists("/usr/bin/xz") else { return }
         let long = String(repeating: "n", count: 180)
         if name != "f.v7" { try home.write("1", to: "f/example.com/\(long).js") }
-        let report = try take(tar(name, arguments))
+        let report = try importTar(tar(name, arguments))
         #expect(report.isComplete && report.responses == (name == "f.v7" ? 2 : 3), "\(report)")
         #expect(try site.storedResponses().contains { $0.hasPrefix("https://example.com/b.html ") })
     }
@@ -70,7 +70,7 @@ import Web
         #expect(mkfifo(home.file("f/example.com/pipe"), 0o644) == 0)
         try home.write("", to: "f/example.com/s.bin")
         #expect(truncate(home.file("f/example.com/s.bin"), 4 << 20) == 0)
-        let report = try take(tar("f.tar", ["--sparse"]))
+        let report = try importTar(tar("f.tar", ["--sparse"]))
         #expect(report.responses == 3, "\(report)")
         #expect(
             report.refused.map(\.reason).sorted() == [
@@ -100,7 +100,7 @@ import Web
         } else {
             try tar(name, [])
         }
-        let report = try take(home.file(name))
+        let report = try importTar(home.file(name))
         #expect(report.responses == 6, "\(report)")
         #expect(
             report.refused.map(\.reason).sorted() == [
@@ -135,14 +135,14 @@ import Web
         Self.correctChecksum(&head)
         bytes.replaceSubrange(1024..<1536, with: head)
         try home.write(bytes, to: "bad.tar")
-        let report = try? take(home.file("bad.tar"))
+        let report = try? importTar(home.file("bad.tar"))
         #expect(report.map { $0.responses <= 1 } ?? true, "\(String(describing: report))")
     }
 
     @Test func `a truncated tar file gives its complete files`() throws {
         let bytes = try WholeFile.read(tar("f.tar", ["--sort=name"]), atMost: 1 << 20)
         try home.write(Array(bytes[..<2100]), to: "cut.tar")
-        let report = try take(home.file("cut.tar"))
+        let report = try importTar(home.file("cut.tar"))
         #expect(report.responses == 1 && report.refused.map(\.reason) == ["it is truncated"], "\(report)")
     }
 
@@ -152,6 +152,6 @@ import Web
         var limits = ArchiveLimits()
         limits.expansionAllowanceBytes = 1 << 20
         #expect(throws: ArchiveError.self) { try site.importFiles([path], limits: limits) }
-        #expect(try take(path).responses == 3)
+        #expect(try importTar(path).responses == 3)
     }
 }

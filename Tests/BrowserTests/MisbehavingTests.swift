@@ -76,7 +76,7 @@ struct MisbehavingTests {
         let outcomes = state.wait { $0.outcomes.count == Self.pages ? $0.outcomes : nil }
         /// Opens a page again, alone and with long limits. On a loaded machine, short limits may end before the page has
         /// done anything, or even before its tab is open.
-        func patiently(_ number: Int) -> PageOutcome {
+        func renderWithLongLimits(_ number: Int) -> PageOutcome {
             var visit = PageVisit(url: origin.url("/page/\(number % Self.kinds.count)"))
             (visit.limit, visit.stall) = (.seconds(120), .seconds(60))
             return browser.render(visit)
@@ -85,7 +85,7 @@ struct MisbehavingTests {
             let kind = Self.kinds[number % Self.kinds.count]
             // A page that navigates away at once may be gone when its tab is read.
             if case .failed = outcome.ending, kind.notice == nil, !kind.script.hasPrefix("location") {
-                if case .failed(let why) = patiently(number).ending {
+                if case .failed(let why) = renderWithLongLimits(number).ending {
                     Issue.record("\(kind.script): \(why)")
                 }
             }
@@ -94,7 +94,7 @@ struct MisbehavingTests {
                     outcome.notices.contains { $0.kind == notice } || outcome.ending == .hung
                 }
                 guard !hasNotice(of: outcome) else { continue }
-                let second = patiently(number)
+                let second = renderWithLongLimits(number)
                 #expect(hasNotice(of: second), "\(kind.script): \(second.ending), \(second.notices)")
             }
         }

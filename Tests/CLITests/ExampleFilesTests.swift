@@ -27,7 +27,7 @@ import Testing
     }
 
     /// Expects that the words are a valid command line.
-    private static func expectUnderstood(_ words: [String]) throws {
+    private static func expectValid(_ words: [String]) throws {
         let entry = try #require(CommandEntry.command(named: words.first ?? ""), "\(words)")
         _ = try Arguments(Array(words.dropFirst()), for: entry)
     }
@@ -48,7 +48,7 @@ import Testing
         let service = try #require(unit["Service"])
         let words = try #require(service["ExecStart"]?.first).split(separator: " ").map(String.init)
         #expect(words.first == "/usr/bin/larder")
-        try Self.expectUnderstood(Array(words.dropFirst()))
+        try Self.expectValid(Array(words.dropFirst()))
         #expect(service["DynamicUser"] == ["yes"] && service["ProtectSystem"] == ["strict"])
         // Units that share a StateDirectory must have the same user.
         #expect(service["User"] == ["larder"])
@@ -69,7 +69,7 @@ import Testing
         let service = try #require(try Self.unit("larder-update@.service")["Service"])
         let words = try #require(service["ExecStart"]?.first).split(separator: " ").map(String.init)
         #expect(words.first == "/usr/bin/larder" && words.contains("--due"))
-        try Self.expectUnderstood(Array(words.dropFirst()))
+        try Self.expectValid(Array(words.dropFirst()))
         #expect(service["Type"] == ["oneshot"] && service["DynamicUser"] == ["yes"])
         #expect(service["User"] == ["larder"])
         let timer = try Self.unit("larder-update@.timer")
@@ -115,7 +115,7 @@ import Testing
             switch words[0] {
             case "command":
                 commands += 1
-                try Self.expectUnderstood(Array(words.dropFirst()))
+                try Self.expectValid(Array(words.dropFirst()))
             case "store":
                 stores += 1
                 try Self.expectAddress(words[1])

@@ -66,7 +66,7 @@ import Testing
     }
 
     /// Expects that the script failed for a reason and installed nothing.
-    private func expectNothing(_ ending: ChildProcess.Ending, status: Int32, _ reason: String) {
+    private func expectFailure(_ ending: ChildProcess.Ending, status: Int32, _ reason: String) {
         #expect(ending.status == status, "\(ending)")
         #expect(ending.errors.contains(reason), "\(ending)")
         #expect(access(home.file("there"), F_OK) != 0)
@@ -109,7 +109,7 @@ import Testing
             done
             PATH=$HOME/fake:$PATH exec sh install.sh \(options)
             """, environment: ["HOME": home.path, "TMPDIR": home.path])
-        expectNothing(ending, status: 3, "found no installation")
+        expectFailure(ending, status: 3, "found no installation")
         #expect(access(home.file("run"), F_OK) != 0)
     }
 
@@ -190,40 +190,40 @@ import Testing
         var changed = bytes
         changed[changed.count / 2] ^= 1
         origin.on("/" + Self.archive, .file(changed, type: "application/gzip"))
-        try expectNothing(install(), status: 1, "is not the file of the release")
+        try expectFailure(install(), status: 1, "is not the file of the release")
     }
 
     @Test func `a file without a checksum in the list is not installed`() throws {
         for text in ["", "<html>", sums.replacing(".tar.gz", with: ".tar.gz.old"), String(sums.dropFirst())] {
             origin.on("/SHA256SUMS", .file(text, type: "text/plain"))
-            try expectNothing(install(), status: 1, "does not list \(Self.archive)")
+            try expectFailure(install(), status: 1, "does not list \(Self.archive)")
         }
     }
 
     @Test func `an interrupted download installs nothing`() throws {
         origin.on(
             "/" + Self.archive, .file(bytes, type: "application/gzip").truncated(after: bytes.count / 2))
-        try expectNothing(install(), status: 3, "cannot download")
+        try expectFailure(install(), status: 3, "cannot download")
         origin.on("/" + Self.archive, .file(Array(bytes.prefix(bytes.count / 2)), type: "application/gzip"))
-        try expectNothing(install(), status: 1, "is not the file of the release")
+        try expectFailure(install(), status: 1, "is not the file of the release")
     }
 
     @Test func `a missing file or server installs nothing`() throws {
         origin.on("/" + Self.archive, .page("not found", status: 404))
-        try expectNothing(install(), status: 3, "cannot download \(origin.base)/\(Self.archive)")
+        try expectFailure(install(), status: 3, "cannot download \(origin.base)/\(Self.archive)")
         // Nothing listens on port 1.
-        try expectNothing(
+        try expectFailure(
             install(base: "http://127.0.0.1:1"), status: 3, "cannot download http://127.0.0.1:1/SHA256SUMS")
     }
 
     @Test func `a pinned checksum replaces the server's list`() throws {
         origin.on("/SHA256SUMS", .failure(500))
         let sum = String(sums.prefix(64))
-        try expectNothing(
+        try expectFailure(
             install("--sha256 " + sum.map { $0 == "0" ? "1" : "0" }), status: 1,
             "is not the file of the release")
-        try expectNothing(install("--sha256 ''"), status: 2, "--sha256 needs a value")
-        try expectNothing(install("--sha256 abc"), status: 2, "--sha256 needs 64 hexadecimal digits")
+        try expectFailure(install("--sha256 ''"), status: 2, "--sha256 needs a value")
+        try expectFailure(install("--sha256 abc"), status: 2, "--sha256 needs 64 hexadecimal digits")
         #expect(try install("--sha256 \(sum)").status == 0)
         #expect(try install("--sha256 \(sum.uppercased())").status == 0)
     }
@@ -241,11 +241,11 @@ import Testing
             chmod 755 fake/curl
             PATH=$HOME/fake:$PATH exec sh install.sh --prefix there --base '\(base)'
             """, environment: ["HOME": home.path, "TMPDIR": home.path])
-        expectNothing(ending, status: 3, "is not encrypted")
+        expectFailure(ending, status: 3, "is not encrypted")
     }
 
     @Test func `a signature that cannot be verified is reported, and fails if it is required`() throws {
-        try expectNothing(install("--require-signature"), status: 3, "cannot verify the signature")
+        try expectFailure(install("--require-signature"), status: 3, "cannot verify the signature")
         let ending = try install()
         #expect(ending.status == 0 && ending.errors.contains("the signature was not verified"), "\(ending)")
     }
@@ -266,7 +266,7 @@ import Testing
         origin.on("/SHA256SUMS.minisig", .file(signature, type: "text/plain"))
         // The server changes the archive and the list.
         origin.on("/SHA256SUMS", .file(sums.replacing(sums.prefix(8), with: "00000000"), type: "text/plain"))
-        try expectNothing(install(), status: 1, "the signature of SHA256SUMS is wrong")
+        try expectFailure(install(), status: 1, "the signature of SHA256SUMS is wrong")
         origin.on("/SHA256SUMS", .file(sums, type: "text/plain"))
         let ending = try install()
         #expect(ending.status == 0 && ending.errors.contains("the signature is right"), "\(ending)")
@@ -279,6 +279,6 @@ import Testing
         let ending = try Self.shell(
             "cd '\(home.path)' && sh '\(SourceText.root)/install.sh' --prefix there",
             environment: ["HOME": home.path])
-        expectNothing(ending, status: 2, "take install.sh from a release")
+        expectFailure(ending, status: 2, "take install.sh from a release")
     }
 }

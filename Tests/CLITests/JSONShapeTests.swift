@@ -77,7 +77,7 @@ import Web
     }
 
     /// Records a miss: a request that the store cannot answer.
-    private func miss() throws {
+    private func recordMiss() throws {
         let serve = try Command(
             ["serve", "--port", "0"], home: home, environment: ["LARDER_STORE": home.file("s")])
         let port = try #require(Int(serve.read(until: "\n").split(separator: ":")[2].prefix { $0.isNumber }))
@@ -96,7 +96,7 @@ import Web
                 origin.on("/three", .page("three"))
                 origin.on("/old", .failure(404))
             }
-            if name == "misses" { try miss() }
+            if name == "misses" { try recordMiss() }
             if name == "undo" { _ = try run("remove https://example.com/") }
             if name == "login" {
                 mkdir(home.file("s/logins"), 0o700)

@@ -38,7 +38,7 @@ import Testing
     }
 
     /// Returns the releases whose bundles are live.
-    private func shown() throws -> Set<String> {
+    private func liveReleases() throws -> Set<String> {
         let reader = try StoreReader(StoreFolder(home.file("s")))
         var versions: Set<String> = []
         for number in 0..<Self.bundleCount {
@@ -65,14 +65,14 @@ import Testing
             usleep(UInt32(number * 7919 % 23) * 1000)
             run.signal(SIGKILL)
             _ = run.wait()
-            let found = try shown()
+            let found = try liveReleases()
             #expect(
                 found == [last] || found == ["r\(number)"],
                 "kill \(number) after \(requests) requests: \(found)")
             last = found.first ?? last
         }
         #expect(try preload().wait().status == 0)
-        #expect(try shown() == ["r\(Self.kills)"])
+        #expect(try liveReleases() == ["r\(Self.kills)"])
     }
 
     @Test func `the exit status distinguishes a refused set from an unreachable one`() throws {
@@ -90,7 +90,7 @@ import Testing
         #expect(bad.status == 1, "\(bad.errors)")
         #expect(bad.output.contains("1 refused"))
         #expect(bad.errors.contains(" stays live"))
-        #expect(try shown() == ["one"])
+        #expect(try liveReleases() == ["one"])
 
         origin.stop()
         let down = try preload().wait()
@@ -183,7 +183,7 @@ import Testing
             #expect(
                 bad.errors.contains(
                     "the new snapshot is rejected, because bundles do not match the manifest"), "\(bad)")
-            #expect(try shown() == ["one"])
+            #expect(try liveReleases() == ["one"])
         }
     }
 

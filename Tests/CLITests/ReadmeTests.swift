@@ -52,9 +52,9 @@ import Testing
         for block in Self.blocks {
             var printed = ""
             for command in block.commands { printed += try output(of: command) }
-            let lines = Set(printed.split(separator: "\n").map { Self.blurred(String($0)) })
+            let lines = Set(printed.split(separator: "\n").map { Self.normalized(String($0)) })
             for line in block.output {
-                #expect(lines.contains(Self.blurred(line)), "\(block.commands): \(line)\n\(printed)")
+                #expect(lines.contains(Self.normalized(line)), "\(block.commands): \(line)\n\(printed)")
             }
         }
         site.signal(SIGTERM)
@@ -99,7 +99,7 @@ import Testing
     }
 
     /// Replaces the parts that differ in every run: figures, units and ports.
-    private static func blurred(_ line: String) -> String {
+    private static func normalized(_ line: String) -> String {
         var text = ""
         for word in line.replacing(SourceText.root + "/", with: "").split(separator: " ") {
             let plain = word.split { $0.isNumber || ".,:-()".contains($0) }.joined()

@@ -35,7 +35,7 @@ import Testing
     }
 
     /// A home folder with the demo site as its stored site.
-    private static func stocked() throws -> (home: TemporaryFolder, origin: TestOrigin) {
+    private static func homeWithSite() throws -> (home: TemporaryFolder, origin: TestOrigin) {
         let home = try TemporaryFolder()
         let origin = try TestOrigin()
         origin.serve(folder: root + "/Sources/larder/Demo/Site")
@@ -45,7 +45,7 @@ import Testing
 
     @Test(.enabled(if: canRun, "neither sqlite3 nor python3 is there"), arguments: examples)
     func `an example of the schema can be pasted`(example: String) throws {
-        let (home, origin) = try Self.stocked()
+        let (home, origin) = try Self.homeWithSite()
         let ending = try Self.run(example.replacing("https://example.com/", with: origin.url("/")), home)
         #expect(ending.status == 0, "\(ending)")
         #expect(ending.errors == "")
@@ -59,7 +59,7 @@ import Testing
         .enabled(if: canRun, "neither sqlite3 nor python3 is there"),
         arguments: ["larder_response", "larder_body", "larder_link"])
     func `the columns of a view are those of docs/schema.md`(view: String) throws {
-        let (home, _) = try Self.stocked()
+        let (home, _) = try Self.homeWithSite()
         let ending = try Self.run(
             "sqlite3 -readonly ~/.local/share/larder/larder.db \"SELECT name FROM pragma_table_info('\(view)')\"",
             home)

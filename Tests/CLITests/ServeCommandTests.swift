@@ -22,7 +22,7 @@ import Testing
     }
 
     /// Requests the home page of the mirrored site.
-    private func home(at port: Int) throws -> RawResponse {
+    private func homePage(at port: Int) throws -> RawResponse {
         try RawClient(port: port).get("/", host: "port-\(origin.port).127-0-0-1.localhost:\(port)")
     }
 
@@ -31,7 +31,7 @@ import Testing
         let (server, port) = try serve()
         for _ in 1...3 {
             server.signal(SIGHUP)
-            #expect(try home(at: port).text.contains("penguins"))
+            #expect(try homePage(at: port).text.contains("penguins"))
         }
         server.signal(SIGTERM)
         #expect(server.wait().status == 0)
@@ -79,7 +79,7 @@ import Testing
         for policy in ["offline", "auto", "protocol", "revalidate"] {
             let (server, port) = try serve(["--policy", policy] + store)
             for _ in 1...3 {
-                let answer = try home(at: port)
+                let answer = try homePage(at: port)
                 #expect(
                     answer.status == 200 && answer.text.contains("penguins"), "\(policy): \(answer.status)")
             }

@@ -23,7 +23,7 @@ import Web
     }
 
     /// A verifier for a manifest with this text.
-    private func gate(_ text: String) throws -> ManifestVerifier {
+    private func makeVerifier(_ text: String) throws -> ManifestVerifier {
         let source = try ManifestSource(
             try folder.write(text, to: "m.json"), nearestZone: .thisMachine, options: CheckOptions(),
             folder: larder.folder, interruption: Interruption())
@@ -36,38 +36,38 @@ import Web
     }
 
     @Test func `a snapshot is checked as it would be served`() async throws {
-        let gate = try gate(manifest)
-        #expect(try gate.startURLs().map(\.href) == [origin.url("/")])
-        #expect(gate.bundleURLs.map(\.href) == [origin.url("/a.js")])
+        let verifier = try makeVerifier(manifest)
+        #expect(try verifier.startURLs().map(\.href) == [origin.url("/")])
+        #expect(verifier.bundleURLs.map(\.href) == [origin.url("/a.js")])
         let first = try await larder.prefetch([origin.url("/")])
-        #expect(try gate.report(onSnapshot: first.snapshot).isClean)
+        #expect(try verifier.report(onSnapshot: first.snapshot).isClean)
 
         origin.on("/a.js", .file("b", type: "text/javascript"))
         let second = try await larder.prefetch([origin.url("/")])
-        let report = try gate.report(onSnapshot: second.snapshot)
+        let report = try verifier.report(onSnapshot: second.snapshot)
         #expect(!report.isClean)
         #expect(report.items.map(\.verdict) == [.mismatch])
-        #expect(try gate.report(onSnapshot: first.snapshot).isClean)
+        #expect(try verifier.report(onSnapshot: first.snapshot).isClean)
 
         // For a URL that the snapshot could not fetch, the previous snapshot's response is served, even if that snapshot
         // is not live.
         origin.on("/a.js", .failure(500))
         let third = try await larder.prefetch([origin.url("/")])
-        #expect(try !gate.report(onSnapshot: third.snapshot).isClean)
+        #expect(try !verifier.report(onSnapshot: third.snapshot).isClean)
         try await larder.rollBack(origin.url("/"), to: first.snapshot)
-        #expect(try !gate.report(onSnapshot: third.snapshot).isClean)
-        #expect(try gate.report(onSnapshot: first.snapshot).isClean)
+        #expect(try !verifier.report(onSnapshot: third.snapshot).isClean)
+        #expect(try verifier.report(onSnapshot: first.snapshot).isClean)
     }
 
     @Test func `the manifest's prefetch settings are added to the user's options`() throws {
-        let gate = try gate(
+        let verifier = try makeVerifier(
             """
             {"start": ["https://a.test/docs/"], "scope": "path", "depth": 3, "exclude": ["*.pdf"],
              "headers": ["X-Key: 1"], "policy": "protocol", "rules": ["/api/** max-age=600"]}
             """)
         var options = PrefetchOptions()
         options.plan.scope.exclude = ["*.zip"]
-        gate.apply(to: &options)
+        verifier.apply(to: &options)
         #expect(options.plan.scope.extent == .path)
         #expect(options.plan.scope.depth == 3)
         #expect(options.plan.scope.exclude == ["*.zip", "*.pdf"])
@@ -77,11 +77,11 @@ import Web
     }
 
     @Test func `a manifest without start URLs belongs to the origin of its bundles`() throws {
-        let gate = try gate(
+        let verifier = try makeVerifier(
             "{\"bundles\": [{\"url\": \"https://a.test/b/c\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}"
         )
-        #expect(try gate.startURLs().isEmpty)
-        #expect(try gate.defaultSite().href == "https://a.test/")
+        #expect(try verifier.startURLs().isEmpty)
+        #expect(try verifier.defaultSite().href == "https://a.test/")
     }
 
     @Test("A fetched manifest sets headers for its own origin only, and none that the user set")

@@ -87,7 +87,7 @@ struct FolderScriptTests {
     }
 
     /// Uses the site: expects that its scripts have run, and follows its links.
-    private func look(at visit: ChromiumVisit) throws {
+    private func useSite(at visit: ChromiumVisit) throws {
         for (name, word) in [("route", "home"), ("late", "late"), ("data", "t\u{F6}ld"), ("xhr", "asked")] {
             expect(visit, to: name, say: word)
         }
@@ -110,7 +110,7 @@ struct FolderScriptTests {
         let (larder, start) = try await Self.prefetch(into: folder)
         let report = try await larder.export(start, to: folder.file("out/"))
         #expect(report.urlsNeedingServer.isEmpty)
-        try look(at: Chromium().open("file://" + folder.file("out/index.html")))
+        try useSite(at: Chromium().open("file://" + folder.file("out/index.html")))
     }
 
     /// Chunks as Vite builds them: modules that import each other, some of them dynamically.
@@ -261,7 +261,7 @@ struct FolderScriptTests {
             // On a version that redirects this path, evaluating the expression fails while the page is replaced.
             let visit = try browser.open("http://127.0.0.1:\(port)\(path)")
             guard (try? visit.evaluate("document.title"))??.string == "Home" else { continue }
-            try look(at: visit)
+            try useSite(at: visit)
             return
         }
         Issue.record("no book is shown")

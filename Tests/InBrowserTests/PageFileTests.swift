@@ -8,7 +8,7 @@ import Web
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct PageFileTests {
     /// A page with most kinds of content, prefetched, with its origins gone.
-    struct Furnished {
+    struct ExportedPage {
         let folder: TemporaryFolder
         let larder: Larder
         let start: String
@@ -135,7 +135,7 @@ struct PageFileTests {
     @Test func `a page exported as one HTML file looks as in the mirror, and makes no network requests`()
         async throws
     {
-        let site = try await Furnished()
+        let site = try await ExportedPage()
         var options = ExportOptions()
         options.isVerified = true
         let report = try await site.larder.export(
@@ -157,7 +157,7 @@ struct PageFileTests {
 
     @Test func `a page exported as MHTML looks as in the mirror, and makes no network requests`() async throws
     {
-        let site = try await Furnished(hasScripts: false)
+        let site = try await ExportedPage(hasScripts: false)
         var options = ExportOptions()
         options.isVerified = true
         let report = try await site.larder.export(
@@ -258,7 +258,7 @@ struct PageFileTests {
     }
 
     @Test func `an MHTML file that Chromium saved is imported, and looks the same`() async throws {
-        let site = try await Furnished(hasScripts: false)
+        let site = try await ExportedPage(hasScripts: false)
         let service = try site.larder.serve(port: 0)
         let browser = try Chromium()
         let visit = try browser.open(try #require(service.address(of: site.start)))

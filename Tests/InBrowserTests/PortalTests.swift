@@ -55,20 +55,20 @@ struct PortalTests {
     ]
 
     /// Shows the page in all window sizes and colour schemes, and expects in each that it fits and is accessible.
-    static func expectOrder(_ visit: ChromiumVisit, _ target: String) throws {
-        func expectNone(_ faults: String, _ comment: Comment) throws {
+    static func expectAccessible(_ visit: ChromiumVisit, _ target: String) throws {
+        func expectNoFaults(_ faults: String, _ comment: Comment) throws {
             #expect(try visit.evaluate(faults)?.array?.compactMap(\.string) == [], comment)
         }
         for (width, isDark) in views {
             try visit.show(in: .init(width: width, height: 800), prefersDark: isDark)
             let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
             #expect(try visit.evaluate(overflow)?.int == 0, "\(target) is wider than \(width)")
-            try expectNone(poorContrast, "\(target), \(width) wide, dark: \(isDark)")
+            try expectNoFaults(poorContrast, "\(target), \(width) wide, dark: \(isDark)")
         }
         // Opens the folded details.
         for (width, isDark) in views {
             try visit.show(in: .init(width: width, height: 800), prefersDark: isDark)
-            try expectNone(structuralFaults, "\(target), \(width) wide")
+            try expectNoFaults(structuralFaults, "\(target), \(width) wide")
         }
     }
 
@@ -80,7 +80,7 @@ struct PortalTests {
         let browser = try Chromium(viewport: .init(width: 360, height: 800), prefersDark: true)
         for target in targets {
             let visit = try browser.open(service.address + target, quiet: nil)
-            try Self.expectOrder(visit, target)
+            try Self.expectAccessible(visit, target)
             try visit.settle()
             #expect(visit.escapes.isEmpty, "\(target)")
             #expect(visit.scriptErrors.isEmpty, "\(target): \(visit.scriptErrors)")

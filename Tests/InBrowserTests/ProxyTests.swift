@@ -18,13 +18,13 @@ import Testing
     private func url(_ host: String, _ path: String) -> String { "https://\(host):\(front.port)\(path)" }
 
     /// Runs a proxy that stores everything, and a browser that uses it.
-    private func proxying(
+    private func withProxy(
         _ larder: Larder, _ policy: CachePolicy, _ use: (Chromium, MirrorService) throws -> Void
     ) throws {
-        try proxying(larder, policy, to: front.port, trusting: front.authority, use)
+        try withProxy(larder, policy, to: front.port, trusting: front.authority, use)
     }
 
-    private func proxying(
+    private func withProxy(
         _ larder: Larder, _ policy: CachePolicy, to front: Int, trusting authority: String,
         _ use: (Chromium, MirrorService) throws -> Void
     ) throws {
@@ -96,11 +96,11 @@ import Testing
             #expect(visit.failures.filter { !$0.isIconGuess }.isEmpty, "\(visit.failures)")
             return (try visit.text(), try visit.screenshot())
         }
-        try proxying(larder, .protocol) { browser, _ in before = try look(browser) }
+        try withProxy(larder, .protocol) { browser, _ in before = try look(browser) }
         #expect(before?.text.contains("counted: 3 4 5 6") == true, "\(before?.text ?? "")")
         front.stop()
         origin.stop()
-        try proxying(larder, .offline) { browser, service in
+        try withProxy(larder, .offline) { browser, service in
             let after = try look(browser)
             #expect(after.text == before?.text)
             let isSamePicture = after.picture == before?.picture
@@ -144,14 +144,14 @@ import Testing
         }
         let larder = Larder(at: folder.file("larder"))
         var before: (text: String, picture: [UInt8])?
-        try proxying(larder, .protocol, to: modern.modern, trusting: modern.authorities) { browser, _ in
+        try withProxy(larder, .protocol, to: modern.modern, trusting: modern.authorities) { browser, _ in
             before = try look(browser)
         }
         #expect(before?.text == "Strawberry set")
         let asked = modern.origin.requests.filter { $0.target != "/socket" }
         #expect(Set(asked.map { $0["X-Protocol"] }) == ["HTTP/2.0"])
         let count = modern.origin.requests.count
-        try proxying(larder, .offline, to: modern.modern, trusting: modern.authorities) { browser, service in
+        try withProxy(larder, .offline, to: modern.modern, trusting: modern.authorities) { browser, service in
             let after = try look(browser)
             #expect(after.text == before?.text)
             let isSamePicture = after.picture == before?.picture

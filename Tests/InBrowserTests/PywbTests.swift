@@ -12,7 +12,7 @@ import Testing
         "pywb is not installed"))
 struct PywbTests {
     /// Serves pages with URLs, encodings and redirects that an archive must keep.
-    private static func fill(_ origin: TestOrigin) {
+    private static func servePages(_ origin: TestOrigin) {
         func draw(_ colour: String) -> String {
             "<svg xmlns='http://www.w3.org/2000/svg' width='60' height='20'>"
                 + "<rect width='60' height='20' fill='\(colour)'/></svg>"
@@ -39,7 +39,7 @@ struct PywbTests {
     }
 
     /// Runs pywb's `wb-manager`.
-    private func manage(_ words: String, in folder: String) throws {
+    private func runManager(_ words: String, in folder: String) throws {
         let tool = try #require(ExternalProgram.find("wb-manager"))
         let ending = try ChildProcess("/bin/sh", ["-c", "cd '\(folder)' && exec '\(tool)' \(words)"]).wait()
         #expect(ending.status == 0, "\(words): \(ending)")
@@ -47,7 +47,7 @@ struct PywbTests {
 
     @Test func `pywb shows the pages of an exported WACZ as their origin did`() async throws {
         let origin = try TestOrigin()
-        Self.fill(origin)
+        Self.servePages(origin)
         let home = try TemporaryFolder()
         let larder = Larder(at: home.file("store"))
         let pages = ["/", "/two"].map { origin.url($0) }
@@ -60,8 +60,8 @@ struct PywbTests {
         origin.stop()
         _ = try await larder.export(pages[0], to: home.file("site.wacz"))
 
-        try manage("init site", in: home.path)
-        try manage("add --unpack-wacz site site.wacz", in: home.path)
+        try runManager("init site", in: home.path)
+        try runManager("add --unpack-wacz site site.wacz", in: home.path)
         try home.write(
             "proxy:\n  coll: site\n  enable_banner: false\n  enable_wombat: false\n  enable_content_rewrite: false\n",
             to: "config.yaml")

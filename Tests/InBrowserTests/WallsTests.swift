@@ -223,7 +223,7 @@ private final class Trial {
         for group in Dictionary(grouping: attempts.enumerated(), by: { root(for: $0.element) }).values {
             var tab: (visit: ChromiumVisit, page: String?)?
             for (number, attempt) in group where !attempt.manner.contains(.alone) {
-                let row = try patientRow(attempt) { () throws -> ChromiumVisit in
+                let row = try rowWithRetries(attempt) { () throws -> ChromiumVisit in
                     guard let open = tab else { return try visit(attempt) }
                     if open.page != attempt.page { try show(attempt.page, in: open.visit) }
                     return open.visit
@@ -233,7 +233,10 @@ private final class Trial {
             }
             for (number, attempt) in group where attempt.manner.contains(.alone) {
                 rows.append(
-                    (number, try patientRow(attempt) { () throws -> ChromiumVisit in try visit(attempt) }.row)
+                    (
+                        number,
+                        try rowWithRetries(attempt) { () throws -> ChromiumVisit in try visit(attempt) }.row
+                    )
                 )
             }
         }
@@ -339,7 +342,7 @@ private final class Trial {
 
     /// Makes an attempt, and repeats it in a tab of its own if a page was loaded too slowly on a loaded machine: if the
     /// attempt got nothing, or if the web allows it. For a forbidden attempt, anything that it got counts the first time.
-    private func patientRow(
+    private func rowWithRetries(
         _ attempt: Attempt, in open: () throws -> ChromiumVisit
     ) throws -> (row: Row, visit: ChromiumVisit?) {
         var last = try row(attempt, in: open)

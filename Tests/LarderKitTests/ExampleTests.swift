@@ -137,7 +137,7 @@ import Testing
         }
 
     /// The expressions of this file, with the texts that the examples have in place of them.
-    private static let stands = [
+    private static let replacements = [
         ("origin.url(\"/a.js\")", "\"https://example.com/a.js\""),
         ("origin.url(\"/own.json\")", "\"https://example.com/own.json\""),
         ("origin.url(\"/docs/\")", "\"https://example.com/docs/\""),
@@ -147,7 +147,7 @@ import Testing
 
     @Test(arguments: pages)
     func `every example in the documentation is compiled in this file`(page: String) {
-        let own = Self.stands.reduce(Self.text(of: #filePath)) { $0.replacing($1.0, with: $1.1) }
+        let own = Self.replacements.reduce(Self.text(of: #filePath)) { $0.replacing($1.0, with: $1.1) }
         let known = Set(own.split(separator: "\n").map(Self.trimmed))
         var isSwift = false
         for line in Self.text(of: Self.root + "/" + page).split(separator: "\n") {

@@ -36,8 +36,8 @@ import Testing
         #expect(try Self.verdicts(larder).contains("\"verdict\": \"verified\""))
 
         origin.on("/app.js", .file("c", type: "text/javascript"))
-        let mended = try await larder.prefetch(manifest: manifest)
-        #expect(try await larder.status().sites[0].live == mended.snapshot)
+        let repaired = try await larder.prefetch(manifest: manifest)
+        #expect(try await larder.status().sites[0].live == repaired.snapshot)
     }
 
     @Test func `the portal shows the last verdict on a bundle until its body changes`() async throws {

@@ -136,7 +136,7 @@ import Web
     }
 
     /// Returns the served body of a bundle, as one letter.
-    private func shown(_ name: String) throws -> String {
+    private func servedLetter(_ name: String) throws -> String {
         let reader = try StoreReader(larder.folder)
         let body = try reader.response(for: origin.url("/js/\(name).js"))?.body
         let bytes = try body.flatMap { try reader.content(of: $0) }?.load() ?? []
@@ -158,7 +158,7 @@ import Web
         }
     }
 
-    private func happen(_ event: Event, _ row: Row) async throws {
+    private func apply(_ event: Event, _ row: Row) async throws {
         switch event {
         case .agrees: break
         case .down: origin.stop()
@@ -188,7 +188,7 @@ import Web
             task.cancel()
             _ = try? await task.value
             origin.release("/js/two.js")
-            #expect(try shown("one") == "a" && shown("two") == "b")
+            #expect(try servedLetter("one") == "a" && servedLetter("two") == "b")
         }
     }
 
@@ -198,11 +198,11 @@ import Web
     {
         let first = try await run([.preload, .serve].contains(row.verb) ? .preload : .prefetch, row.form)
         #expect(first == .served)
-        #expect(try shown("one") == "a" && shown("two") == "b")
+        #expect(try servedLetter("one") == "a" && servedLetter("two") == "b")
         let service = row.verb == .serve ? try larder.serve(port: 0, threads: 1) : nil
         defer { service?.stop() }
         if let service { _ = try await served("two", "b", by: service) }
-        try await happen(row.event, row)
+        try await apply(row.event, row)
         origin.forgetRequests()
         let ending = try await run(row.verb, row.form)
 
@@ -216,7 +216,7 @@ import Web
             set = ["a", "c"]
         case .new:
             #expect(asked == ["/js/three.js"] && ending == .served)
-            #expect(try shown("three") == "d")
+            #expect(try servedLetter("three") == "d")
         case .gone, .lies:
             #expect(asked == ["/js/two.js"])
             #expect(ending == .rejected)
@@ -230,7 +230,7 @@ import Web
             #expect(asked.contains("/js/two.js") && asked.count <= 2 && ending == .served)
             set = ["e", "c"]
         }
-        #expect(try [shown("one"), shown("two")] == set)
+        #expect(try [servedLetter("one"), servedLetter("two")] == set)
         if let service {
             for (name, text) in zip(["one", "two"], set) {
                 let answer = try await served(name, text, by: service)

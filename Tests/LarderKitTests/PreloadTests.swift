@@ -41,7 +41,7 @@ import Testing
     private var manifest: String { origin.url("/current") }
 
     /// Returns the served bodies of both bundles.
-    private func shown() throws -> [String] {
+    private func servedBodies() throws -> [String] {
         let reader = try StoreReader(StoreFolder(larder.path))
         return try ["/one.js", "/two.js"].map { target in
             let body = try reader.response(for: origin.url(target))?.body
@@ -55,7 +55,7 @@ import Testing
         #expect(first.outcome == .changed)
         #expect((first.bundles, first.reused, first.fetched, first.requests) == (2, 0, 2, 3))
         #expect(first.snapshot != nil && first.since != nil)
-        #expect(try shown() == ["a", "b"])
+        #expect(try servedBodies() == ["a", "b"])
 
         origin.forgetRequests()
         let second = try await larder.preload(manifest)
@@ -71,7 +71,7 @@ import Testing
         #expect(third.outcome == .changed)
         #expect((third.reused, third.fetched, third.requests) == (1, 1, 2))
         #expect(origin.requests.map(\.target) == ["/current", "/two.js"])
-        #expect(try shown() == ["a", "c"])
+        #expect(try servedBodies() == ["a", "c"])
         #expect(try await larder.preload(manifest).outcome == .current)
 
         // Bundles of an earlier snapshot are not requested either.
@@ -80,7 +80,7 @@ import Testing
         let back = try await larder.preload(manifest)
         #expect(back.outcome == .changed)
         #expect((back.reused, back.fetched, back.requests) == (2, 0, 1))
-        #expect(try shown() == ["a", "b"])
+        #expect(try servedBodies() == ["a", "b"])
     }
 
     @Test func `if one bundle does not verify, the last good set stays live`() async throws {
@@ -92,16 +92,16 @@ import Testing
         #expect(bad.refused.map(\.url) == [origin.url("/two.js")])
         #expect(bad.refused.first?.isRequired == true)
         #expect(bad.snapshot == first.snapshot)
-        #expect(try shown() == ["a", "b"])
+        #expect(try servedBodies() == ["a", "b"])
 
         // The failed attempt does not affect a return to the first set.
         publish("a", "b")
         #expect(try await larder.preload(manifest).snapshot == first.snapshot)
-        #expect(try shown() == ["a", "b"])
+        #expect(try servedBodies() == ["a", "b"])
         publish("a", "c")
         serve("a", "c")
         #expect(try await larder.preload(manifest).outcome == .changed)
-        #expect(try shown() == ["a", "c"])
+        #expect(try servedBodies() == ["a", "c"])
 
         publish("c", "d")
         serve("c", "d")
@@ -109,7 +109,7 @@ import Testing
         #expect(try await larder.preload(manifest).outcome == .changed)
         // The verified bundle of the rejected set was stored.
         #expect(origin.requests.map(\.target) == ["/current", "/two.js"])
-        #expect(try shown() == ["c", "d"])
+        #expect(try servedBodies() == ["c", "d"])
     }
 
     /// The reason why the second set cannot be loaded.
@@ -138,7 +138,7 @@ import Testing
         let report = try await larder.preload(manifest)
         #expect(report.outcome == outcome)
         #expect(report.snapshot == first.snapshot && report.since == first.since)
-        #expect(try shown() == ["a", "b"])
+        #expect(try servedBodies() == ["a", "b"])
         // A preload without stored bundles serves nothing.
         let empty = Larder(at: scratch.file("empty"))
         if let report = try? await empty.preload(manifest) {
@@ -160,8 +160,8 @@ import Testing
         #expect(try await larder.preload(manifest).outcome == .current)
         var proving = PreloadOptions()
         proving.rehashesStoredBundles = true
-        let mended = try await larder.preload(manifest, options: proving)
-        #expect(mended.outcome == .changed && mended.fetched == 1)
+        let repaired = try await larder.preload(manifest, options: proving)
+        #expect(repaired.outcome == .changed && repaired.fetched == 1)
         #expect(try await larder.inspect().damaged.isEmpty)
         #expect(try await larder.preload(manifest, options: proving).outcome == .current)
 
@@ -184,7 +184,7 @@ import Testing
         proving.rehashesStoredBundles = true
         _ = try await larder.preload(manifest, options: proving)
         #expect(try await larder.preload(manifest, options: proving).outcome == .current)
-        #expect(try shown() == ["a", "b"])
+        #expect(try servedBodies() == ["a", "b"])
         var options = CheckOptions()
         options.places = [.stored]
         #expect(try await larder.check(manifest, options: options).isClean)
@@ -227,8 +227,8 @@ import Testing
         case .offlineCheck: #expect(try await !larder.checkOffline(manifest).isClean)
         case .reading: _ = try await larder.read(origin.url("/one.js")) { _ in true }
         }
-        let mended = try await larder.preload(manifest)
-        #expect(mended.outcome == .changed && mended.fetched == 1)
+        let repaired = try await larder.preload(manifest)
+        #expect(repaired.outcome == .changed && repaired.fetched == 1)
         #expect(try await larder.inspect().isSound)
         #expect(try await larder.checkOffline(manifest).isClean)
     }
@@ -274,7 +274,7 @@ import Testing
         let report = try await larder.update()[0]
         #expect(report.isPublished)
         #expect(origin.requests.map(\.target) == ["/current", "/one.js"])
-        #expect(try shown() == ["c", "b"])
+        #expect(try servedBodies() == ["c", "b"])
     }
 
     @Test func `a prefetched site keeps its pages, and is verified against the manifest from then on`()
@@ -293,7 +293,7 @@ import Testing
         origin.on("/", .page("<script src=/one.js></script>two"))
         serve("x", "b")
         #expect(try await larder.update()[0].pages == 1)
-        #expect(try shown()[0] == "a")
+        #expect(try servedBodies()[0] == "a")
     }
 
     @Test func `bundles behind redirects are verified too`() async throws {

@@ -26,7 +26,7 @@ import Web
     }
 
     /// Runs a command of the portal as a job of a principal.
-    private func carryOut(
+    private func runCommand(
         _ command: PortalCommand, by principal: Principal,
         _ configure: (inout NetworkOptions) -> Void = { _ in }
     ) -> JobEnd {
@@ -50,12 +50,12 @@ import Web
             PortalCommand.prefetch(address: origin.url("/"), SiteSettingsForm()),
             .fetch(url: origin.url("/two")),
         ] {
-            let end = carryOut(command, by: .remoteUser) { $0.mayReachPrivate = mayReachPrivate }
+            let end = runCommand(command, by: .remoteUser) { $0.mayReachPrivate = mayReachPrivate }
             #expect(end == .failed)
         }
         #expect(origin.requests.isEmpty)
-        #expect(carryOut(.fetch(url: origin.url("/two")), by: .localUser) == .done)
-        #expect(carryOut(.prefetch(address: origin.url("/"), SiteSettingsForm()), by: .localUser) == .done)
+        #expect(runCommand(.fetch(url: origin.url("/two")), by: .localUser) == .done)
+        #expect(runCommand(.prefetch(address: origin.url("/"), SiteSettingsForm()), by: .localUser) == .done)
     }
 
     @Test(arguments: [Principal.remoteUser, .schedule])
@@ -65,9 +65,9 @@ import Web
         #expect(try await larder.prefetch([origin.url("/")]).isPublished)
         #expect(try storedZone() == .thisMachine)
         let before = origin.requests(to: "/").count
-        #expect(carryOut(.update(site: origin.url("/")), by: principal) == .done)
+        #expect(runCommand(.update(site: origin.url("/")), by: principal) == .done)
         #expect(origin.requests(to: "/").count == before + 1)
-        #expect(carryOut(.prefetch(address: origin.url("/"), SiteSettingsForm()), by: principal) == .done)
+        #expect(runCommand(.prefetch(address: origin.url("/"), SiteSettingsForm()), by: principal) == .done)
         #expect(origin.requests(to: "/").count == before + 2)
         #expect(try storedZone() == .thisMachine)
     }
@@ -77,7 +77,7 @@ import Web
     {
         let proxy = try SocksProxy(to: origin.port)
         let address = "http://public.test:\(origin.port)/"
-        let end = carryOut(.prefetch(address: address, SiteSettingsForm()), by: .remoteUser) {
+        let end = runCommand(.prefetch(address: address, SiteSettingsForm()), by: .remoteUser) {
             $0.proxy = "socks5h://127.0.0.1:\(proxy.port)"
         }
         #expect(end == .done)
@@ -103,7 +103,7 @@ import Web
             PortalCommand.prefetch(address: address, SiteSettingsForm()), .update(site: address),
             .fetch(url: address + "two"),
         ] {
-            let end = carryOut(command, by: principal) {
+            let end = runCommand(command, by: principal) {
                 $0.proxy = "socks5h://127.0.0.1:\(proxy.port)"
                 $0.headers = ["X-Api-Key: hunter2", "public.test Authorization: Bearer hunter2"]
             }
@@ -151,8 +151,8 @@ import Web
         plan.zone = nil
         try StoreWriter(larder.folder).storeSettings(plan.text, ofSite: origin.url("/"))
         let before = origin.requests.count
-        #expect(carryOut(.update(site: origin.url("/")), by: .remoteUser) == .failed)
-        #expect(carryOut(.update(site: origin.url("/")), by: .schedule) == .failed)
+        #expect(runCommand(.update(site: origin.url("/")), by: .remoteUser) == .failed)
+        #expect(runCommand(.update(site: origin.url("/")), by: .schedule) == .failed)
         #expect(origin.requests.count == before)
         #expect(try await larder.update([origin.url("/")]).map(\.isPublished) == [true])
         #expect(try storedZone() == .thisMachine)

@@ -12,7 +12,7 @@ extension ProxyTests {
         origin.on("/a") { request in
             .file("\(request.target)", type: "text/plain").adding("Cache-Control", "max-age=60")
         }
-        try proxying { (client, service) throws in
+        try withProxy { (client, service) throws in
             for number in 0..<200 {
                 let url = origin.url("/a?\(number)")
                 #expect(try client.get(url, host: host).text == "/a?\(number)")
@@ -22,7 +22,7 @@ extension ProxyTests {
             #expect(service.traffic?.stored == 200)
         }
         origin.stop()
-        try proxying(.offline) { (client, service) throws in
+        try withProxy(.offline) { (client, service) throws in
             for number in 0..<200 {
                 #expect(try client.get(origin.url("/a?\(number)"), host: host).text == "/a?\(number)")
             }
@@ -33,7 +33,7 @@ extension ProxyTests {
     @Test func `concurrent requests for one URL are loaded once`() throws {
         origin.on("/a", .file("jam", type: "text/plain").adding("Cache-Control", "max-age=60"))
         origin.hold("/a")
-        try proxying { (first, service) throws in
+        try withProxy { (first, service) throws in
             let clients = try [first] + (0..<9).map { _ in try RawClient(port: port(service)) }
             for client in clients {
                 try client.send("GET \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
@@ -53,7 +53,7 @@ extension ProxyTests {
     @Test func `responses that may not be stored are loaded for each client`() throws {
         origin.on("/a") { _ in .file("jam", type: "text/plain").adding("Cache-Control", "no-store") }
         origin.hold("/a")
-        try proxying { (first, service) throws in
+        try withProxy { (first, service) throws in
             let clients = try [first] + (0..<2).map { _ in try RawClient(port: port(service)) }
             for client in clients {
                 try client.send("GET \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
@@ -73,7 +73,7 @@ extension ProxyTests {
                 ? .file("old", type: "text/plain").adding("Cache-Control", "max-age=60")
                 : .file("done", type: "text/plain")
         }
-        try proxying { (client, service) throws in
+        try withProxy { (client, service) throws in
             let other = try RawClient(port: port(service))
             let change =
                 "\(method) \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\nContent-Length: 1\r\n\r\nx"
@@ -109,7 +109,7 @@ extension ProxyTests {
             request.method == "GET"
                 ? .file("old", type: "text/plain").adding("Cache-Control", "max-age=60") : .failure(409)
         }
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             #expect(try client.get(origin.url("/a"), host: host).text == "old")
             try client.send("PUT \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\nContent-Length: 1\r\n\r\nx")
             #expect(try client.response().status == 409)
@@ -122,7 +122,7 @@ extension ProxyTests {
 
     @Test func `the proxy adds Via, and a request that loops is rejected`() throws {
         origin.on("/a", .page("a").adding("Via", "1.1 upstream"))
-        try proxying(.reload) { (client, _) throws in
+        try withProxy(.reload) { (client, _) throws in
             let answer = try client.get(origin.url("/a"), host: host, fields: [("Via", "1.0 fred")])
             let said = try #require(origin.requests.last)
             let name = try #require(said.fields.last { $0.0 == "Via" }?.1)
@@ -138,7 +138,7 @@ extension ProxyTests {
 
     @Test func `Max-Forwards limits how far a request goes`() throws {
         origin.on("/a") { request in .file(request["Max-Forwards"] ?? "none", type: "text/plain") }
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             for (method, left, said) in [("OPTIONS", "3", "2"), ("TRACE", "1", "0"), ("GET", "0", "0")] {
                 let answer = try client.get(
                     origin.url("/a"), method: method, host: host, fields: [("Max-Forwards", left)])

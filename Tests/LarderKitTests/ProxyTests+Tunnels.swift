@@ -29,7 +29,7 @@ extension ProxyTests {
                 print(first.version(), first.session_reused, second.session_reused, second.selected_alpn_protocol())
             """
         let authority = try folder.write(larder.authority().certificate, to: "ca.pem")
-        try proxying(.offline) { (_, service) throws in
+        try withProxy(.offline) { (_, service) throws in
             let port = "\(try #require(service.proxyPort))"
             let python = try ChildProcess("/usr/bin/env", ["python3", "-c", script, port, authority])
             let ending = python.wait()
@@ -52,8 +52,8 @@ extension ProxyTests {
     private func waitInTunnel(isHalfClosed: Bool) throws {
         origin.on("/a", .page("a"))
         origin.hold("/a")
-        try proxying(.protocol, untouched: ["127.0.0.1"]) { (client, _) throws in
-            try connected(client)
+        try withProxy(.protocol, untouched: ["127.0.0.1"]) { (client, _) throws in
+            try openTunnel(client)
             try client.send("GET /a HTTP/1.1\r\nHost: \(host)\r\n\r\n")
             try #require(origin.waitForRequests(1, to: "/a"))
             if isHalfClosed { client.closeWriting() }

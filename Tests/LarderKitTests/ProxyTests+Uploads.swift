@@ -48,7 +48,7 @@ extension ProxyTests {
     }
 
     @Test func `offline, a long request body is rejected with an error for the client`() throws {
-        try proxying { (_, _) in }
+        try withProxy { (_, _) in }
         let ending = try uploading(
             """
             with asking(b"PUT", 1 << 40, False) as client: print(client.recv(65536).split()[1].decode())
@@ -134,7 +134,7 @@ extension ProxyTests {
 
             """
         var ending: ChildProcess.Ending?
-        try proxying(policy) { (_, service) throws in
+        try withProxy(policy) { (_, service) throws in
             let port = "\(try #require(service.proxyPort))"
             let python = try ChildProcess("/usr/bin/env", ["python3", "-c", common + script, port])
             ending = python.wait()

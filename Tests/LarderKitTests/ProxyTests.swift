@@ -18,7 +18,7 @@ import Testing
     }
 
     /// Starts a proxy with these options, and calls `use` with a client of it.
-    func proxying(
+    func withProxy(
         _ policy: CachePolicy = .protocol, login: String? = nil, untouched: [String] = [],
         isExposed: Bool = false, _ change: (inout ServeOptions) -> Void = { _ in },
         _ use: (RawClient, MirrorService) throws -> Void
@@ -41,7 +41,7 @@ import Testing
     var host: String { "127.0.0.1:\(origin.port)" }
 
     /// Opens a tunnel with CONNECT.
-    func connected(_ client: RawClient, to host: String? = nil) throws {
+    func openTunnel(_ client: RawClient, to host: String? = nil) throws {
         let host = host ?? self.host
         try client.send("CONNECT \(host) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
         #expect(try client.response(toHead: true).status == 200)
@@ -54,9 +54,9 @@ import Testing
             "/page",
             .page(page).adding("Content-Security-Policy", "default-src 'self'").adding("X-Own", "as it is")
                 .adding("Strict-Transport-Security", "max-age=1").adding("Set-Cookie", "a=b; Path=/; Secure"))
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             for isTunnel in [false, true] {
-                if isTunnel { try connected(client) }
+                if isTunnel { try openTunnel(client) }
                 let answer = try client.get(isTunnel ? "/page" : origin.url("/page"), host: host)
                 #expect(answer.status == 200)
                 #expect(answer.text == page)
@@ -72,7 +72,7 @@ import Testing
 
     @Test func `the server receives the client's header fields without hop-by-hop fields`() throws {
         origin.on("/a", .page("a"))
-        try proxying(.reload) { (client, _) throws in
+        try withProxy(.reload) { (client, _) throws in
             let fields = [
                 ("User-Agent", "jam/1"), ("Cookie", "a=b"), ("Authorization", "Bearer x"),
                 ("Proxy-Connection", "close"),
@@ -98,10 +98,10 @@ import Testing
 
     @Test func `OPTIONS is answered by the server, and by the proxy for the proxy itself`() throws {
         origin.on("*", OriginAnswer(status: 204, fields: [("Allow", "GET, JAM")]))
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             #expect(try client.get("*", method: "OPTIONS", host: host)["Allow"]?.contains("CONNECT") == true)
             #expect(try client.get("http://\(host)", method: "OPTIONS", host: host)["Allow"] == "GET, JAM")
-            try connected(client)
+            try openTunnel(client)
             #expect(try client.get("*", method: "OPTIONS", host: host)["Allow"] == "GET, JAM")
             #expect(origin.requests.map(\.target) == ["*", "*"])
         }
@@ -109,8 +109,8 @@ import Testing
 
     @Test func `a tunnel accepts only requests for its own host`() throws {
         origin.on("/a", .page("a"))
-        try proxying { (client, _) throws in
-            try connected(client)
+        try withProxy { (client, _) throws in
+            try openTunnel(client)
             #expect(try client.get("/a", host: "other.test").status == 421)
             #expect(try client.get("/a", host: host).text == "a")
         }
@@ -143,7 +143,7 @@ import Testing
     )
         throws
     {
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             try client.send(request)
             #expect(try client.response().status == status)
         }
@@ -151,9 +151,9 @@ import Testing
 
     @Test func `offline, stored responses are served, and other requests are recorded as misses`() throws {
         origin.on("/a", .page("kept"))
-        try proxying { (client, _) throws in _ = try client.get(origin.url("/a"), host: host) }
+        try withProxy { (client, _) throws in _ = try client.get(origin.url("/a"), host: host) }
         origin.stop()
-        try proxying(.offline) { (client, service) throws in
+        try withProxy(.offline) { (client, service) throws in
             #expect(try client.get(origin.url("/a"), host: host).text == "kept")
             #expect(try client.get(origin.url("/a?_=1795365914693"), host: host).text == "kept")
             let missed = try client.get(origin.url("/b"), host: host)
@@ -171,7 +171,7 @@ import Testing
 
     @Test func `a proxy with a login rejects clients without it`() throws {
         origin.on("/a", .page("a"))
-        try proxying(.protocol, login: "jam:pot") { (client, _) throws in
+        try withProxy(.protocol, login: "jam:pot") { (client, _) throws in
             #expect(try client.get(origin.url("/a"), host: host).status == 407)
             let right = ("Proxy-Authorization", "Basic amFtOnBvdA==")
             #expect(try client.get(origin.url("/a"), host: host, fields: [right]).text == "a")
@@ -184,7 +184,7 @@ import Testing
         origin.on(
             "/events",
             .endless("data: jam\n\n", type: "text/event-stream").dripping(11, every: .milliseconds(5)))
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             try client.send("GET \(origin.url("/events")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
             let head = try client.response(toHead: true)
             #expect(head.status == 200)
@@ -196,12 +196,12 @@ import Testing
         origin.on(
             "/cut",
             .file([UInt8](repeating: 7, count: 600_000), type: "application/x-jam").truncated(after: 400_000))
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             try client.send("GET \(origin.url("/cut")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
             let whole = try? client.response()
             #expect(whole == nil)
         }
-        try proxying(.offline) { (client, _) throws in
+        try withProxy(.offline) { (client, _) throws in
             let missed = try client.get(origin.url("/cut"), host: host)
             #expect(missed.status == 504)
         }
@@ -212,7 +212,7 @@ import Testing
         origin.on("/long", .file(body, type: "application/x-jam"))
         origin.on("/chunked", .file(body, type: "application/x-jam").chunked())
         for policy in [CachePolicy.protocol, .offline] {
-            try proxying(policy) { (client, _) throws in
+            try withProxy(policy) { (client, _) throws in
                 for path in ["/long", "/chunked"] {
                     let answer = try client.get(origin.url(path), host: host)
                     #expect(answer.body == body)
@@ -230,7 +230,7 @@ import Testing
                 "/\(number)", .file(body, type: "application/x-jam").adding("Cache-Control", "max-age=60"))
         }
         for policy in [CachePolicy.protocol, .protocol, .offline] {
-            try proxying(policy) { (client, service) throws in
+            try withProxy(policy) { (client, service) throws in
                 for (number, body) in bodies.enumerated() {
                     #expect(try client.get(origin.url("/\(number)"), host: host).body == body)
                 }
@@ -252,17 +252,17 @@ import Testing
         recorded: String, asked: String, isFound: Bool
     ) throws {
         origin.on("/a") { _ in .file("jam", type: "text/plain") }
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             #expect(try client.get(origin.url(recorded), host: host).text == "jam")
         }
-        try proxying(.offline) { (client, _) throws in
+        try withProxy(.offline) { (client, _) throws in
             #expect(try client.get(origin.url(recorded), host: host).status == 200)
             #expect(try client.get(origin.url(asked), host: host).status == (isFound ? 200 : 504))
         }
     }
 
     @Test func `the proxy's own pages need its login`() throws {
-        try proxying(login: "jam:plum") { (client, service) throws in
+        try withProxy(login: "jam:plum") { (client, service) throws in
             let own = "localhost:\(try #require(service.proxyPort))"
             for path in ["/", "/passes.json", "http://\(own)/passes.json"] {
                 #expect(try client.get(path, host: own).status == 401)
@@ -279,7 +279,7 @@ import Testing
     {
         origin.on("/a", .page("a").adding("Cache-Control", "max-age=60"))
         origin.on("/ws", .raw(Array("HTTP/1.1 101 Switching Protocols\r\nUpgrade: jam\r\n\r\n".utf8)))
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             #expect(try client.get(origin.url("/a"), host: host).text == "a")
             let evil = [("Origin", "http://evil.test"), ("Sec-Fetch-Site", "cross-site")]
             #expect(try client.get(origin.url("/a"), host: host, fields: evil).status == 403)
@@ -305,7 +305,7 @@ import Testing
             guard request["If-None-Match"] != nil else { return answer }
             return OriginAnswer(status: 304, fields: [("ETag", "\"1\""), ("Set-Cookie", "c=d")], text: "")
         }
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             let coding = [("Accept-Encoding", "gzip")]
             let head = try client.get(origin.url("/coded"), method: "HEAD", host: host, fields: coding)
             #expect(head["Content-Length"] == nil)
@@ -318,7 +318,7 @@ import Testing
     }
 
     @Test func `a tunnel to a host with a star is rejected`() throws {
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             try client.send("CONNECT *:\(origin.port) HTTP/1.1\r\nHost: *:\(origin.port)\r\n\r\n")
             #expect(try client.response().status == 400)
         }
@@ -326,7 +326,7 @@ import Testing
 
     @Test func `a client that offers HTTP-2 upgrade gets an HTTP-1.1 response`() throws {
         origin.on("/a", .page("a").adding("Cache-Control", "max-age=60"))
-        try proxying { (client, service) throws in
+        try withProxy { (client, service) throws in
             let fields = [
                 ("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", "h2c"), ("HTTP2-Settings", "AAMAAABk"),
             ]
@@ -339,7 +339,7 @@ import Testing
     }
 
     @Test func `the proxy's own pages cannot be read by pages of other origins`() throws {
-        try proxying { (client, service) throws in
+        try withProxy { (client, service) throws in
             let own = "localhost:\(try #require(service.proxyPort))"
             #expect(try client.get("/", host: own).text.contains("Larder proxy"))
             #expect(try client.get("http://\(own)/passes.json", host: own).text.contains("\"passes\": []"))
@@ -402,7 +402,7 @@ import Testing
                     return head.reduce(OriginAnswer.page("of \(who)")) { $0.adding($1.0, $1.1) }
                 }
             }
-            try proxying(policy, login: "team:pw", isExposed: true) { (client, _) throws in
+            try withProxy(policy, login: "team:pw", isExposed: true) { (client, _) throws in
                 let own = ("Proxy-Authorization", "Basic dGVhbTpwdw==")
                 for number in heads.indices {
                     let url = origin.url("/\(policy)/\(number)")
@@ -433,7 +433,7 @@ import Testing
         var options = PrefetchOptions()
         options.network.headers = ["X-Api-Key: hunter2"]
         #expect(try await larder.prefetch([url], options: options).isPublished)
-        try proxying(policy, login: "team:pw", isExposed: true) {
+        try withProxy(policy, login: "team:pw", isExposed: true) {
             $0.network.headers = ["X-Api-Key: hunter2"]
         } _: { (client, _) throws in
             for fields in [[], [("Cache-Control", "only-if-cached, max-stale")], [("X-Api-Key", "other")]] {
@@ -444,7 +444,7 @@ import Testing
         #expect(origin.requests(to: "/mine").dropFirst().allSatisfy { $0["X-Api-Key"] != "hunter2" })
         // The user still gets the response.
         origin.stop()
-        try proxying(.preferCache) { (client, _) throws in
+        try withProxy(.preferCache) { (client, _) throws in
             #expect(try client.get(url, host: host).text == "of hunter2")
         }
     }
@@ -457,7 +457,7 @@ import Testing
         for path in ["/a", "/b"] { origin.on(path, hello) }
         // The field of another proxy makes the client's address unknown.
         let fields = [Self.login, ("Via", "1.1 elsewhere")]
-        try proxying(login: "team:pw", isExposed: true) {
+        try withProxy(login: "team:pw", isExposed: true) {
             $0.network.mayReachPrivate = mayReachPrivate
         } _: { (client, _) throws in
             for name in ["127.0.0.1", "localhost", "[::1]"] {
@@ -474,14 +474,14 @@ import Testing
             #expect(answer.status != 200 && answer.text != "hello")
             #expect(origin.requests.count == 1)
         }
-        try proxying(.offline, login: "team:pw", isExposed: true) { (client, _) throws in
+        try withProxy(.offline, login: "team:pw", isExposed: true) { (client, _) throws in
             #expect(try client.get(origin.url("/b"), host: host, fields: [Self.login]).text == "hello")
             #expect(try client.get(origin.url("/b"), host: host, fields: fields).status == 504)
         }
     }
 
     @Test func `the traffic of a shared proxy is shown only on its own machine`() throws {
-        try proxying(login: "team:pw", isExposed: true) { (client, service) throws in
+        try withProxy(login: "team:pw", isExposed: true) { (client, service) throws in
             let own = "127.0.0.1:\(try #require(service.proxyPort))"
             for path in ["/", "/passes.json"] {
                 #expect(try client.get(path, host: own, fields: [Self.login]).status == 200)
@@ -497,7 +497,7 @@ import Testing
         field: String?
     ) throws {
         origin.on("/a", .page("a"))
-        try proxying(login: "team:pw", untouched: ["127.0.0.1"], isExposed: true) { (client, _) throws in
+        try withProxy(login: "team:pw", untouched: ["127.0.0.1"], isExposed: true) { (client, _) throws in
             let line = field.map { "\($0): 1.1 elsewhere\r\n" } ?? ""
             try client.send(
                 "CONNECT \(host) HTTP/1.1\r\nHost: \(host)\r\n\(Self.login.0): \(Self.login.1)\r\n\(line)\r\n"
@@ -517,7 +517,7 @@ import Testing
         }
         let url = origin.url("/data")
         let secret = "hunter2-\(origin.port)"
-        try proxying(policy) { (client, _) throws in
+        try withProxy(policy) { (client, _) throws in
             for _ in 1...2 {
                 let answer = try client.get(url, host: host, fields: [("X-Api-Key", secret)])
                 #expect(answer.text == "of \(secret)")
@@ -544,7 +544,7 @@ import Testing
     }
 
     @Test func `the response to TRACE omits header fields that may be secret`() throws {
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             let fields = [
                 ("Max-Forwards", "0"), ("X-Api-Key", "hunter2"), ("Cookie", "hunter2"), ("DNT", "1"),
             ]
@@ -555,7 +555,7 @@ import Testing
 
     @Test func `a page of another host cannot reach this machine through the proxy`() throws {
         origin.on("/a", .page("a"))
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             let fields = [("Origin", "http://evil.test"), ("Sec-Fetch-Site", "cross-site")]
             #expect(try client.get(origin.url("/a"), host: host, fields: fields).status == 502)
             #expect(origin.requests.isEmpty)
@@ -571,13 +571,13 @@ import Testing
                     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: jam\r\nConnection: Upgrade\r\n\r\nhi".utf8))
         )
         let fields = [("Connection", "Upgrade"), ("Upgrade", "jam")]
-        try proxying { (client, _) throws in
+        try withProxy { (client, _) throws in
             let answer = try client.get(origin.url("/ws"), host: host, fields: fields)
             #expect(answer.status == 101)
             #expect(answer["Upgrade"] == "jam")
             #expect(origin.requests.last?["Upgrade"] == "jam")
         }
-        try proxying(.offline) { (client, _) throws in
+        try withProxy(.offline) { (client, _) throws in
             let refused = try client.get(origin.url("/ws"), host: host, fields: fields)
             #expect(refused.status == 504)
         }
@@ -587,12 +587,12 @@ import Testing
         throws
     {
         origin.on("/a", .page("a"))
-        try proxying(.protocol, untouched: ["127.0.0.1"]) { (client, service) throws in
-            try connected(client)
+        try withProxy(.protocol, untouched: ["127.0.0.1"]) { (client, service) throws in
+            try openTunnel(client)
             #expect(try client.get("/a", host: "whatever.test").text == "a")
             #expect(origin.requests.last?["Host"] == "whatever.test")
         }
-        try proxying(.offline, untouched: ["127.0.0.1"]) { (client, _) throws in
+        try withProxy(.offline, untouched: ["127.0.0.1"]) { (client, _) throws in
             try client.send("CONNECT \(host) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
             #expect(try client.response().status == 504)
         }

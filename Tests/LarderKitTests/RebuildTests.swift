@@ -122,22 +122,22 @@ import Testing
     }
 
     /// Returns the served URLs with the digests of their bodies.
-    private func shown() throws -> [String: String] {
+    private func servedDigests() throws -> [String: String] {
         let reader = try StoreReader(folder)
-        var shown: [String: String] = [:]
+        var digests: [String: String] = [:]
         for path in ["/", "/style.css", "/dot.png", "/large.bin", "/old"]
             + (1...Self.pages).map({ "/p/\($0)" })
         {
             guard let response = try reader.response(for: origin.url(path)) else { continue }
             let content = try response.body.flatMap(reader.content)
-            shown[path] = "\(response.status) " + (try content?.measure().sha256.hex ?? "")
+            digests[path] = "\(response.status) " + (try content?.measure().sha256.hex ?? "")
         }
-        return shown
+        return digests
     }
 
     @Test(arguments: Damage.allCases)
     func `a rebuild from the journal restores everything`(damage: Damage) async throws {
-        let before = try shown()
+        let before = try servedDigests()
         #expect(before.count == Self.pages + 5)
         try await apply(damage)
         let isOpenedAsWhole: Bool
@@ -151,7 +151,7 @@ import Testing
         #expect(isOpenedAsWhole == (damage == .withoutLog))
         let report = try await larder.inspect(repair: true)
         #expect(try await larder.inspect().isSound)
-        let after = try shown()
+        let after = try servedDigests()
         print(
             "\(damage): \(after.count) of \(before.count) addresses, \(report.rebuilt?.addresses ?? 0) rebuilt"
         )
@@ -169,12 +169,12 @@ import Testing
     /// Earlier versions of Larder wrote no journal.
     @Test(arguments: [(Damage.indexPage, 125), (.applicationGone, 125), (.contentPage, 60)])
     func `a rebuild without a journal restores the readable rows`(damage: Damage, least: Int) async throws {
-        let before = try shown()
+        let before = try servedDigests()
         try await apply(damage)
         for path in folder.journalFiles { unlink(path) }
         let report = try await larder.inspect(repair: true)
         #expect(try await larder.inspect().isSound)
-        let after = try shown()
+        let after = try servedDigests()
         let rebuilt = report.rebuilt?.addresses ?? 0
         print("\(damage), without a journal: \(after.count) of \(before.count), \(rebuilt) rebuilt")
         #expect(after.count >= least)
@@ -194,7 +194,7 @@ import Testing
     }
 
     @Test func `a damaged journal loses only its damaged lines`() async throws {
-        let before = try shown()
+        let before = try servedDigests()
         try await apply(.removed)
         for path in folder.journalFiles {
             var bytes = try BodyContent.file(path: path).load()
@@ -204,7 +204,7 @@ import Testing
         let report = try await larder.inspect(repair: true)
         #expect(report.rebuilt != nil)
         #expect(try await larder.inspect().isSound)
-        let after = try shown()
+        let after = try servedDigests()
         print("a damaged journal: \(after.count) of \(before.count)")
         #expect(after.count >= before.count - 12)
     }
@@ -213,10 +213,10 @@ import Testing
         _ = try await larder.remove(origin.url("/p/1"))
         _ = try await larder.rollBack(origin.url("/"))
         let snapshots = try await larder.snapshots(of: origin.url("/"))
-        let before = try shown()
+        let before = try servedDigests()
         try await apply(.removed)
         _ = try await larder.inspect(repair: true)
-        #expect(try shown() == before)
+        #expect(try servedDigests() == before)
         #expect(try await larder.snapshots(of: origin.url("/")) == snapshots)
         #expect(try StoreReader(folder).sites().map(\.name) == [origin.url("/")])
     }

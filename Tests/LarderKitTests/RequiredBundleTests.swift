@@ -43,7 +43,7 @@ import Web
     private var manifest: String { origin.url("/site.json") }
 
     /// The served body of a URL, or the reason why there is none.
-    private func shown(_ target: String = "/app.js") async throws -> String {
+    private func servedText(_ target: String = "/app.js") async throws -> String {
         let text = Gathered()
         let report = try await larder.read(origin.url(target)) { piece in
             text.add(piece)
@@ -91,8 +91,8 @@ import Web
         #expect(
             report.refusedCount == (isOfSite ? 2 : 1) && report.leftOutCount == (isOfSite ? 0 : 2),
             "\(report)")
-        #expect(try await shown() == "a")
-        #expect(try await (shown("/page") == "a page") == isOfSite)
+        #expect(try await servedText() == "a")
+        #expect(try await (servedText("/page") == "a page") == isOfSite)
         #expect(try await isStoredVerified())
     }
 
@@ -111,7 +111,7 @@ import Web
         origin.on("/app.js", .file("b", type: "text/javascript"))
         for _ in 0..<2 {
             _ = try await larder.preload(other.url("/m.json"))
-            #expect(try await shown() == "a")
+            #expect(try await servedText() == "a")
         }
         #expect(try await isStoredVerified())
         // URLs that only the other manifest lists are verified against that manifest.
@@ -198,9 +198,9 @@ import Web
         #expect(
             report.site == "http://elsewhere.test/" && report.responses == 1 && report.leftOutCount == 3,
             "\(report)")
-        #expect(try await shown("/").contains("home"))
+        #expect(try await servedText("/").contains("home"))
         #expect(try await larder.importArchives([path], into: site).leftOutCount == 1)
-        #expect(try await shown("/") == "false")
+        #expect(try await servedText("/") == "false")
     }
 
     @Test func `an update loads the manifest again, and rejects a snapshot that does not verify`()
@@ -216,16 +216,16 @@ import Web
         #expect(bad.count == 1 && bad[0].isRejected && !bad[0].isPublished)
         #expect(bad[0].check?.items.map(\.verdict) == [.mismatch])
         #expect(bad[0].check?.items.first?.detail?.contains("the server sent a different one") == true)
-        #expect(try await shown() == "a")
+        #expect(try await servedText() == "a")
         #expect(try await larder.status().sites[0].live == first.snapshot)
 
         origin.on("/app.js", .file("c", type: "text/javascript"))
         let good = try await larder.update()
         #expect(good[0].isPublished)
-        #expect(try await shown() == "c")
+        #expect(try await servedText() == "c")
         // With the snapshot, its manifest is rolled back too.
         try await larder.rollBack(origin.url("/"), to: first.snapshot)
-        #expect(try await shown() == "a")
+        #expect(try await servedText() == "a")
         let url = try #require(WebURL(origin.url("/app.js")))
         let required = try CurrentRequirements.all(in: larder.folder)
         #expect(required[url]?.digests.map(\.hex) == ["0cc175b9c0f1b6a831c399e269772661"])
@@ -269,8 +269,8 @@ import Web
         let report = try await larder.update()[0]
         #expect(report.isPublished)
         #expect(report.manifestFailure?.contains("404") == true)
-        #expect(try await shown() == "a")
-        #expect(try await shown("/") == "two")
+        #expect(try await servedText() == "a")
+        #expect(try await servedText("/") == "two")
         // Without a stored version, the prefetch is an error.
         let other = Larder(at: scratch.file("other"))
         await #expect(throws: LarderError.self) { try await other.prefetch(manifest: manifest) }
@@ -297,7 +297,7 @@ import Web
         let since = try #require(snapshots.first { $0.name.number == first.snapshot }?.started)
         #expect(report.lastGood?.snapshot == first.snapshot)
         #expect(report.lastGood?.since == since)
-        #expect(try await shown("/") != "")
+        #expect(try await servedText("/") != "")
         #expect(try await larder.update()[0].lastGood?.snapshot == first.snapshot)
     }
 
@@ -320,8 +320,8 @@ import Web
         // Both sites are still verified against their own manifests.
         origin.on("/one.js", .file("x", type: "text/javascript"))
         #expect(try await larder.update().count == 2)
-        #expect(try await shown("/one.js") == "a")
-        #expect(try await shown("/two.js") == "b")
+        #expect(try await servedText("/one.js") == "a")
+        #expect(try await servedText("/two.js") == "b")
         // A file under another name with the same content is the same manifest.
         let moved = Larder(at: scratch.file("moved"))
         let before = try scratch.write("\(Self.md5["b"] ?? "")  two.js\n", to: "before")
@@ -337,7 +337,7 @@ import Web
         publish("c")
         origin.on("/app.js", .file("b", type: "text/javascript"))
         #expect(try await larder.prefetch([origin.url("/")]).isRejected)
-        #expect(try await shown() == "a")
+        #expect(try await servedText() == "a")
     }
 
     @Test func `responses fetched for another site are verified against the manifest that requires them`()
@@ -355,7 +355,7 @@ import Web
         #expect(report.isPublished)
         #expect(origin.requests(to: "/app.js").isEmpty)
         #expect(origin.requests(to: "/else.js").count == 1)
-        #expect(try await shown() == "a")
+        #expect(try await servedText() == "a")
     }
 
     @Test(arguments: [CachePolicy.revalidate, .protocol, .preferCache, .reload, .reloadEndToEnd])
@@ -376,7 +376,7 @@ import Web
         origin.on("/app.js", .file("b", type: "text/javascript"))
         #expect(try await larder.prefetch(manifest: manifest, options: options).isPublished)
         #expect(origin.requests(to: "/app.js").count == 1)
-        #expect(try await shown() == "b")
+        #expect(try await servedText() == "b")
         #expect(try await isStoredVerified())
     }
 
@@ -405,7 +405,7 @@ import Web
         options.places = [.stored]
         #expect(try await larder.check(weex, options: options).isClean)
         #expect(try await larder.update()[0].manifestFailure != nil)
-        #expect(try await shown("/bundles/one.js") == "a")
+        #expect(try await servedText("/bundles/one.js") == "a")
     }
 
     @Test func `a manifest file belongs to the site of its base, whatever the current folder is`()
@@ -414,10 +414,10 @@ import Web
         let file = try scratch.write("\(Self.md5["a"] ?? "")  app.js\n", to: "MD5SUMS")
         let report = try await larder.prefetch(manifest: file, base: origin.url("/"))
         #expect(report.site == origin.url("/") && report.isPublished)
-        #expect(try await shown() == "a")
+        #expect(try await servedText() == "a")
         try scratch.write("\(Self.md5["c"] ?? "")  app.js\n", to: "MD5SUMS")
         #expect(try await larder.update()[0].isRejected)
-        #expect(try await shown() == "a")
+        #expect(try await servedText() == "a")
     }
 
     @Test func `the options of a prefetch apply to updates too`() async throws {
@@ -429,10 +429,10 @@ import Web
         options.plan.sitemaps = [origin.url("/list.xml")]
         options.plan.connectionsPerHost = 3
         _ = try await larder.prefetch([origin.url("/")], options: options)
-        #expect(try await shown("/lonely") == "one")
+        #expect(try await servedText("/lonely") == "one")
         origin.on("/lonely", .page("two"))
         _ = try await larder.update()
-        #expect(try await shown("/lonely") == "two")
+        #expect(try await servedText("/lonely") == "two")
         var plan = options.plan
         plan.scope = ScopeOptions(extent: .path, include: ["/a/**"], exclude: ["*.pdf"], depth: 3)
         (plan.robots, plan.nofollow, plan.noindex) = (.ignore, .obey, .obey)
