@@ -285,7 +285,7 @@ import Web
         #expect(report.misses == [])
         #expect(report.pages == 5 && report.assets == 3)
         for target in ["/elsewhere.css", "/api"] { #expect(bench.count(target) == 0) }
-        // So it is known by what is held.
+        // The second run finds the links in the stored header fields.
         origin.forgetRequests()
         #expect(try bench.crawl().pages == 5)
         #expect(try bench.stored("/new")?.status == 200)

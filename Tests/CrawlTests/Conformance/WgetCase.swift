@@ -5,38 +5,39 @@ import Web
 
 @testable import Crawl
 
-/// One case of wget's own tests, as far as it is about what a mirror fetches: a server, a command line, and
-/// the files that there are in the end.
+/// A case of wget's test suite: the responses of a server, a command line, and the files that wget has written
+/// in the end. Only the parts that concern a mirror are read.
 struct WgetCase {
+    /// A URL of the server, with its response and its conditions on requests.
     struct Entry {
         var target: String
         var status: Int
         var fields: [(String, String)]
         var body: [UInt8]
-        /// Fields that a request must have, and those that it must not.
+        /// The header fields that a request must have, and those that it must not have.
         var expected: [(name: String, value: String)] = []
         var rejected: [(name: String, value: String)] = []
-        /// The scheme that the server asks for, with a user and a password.
+        /// The authentication scheme that the server requires, with a user and a password.
         var login: (scheme: String, user: String, password: String)?
     }
 
     let id: String
     let words: [String]
-    /// The server is asked as a proxy, for URLs of all hosts.
+    /// Whether the server is used as a proxy, for URLs of all hosts.
     let isThroughProxy: Bool
-    /// The links are looked at, and nothing is kept.
+    /// Whether wget only checks links (`--spider`), or writes no files.
     let isSpider: Bool
     let exit: Int
     private(set) var entries: [Entry] = []
     private(set) var starts: [String] = []
-    /// What is there before, by name, with the time that it is from.
+    /// The files that exist before the run, with their modification times.
     private(set) var existing: [(name: String, body: [UInt8], time: Int64)] = []
     private(set) var expectedNames: Set<String> = []
     private(set) var expectedBodies: Set<[UInt8]> = []
     private(set) var requests: [String]?
 
     private static let table = "wget/wget-cases.json"
-    static let isThere = !ConformanceData.bytes(table).isEmpty
+    static let isInstalled = !ConformanceData.bytes(table).isEmpty
 
     static func all() -> [JSONValue] { ConformanceData.cases(table) }
 
@@ -53,7 +54,7 @@ struct WgetCase {
         words = text(command).split(separator: " ").map { String($0) }
         let isThroughProxy = words.contains { $0.hasPrefix("http_proxy=") }
         self.isThroughProxy = isThroughProxy
-        // Behind a proxy there are names without a scheme as well.
+        // With a proxy, start URLs may be host names without a scheme.
         starts = words.dropFirst().filter {
             $0.hasPrefix("http://")
                 || isThroughProxy && !$0.hasPrefix("-") && !$0.contains("=")
@@ -97,7 +98,8 @@ struct WgetCase {
         entry.expected = fields(rules?["ExpectHeader"]).map { (name: $0.0, value: $0.1) }
         entry.rejected = fields(rules?["RejectHeader"]).map { (name: $0.0, value: $0.1) }
         for member in json["request_headers"]?.members ?? [] {
-            // `!Name` is what must not be there; the values are expressions of which the end is the text.
+            // `!Name` is a header field that must be absent. The values are regular expressions that end with the
+            // literal text.
             let value = member.value["regex"]?.string ?? member.value.string ?? ""
             let text = value.split(separator: "[0-9]+").last?.split(separator: ":", maxSplits: 1).last ?? ""
             let end = text.filter { $0 != ")" && $0 != "\\" }

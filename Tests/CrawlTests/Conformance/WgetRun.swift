@@ -7,8 +7,8 @@ import Web
 
 @testable import Crawl
 
-/// A case as Larder does it: the same server, options that mean the same, and what is held afterwards in
-/// place of files.
+/// A run of a wget case with Larder: the same server, the equivalent options, and stored responses in place of
+/// files.
 struct WgetRun {
     private let origin: TestOrigin
     private let scratch: TemporaryFolder
@@ -65,9 +65,9 @@ struct WgetRun {
         }
     }
 
-    /// What there is to say against how Larder does it; nothing when it does what wget does.
-    func complaints() throws -> [String] {
-        try stock()
+    /// Runs the crawl, and returns how its result differs from that of wget.
+    func differences() throws -> [String] {
+        try storeExistingFiles()
         var plan = CrawlPlan(
             site: "wget", start: [], startZone: .thisMachine, folder: folder, userAgent: "larder-test")
         let starts = wget.starts.compactMap { WebURL($0) }
@@ -77,7 +77,7 @@ struct WgetRun {
         plan.fetch.proxies = ProxyRules()
         if wget.isThroughProxy { plan.fetch.proxies.http = Proxy("http://127.0.0.1:\(origin.port)") }
         if wget.words.contains("-i") {
-            // A list of pages goes along with a start, which here is the first of them.
+            // A crawl needs a start URL besides the list: the first URL of the list.
             plan.sitemaps = plan.start
             let list = wget.entries.first { $0.target == plan.start[0].path }.map(\.body) ?? []
             let first = list.split(separator: UInt8(ascii: "\n")).first.map {
@@ -88,10 +88,10 @@ struct WgetRun {
         plan.fetch.family = .ipv4
         plan.fetch.cookies = CookieOptions()
         plan.fetch.strictTransport = nil
-        // wget asks for one thing after the other, and some of its tests count on that.
+        // wget sends one request at a time, and some of its tests depend on that.
         plan.sitePlan.connectionsPerHost = 1
         plan.productToken = wget.isRecursive ? "Wget" : nil
-        // Wget obeys nofollow together with robots.txt.
+        // `-e robots=off` makes wget ignore nofollow as well.
         plan.sitePlan.nofollow = wget.isRecursive && !wget.words.contains("robots=off") ? .obey : .follow
         plan.sitePlan.robots = wget.words.contains("robots=off") ? .ignore : .obey
         plan.sitePlan.scope.depth = wget.isRecursive ? nil : wget.words.contains("-i") ? 1 : 0
@@ -114,65 +114,70 @@ struct WgetRun {
             }
         }
         let report = try Crawl(plan, interruption: Interruption()).run()
-        return try differences(report)
+        return try storedDifferences(report)
     }
 
-    /// Of a netrc file, whose login is the one that the server wants.
+    /// The login in the case's netrc file, which is the one that the server requires; nil without such a file.
     private var login: (user: String, password: String)? {
         guard wget.expectedNames.contains(".netrc") else { return nil }
         return wget.entries.lazy.compactMap { $0.login }.first.map { ($0.user, $0.password) }
     }
 
-    private func differences(_ report: CrawlReport) throws -> [String] {
+    private func storedDifferences(_ report: CrawlReport) throws -> [String] {
         if wget.isSpider { return try brokenLinks(report) }
         let reader = try StoreReader(folder)
-        var complaints: [String] = []
+        var differences: [String] = []
         let named = Set(wget.entries.filter(isExpectedByName).map(\.body))
         for entry in wget.entries where entry.target != "/robots.txt" {
             let href = href(entry)
-            var held = try reader.response(for: WebURL(href)?.href ?? href)
-            if held?.body == nil, entry.target.hasSuffix("/index.html") {
-                held = try reader.response(for: String(href.dropLast(10)))
+            var stored = try reader.response(for: WebURL(href)?.href ?? href)
+            if stored?.body == nil, entry.target.hasSuffix("/index.html") {
+                stored = try reader.response(for: String(href.dropLast(10)))
             }
-            let body = try held?.body.flatMap { body throws in try reader.content(of: body)?.load() }
+            let body = try stored?.body.flatMap { body throws in try reader.content(of: body)?.load() }
             let older = wget.existing.first { $0.name == Self.name(of: entry.target) }
             if isExpected(entry, named) {
                 let isKept = older.map { wget.expectedBodies.contains($0.body) } ?? false
-                let wanted = isKept ? older?.body : entry.body
-                if body != wanted { complaints.append("\(entry.target) is not held as it should be") }
-            } else if body != nil, held?.status == 200 {
-                complaints.append("\(entry.target) is held, and not wanted")
+                let expectedBody = isKept ? older?.body : entry.body
+                if body != expectedBody {
+                    differences.append("\(entry.target) is not stored with the expected body")
+                }
+            } else if body != nil, stored?.status == 200 {
+                differences.append("\(entry.target) is stored, but not expected")
             }
         }
         if let requests = wget.requests {
-            let asked = Set(origin.requests.map { "\($0.method) \($0.target)" })
-            if asked != Set(requests) { complaints.append("asked for \(asked.sorted())") }
+            let requested = Set(origin.requests.map { "\($0.method) \($0.target)" })
+            if requested != Set(requests) { differences.append("requested \(requested.sorted())") }
         }
-        return complaints
+        return differences
     }
 
-    /// wget looks whether links lead somewhere; Larder tells it of what it keeps.
+    /// The differences of a `--spider` run: wget only checks the links, whereas a crawl reports broken links while it
+    /// stores the pages.
     private func brokenLinks(_ report: CrawlReport) throws -> [String] {
-        var complaints: [String] = []
+        var differences: [String] = []
         if report.missing.isEmpty != (wget.exit == 0) {
-            complaints.append("missing: \(report.missing.map(\.url))")
+            differences.append("missing: \(report.missing.map(\.url))")
         }
         let reader = try StoreReader(folder)
         for entry in wget.entries where entry.status == 200 && !entry.target.contains(" ") {
             let hrefs = [href(entry), href(entry).replacing("/index.html", with: "/")]
             guard wget.isRecursive || wget.starts.contains(where: hrefs.contains) else { continue }
-            let isHeld = try hrefs.contains { try reader.response(for: WebURL($0)?.href ?? $0)?.body != nil }
-            if !isHeld { complaints.append("\(entry.target) was not reached") }
+            let isStored = try hrefs.contains {
+                try reader.response(for: WebURL($0)?.href ?? $0)?.body != nil
+            }
+            if !isStored { differences.append("\(entry.target) was not reached") }
         }
-        return complaints
+        return differences
     }
 
     private func href(_ entry: WgetCase.Entry) -> String {
         entry.target.hasPrefix("http://") ? entry.target : "http://localhost:\(origin.port)\(entry.target)"
     }
 
-    /// By its name, else by its body, unless that is what another name has: wget names some files by their
-    /// own rules.
+    /// Whether wget writes a file for this entry. Files are matched by name, or by body if no other file with that
+    /// name has it, because wget renames some files by rules of its own.
     private func isExpected(_ entry: WgetCase.Entry, _ named: Set<[UInt8]>) -> Bool {
         guard (200..<300).contains(entry.status) || entry.status == 304 else { return false }
         return isExpectedByName(entry)
@@ -193,8 +198,8 @@ struct WgetRun {
         String(path.split(separator: "/", omittingEmptySubsequences: false).last ?? "")
     }
 
-    /// What is there before, as an earlier snapshot of the same site would have it.
-    private func stock() throws {
+    /// Stores the files that exist before the run, as responses of an earlier snapshot.
+    private func storeExistingFiles() throws {
         guard !wget.existing.isEmpty else { return }
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "wget", start: wget.starts, now: 1)

@@ -1,6 +1,6 @@
-/// What becomes of each of wget's tests.
+/// The expected outcome of each case of wget's test suite.
 enum WgetTable {
-    /// Done as wget does it.
+    /// Cases with the same result as with wget.
     static let met: [String] = [
         "tests/Test--no-content-disposition-trivial",
         "tests/Test--no-content-disposition",
@@ -83,7 +83,7 @@ enum WgetTable {
         "tests/Test-meta-robots",
     ]
 
-    /// Left out, or done otherwise on purpose.
+    /// Cases that do not apply, or whose result differs on purpose, with the reason.
     static let others: [(reason: String, ids: [String])] = [
         (
             "a crawl asks by GET alone; other methods are only sent on what a browser asks of the server",

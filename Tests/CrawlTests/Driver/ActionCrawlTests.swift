@@ -31,7 +31,8 @@ import Web
             ).validated(entityTag: "\"1\""))
         origin.on("/1", .page("one"))
         origin.on("/1/edit/", .page("edit"))
-        // No crawl follows a link that a script turns into a POST.
+        // /toggle/1 is in no list of expected URLs: no crawl follows a link with `data-method=post`, which a script sends
+        // as a POST.
         for action in Self.actions + ["/toggle/1"] { origin.on(action, .page("done \(action)")) }
     }
 

@@ -25,12 +25,12 @@ import Web
         }
     }
 
-    /// Whom the last request to a target named; nil for nobody.
-    private func asker(_ target: String) throws -> String? {
-        try #require(cdn.requests(to: target).last, "\(target) was not asked for")["Origin"]
+    /// The `Origin` header of the last request to a target; nil without one.
+    private func originHeader(_ target: String) throws -> String? {
+        try #require(cdn.requests(to: target).last, "\(target) was not requested")["Origin"]
     }
 
-    private func held(_ url: String) throws -> StoredResponse {
+    private func storedResponse(_ url: String) throws -> StoredResponse {
         try #require(try StoreReader(bench.folder).response(for: url), "\(url)")
     }
 
@@ -44,19 +44,19 @@ import Web
         ("<link rel=preload as=font href=CDN/a>", true), ("<style>@font-face{src:url(CDN/a)}</style>", true),
         ("<video crossorigin><source src=CDN/a></video>", true), ("<p style='mask:url(CDN/a)'>", true),
         ("<script>fetch('CDN/a')</script>", true), ("<iframe src=CDN/a></iframe>", false),
-        // One that needs it so is enough.
+        // One of several references with CORS is enough.
         ("<img src=CDN/a><img src=CDN/a crossorigin>", true),
     ]) func `a CORS request has the Origin header of its page, and others have none`(
         markup: String, isNamed: Bool
     ) throws {
         head(markup.replacing("CDN", with: cdn.base))
         #expect(try bench.crawl().misses == [])
-        #expect(try asker("/a") == (isNamed ? page : nil))
-        let held = try held(cdn.url("/a"))
-        #expect(held.flags.contains(.hadOriginHeader) == isNamed)
-        #expect(held.variant == (isNamed ? "origin: \(page)" : "origin"))
+        #expect(try originHeader("/a") == (isNamed ? page : nil))
+        let stored = try storedResponse(cdn.url("/a"))
+        #expect(stored.flags.contains(.hadOriginHeader) == isNamed)
+        #expect(stored.variant == (isNamed ? "origin: \(page)" : "origin"))
         #expect(
-            HTTPFields(block: held.fields.utf8.span)["Access-Control-Allow-Origin"]
+            HTTPFields(block: stored.fields.utf8.span)["Access-Control-Allow-Origin"]
                 == (isNamed ? page : "nobody"))
     }
 
@@ -73,9 +73,9 @@ import Web
         cdn.on("/app.js", .file("import './part.js'", type: "text/javascript"))
         cdn.on("/part.js", .file("fetch('/data.json')", type: "text/javascript"))
         #expect(try bench.crawl().misses == [])
-        #expect(try asker("/style.css") == nil)
+        #expect(try originHeader("/style.css") == nil)
         for target in ["/font.woff2", "/mask.svg", "/app.js", "/part.js", "/data.json"] {
-            #expect(try asker(target) == page, "\(target)")
+            #expect(try originHeader(target) == page, "\(target)")
         }
         #expect(bench.origin.requests(to: "/own.woff2").map { $0["Origin"] } == [nil])
     }
@@ -86,7 +86,7 @@ import Web
         bench.origin.on("/own.woff2", .file("", type: "font/woff2"))
         cdn.on("/frame", .page("<style>@font-face{src:url(/font.woff2),url(\(own))}</style>"))
         #expect(try bench.crawl().misses == [])
-        #expect(try asker("/font.woff2") == nil)
+        #expect(try originHeader("/font.woff2") == nil)
         #expect(bench.origin.requests(to: "/own.woff2").map { $0["Origin"] } == [cdn.base])
     }
 
@@ -101,14 +101,14 @@ import Web
         let fonts = ["/away", "\(cdn.base)/here", "\(cdn.base)/away", "\(cdn.base)/back"].map { "url(\($0))" }
         head("<style>@font-face{src:\(fonts.joined(separator: ","))}</style>")
         #expect(try bench.crawl().misses == [])
-        #expect(try asker("/from-page") == page)
-        #expect(try asker("/here") == page)
-        #expect(try asker("/there") == page)
-        #expect(try asker("/away") == page)
+        #expect(try originHeader("/from-page") == page)
+        #expect(try originHeader("/here") == page)
+        #expect(try originHeader("/there") == page)
+        #expect(try originHeader("/away") == page)
         #expect(third.requests(to: "/from-cdn").map { $0["Origin"] } == [nil])
         #expect(bench.origin.requests(to: "/back").map { $0["Origin"] } == [nil])
-        #expect(try held(cdn.url("/here")).flags.contains(.hadOriginHeader))
-        #expect(try !held(third.url("/from-cdn")).flags.contains(.hadOriginHeader))
+        #expect(try storedResponse(cdn.url("/here")).flags.contains(.hadOriginHeader))
+        #expect(try !storedResponse(third.url("/from-cdn")).flags.contains(.hadOriginHeader))
     }
 
     @Test func `a conditional request repeats the Origin header, and the stored CORS headers stay`() throws {
@@ -123,14 +123,14 @@ import Web
             let request = try #require(cdn.requests(to: "/font.woff2").last)
             #expect(request["Origin"] == page)
             #expect(request["If-None-Match"] == "\"1\"")
-            let held = try held(cdn.url("/font.woff2"))
-            #expect(held.snapshot == report.snapshot)
-            #expect(held.flags.contains(.hadOriginHeader))
-            #expect(held.variant == "origin: \(page)")
+            let stored = try storedResponse(cdn.url("/font.woff2"))
+            #expect(stored.snapshot == report.snapshot)
+            #expect(stored.flags.contains(.hadOriginHeader))
+            #expect(stored.variant == "origin: \(page)")
         }
         let report = try bench.crawl { $0.policy = .preferCache }
         #expect(report.requests == 0)
-        #expect(try held(cdn.url("/font.woff2")).flags.contains(.hadOriginHeader))
+        #expect(try storedResponse(cdn.url("/font.woff2")).flags.contains(.hadOriginHeader))
     }
 
     @Test
@@ -147,7 +147,7 @@ import Web
             #expect(request["Origin"] == page)
             #expect(request["If-None-Match"] == (round == 0 ? nil : "\"1\""))
             #expect(report.confirmed == round)
-            #expect(try held(cdn.url("/a.svg")).flags.contains(.hadOriginHeader))
+            #expect(try storedResponse(cdn.url("/a.svg")).flags.contains(.hadOriginHeader))
         }
     }
 
@@ -159,15 +159,15 @@ import Web
             first: 1,
             last: 1)
         _ = try bench.crawl { $0.recordedMisses = [try #require(CrawlPlan.RecordedMiss(miss))] }
-        #expect(try asker("/app.js") == "https://page.test")
-        #expect(try asker("/part.js") == "https://page.test")
+        #expect(try originHeader("/app.js") == "https://page.test")
+        #expect(try originHeader("/part.js") == "https://page.test")
     }
 
     @Test func `a 404 to a CORS request is stored as requested with an origin`() throws {
         head("<style>@font-face{src:url(\(cdn.base)/font.woff2)}</style>")
         cdn.on("/font.woff2", .failure(404))
         _ = try bench.crawl()
-        #expect(try held(cdn.url("/font.woff2")).flags == [.hadOriginHeader, .fromThisMachine])
+        #expect(try storedResponse(cdn.url("/font.woff2")).flags == [.hadOriginHeader, .fromThisMachine])
     }
 
     @Test func `a response can vary by header fields of the user`() throws {
@@ -177,7 +177,7 @@ import Web
             try plan.fetch.hostFields.add("Accept-Language", "de")
             try plan.fetch.hostFields.add("Cookie", "a=secret", host: "127.0.0.1")
         }
-        #expect(try held(bench.origin.url("/")).variant == "accept-language: de\ncookie")
+        #expect(try storedResponse(bench.origin.url("/")).variant == "accept-language: de\ncookie")
     }
 
     // MARK: - Credentials
@@ -196,9 +196,9 @@ import Web
                 try plan.fetch.hostFields.add(name, "hunter2")
             }
         }
-        let page = try held(bench.origin.url("/"))
+        let page = try storedResponse(bench.origin.url("/"))
         #expect(page.flags.contains(.isPrivate) == isPrivate)
-        #expect(try held(bench.origin.url("/a.png")).flags.contains(.isPrivate) == isPrivate)
+        #expect(try storedResponse(bench.origin.url("/a.png")).flags.contains(.isPrivate) == isPrivate)
         #expect(page.variant.contains("hunter2") == !isPrivate)
         let secrets = bench.folder.secretHasher(createsKey: false)
         #expect(page.matches([name: "hunter2"], secrets) && !page.matches([:], secrets))
@@ -225,9 +225,9 @@ import Web
         for policy in [CachePolicy.revalidate, .revalidate, .preferCache] {
             _ = try crawl(policy)
             for target in ["/", "/moved", "/page", "/gone", "/robots.txt"] {
-                #expect(try held(start + target).flags.contains(.isPrivate), "\(target)")
+                #expect(try storedResponse(start + target).flags.contains(.isPrivate), "\(target)")
             }
-            #expect(try !held(cdn.url("/a.png")).flags.contains(.isPrivate))
+            #expect(try !storedResponse(cdn.url("/a.png")).flags.contains(.isPrivate))
         }
         #expect(bench.origin.requests(to: "/page").last?["If-None-Match"] == "\"1\"")
     }
@@ -239,7 +239,7 @@ import Web
                 guard isLoggedIn else { return }
                 plan.fetch.credentials.add(.bearer(token: "t"), for: plan.start[0])
             }
-            #expect(try held(bench.origin.url("/")).flags.contains(.isPrivate) == isPrivate)
+            #expect(try storedResponse(bench.origin.url("/")).flags.contains(.isPrivate) == isPrivate)
         }
     }
 }

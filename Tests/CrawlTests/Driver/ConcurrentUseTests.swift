@@ -27,7 +27,7 @@ import Web
                 plan.start = [elsewhere]
             }
         }
-        // An earlier snapshot, so that much is confirmed, and something is hidden behind it.
+        // With an earlier snapshot of the site, half of the responses are confirmed, and the others replace stored ones.
         bench.origin.on("/", .page((1...60).map { "<a href=/p\($0)></a>" }.joined()))
         for page in 1...60 {
             bench.origin.on(
@@ -40,7 +40,7 @@ import Web
                 .validated(entityTag: page.isMultiple(of: 2) ? "\"\(page)\"" : "\"new \(page)\"")
             bench.origin.on("/p\(page)") { _ in
                 if page == 20 || page == 50 {
-                    // One after the other.
+                    // The lock admits one collection at a time.
                     results.withLock { results in
                         results.append(
                             Result { () throws(StoreError) in
@@ -56,7 +56,7 @@ import Web
         let report = try bench.crawl { $0.sitePlan.connectionsPerHost = 4 }
         let collected = try results.withLock { try $0.map { try $0.get() } }
         #expect(collected.count == 2)
-        // What is being crawled stays, whatever the limit; of what is not, all goes that has to.
+        // A collection keeps all responses of the running crawl, whatever the limit, and evicts others.
         #expect(collected.last?.evictedURLs ?? 0 > 0)
         #expect(report.isPublished && report.missing.isEmpty && report.pages == 61, "\(report.misses)")
         #expect(report.confirmed == 30)
@@ -65,7 +65,7 @@ import Web
             #expect(try bench.text("/p\(page)") == Self.text(page, word))
         }
         #expect(try StoreReader(folder).inspect().isSound)
-        // Afterwards nobody is at work any more, and what is left over goes.
+        // Once the crawl has ended, a collection may remove its leftovers.
         _ = try StoreWriter(folder).collect(CollectionOptions())
         #expect(try StoreReader(folder).inspect().isSound)
         #expect(try bench.crawl().confirmed == 60)

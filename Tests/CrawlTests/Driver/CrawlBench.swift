@@ -17,15 +17,15 @@ struct CrawlBench {
         scratch = try TemporaryFolder()
     }
 
-    /// The same origin with an empty store.
+    /// Creates a bench with the same origin and an empty store.
     init(emptied other: CrawlBench) throws {
         origin = other.origin
         scratch = try TemporaryFolder()
     }
 
-    /// Tries with a time, and with one five times as long while the busy machine was slower than that: then what `attempt`
-    /// gives is nil. The last try takes whatever comes of it.
-    static func withTimes<Result>(
+    /// Calls `attempt` with a time limit, and with five times the limit as long as it returns nil because the busy machine
+    /// was too slow for the limit. The last attempt must return a result.
+    static func retrying<Result>(
         from first: Duration, _ attempt: (_ time: Duration, _ isLast: Bool) throws -> Result?
     ) throws -> Result {
         var time = first
@@ -57,7 +57,7 @@ struct CrawlBench {
         return plan
     }
 
-    /// With a name for robots.txt to speak to.
+    /// Crawls with a product token, so that robots.txt is requested and obeyed.
     func politeCrawl(_ configure: (inout CrawlPlan) throws -> Void = { _ in }) throws -> CrawlReport {
         try crawl { plan in
             plan.productToken = "larder"
@@ -83,8 +83,9 @@ struct CrawlBench {
 }
 
 extension CrawlReport {
-    /// Paths of what was skipped, with the reasons.
+    /// The path and the reason of each skipped URL, sorted.
     var skips: [String] { skipped.map { "\($0.address.path): \($0.reason)" }.sorted() }
 
+    /// The path and the failure of each missing URL, sorted.
     var misses: [String] { missing.map { "\($0.address.path): \($0.failure)" }.sorted() }
 }

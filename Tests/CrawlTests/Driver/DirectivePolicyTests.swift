@@ -42,7 +42,7 @@ import Web
         let report = try bench.crawl()
         #expect(report.missing.isEmpty)
         #expect(try bench.text("/app/2") != nil && bench.text("/a.js") == "1")
-        // What the user says counts.
+        // A header field of the user takes precedence.
         _ = try bench.crawl { try $0.fetch.hostFields.add("Accept", "text/plain") }
         #expect(bench.origin.requests(to: "/").last?["Accept"] == "text/plain")
     }
@@ -55,16 +55,16 @@ import Web
         (.obey, ["/: on another host", "/hidden: \(nofollow)", "/ugc: \(nofollow)"], false, false),
     ])
     func `nofollow applies to links to pages, not to assets`(
-        nofollow: NofollowPolicy, skips: [String], isUGCHeld: Bool, isHiddenHeld: Bool
+        nofollow: NofollowPolicy, skips: [String], isUGCStored: Bool, isHiddenStored: Bool
     ) throws {
         for _ in 1...2 {
-            // The second snapshot knows it from what is held.
+            // The second run finds the directives in the stored responses.
             let report = try bench.crawl { $0.sitePlan.nofollow = nofollow }
             #expect(report.skips == skips)
             #expect(report.skipped.allSatisfy { ($0.cause == .nofollow) == ($0.remedy == .nofollow) })
             #expect(report.isPublished)
-            #expect(try (bench.text("/ugc") != nil) == isUGCHeld)
-            #expect(try (bench.text("/hidden") != nil) == isHiddenHeld)
+            #expect(try (bench.text("/ugc") != nil) == isUGCStored)
+            #expect(try (bench.text("/hidden") != nil) == isHiddenStored)
             #expect(try bench.text("/frame") == "frame")
             #expect(try bench.bytes("/dot.png") == [1])
         }
@@ -88,7 +88,7 @@ import Web
 
     @Test func `a link without nofollow is followed, whatever the order of the links`() throws {
         origin.on("/", .page("<a href=/open>o</a><a href=/slow>s</a>"))
-        // It comes when the other page has been read.
+        // /slow responds once /open has been scanned, whose image is then requested.
         origin.on("/slow") { [weak origin] _ in
             _ = origin?.waitForRequests(1, to: "/dot.png")
             return .page("<a href=/hidden>h</a>")
@@ -119,7 +119,7 @@ import Web
             #expect(try other.text("/hidden") == "hidden")
             #expect(other.count("/dot.png") == 0)
         }
-        // What is held from before is not kept in the new snapshot.
+        // The new snapshot does not take over the response that was stored without `noindex`.
         let report = try bench.crawl { $0.sitePlan.noindex = .obey }
         #expect(report.skips == ["/open: marked as noindex: read for its links, but not stored"])
         #expect(try bench.stored("/open")?.snapshot != report.snapshot)
@@ -129,7 +129,7 @@ import Web
     @Test func `a framed page with noindex is stored as an asset`() throws {
         origin.on("/", .page("<a href=/frame>f</a><a href=/slow>s</a>"))
         origin.on("/frame", .page("<meta name=robots content=noindex><a href=/ugc>u</a>frame"))
-        // It comes when the page that it shows has been read.
+        // /slow responds once the page that it frames has been scanned, whose link is then requested.
         origin.on("/slow") { [weak origin] _ in
             _ = origin?.waitForRequests(1, to: "/ugc")
             return .page("<iframe src=/frame></iframe>")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Soak
 
-/// A few of the fifty rounds of `scripts/soak kill`.
+/// Short runs of `scripts/soak kill` and `scripts/soak faults`.
 @Suite struct KillTests {
     @Test func `a killed crawl is continued, with the same result as an uninterrupted one`() throws {
         let run = try KillRun(pages: 80)

@@ -91,7 +91,7 @@ import Web
         #expect(report.overlong == (limit.isOverlong ? [origin.url("/")] : []))
         #expect(report.pages == 1 + limit.maxLinks)
         #expect(report.assets == 1)
-        // A page out of the store has the same links.
+        // The limit applies to the links of a stored page as well.
         let again = try bench.crawl {
             $0.maxLinksPerDocument = limit.maxLinks
             $0.policy = .preferCache
@@ -124,7 +124,7 @@ import Web
     }
 
     @Test func `slow responses are not waited for once the byte limit is reached`() throws {
-        let frontier = TriedFrontier(
+        let frontier = TestFrontier(
             scope: Scope(start: [try #require(WebURL("http://a.test/"))]),
             options: Frontier.Options(limits: CrawlLimits(byteCount: 1000)))
         frontier.start(try #require(WebURL("http://a.test/")))
@@ -158,7 +158,7 @@ import Web
         #expect(report.assets == 40)
         #expect(Set(origin.requests.map(\.target)).count == 81)
         #expect(origin.requests.count == 81)
-        // It is complete now, and the next run looks whether it still holds.
+        // The site is complete, so that the next run is an update.
         #expect(try !bench.crawl().isContinued)
     }
 
@@ -192,13 +192,13 @@ import Web
 
     @Test func `a time limit ends the crawl, whatever still runs or waits`() throws {
         origin.on("/p3") { _ in .page("late").delayed(.seconds(1000)) }
-        let report = try CrawlBench.withTimes(from: .seconds(1)) { time, _ -> CrawlReport? in
+        let report = try CrawlBench.retrying(from: .seconds(1)) { time, _ -> CrawlReport? in
             origin.forgetRequests()
             let report = try CrawlBench(emptied: bench).crawl { plan in
                 plan.limits.time = time
                 (plan.fetch.stallTimeout, plan.fetch.headerTimeout) = (.seconds(1000), .seconds(1000))
             }
-            // On a busy machine the time may be over before it is asked for.
+            // On a busy machine the time limit may be reached before /p3 is requested.
             guard bench.count("/p3") == 1 else { return nil }
             #expect(report.limit == .time(time) && report.elapsed < .seconds(500))
             #expect(report.skips.contains("/p3: the limit of \(time.components.seconds) s was reached"))
@@ -209,7 +209,8 @@ import Web
     }
 
     @Test func `a depth limit applies to the shortest path, however late it is found`() throws {
-        // By the first way the pages are too deep; the second way is found last, when the fourth page has been read.
+        // On the path through /p1, /p5 is too deep. The shorter path through /slow is found last, once /p4 has been scanned
+        // and its image is requested.
         origin.on("/", .page("<a href=/p1>1</a><a href=/slow>s</a>"))
         origin.on("/slow") { [weak origin] _ in
             _ = origin?.waitForRequests(1, to: "/i4.png")

@@ -22,8 +22,8 @@ import Web
         )
     }
 
-    /// The targets below this folder that were asked for.
-    private func asked(_ folder: String) -> [String] {
+    /// The requested targets in this folder, sorted and without repetitions.
+    private func requested(_ folder: String) -> [String] {
         Set(bench.origin.requests.map(\.target).filter { $0.hasPrefix(folder) }).sorted()
     }
 
@@ -41,7 +41,7 @@ import Web
         script("/app.js", "require(['a', 'b/c'])")
         script("/m/a.js", "define(['./d'], f)")
         #expect(try bench.crawl().misses == [])
-        #expect(asked("/m/") == ["/m/a.js", "/m/b/c.js", "/m/d.js"])
+        #expect(requested("/m/") == ["/m/a.js", "/m/b/c.js", "/m/d.js"])
         #expect(try guesses(of: "/app.js") == ["/m/a.js", "/m/b/c.js"])
     }
 
@@ -51,7 +51,7 @@ import Web
         script("/app.js", "require(['a'])")
         script(config, "requirejs.config({baseUrl: '/m'})")
         #expect(try bench.crawl().misses == [])
-        #expect(asked("/m/") == ["/m/a.js"])
+        #expect(requested("/m/") == ["/m/a.js"])
         #expect(try guesses(of: "/app.js") == ["/m/a.js"])
     }
 
@@ -60,8 +60,8 @@ import Web
         page("/d/p.html", "<script src=/js/require.js></script><script src=/app.js></script>")
         script("/app.js", "require(['a', '/abs.js'])")
         #expect(try bench.crawl().misses == [])
-        #expect(asked("/d/") == ["/d/a.js", "/d/p.html"])
-        #expect(asked("/abs") == ["/abs.js"])
+        #expect(requested("/d/") == ["/d/a.js", "/d/p.html"])
+        #expect(requested("/abs") == ["/abs.js"])
         #expect(try guesses(of: "/app.js") == ["/abs.js", "/d/a.js"])
     }
 
@@ -69,7 +69,7 @@ import Web
         page("/", "<script src=/lib.js></script>")
         script("/lib.js", "define.amd ? define(['jquery'], f) : f(jQuery)")
         _ = try bench.crawl()
-        #expect(asked("/j") == [])
+        #expect(requested("/j") == [])
     }
 
     @Test func `a module of a shared script is requested for one page only`() throws {
@@ -93,7 +93,7 @@ import Web
         script("/app.js", "require(['a', 'new'])")
         script("/m/new.js", "define([], f)")
         #expect(try bench.crawl { $0.policy = .revalidate }.misses == [])
-        #expect(asked("/m/") == ["/m/a.js", "/m/new.js"])
+        #expect(requested("/m/") == ["/m/a.js", "/m/new.js"])
         #expect(try guesses(of: "/app.js") == ["/m/a.js", "/m/new.js"])
     }
 }

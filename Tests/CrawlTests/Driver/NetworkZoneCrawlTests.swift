@@ -87,8 +87,8 @@ import Web
         #expect(secret.requests.count == 1)
     }
 
-    /// A page that a server shows asked for it; who may lead how far is what counts, and not whose crawl
-    /// fetches it.
+    /// The requester of the miss was a page that Larder served. Its network zone limits the request, although the
+    /// crawl of another page fetches the URL.
     @Test(
         arguments: [
             ([], false, "a public page"), (.fromPrivateNetwork, false, "a page of the private network"),
@@ -132,7 +132,7 @@ import Web
         #expect(report.skips.map { $0.contains("may not request") } == [true])
     }
 
-    /// With a 304 the links are still those of the stored body.
+    /// After a 304, the links are still those of the stored body, and so is the zone that they may request.
     @Test(
         arguments: [(ResponseFlags(), 0), (.fromThisMachine, 1)], [CachePolicy.preferCache, .revalidate])
     func `a stored page keeps its network zone, also when it is confirmed`(

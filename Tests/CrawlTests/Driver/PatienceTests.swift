@@ -21,14 +21,15 @@ import Web
         bench.origin.on("/two", .page("two"))
     }
 
-    /// Crawls with this patience, and in another empty store with a longer one while the site itself was too slow for it.
+    /// Crawls with this patience. If the machine is so busy that the site itself does not respond in time, the crawl is
+    /// repeated with a longer patience and an empty store.
     ///
     /// - Parameter prepare: is called before each of these crawls.
     private func crawl(
         _ patience: Duration, _ prepare: (CrawlBench, Duration) throws -> Void = { _, _ in }
     ) throws -> CrawlReport {
         defer { silent.release("/ad.js") }
-        return try CrawlBench.withTimes(from: patience) { patience, isLast in
+        return try CrawlBench.retrying(from: patience) { patience, isLast in
             let bench = try CrawlBench(emptied: bench)
             try prepare(bench, patience)
             let report = try crawl(bench, patience)
@@ -68,7 +69,7 @@ import Web
         #expect(!report.isPublished && report.missing.count == 9)
         #expect(report.missing.allSatisfy { $0.reason.contains("cannot connect") }, "\(report.misses)")
         #expect(report.elapsed < .seconds(60), "\(report.elapsed): each would be a minute and more")
-        // Four at first, then one at a time.
+        // Four requests at first, then one at a time.
         #expect(report.requests <= 4 + 3 + 1)
     }
 
@@ -76,11 +77,11 @@ import Web
         bench.origin.on("/", .page("<img src=\(silent.url("/logo.png"))><a href=/two>2</a>"))
         bench.origin.on("/two", .page("<script src=\(silent.url("/ad.js"))></script>"))
         silent.release("/ad.js")
-        let report = try CrawlBench.withTimes(from: .milliseconds(300)) { patience, isLast in
-            // All else is done long before it comes.
+        let report = try CrawlBench.retrying(from: .milliseconds(300)) { patience, isLast in
+            // Everything else is done long before this response is sent.
             silent.on("/ad.js", .file("1", type: "text/javascript").delayed(patience * 4))
             let report = try crawl(CrawlBench(emptied: bench), patience)
-            // The machine was too slow if the patience ended before the server of the logo had answered at all.
+            // The machine was too slow if the patience ended before the host had sent the logo.
             let isTooSlow = report.missing.contains { !$0.url.hasSuffix("/ad.js") }
             return isTooSlow && !isLast ? nil : report
         }
@@ -98,47 +99,47 @@ import Web
         #expect(report.isPublished)
     }
 
-    /// A machine that is slow to start something has not waited for anybody.
+    /// Time that the driver needs before it starts the request is not time spent waiting for the host.
     @Test func `a delayed check does not shorten the patience`() throws {
         let start = try #require(WebURL("http://site.test/"))
-        let frontier = TriedFrontier(
+        let frontier = TestFrontier(
             scope: try Scope(start: [start], options: ScopeOptions()),
             options: Frontier.Options(patience: .seconds(10)))
         frontier.start(start)
         let task = frontier.next(now: .zero)
         #expect(task == .fetch(0))
-        // So long took what was done with it.
+        // The driver checks only after it has worked on the task for this time.
         for late in [1, 250, 300, 60_000] {
             let isOver = frontier.isOutOfPatience(now: .milliseconds(late))
             #expect(!isOver, "\(late) ms")
         }
     }
 
-    /// The store was away, or the machine had other things to do: what came meanwhile is heard first.
+    /// While the store is unavailable or the machine is busy, responses are received, but not processed.
     @Test func `time without processing does not count as silence of a host`() throws {
         let start = try #require(WebURL("http://site.test/"))
-        let frontier = TriedFrontier(
+        let frontier = TestFrontier(
             scope: try Scope(start: [start], options: ScopeOptions()),
             options: Frontier.Options(patience: .seconds(10)))
         frontier.start(start)
         #expect(frontier.fetchNext(now: .zero) == 0)
-        frontier.succeeded(0)
+        frontier.succeed(0)
         let ad = FoundLink(url: try #require(WebURL("http://ad.test/a.js")), role: .asset)
-        frontier.found(ad, by: 0)
+        frontier.addLink(ad, from: 0)
         #expect(frontier.fetchNext(now: .seconds(1)) == 1)
         func isOver(_ seconds: Int) -> Bool { frontier.isOutOfPatience(now: .seconds(seconds)) }
         #expect(isOver(12))
         frontier.apply(.processingDelayed(.seconds(9)), now: .seconds(12))
         #expect(!isOver(12) && !isOver(19) && isOver(20))
-        // Nobody is waited for from a time on that is yet to come.
+        // However long the delay, the patience starts now at the latest.
         frontier.apply(.processingDelayed(.seconds(100)), now: .seconds(20))
         #expect(isOver(30))
     }
 
-    /// 33 names that nobody knows beside a site of three pages: by the time that the frontier is told.
+    /// The site links to 33 unknown host names. Time is simulated.
     @Test func `unknown host names are looked up at most twice, and take no time`() throws {
         let start = try #require(WebURL("http://site.test/"))
-        let frontier = TriedFrontier(scope: try Scope(start: [start], options: ScopeOptions()))
+        let frontier = TestFrontier(scope: try Scope(start: [start], options: ScopeOptions()))
         frontier.start(start)
         var (now, lookups): (Duration, [String: Int]) = (.zero, [:])
         while !frontier.isDone {
@@ -147,19 +148,19 @@ import Web
                 now += .milliseconds(1)
                 let url = frontier.url(number)
                 guard url.host != "site.test" else {
-                    frontier.succeeded(number, after: .milliseconds(1))
+                    frontier.succeed(number, after: .milliseconds(1))
                     for ad in 0..<33 where url.path == "/" {
                         let target = try #require(WebURL("http://ad\(ad).test/a.js"))
-                        frontier.found(FoundLink(url: target, role: .asset), by: number)
+                        frontier.addLink(FoundLink(url: target, role: .asset), from: number)
                         let other = try #require(WebURL("http://ad\(ad).test/b.js"))
-                        frontier.found(FoundLink(url: other, role: .asset), by: number)
+                        frontier.addLink(FoundLink(url: other, role: .asset), from: number)
                     }
                     continue
                 }
                 lookups[url.host, default: 0] += 1
-                frontier.failed(number, .fetch(FetchFailure(.unknownHost, "no")), now: now)
+                frontier.fail(number, .fetch(FetchFailure(.unknownHost, "no")), now: now)
             case nil: now = try #require(frontier.nextDue)
-            default: Issue.record("nobody is asked about itself")
+            default: Issue.record("unexpected task")
             }
         }
         #expect(lookups.count == 33)

@@ -33,7 +33,7 @@ import Web
     @Test func `a host that refuses parallel requests is fetched completely in the end`() throws {
         let links = (0..<60).map { "<a href=/p\($0)>\($0)</a>" }.joined()
         origin.on("/", .page(links))
-        // Every third request is one too many.
+        // Every third page is refused once.
         for page in 0..<60 {
             origin.on("/p\(page)", page % 3 == 0 ? .failure(429) : .page("\(page)"), .page("\(page)"))
         }
@@ -86,17 +86,17 @@ import Web
     }
 }
 
-@Suite struct HopelessHostTests {
+@Suite struct UnresponsiveHostTests {
     @Test func `a host that never responds is given up with its URLs, and other hosts are not`()
         throws
     {
         let start = try #require(WebURL("http://a.test/"))
-        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TestFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         for image in 0..<100 {
             for host in ["a", "dead"] {
                 let url = try #require(WebURL("http://\(host).test/\(image).png"))
-                frontier.found(FoundLink(url: url, role: .asset), by: 0)
+                frontier.addLink(FoundLink(url: url, role: .asset), from: 0)
             }
         }
         let failure = Failure.fetch(FetchFailure(.unreachable, "refused"))
@@ -109,9 +109,9 @@ import Web
             }
             if frontier.url(number).host == "dead.test" {
                 attempts += 1
-                frontier.failed(number, failure, now: now)
+                frontier.fail(number, failure, now: now)
             } else {
-                frontier.succeeded(number, after: .milliseconds(1))
+                frontier.succeed(number, after: .milliseconds(1))
             }
         }
         #expect(attempts == 14)
@@ -122,15 +122,15 @@ import Web
     }
 }
 
-extension HopelessHostTests {
-    /// A start that is held leads to what is held, which is not to be waited for one after the other.
-    /// Nor to what takes connections, and answers nothing.
+extension UnresponsiveHostTests {
+    /// The start URL and the images that it links to are stored. Once the host has failed, the images are not tried
+    /// one after the other, also if the host accepts connections but sends nothing.
     @Test(arguments: [FetchFailure.Kind.unreachable, .broken, .timeout])
     func `an unreachable host gets no more requests, and its URLs are reported`(
         kind: FetchFailure.Kind
     ) throws {
         let start = try #require(WebURL("http://dead.test/"))
-        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TestFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         let failure = Failure.fetch(FetchFailure(kind, "refused"))
         var now = Duration.zero
@@ -160,17 +160,19 @@ extension HopelessHostTests {
     }
 }
 
-@Suite struct FaultsOfURLsTests {
-    /// Asks for everything, in simulated time; whose URL holds `bad` is answered so.
+@Suite struct FailingURLTests {
+    /// Fetches all targets in simulated time. A request fails with `failure` if its path contains `bad`, or if the host
+    /// is not healthy.
     private func run(
         _ targets: [(String, Frontier.Role)], _ failure: Failure, hadBegun: Bool = false, bad: String = "bad",
         healthy: Bool = true
-    ) throws -> (frontier: TriedFrontier, elapsed: Duration) {
+    ) throws -> (frontier: TestFrontier, elapsed: Duration) {
         let start = try #require(WebURL("http://a.test/"))
-        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TestFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         for (target, role) in targets {
-            frontier.found(FoundLink(url: try #require(WebURL("http://a.test" + target)), role: role), by: 0)
+            frontier.addLink(
+                FoundLink(url: try #require(WebURL("http://a.test" + target)), role: role), from: 0)
         }
         var now = Duration.zero
         while !frontier.isDone {
@@ -184,9 +186,9 @@ extension HopelessHostTests {
             _ = frontier.next(now: now)
             for number in running {
                 if frontier.url(number).path.contains(bad) || !healthy {
-                    frontier.failed(number, failure, after: .milliseconds(5), hadBegun: hadBegun, now: now)
+                    frontier.fail(number, failure, after: .milliseconds(5), hadBegun: hadBegun, now: now)
                 } else {
-                    frontier.succeeded(number, after: .milliseconds(5))
+                    frontier.succeed(number, after: .milliseconds(5))
                 }
             }
         }
@@ -241,11 +243,11 @@ extension HopelessHostTests {
 
     @Test func `a host that fails for a minute loses no URL`() throws {
         let start = try #require(WebURL("http://a.test/"))
-        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TestFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         for page in 0..<400 {
-            frontier.found(
-                FoundLink(url: try #require(WebURL("http://a.test/p/\(page)")), role: .page), by: 0)
+            frontier.addLink(
+                FoundLink(url: try #require(WebURL("http://a.test/p/\(page)")), role: .page), from: 0)
         }
         var now = Duration.zero
         while !frontier.isDone {
@@ -255,38 +257,39 @@ extension HopelessHostTests {
             }
             now += .milliseconds(20)
             if (.seconds(1)..<(.seconds(60))).contains(now) {
-                frontier.failed(number, .status(503), after: .milliseconds(20), now: now)
+                frontier.fail(number, .status(503), after: .milliseconds(20), now: now)
             } else {
-                frontier.succeeded(number, after: .milliseconds(20))
+                frontier.succeed(number, after: .milliseconds(20))
             }
         }
         #expect(frontier.failures.count < 8, "\(frontier.failures.count)")
     }
 }
 
-@Suite struct LostHostTests {
-    /// Thirty-three hosts that are not found, each with three images, beside a site; a look-up takes five
+@Suite struct UnknownHostTests {
+    /// Crawls a site that links to three images on each of 33 unknown hosts, in simulated time. A lookup takes five
     /// seconds.
-    private func run(pages: Int, found: Int = 0) throws -> (
-        frontier: TriedFrontier, elapsed: Duration, lookups: Int
+    private func run(pages: Int) throws -> (
+        frontier: TestFrontier, elapsed: Duration, lookups: Int
     ) {
         let start = try #require(WebURL("http://a.test/"))
-        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TestFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         for page in 0..<pages {
-            frontier.found(FoundLink(url: try #require(WebURL("http://a.test/\(page)")), role: .page), by: 0)
+            frontier.addLink(
+                FoundLink(url: try #require(WebURL("http://a.test/\(page)")), role: .page), from: 0)
         }
         for image in 0..<99 {
-            let url = try #require(WebURL("http://lost\(image % 33).test/\(image)"))
-            frontier.found(FoundLink(url: url, role: .asset), by: 0)
+            let url = try #require(WebURL("http://unknown\(image % 33).test/\(image)"))
+            frontier.addLink(FoundLink(url: url, role: .asset), from: 0)
         }
         var (now, lookups) = (Duration.zero, 0)
         var running: [(number: UInt32, end: Duration)] = []
         while !frontier.isDone {
             while case .fetch(let number)? = frontier.next(now: now) {
-                let isLost = frontier.url(number).host != "a.test"
-                if isLost { lookups += 1 }
-                running.append((number, now + (isLost ? .seconds(5) : .milliseconds(10))))
+                let isUnknown = frontier.url(number).host != "a.test"
+                if isUnknown { lookups += 1 }
+                running.append((number, now + (isUnknown ? .seconds(5) : .milliseconds(10))))
             }
             if frontier.isDone { break }
             now = try #require((running.map(\.end) + [frontier.nextDue].compactMap { $0 }).min())
@@ -294,11 +297,11 @@ extension HopelessHostTests {
                 if case .fetch(let number) = task { running.append((number, now)) }
             }
             for transfer in running where transfer.end <= now {
-                if frontier.url(transfer.number).host == "a.test" || lookups <= found {
-                    frontier.succeeded(transfer.number, after: .milliseconds(10))
+                if frontier.url(transfer.number).host == "a.test" {
+                    frontier.succeed(transfer.number, after: .milliseconds(10))
                 } else {
                     let failure = Failure.fetch(FetchFailure(.unknownHost, "no such name"))
-                    frontier.failed(transfer.number, failure, now: now)
+                    frontier.fail(transfer.number, failure, now: now)
                 }
             }
             running.removeAll { $0.end <= now }
@@ -318,14 +321,15 @@ extension HopelessHostTests {
 @Suite struct StreamTests {
     @Test func `an HTTP/2 host gets more parallel requests than an HTTP/1 host`() throws {
         let start = try #require(WebURL("https://a.test/"))
-        let frontier = TriedFrontier(
+        let frontier = TestFrontier(
             scope: Scope(start: [start]), options: Frontier.Options(connectionsPerHost: 4))
         frontier.start(start)
         _ = frontier.next(now: .zero)
         frontier.apply(.connected(0, from: .publicNetwork, multiplexes: true), now: .zero)
-        frontier.succeeded(0, after: .milliseconds(1))
+        frontier.succeed(0, after: .milliseconds(1))
         for page in 0..<500 {
-            frontier.found(FoundLink(url: try #require(WebURL("https://a.test/\(page)")), role: .page), by: 0)
+            frontier.addLink(
+                FoundLink(url: try #require(WebURL("https://a.test/\(page)")), role: .page), from: 0)
         }
         var most = 0
         var now = Duration.zero
@@ -335,7 +339,7 @@ extension HopelessHostTests {
             most = max(most, running.count)
             now += .milliseconds(10)
             _ = frontier.next(now: now)
-            for number in running { frontier.succeeded(number, after: .milliseconds(1)) }
+            for number in running { frontier.succeed(number, after: .milliseconds(1)) }
         }
         #expect(most == 24)
     }

@@ -3,7 +3,7 @@ import Testing
 @testable import Crawl
 
 @Suite struct ProgressMeterTests {
-    /// What is left after so many seconds, told twice a second.
+    /// The remaining time after measurements of these numbers of queued pages, two per second.
     private func remaining(_ left: [Int]) -> Duration? {
         var meter = ProgressMeter(site: "https://a.test/")
         var progress: PrefetchProgress?
@@ -21,20 +21,20 @@ import Testing
 
     @Test(
         arguments: [
-            // Too early to say.
+            // Too few measurements.
             (Array(shrinking.prefix(5)), nil),
-            // Ten go in half a second, and forty are left.
+            // 40 pages are left, and 20 are fetched per second.
             (Array(shrinking.prefix(7)), .seconds(2)),
-            // The later half went ten times as fast, and less than half as fast.
+            // The second half was ten times as fast as the first, a fifth as fast, and three fifths as fast.
             ([1000, 999, 998, 997, 996, 986, 976, 966, 956], nil),
             ([1000, 900, 800, 700, 600, 580, 560, 540, 520], nil),
             ([1000, 900, 800, 700, 600, 540, 480, 420, 360], .milliseconds(2250)),
-            // More is found than is fetched.
+            // More pages are found than are fetched.
             (Array(stride(from: 100, through: 200, by: 10)), nil),
             (Array(repeating: 50, count: 20), nil),
-            // It grew, and shrinks since.
+            // The queue grew at first, and shrinks now.
             (growing + shrinking[1...7], .milliseconds(1500)),
-            // Nothing is left, or a page is that will take forever.
+            // No page is left, or the rest would take years.
             (shrinking, nil),
             ([1_000_000_000] + Array(repeating: 999_999_999, count: 10), nil),
         ] as [([Int], Duration?)])

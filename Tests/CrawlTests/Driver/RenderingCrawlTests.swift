@@ -12,7 +12,7 @@ import Web
 @Suite struct RenderingCrawlTests {
     private let bench: CrawlBench
     private let browser = ScriptedBrowser()
-    /// Hardly any text, and a script that puts an address together.
+    /// A page with little text, whose script /app.js composes the URL of a request.
     private static let shell =
         "<!DOCTYPE html><title>s</title><div id=app></div><script src=/app.js></script>"
 
@@ -26,8 +26,8 @@ import Web
         _ configure: (inout CrawlPlan) -> Void = { _ in }
     ) throws -> CrawlReport {
         try bench.crawl(interruption) { plan in
-            plan.rendering = RenderPlan(mode: mode, tabs: 2) { [browser] door in
-                browser.door.withLock { $0 = door }
+            plan.rendering = RenderPlan(mode: mode, tabs: 2) { [browser] channel in
+                browser.channel.withLock { $0 = channel }
                 return browser
             }
             configure(&plan)
@@ -44,9 +44,9 @@ import Web
     {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/data.json", .file("{\"a\":1}", type: "application/json"))
-        browser.asks("/", ["/data.json", "/data.json", "/app.js"])
+        browser.addRequests("/", ["/data.json", "/data.json", "/app.js"])
         let report = try crawl()
-        #expect(browser.answers == ["/app.js: held", "/data.json: held", "/data.json: held"])
+        #expect(browser.answers == ["/app.js: stored", "/data.json: stored", "/data.json: stored"])
         #expect(bench.count("/data.json") == 1)
         #expect(bench.count("/app.js") == 1)
         #expect(try bench.text("/data.json") == "{\"a\":1}")
@@ -61,7 +61,7 @@ import Web
         bench.origin.on(
             "/", .page("<script src=/app.js></script><div id=app></div><a href=/?a>1</a><a href=/?b>2</a>"))
         for target in ["/?a", "/?b", "/new"] { bench.origin.on(target, .page("text of \(target)")) }
-        browser.leads("/", to: ["/new"])
+        browser.setLinks("/", to: ["/new"])
         #expect(try crawl { $0.limits.pages = 2 }.pages == 2)
         #expect(bench.count("/new") == 1 && bench.count("/?a") == 0)
         #expect(try crawl { $0.limits.pages = 4 }.pages == 4)
@@ -72,10 +72,10 @@ import Web
     func neededVariant() throws {
         bench.origin.on("/", .page("<script src=/app.js></script><div id=app></div><a href=/?a>1</a>"))
         bench.origin.on("/?a", .page("text"))
-        browser.asks("/", ["/?a"])
+        browser.addRequests("/", ["/?a"])
         #expect(try crawl { $0.limits.pages = 5 }.isPublished)
-        // The browser names answers by their path.
-        #expect(browser.answers == ["/: held"])
+        // `answers` contains only the path of a URL, without its query.
+        #expect(browser.answers == ["/: stored"])
         #expect(bench.count("/?a") == 1)
     }
 
@@ -87,7 +87,7 @@ import Web
             "/app.js",
             .file("fetch(['a','b'].join('/'))", type: "text/javascript").validated(entityTag: "\"1\""))
         bench.origin.on("/data.json", .file("[1]", type: "application/json").validated(entityTag: "\"1\""))
-        browser.asks("/", ["/data.json"])
+        browser.addRequests("/", ["/data.json"])
         var seen = try crawl().rendering
         #expect(seen.rendered == 1)
         func again() throws -> RenderReport {
@@ -114,12 +114,12 @@ import Web
         bench.origin.on("/", .page(Self.shell + ad + "<a href=/two/>2</a><a href=/three/>3</a>"))
         for page in ["/two/", "/three/"] { bench.origin.on(page, .page(Self.shell + ad)) }
         for page in ["/", "/two/", "/three/"] {
-            browser.asks(page, ["\(page)data.json", silent.url("/ad.js")])
+            browser.addRequests(page, ["\(page)data.json", silent.url("/ad.js")])
             bench.origin.on("\(page)data.json", .file("{}", type: "application/json"))
         }
-        // The site itself may be slower than a short patience on a busy machine.
-        let report = try CrawlBench.withTimes(from: .milliseconds(400)) { patience, isLast in
-            browser.forget()
+        // On a busy machine, the site itself may not respond within a short patience.
+        let report = try CrawlBench.retrying(from: .milliseconds(400)) { patience, isLast in
+            browser.clearRecord()
             let empty = try CrawlBench(emptied: bench)
             let report = try crawl {
                 $0.folder = empty.folder
@@ -144,7 +144,7 @@ import Web
         bench.origin.on(
             "/plain.js", .file(sends ? "new XMLHttpRequest()" : "var a = 1", type: "text/javascript"))
         let report = try crawl()
-        #expect(browser.door.withLock { $0 == nil } == !sends)
+        #expect(browser.channel.withLock { $0 == nil } == !sends)
         #expect(report.rendering.rendered == (sends ? 1 : 0))
     }
 
@@ -154,9 +154,9 @@ import Web
         for number in 1...12 {
             bench.origin.on("/item-\(number).json", .file("{}", type: "application/json"))
         }
-        browser.leads("/", to: (1...12).map { "/item/\($0)" } + ["http://elsewhere.test/"])
-        for number in 1...12 { browser.asks("/item/\(number)", ["/item-\(number).json"]) }
-        for number in 1...12 { browser.says("/item/\(number)", "the words of item \(number)") }
+        browser.setLinks("/", to: (1...12).map { "/item/\($0)" } + ["http://elsewhere.test/"])
+        for number in 1...12 { browser.addRequests("/item/\(number)", ["/item-\(number).json"]) }
+        for number in 1...12 { browser.setText("/item/\(number)", "the words of item \(number)") }
         let report = try crawl()
         #expect(browser.shown.count == 13)
         #expect(report.pages == 13)
@@ -180,7 +180,7 @@ import Web
     @Test func `a POST is forwarded, and its response is stored by the request body`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/graphql") { .file("got \($0.body.count)", type: "application/json") }
-        browser.asks(
+        browser.addRequests(
             "/", ["/graphql"], method: "POST", fields: [("Content-Type", "text/plain")], body: "query")
         let report = try crawl()
         #expect(browser.answers == ["/graphql: 200 got 5"])
@@ -190,12 +190,11 @@ import Web
         #expect(report.rendering.recorded == 1)
     }
 
-    /// A document of many views asks for each of them.
-    @Test func `a page can send many requests, and those beyond the limit are reported`() throws {
+    @Test func `a page can send many requests, and a request with too large a body is reported`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.otherwise { _ in .file("[]", type: "application/json") }
-        browser.asks("/", (1...300).map { "/view/\($0)" }, method: "POST", body: "query")
-        browser.asks("/", ["/much"], method: "POST", body: String(repeating: "a", count: 4 << 20 | 1))
+        browser.addRequests("/", (1...300).map { "/view/\($0)" }, method: "POST", body: "query")
+        browser.addRequests("/", ["/much"], method: "POST", body: String(repeating: "a", count: 4 << 20 | 1))
         let report = try crawl()
         #expect(report.rendering.recorded == 300)
         #expect(browser.answers.filter { !$0.hasSuffix(": 200 []") } == ["/much: refused"])
@@ -207,60 +206,60 @@ import Web
         bench.origin.on("/graphql") { .file("got \($0.body.count)", type: "application/json") }
         bench.origin.hold("/graphql")
         let origin = bench.origin
-        let told = Monitor<[String]>([])
-        browser.shows("/") { [browser] page in
+        let received = Monitor<[String]>([])
+        browser.onRender("/") { [browser] page in
             let sent = [("query", "a"), ("query", "a"), ("other one", "a"), ("query", "a"), ("query", "b")]
             for (body, field) in sent {
                 let fields = HTTPFields([.init(name: "X-Own", value: field)])
                 let request = PageRequest(
                     url: page.url(origin.url("/graphql")), method: "POST", fields: fields,
                     body: Array(body.utf8))
-                browser.door.withLock { $0 }?.ask(page.number, request) { answer in
+                browser.channel.withLock { $0 }?.ask(page.number, request) { answer in
                     guard case .response(_, _, let body) = answer else { return }
-                    told.change { $0.append(String(decoding: body, as: UTF8.self)) }
+                    received.change { $0.append(String(decoding: body, as: UTF8.self)) }
                 }
             }
-            // This is refused at once, and behind the others.
+            // A DELETE is refused at once. Its answer arrives after the other requests have reached the crawl.
             let last = PageRequest(url: page.url(origin.url("/graphql")), method: "DELETE")
-            browser.door.withLock { $0 }?.ask(page.number, last) { _ in
-                Thread.later { origin.release("/graphql") }
+            browser.channel.withLock { $0 }?.ask(page.number, last) { _ in
+                Thread.detach { origin.release("/graphql") }
             }
-            _ = told.wait { $0.count == sent.count ? true : nil }
+            _ = received.wait { $0.count == sent.count ? true : nil }
             return RenderedPage(ending: .complete)
         }
         let report = try crawl()
-        #expect(told.wait { Optional($0) }.sorted() == ["got 5", "got 5", "got 5", "got 5", "got 9"])
+        #expect(received.wait { Optional($0) }.sorted() == ["got 5", "got 5", "got 5", "got 5", "got 9"])
         #expect(bench.count("/graphql") == 3)
         #expect(report.rendering.recorded == 3)
     }
 
-    /// Between its answer and its commit nobody finds it in the store: pages that send the same then, one as
-    /// soon as the other is answered, get what the first got.
+    /// A response cannot be read from the store until it is committed. A page that repeats the request before that
+    /// receives the response of the first request.
     @Test func `the same POST before and after its response is stored is sent once`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/graphql") { .file("got \($0.body.count)", type: "application/json") }
         let origin = bench.origin
-        let told = Monitor<[String]>([])
-        browser.shows("/") { [browser] page in
+        let received = Monitor<[String]>([])
+        browser.onRender("/") { [browser] page in
             for count in 1...20 {
                 let request = PageRequest(
                     url: page.url(origin.url("/graphql")), method: "POST", body: Array("query".utf8))
-                browser.door.withLock { $0 }?.ask(page.number, request) { answer in
+                browser.channel.withLock { $0 }?.ask(page.number, request) { answer in
                     let text =
                         switch answer {
                         case .response(_, _, let body): String(decoding: body, as: UTF8.self)
-                        case .stored: "held"
+                        case .stored: "stored"
                         case .connect: "connected"
                         case .blocked(let why), .failed(let why): why
                         }
-                    told.change { $0.append(text) }
+                    received.change { $0.append(text) }
                 }
-                _ = told.wait { $0.count == count ? true : nil }
+                _ = received.wait { $0.count == count ? true : nil }
             }
             return RenderedPage(ending: .complete)
         }
         let report = try crawl()
-        #expect(Set(told.wait { Optional($0) }).isSubset(of: ["got 5", "held"]))
+        #expect(Set(received.wait { Optional($0) }).isSubset(of: ["got 5", "stored"]))
         #expect(bench.count("/graphql") == 1)
         #expect(report.rendering.recorded == 1)
     }
@@ -271,7 +270,7 @@ import Web
         bench.origin.on("/", .page(Self.shell + "<img src=\(place)/icon.png>"))
         bench.origin.on("/icon.png", .file("icon", type: "image/png").adding("Set-Cookie", "user=me; Path=/"))
         bench.origin.on("/act", .file("done", type: "text/plain"))
-        browser.asks("/", ["\(place)/act"], method: "POST", body: "x")
+        browser.addRequests("/", ["\(place)/act"], method: "POST", body: "x")
         _ = try crawl()
         let request = try #require(bench.origin.requests(to: "/act").first)
         #expect(request["Cookie"] == (isKnown ? "user=me" : nil))
@@ -281,7 +280,7 @@ import Web
         ("GET", "/gone", "/gone: 404 "), ("PUT", "/data", "/data: refused"),
         ("DELETE", "/data", "/data: refused"),
         ("GET", "/private/x", "/private/x: refused"), ("POST", "/private/x", "/private/x: refused"),
-        ("GET", "/moved", "/moved: held"), ("GET", "/cut", "/cut: failed"),
+        ("GET", "/moved", "/moved: stored"), ("GET", "/cut", "/cut: failed"),
     ])
     func `a page receives the outcome of each request`(method: String, target: String, answer: String)
         throws
@@ -290,7 +289,7 @@ import Web
         bench.origin.on("/gone", .failure(404))
         bench.origin.on("/moved", .redirect(to: "/app.js"))
         bench.origin.on("/cut", .raw([]))
-        browser.asks("/", [target], method: method)
+        browser.addRequests("/", [target], method: method)
         _ = try crawl { plan in
             plan.sitePlan.scope.exclude = ["/private/**"]
             plan.limits.time = .seconds(20)
@@ -303,7 +302,7 @@ import Web
     @Test func `header fields of a script are sent, those of the browser are not`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/data.json", .file("{}", type: "application/json"))
-        browser.asks(
+        browser.addRequests(
             "/", ["/data.json"],
             fields: [
                 ("X-Requested-With", "XMLHttpRequest"), ("Authorization", "Bearer t"),
@@ -319,7 +318,7 @@ import Web
         #expect(request["Accept"] == "application/json")
         #expect(request["User-Agent"] == "larder-test")
         for name in ["Cookie", "If-None-Match", "Range", "Sec-Fetch-Dest"] { #expect(request[name] == nil) }
-        // It is nobody else's answer.
+        // Other requesters do not get this response.
         let stored = try #require(try bench.stored("/data.json"))
         #expect(!stored.matches(HTTPFields(), .none))
     }
@@ -327,14 +326,14 @@ import Web
     @Test func `a cross-origin request has the page's origin`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/font", .file("f", type: "font/woff2"))
-        browser.asks("/", ["/font"], fields: [("Origin", "https://shop.test")])
+        browser.addRequests("/", ["/font"], fields: [("Origin", "https://shop.test")])
         _ = try crawl()
         #expect(bench.origin.requests(to: "/font").first?["Origin"] == "https://shop.test")
     }
 
     @Test func `a missing favicon that only browsers request is not missing`() throws {
         bench.origin.on("/", .page(Self.shell))
-        browser.asks("/", ["/favicon.ico"])
+        browser.addRequests("/", ["/favicon.ico"])
         let report = try crawl()
         #expect(report.missing.isEmpty)
     }
@@ -353,7 +352,7 @@ import Web
 
     @Test func `a browser failure and a page that never becomes idle are reported`() throws {
         bench.origin.on("/", .page(Self.shell))
-        browser.ends("/", .hung)
+        browser.setEnding("/", .hung)
         let report = try crawl()
         #expect(report.rendering.unfinished.map(\.ending) == [.hung])
         #expect(report.isPublished)
@@ -362,7 +361,7 @@ import Web
     @Test func `an interrupted crawl ends rendering`() throws {
         bench.origin.on("/", .page(Self.shell))
         let interruption = Interruption()
-        browser.shows("/") { _ in
+        browser.onRender("/") { _ in
             interruption.request()
             return nil
         }
@@ -372,8 +371,8 @@ import Web
     }
 
     @Test func `a page that ran out of time is rendered again once its requests are answered`() throws {
-        // The page links to a second one. With a single tab that one is shown only after the crawl has taken note
-        // of how the first one ended, so the response that the first one waits for is certain to come later.
+        // The page links to a second one. With a single tab, the second page is rendered only after the crawl has
+        // processed the end of the first one, so that the response to the first one certainly arrives later.
         let first = Self.shell + "<a href=/second>second</a>"
         bench.origin.on("/", .page(first))
         bench.origin.on("/second", .page(Self.shell))
@@ -381,7 +380,7 @@ import Web
         bench.origin.hold("/slow.json")
         let origin = bench.origin
         let count = Mutex(0)
-        browser.shows("/") { [browser] page in
+        browser.onRender("/") { [browser] page in
             let isFirst = count.withLock { count in
                 count += 1
                 return count == 1
@@ -389,7 +388,7 @@ import Web
             browser.ask(page, PageRequest(url: page.url(origin.url("/slow.json"))))
             return RenderedPage(ending: isFirst ? .outOfTime : .complete)
         }
-        browser.shows("/second") { _ in
+        browser.onRender("/second") { _ in
             origin.release("/slow.json")
             return RenderedPage(ending: .complete)
         }
@@ -404,7 +403,8 @@ extension String {
     fileprivate var path: String { WebURL(self)?.path ?? self }
 }
 
-/// A renderer that a test controls, with threads of its own.
+/// A renderer that loads no pages. Each rendered path sends the requests, and returns the page, that the test has set
+/// for it. It has threads of its own, as a browser has.
 private final class ScriptedBrowser: PageRenderer {
     struct Page {
         let number: UInt32
@@ -422,13 +422,13 @@ private final class ScriptedBrowser: PageRenderer {
     private struct State {
         var scripts: [String: Script] = [:]
         var requests: [String: [(target: String, method: String, fields: HTTPFields, body: [UInt8])]] = [:]
-        var leads: [String: [String]] = [:]
+        var links: [String: [String]] = [:]
         var shown: [String] = []
         var answers: [String] = []
         var isClosed = false
     }
 
-    let door = Mutex<RenderChannel?>(nil)
+    let channel = Mutex<RenderChannel?>(nil)
     private let state = Mutex(State())
 
     var version: String? { "Scripted/1" }
@@ -436,7 +436,8 @@ private final class ScriptedBrowser: PageRenderer {
     var answers: [String] { state.withLock { $0.answers.sorted() } }
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    func asks(
+    /// Makes `page` send requests for these targets when it is rendered.
+    func addRequests(
         _ page: String, _ targets: [String], method: String = "GET", fields: [(String, String)] = [],
         body: String = ""
     ) {
@@ -446,23 +447,24 @@ private final class ScriptedBrowser: PageRenderer {
         }
     }
 
-    /// Forgets the pages and answers that it was given. Its scripts stay.
-    func forget() {
+    /// Clears the record of rendered pages and answers.
+    func clearRecord() {
         state.withLock { ($0.shown, $0.answers, $0.isClosed) = ([], [], false) }
     }
 
-    func leads(_ page: String, to targets: [String]) { state.withLock { $0.leads[page] = targets } }
+    /// Sets the links that rendering finds in `page`.
+    func setLinks(_ page: String, to targets: [String]) { state.withLock { $0.links[page] = targets } }
 
-    func says(_ page: String, _ text: String) {
+    func setText(_ page: String, _ text: String) {
         state.withLock { $0.scripts[page, default: Script()].page.text = text }
     }
 
-    func ends(_ page: String, _ ending: RenderEnding) {
+    func setEnding(_ page: String, _ ending: RenderEnding) {
         state.withLock { $0.scripts[page, default: Script()].page.ending = ending }
     }
 
-    /// Nil is never told.
-    func shows(_ page: String, _ body: @escaping @Sendable (Page) -> RenderedPage?) {
+    /// Renders `page` by calling `body`. If that returns nil, rendering never ends.
+    func onRender(_ page: String, _ body: @escaping @Sendable (Page) -> RenderedPage?) {
         state.withLock { $0.scripts[page, default: Script()].body = body }
     }
 
@@ -470,20 +472,20 @@ private final class ScriptedBrowser: PageRenderer {
         _ number: UInt32, at url: WebURL, isBrief: Bool, controlGroup: String?,
         done: @escaping @Sendable (RenderedPage) -> Void
     ) {
-        let (script, requests, leads) = state.withLock { state in
+        let (script, requests, links) = state.withLock { state in
             state.shown.append(url.path)
             return (
                 state.scripts[url.path] ?? Script(), state.requests[url.path] ?? [],
-                state.leads[url.path] ?? []
+                state.links[url.path] ?? []
             )
         }
-        Thread.later { [self] in
+        Thread.detach { [self] in
             if let body = script.body {
                 if let page = body(Page(number: number, address: url)) { done(page) }
                 return
             }
             var page = script.page
-            page.links = leads.compactMap { WebURL($0, base: url) }
+            page.links = links.compactMap { WebURL($0, base: url) }
             let left = Mutex(requests.count)
             let ended = page
             guard !requests.isEmpty else { return done(ended) }
@@ -491,7 +493,7 @@ private final class ScriptedBrowser: PageRenderer {
                 guard let target = WebURL(request.target, base: url) else { continue }
                 let asked = PageRequest(
                     url: target, method: request.method, fields: request.fields, body: request.body)
-                door.withLock { $0 }?.ask(number, asked) { [self] answer in
+                channel.withLock { $0 }?.ask(number, asked) { [self] answer in
                     note(target, answer)
                     let isLast = left.withLock { left in
                         left -= 1
@@ -504,13 +506,13 @@ private final class ScriptedBrowser: PageRenderer {
     }
 
     func ask(_ page: Page, _ request: PageRequest) {
-        door.withLock { $0 }?.ask(page.number, request) { [self] in note(request.url, $0) }
+        channel.withLock { $0 }?.ask(page.number, request) { [self] in note(request.url, $0) }
     }
 
     private func note(_ url: WebURL, _ answer: PageRequestResult) {
         let text =
             switch answer {
-            case .stored: "held"
+            case .stored: "stored"
             case .connect: "connected"
             case .response(let status, _, let body): "\(status) \(String(decoding: body, as: UTF8.self))"
             case .blocked: "refused"
@@ -523,8 +525,8 @@ private final class ScriptedBrowser: PageRenderer {
 }
 
 private enum Thread {
-    /// On a thread that nobody waits for.
-    static func later(_ body: @escaping @Sendable () -> Void) {
+    /// Runs `body` on a new thread that is not joined.
+    static func detach(_ body: @escaping @Sendable () -> Void) {
         do throws(SystemError) {
             _ = try NamedThread.start("test-browser", body: body)
         } catch {

@@ -44,7 +44,7 @@ import Web
             site: start.href, start: [start], startZone: .thisMachine, folder: bench.folder,
             userAgent: "larder-test")
         plan.progress = { [scratch = bench.scratch] _ in
-            // The beginning is in a file of the store's.
+            // The partial body is in a file in the store's folder `incoming`.
             let parts = scratch.names(in: "incoming").map { scratch.file("incoming/" + $0) }
             if parts.contains(where: { BodyContent.file(path: $0).byteCount ?? 0 >= 600_000 }) {
                 interruption.request()
@@ -85,7 +85,7 @@ import Web
         }
         let report = try bench.crawl()
         #expect(report.missing.map(\.address.path) == ["/large.bin"])
-        // Each part that did not fit was followed by a request for the whole.
+        // After a part that does not fit, the whole body is requested.
         #expect(ranges == [nil, "bytes=600000-", nil, "bytes=600000-"])
         #expect(report.tallies["127.0.0.1"]?.failures == 4)
     }
@@ -124,7 +124,7 @@ import Web
     }
 }
 
-/// An interrupted snapshot is continued.
+/// Crawls that continue an interrupted snapshot.
 @Suite struct ContinuedSnapshotTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
@@ -137,8 +137,8 @@ import Web
         origin.on("/b", .page("b"))
     }
 
-    /// A snapshot that got start and `/a` so many seconds ago, and `/a` as it was then.
-    private func snapshot(secondsAgo age: Int64, _ ending: SnapshotEnding) throws {
+    /// Stores a snapshot that contains the start URL and an older version of `/a`, both fetched `age` seconds ago.
+    private func storeSnapshot(secondsAgo age: Int64, _ ending: SnapshotEnding) throws {
         let writer = try StoreWriter(bench.folder)
         let start = origin.url("/")
         let snapshot = try writer.begin(site: start, start: [start], now: now - age)
@@ -169,8 +169,8 @@ import Web
     func `a continued update validates its old responses, and reuses the recent ones`(
         age: Int64, requests: Int, text: String
     ) throws {
-        try snapshot(secondsAgo: 7200, .publish(now: now - 7200))
-        try snapshot(secondsAgo: age, .keepOpen)
+        try storeSnapshot(secondsAgo: 7200, .publish(now: now - 7200))
+        try storeSnapshot(secondsAgo: age, .keepOpen)
         let report = try bench.crawl()
         #expect(report.isContinued && report.isPublished)
         #expect(bench.count("/a") == requests)
@@ -180,7 +180,7 @@ import Web
     }
 
     @Test func `a continued first snapshot reuses all its responses`() throws {
-        try snapshot(secondsAgo: 3600, .keepOpen)
+        try storeSnapshot(secondsAgo: 3600, .keepOpen)
         #expect(try bench.crawl().isPublished)
         #expect(bench.count("/a") == 0)
         #expect(bench.count("/b") == 1)

@@ -40,7 +40,7 @@ import Web
         #expect(try bench.text("/robots.txt") == "User-agent: *\nDisallow: /closed/\n")
     }
 
-    /// RFC 9309, section 2.5. The rule behind the limit is not read, and the cut line is none.
+    /// RFC 9309, section 2.5. The rule beyond the limit is ignored, and so is the line that the limit cuts.
     @Test(arguments: [false, true]) func `the first 500 KiB of robots.txt are fetched, parsed and stored`(
         isEndless: Bool
     )
@@ -114,7 +114,7 @@ import Web
         let clock = ContinuousClock()
         let start = clock.now
         #expect(try bench.politeCrawl().pages == 3)
-        // The start may go before the file is known; three others come after it.
+        // The start page may be requested before robots.txt is received. The three later requests are 0.2 s apart.
         #expect(clock.now - start >= .milliseconds(400))
     }
 
@@ -123,7 +123,7 @@ import Web
         for page in 1...9 { origin.on("/p\(page)", .page("page \(page)")) }
         #expect(try bench.politeCrawl().pages == 10)
         origin.on("/robots.txt", .file("User-agent: *\nCrawl-delay: 60\n", type: "text/plain"))
-        // It would be eight minutes at least.
+        // Nine requests with this delay would take at least eight minutes.
         let report = try bench.politeCrawl { $0.policy = .preferCache }
         #expect(report.pages == 10)
         #expect(report.elapsed < .seconds(240))
@@ -132,18 +132,18 @@ import Web
 
 /// robots.txt in the frontier, without waiting.
 @Suite struct FrontierRobotsTests {
-    private var frontier: TriedFrontier
+    private var frontier: TestFrontier
     private let start: WebURL
 
     init() throws {
         start = try #require(WebURL("http://a.test/"))
-        frontier = TriedFrontier(
+        frontier = TestFrontier(
             scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
         frontier.start(start)
     }
 
     private mutating func fail(_ kind: FetchFailure.Kind, now: Duration) {
-        frontier.robotsFailed(host: 0, FetchFailure(kind, "no luck"), now: now)
+        frontier.failRobots(host: 0, FetchFailure(kind, "no luck"), now: now)
     }
 
     @Test
@@ -154,8 +154,8 @@ import Web
             frontier.next(now: .zero)
                 == .robots(host: 0, try #require(WebURL("http://a.test/robots.txt")), .thisMachine))
         #expect(frontier.next(now: .zero) == .fetch(0))
-        frontier.succeeded(0)
-        frontier.found(FoundLink(url: try #require(WebURL("http://a.test/b")), role: .page), by: 0)
+        frontier.succeed(0)
+        frontier.addLink(FoundLink(url: try #require(WebURL("http://a.test/b")), role: .page), from: 0)
         var now = Duration.zero
         var attempts = 1
         fail(.timeout, now: now)
@@ -170,15 +170,16 @@ import Web
         #expect(frontier.state(1) == .skipped(.robotsUnknown("timed out (no luck)")))
     }
 
-    /// Nobody is reached. Gives when the crawl is done.
-    private mutating func runInVain(_ failure: FetchFailure, from start: Duration = .zero) throws -> Duration
-    {
+    /// Fails every request with `failure`, and returns the simulated time at which the crawl is done.
+    private mutating func failAllRequests(
+        with failure: FetchFailure, from start: Duration = .zero
+    ) throws -> Duration {
         var now = start
         while !frontier.isDone {
             while let task = frontier.next(now: now) {
                 switch task {
-                case .fetch(let number): frontier.failed(number, .fetch(failure), now: now)
-                case .robots(let host, _, _): frontier.robotsFailed(host: host, failure, now: now)
+                case .fetch(let number): frontier.fail(number, .fetch(failure), now: now)
+                case .robots(let host, _, _): frontier.failRobots(host: host, failure, now: now)
                 case .probe, .sessionCheck, .render: Issue.record("\(task)")
                 }
             }
@@ -187,36 +188,36 @@ import Web
         return now
     }
 
-    /// An earlier snapshot has a page beside the start, which waits for what robots.txt says: it is known from
-    /// the beginning, or when the start is given up.
+    /// A page of an earlier snapshot waits for robots.txt. It is added at the beginning, or after the start URL has
+    /// been given up.
     @Test(arguments: [FetchFailure.Kind.unreachable, .unknownHost], [true, false])
     mutating func `robots.txt of an unreachable host is not waited for`(
         kind: FetchFailure.Kind, isKnown: Bool
     ) throws {
         let failure = FetchFailure(kind, "no luck")
-        let alone = try runInVain(failure)
+        let alone = try failAllRequests(with: failure)
         #expect(alone < .seconds(5))
         let page = Frontier.Event.miss(
             try #require(WebURL("http://a.test/b")), isPage: true, nearestZone: .thisMachine)
-        frontier = TriedFrontier(
+        frontier = TestFrontier(
             scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
         frontier.start(start)
         if isKnown { frontier.apply(page, now: .zero) }
-        var end = try runInVain(failure)
+        var end = try failAllRequests(with: failure)
         if !isKnown {
             frontier.apply(page, now: end)
-            end = try runInVain(failure, from: end)
+            end = try failAllRequests(with: failure, from: end)
         }
-        // A name is looked up once more after two seconds.
+        // An unknown name is looked up once more after two seconds.
         #expect(end <= alone + .seconds(2))
         #expect(frontier.state(1) == .skipped(.robotsUnknown(failure.description)))
     }
 
-    /// Else whoever drives it would look again and again until that is over.
+    /// While the frontier waits, `nextDue` must be later than now. Otherwise the driver would poll it.
     @Test mutating func `the host of a start URL is waited for longer than others`() throws {
         var options = Frontier.Options(productToken: "larder")
         options.patience = .seconds(5)
-        frontier = TriedFrontier(scope: Scope(start: [start]), options: options)
+        frontier = TestFrontier(scope: Scope(start: [start]), options: options)
         frontier.start(start)
         frontier.startGuess(
             try #require(WebURL("http://a.test/b")), isPage: true, nearestZone: .thisMachine)
@@ -224,7 +225,7 @@ import Web
         while !frontier.isDone {
             while let task = frontier.next(now: now) {
                 if case .fetch(let number) = task {
-                    frontier.failed(number, .fetch(FetchFailure(.insecure, "no luck")), now: now)
+                    frontier.fail(number, .fetch(FetchFailure(.insecure, "no luck")), now: now)
                 }
                 if case .robots = task { fail(.timeout, now: now) }
             }
@@ -239,7 +240,7 @@ import Web
     @Test mutating func `robots.txt of a closed port is requested twice, because another host links there`()
         throws
     {
-        frontier = TriedFrontier(
+        frontier = TestFrontier(
             scope: try Scope(start: [start], options: ScopeOptions(include: ["*.test/**"])),
             options: Frontier.Options(productToken: "larder"))
         frontier.start(start)
@@ -247,16 +248,16 @@ import Web
         _ = frontier.next(now: .zero)
         frontier.apply(
             .robots(host: 0, .answered(status: 404, from: .publicNetwork)), now: .zero)
-        frontier.succeeded(0)
-        frontier.found(FoundLink(url: try #require(WebURL("http://a.test/a")), role: .page), by: 0)
+        frontier.succeed(0)
+        frontier.addLink(FoundLink(url: try #require(WebURL("http://a.test/a")), role: .page), from: 0)
         #expect(frontier.fetchNext(now: .zero) == 1)
-        #expect(frontier.redirected(1, to: WebURL("http://closed.test/b")))
+        #expect(frontier.redirect(1, to: WebURL("http://closed.test/b")))
         var (now, count) = (Duration.zero, 0)
         while !frontier.isDone {
             while let task = frontier.next(now: now) {
                 guard case .robots(let host, _, _) = task else { continue }
                 count += 1
-                frontier.robotsFailed(host: host, FetchFailure(.unreachable, "refused"), now: now)
+                frontier.failRobots(host: host, FetchFailure(.unreachable, "refused"), now: now)
             }
             if !frontier.isDone { now = max(now, try #require(frontier.nextDue)) }
         }
@@ -270,7 +271,7 @@ import Web
         var now = Duration.zero
         while !frontier.isDone {
             while let task = frontier.next(now: now) {
-                if case .fetch(let number) = task { frontier.succeeded(number) }
+                if case .fetch(let number) = task { frontier.succeed(number) }
                 if case .robots = task { fail(.unreachable, now: now) }
             }
             if !frontier.isDone { now = max(now, try #require(frontier.nextDue)) }
@@ -281,22 +282,22 @@ import Web
     @Test mutating func `a permanent failure of robots.txt is not retried`() throws {
         _ = frontier.next(now: .zero)
         _ = frontier.next(now: .zero)
-        frontier.succeeded(0)
-        frontier.found(FoundLink(url: try #require(WebURL("http://a.test/b")), role: .page), by: 0)
+        frontier.succeed(0)
+        frontier.addLink(FoundLink(url: try #require(WebURL("http://a.test/b")), role: .page), from: 0)
         fail(.refused, now: .zero)
         #expect(frontier.isDone)
         #expect(frontier.state(1) == .skipped(.robotsUnknown("no luck")))
     }
 
     @Test mutating func `a time limit ends pages that wait for robots.txt`() throws {
-        frontier = TriedFrontier(
+        frontier = TestFrontier(
             scope: Scope(start: [start]),
             options: Frontier.Options(limits: CrawlLimits(time: .seconds(5)), productToken: "larder"))
         frontier.start(start)
         _ = frontier.next(now: .zero)
         _ = frontier.next(now: .zero)
-        frontier.succeeded(0)
-        frontier.found(FoundLink(url: try #require(WebURL("http://a.test/b")), role: .page), by: 0)
+        frontier.succeed(0)
+        frontier.addLink(FoundLink(url: try #require(WebURL("http://a.test/b")), role: .page), from: 0)
         fail(.timeout, now: .seconds(4))
         #expect(frontier.nextDue == .seconds(5))
         #expect(frontier.next(now: .seconds(5)) == nil)

@@ -15,19 +15,20 @@ import Web
 
     init() throws { bench = try CrawlBench() }
 
-    /// Crawls a site that answers with its login after a time. If a busy machine has requested everything before the first
-    /// logins are read, the crawl is repeated with an empty store and a longer time.
-    private func withAnswers(
-        asks most: Int, _ look: (SessionLossTests, Duration) throws -> CrawlReport
+    /// Crawls a site that sends its login page after a delay. If a busy machine sends `maxRequests` requests before the
+    /// crawl has scanned the first login pages, the crawl is repeated with an empty store and a longer delay.
+    private func withDelayedLogins(
+        maxRequests: Int, _ crawl: (SessionLossTests, Duration) throws -> CrawlReport
     ) throws -> (tests: SessionLossTests, report: CrawlReport) {
-        try CrawlBench.withTimes(from: .milliseconds(20)) { time, _ in
+        try CrawlBench.retrying(from: .milliseconds(20)) { time, _ in
             let tests = try SessionLossTests()
-            let report = try look(tests, time)
-            return tests.memberRequests() >= most && time < .seconds(2) ? nil : (tests, report)
+            let report = try crawl(tests, time)
+            return tests.memberRequests() >= maxRequests && time < .seconds(2) ? nil : (tests, report)
         }
     }
 
-    enum Manner: String, CaseIterable, Sendable {
+    /// The server's response to requests for members' pages after the session has ended.
+    enum LoginResponse: String, CaseIterable, Sendable {
         case redirectToOne, redirectNamingThePage, byWayOfAnother, inPlace, inPlaceWithoutTitle, otherHost
 
         func answer(to path: String) -> OriginAnswer {
@@ -45,10 +46,12 @@ import Web
         }
     }
 
-    /// A site of so many members' pages, of which the first ones come.
+    /// Serves a site with members' pages. The first `goodOnes` requests for them succeed; later ones get the login page.
     ///
-    /// - Parameter delay: of each login.
-    private func stock(_ manner: Manner, pages: Int = 60, goodOnes: Int, delay: Duration = .zero) {
+    /// - Parameter delay: the delay of each login page.
+    private func serveMembers(
+        _ response: LoginResponse, pages: Int = 60, goodOnes: Int, delay: Duration = .zero
+    ) {
         let asked = Mutex(0)
         let links = (1...pages).map { "<a href=/members/\($0)>\($0)</a>" }.joined()
         bench.origin.on("/", .page("<a href=/about>about</a><a href=/login>in</a>" + links))
@@ -63,7 +66,7 @@ import Web
                 }
                 return count <= goodOnes
                     ? .page("member \(page)")
-                    : manner.answer(to: "/members/\(page)").delayed(delay)
+                    : response.answer(to: "/members/\(page)").delayed(delay)
             }
         }
     }
@@ -77,12 +80,12 @@ import Web
 
     private func memberRequests() -> Int { bench.origin.requests.count { $0.target.hasPrefix("/members/") } }
 
-    @Test(arguments: Manner.allCases)
+    @Test(arguments: LoginResponse.allCases)
     func `after pages turn into a login page, the host gets no more requests, and the report says so`(
-        manner: Manner
+        response: LoginResponse
     ) throws {
-        let (tests, report) = try withAnswers(asks: 40) { tests, time in
-            tests.stock(manner, goodOnes: 20, delay: time)
+        let (tests, report) = try withDelayedLogins(maxRequests: 40) { tests, time in
+            tests.serveMembers(response, goodOnes: 20, delay: time)
             return try tests.crawl()
         }
         let bench = tests.bench
@@ -90,17 +93,18 @@ import Web
         #expect(report.lostSessions.map(\.origin) == [bench.origin.base])
         #expect(report.missing.count == 40, "\(report.misses)")
         #expect(report.isPublished)
-        let held = try (1...60).filter { try bench.text("/members/\($0)") == "member \($0)" }
-        #expect(held.count == 20)
-        #expect(try (1...60).allSatisfy { held.contains($0) == (try bench.stored("/members/\($0)") != nil) })
+        let stored = try (1...60).filter { try bench.text("/members/\($0)") == "member \($0)" }
+        #expect(stored.count == 20)
+        #expect(
+            try (1...60).allSatisfy { stored.contains($0) == (try bench.stored("/members/\($0)") != nil) })
     }
 
-    @Test(arguments: Manner.allCases)
-    func `stored pages stay when the session ends`(manner: Manner) throws {
-        let (tests, report) = try withAnswers(asks: 20) { tests, time in
-            tests.stock(manner, goodOnes: 60)
+    @Test(arguments: LoginResponse.allCases)
+    func `stored pages stay when the session ends`(response: LoginResponse) throws {
+        let (tests, report) = try withDelayedLogins(maxRequests: 20) { tests, time in
+            tests.serveMembers(response, goodOnes: 60)
             #expect(try tests.crawl().missing.isEmpty)
-            tests.stock(manner, goodOnes: 0, delay: time)
+            tests.serveMembers(response, goodOnes: 0, delay: time)
             tests.bench.origin.forgetRequests()
             return try tests.crawl()
         }
@@ -128,7 +132,7 @@ import Web
     }
 
     @Test func `a login that redirects back for a known user does not end the session`() throws {
-        stock(.byWayOfAnother, goodOnes: 60)
+        serveMembers(.byWayOfAnother, goodOnes: 60)
         bench.origin.on("/members/7", .redirect(to: "/sso/login?next=/members/seven"))
         bench.origin.on("/sso/login", .redirect(to: "/members/seven"))
         bench.origin.on("/members/seven", .page("member seven"))
@@ -139,7 +143,7 @@ import Web
     }
 
     @Test func `without a session, login pages are stored like others`() throws {
-        stock(.redirectToOne, goodOnes: 20)
+        serveMembers(.redirectToOne, goodOnes: 20)
         let report = try crawl(hasSession: false)
         #expect(memberRequests() == 60)
         #expect(report.lostSessions.isEmpty && report.missing.isEmpty)

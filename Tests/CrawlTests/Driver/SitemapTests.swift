@@ -22,7 +22,7 @@ import Web
             "<?xml version=\"1.0\"?><urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\(entries)</urlset>"
     }
 
-    /// `printf '%s' TEXT | gzip -n`, in stored blocks.
+    /// The text in gzip format, as one stored block without compression.
     private static func gzip(_ text: String) -> [UInt8] {
         let bytes = Array(text.utf8)
         var crc: UInt32 = .max
@@ -30,12 +30,13 @@ import Web
             crc ^= UInt32(byte)
             for _ in 0..<8 { crc = crc & 1 == 1 ? crc >> 1 ^ 0xEDB8_8320 : crc >> 1 }
         }
-        func little(_ number: UInt32, _ count: Int) -> [UInt8] {
+        func littleEndian(_ number: UInt32, _ count: Int) -> [UInt8] {
             (0..<count).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
         }
         let count = UInt32(bytes.count)
-        return [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1] + little(count, 2) + little(~count, 2) + bytes
-            + little(~crc, 4) + little(count, 4)
+        return [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1] + littleEndian(count, 2) + littleEndian(~count, 2)
+            + bytes
+            + littleEndian(~crc, 4) + littleEndian(count, 4)
     }
 
     @Test func `sitemaps in robots.txt are read: XML, index, gzip and plain text`() throws {

@@ -11,26 +11,28 @@ import Web
 
     init() throws { bench = try CrawlBench() }
 
-    private static func words(_ text: String) -> String {
+    private static func sixtyWords(_ text: String) -> String {
         (0..<60).map { "\(text)\($0)" }.joined(separator: " ")
     }
 
     private static func missing(_ target: String) -> OriginAnswer {
-        .page("<title>Page not found</title><p>\(words("sorry")) nothing at \(target)")
+        .page("<title>Page not found</title><p>\(sixtyWords("sorry")) nothing at \(target)")
     }
 
-    private func answerEverything() {
+    /// Serves a start page that links to one page and to two URLs that are soft 404s, as are all other URLs.
+    private func serveSite() {
         origin.on(
-            "/", .page("<a href=/good>g</a><a href=/bad>b</a><a href=/worse>w</a><p>\(Self.words("welcome"))")
+            "/",
+            .page("<a href=/good>g</a><a href=/bad>b</a><a href=/worse>w</a><p>\(Self.sixtyWords("welcome"))")
         )
-        origin.on("/good", .page("<title>Good</title><p>\(Self.words("good"))"))
+        origin.on("/good", .page("<title>Good</title><p>\(Self.sixtyWords("good"))"))
         origin.otherwise { Self.missing($0.target) }
     }
 
     @Test func `soft 404s are stored and reported as missing, and the host is probed once`()
         throws
     {
-        answerEverything()
+        serveSite()
         let report = try bench.crawl()
         #expect(report.pages == 2)
         #expect(report.missing.map(\.failure) == [.softNotFound, .softNotFound])
@@ -41,7 +43,7 @@ import Web
     }
 
     @Test func `an unchanged soft 404 stays one without a new probe`() throws {
-        answerEverything()
+        serveSite()
         origin.on("/bad", Self.missing("/bad").validated(entityTag: "\"bad\""))
         origin.on("/worse", Self.missing("/worse").validated(entityTag: "\"worse\""))
         let first = try bench.crawl()
@@ -52,24 +54,24 @@ import Web
         #expect(second.misses == first.misses)
         #expect(second.pages == 2)
         #expect(origin.requests.count == 4)
-        // A third snapshot has it from the second.
+        // The third run takes the result from the second snapshot.
         #expect(try bench.crawl().misses == first.misses)
-        // And one that says something by now is a page.
-        origin.on("/bad", .page("<title>Back</title><p>\(Self.words("back"))"))
+        // A soft 404 that has content now is a page.
+        origin.on("/bad", .page("<title>Back</title><p>\(Self.sixtyWords("back"))"))
         #expect(try bench.crawl().missing.map(\.address.path) == ["/worse"])
     }
 
     @Test func `a host without suspects is not probed`() throws {
-        answerEverything()
+        serveSite()
         origin.on("/", .page("<a href=/good>g</a>"))
         #expect(try bench.crawl().pages == 2)
         #expect(origin.requests.count == 2)
     }
 
     @Test func `a page titled "not found" is a page if the server answers 404 for missing URLs`() throws {
-        answerEverything()
-        origin.on("/bad", .page("<title>How to fix error 404</title><p>\(Self.words("advice"))"))
-        origin.on("/worse", .page("<title>Not found: a novel</title><p>\(Self.words("novel"))"))
+        serveSite()
+        origin.on("/bad", .page("<title>How to fix error 404</title><p>\(Self.sixtyWords("advice"))"))
+        origin.on("/worse", .page("<title>Not found: a novel</title><p>\(Self.sixtyWords("novel"))"))
         origin.otherwise { _ in .failure(404) }
         let report = try bench.crawl()
         #expect(report.pages == 4)
@@ -79,7 +81,7 @@ import Web
 
     @Test func `start URLs and the identical pages of a single-page app are not soft 404s`() throws {
         origin.otherwise { _ in
-            .page("<title>404 facts</title><a href=/a>a</a><a href=/b>b</a>\(Self.words("app"))")
+            .page("<title>404 facts</title><a href=/a>a</a><a href=/b>b</a>\(Self.sixtyWords("app"))")
         }
         let report = try bench.crawl()
         #expect(report.pages == 3)
@@ -88,9 +90,9 @@ import Web
 
     @Test func `soft 404s without such words are recognised by repetition`() throws {
         let links = (0..<40).map { "<a href=/x\($0)>\($0)</a>" }.joined()
-        origin.on("/", .page("\(links)<p>\(Self.words("welcome"))"))
-        origin.otherwise { _ in .page("<title>Shop</title><p>\(Self.words("oops"))") }
-        // One after the other: those that are read before anybody doubts are not told by their words.
+        origin.on("/", .page("\(links)<p>\(Self.sixtyWords("welcome"))"))
+        origin.otherwise { _ in .page("<title>Shop</title><p>\(Self.sixtyWords("oops"))") }
+        // One request at a time: pages that were scanned before the host is suspected are not recognised.
         let report = try bench.crawl { $0.sitePlan.connectionsPerHost = 1 }
         #expect(report.missing.count > 20)
         #expect(report.missing.count + report.pages == 41)

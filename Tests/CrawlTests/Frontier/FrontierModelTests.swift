@@ -4,19 +4,19 @@ import Web
 @testable import Crawl
 @testable import Fetch
 
-/// Random sites whose links come in any order, with failures, redirects and needs, against what a list would
-/// say.
+/// Crawls of random sites with failures and redirects, whose responses and links arrive in random order. They must
+/// fetch the same URLs as a plain search for shortest paths.
 @Suite struct FrontierModelTests {
-    /// Everything that is fetched, with how often; each answer is made up from its number alone.
+    /// A crawl that counts the fetches of each URL. The response of a page depends only on its number.
     private struct Walk {
-        var frontier: TriedFrontier
+        var frontier: TestFrontier
         var fetches: [String: Int] = [:]
         var running: [UInt32] = []
         var now = Duration.zero
         var random: SeededRandom
         let pageCount: Int
         let hostCount: Int
-        /// Links that somebody led to before come as numbers.
+        /// Links that were found before are reported as numbers from this cache.
         let memory: LinkNumberCache?
 
         init(
@@ -29,7 +29,7 @@ import Web
             let start = try #require(WebURL("http://h0.test/0"))
             var options = ScopeOptions(include: ["*.test/**"])
             options.depth = depth
-            frontier = TriedFrontier(
+            frontier = TestFrontier(
                 scope: try Scope(start: [start], options: options), options: Frontier.Options(memory: memory))
             frontier.start(start)
         }
@@ -44,7 +44,7 @@ import Web
 
         static func isGone(_ page: Int) -> Bool { page % 11 == 5 }
         static func isMoved(_ page: Int) -> Bool { page % 13 == 6 && !isGone(page) }
-        /// Fails once or twice before it answers.
+        /// Whether the page responds with 503 once or twice before it succeeds.
         static func isShaky(_ page: Int) -> Bool { page % 5 == 2 }
 
         mutating func run() throws {
@@ -70,14 +70,14 @@ import Web
             let url = frontier.url(number)
             let page = Int(url.path.dropFirst()) ?? 0
             if Self.isShaky(page), frontier.entry(number).attempts < 2 + page % 2 {
-                return frontier.failed(number, .status(503), after: .milliseconds(1), now: now)
+                return frontier.fail(number, .status(503), after: .milliseconds(1), now: now)
             }
-            if Self.isGone(page) { return frontier.failed(number, .status(404), now: now) }
+            if Self.isGone(page) { return frontier.fail(number, .status(404), now: now) }
             if Self.isMoved(page) {
-                _ = frontier.redirected(number, to: try self.url(Self.targets(page, of: pageCount)[0]))
+                _ = frontier.redirect(number, to: try self.url(Self.targets(page, of: pageCount)[0]))
                 return
             }
-            frontier.succeeded(number, after: .milliseconds(1))
+            frontier.succeed(number, after: .milliseconds(1))
             let links = try Self.targets(page, of: pageCount).shuffled(using: &random).map { target in
                 let key = Mixing.mix(UInt64(target) &+ 1)
                 let known = memory?.number(key).map { FoundLink.Target.number($0) }
@@ -86,7 +86,7 @@ import Web
             frontier.apply(.scanned(ScanResult(number: number, byteCount: 0, links: links)), now: now)
         }
 
-        /// How many links away from the start each page is.
+        /// The number of links on the shortest path from the start to each page. Redirects do not count.
         func depths() -> [Int: Int] {
             var depths = [0: 0]
             var queue = [(0, 0)]
@@ -99,7 +99,7 @@ import Web
                     let further = depth + (isMoved ? 0 : 1)
                     guard further < depths[target] ?? .max else { continue }
                     depths[target] = further
-                    // Shorter ways first: what costs nothing goes before what costs one.
+                    // The queue stays sorted by depth: a redirect does not add to the depth.
                     if isMoved {
                         queue.insert((target, further), at: 0)
                     } else {
@@ -146,14 +146,15 @@ import Web
     @Test func `10,000 hosts that cannot start a request take no time in next`() throws {
         let start = try #require(WebURL("http://h.test/"))
         let options = Frontier.Options(connectionsPerHost: 1, productToken: "larder")
-        let frontier = TriedFrontier(
+        let frontier = TestFrontier(
             scope: try Scope(start: [start], options: ScopeOptions(include: ["*.test/**"])), options: options)
         frontier.start(start)
         let hosts = 10_000
         for host in 0..<hosts {
             for page in 0..<3 {
-                frontier.found(
-                    FoundLink(url: try #require(WebURL("http://h\(host).test/\(page)")), role: .page), by: 0)
+                frontier.addLink(
+                    FoundLink(url: try #require(WebURL("http://h\(host).test/\(page)")), role: .page), from: 0
+                )
             }
         }
         var now = Duration.zero
@@ -163,17 +164,17 @@ import Web
             switch frontier.next(now: now) {
             case .fetch(let number)?:
                 steps += 1
-                // Each host has enough at first, and then one a second.
+                // Every third request fails, and asks its host's other requests to wait for a second.
                 if steps % 3 == 0, frontier.entry(number).attempts == 1 {
-                    frontier.failed(number, .status(503), after: .zero, retryAfter: .seconds(1), now: now)
+                    frontier.fail(number, .status(503), after: .zero, retryAfter: .seconds(1), now: now)
                 } else {
-                    frontier.succeeded(number, after: .zero)
+                    frontier.succeed(number, after: .zero)
                 }
             case .robots(let host, _, _)?:
                 robots += 1
                 frontier.apply(.robots(host: host, .answered(status: 404, from: .thisMachine)), now: now)
             case .probe?, .sessionCheck?, .render?:
-                Issue.record("nobody is doubted, nothing shown")
+                Issue.record("unexpected task")
             case nil:
                 now = max(now + .microseconds(10), frontier.nextDue ?? now)
             }

@@ -6,16 +6,16 @@ import Web
 @testable import Crawl
 @testable import Fetch
 
-/// A frontier that is one of several.
+/// The frontier of one of several workers, which share a crawl.
 @Suite struct FrontierSharingTests {
-    private var frontier: TriedFrontier
+    private var frontier: TestFrontier
     private var options = Frontier.Options()
 
     init() throws {
         let start = try #require(WebURL("http://a.test/"))
         options.isShared = true
         let scope = ScopeOptions(extent: .domain)
-        frontier = TriedFrontier(scope: try Scope(start: [start], options: scope), options: options)
+        frontier = TestFrontier(scope: try Scope(start: [start], options: scope), options: options)
     }
 
     private func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }
@@ -24,7 +24,8 @@ import Web
         FoundLink(url: try url(text), role: role, isGuess: false)
     }
 
-    private mutating func arrive(
+    /// Another worker discovers a URL.
+    private mutating func discoverRemotely(
         _ text: String, from referrer: String? = nil, _ facts: Frontier.RemoteDiscovery.Facts = .init()
     ) throws {
         frontier.apply(
@@ -36,6 +37,7 @@ import Web
         if case .fetch(let number)? = frontier.next(now: .zero) { number } else { nil }
     }
 
+    /// Fetches all URLs that can be fetched, successfully, and returns them in order.
     private mutating func drain() -> [String] {
         var fetched: [String] = []
         while let number = fetchNext() {
@@ -50,11 +52,11 @@ import Web
         var facts = Frontier.RemoteDiscovery.Facts()
         facts.isStart = true
         facts.nearestZone = .thisMachine
-        try arrive("http://a.test/", facts)
+        try discoverRemotely("http://a.test/", facts)
     }
 
-    private mutating func arrive(_ text: String, _ facts: Frontier.RemoteDiscovery.Facts) throws {
-        try arrive(text, from: nil, facts)
+    private mutating func discoverRemotely(_ text: String, _ facts: Frontier.RemoteDiscovery.Facts) throws {
+        try discoverRemotely(text, from: nil, facts)
     }
 
     @Test mutating func `only leased hosts are requested, and discoveries for other hosts are sent out`()
@@ -62,8 +64,8 @@ import Web
     {
         try start()
         #expect(drain() == ["http://a.test/"])
-        frontier.found(try link("http://www.a.test/x"), by: 0)
-        frontier.found(try link("http://a.test/y"), by: 0)
+        frontier.addLink(try link("http://www.a.test/x"), from: 0)
+        frontier.addLink(try link("http://a.test/y"), from: 0)
         #expect(drain() == ["http://a.test/y"])
         #expect(frontier.isDone)
         let found = frontier.takeOutgoing()
@@ -76,11 +78,11 @@ import Web
     @Test mutating func `a discovery is sent again when more is known of it`() throws {
         try start()
         _ = drain()
-        frontier.found(try link("http://b.a.test/x"), by: 0)
+        frontier.addLink(try link("http://b.a.test/x"), from: 0)
         let first = try #require(frontier.takeOutgoing().first)
-        frontier.found(try link("http://b.a.test/x"), by: 0)
+        frontier.addLink(try link("http://b.a.test/x"), from: 0)
         #expect(frontier.takeOutgoing().isEmpty)
-        frontier.found(try link("http://b.a.test/x", .asset), by: 0)
+        frontier.addLink(try link("http://b.a.test/x", .asset), from: 0)
         let second = try #require(frontier.takeOutgoing().first)
         #expect(first.identity != second.identity)
         #expect(Frontier.RemoteDiscovery.Facts(packed: second.facts).role == .asset)
@@ -89,16 +91,16 @@ import Web
     @Test mutating func `leasing a host queues its earlier discoveries`() throws {
         try start()
         _ = drain()
-        frontier.found(try link("http://b.a.test/x"), by: 0)
+        frontier.addLink(try link("http://b.a.test/x"), from: 0)
         frontier.apply(.leaseGranted(["http://b.a.test"]), now: .zero)
-        try arrive("http://b.a.test/x", from: "http://a.test/")
+        try discoverRemotely("http://b.a.test/x", from: "http://a.test/")
         #expect(drain() == ["http://b.a.test/x"])
     }
 
     @Test mutating func `a released host gets no more requests`() throws {
         try start()
         _ = drain()
-        for number in 0..<5 { frontier.found(try link("http://a.test/\(number)"), by: 0) }
+        for number in 0..<5 { frontier.addLink(try link("http://a.test/\(number)"), from: 0) }
         frontier.apply(.leaseReleased("http://a.test"), now: .zero)
         #expect(drain().isEmpty)
         #expect(frontier.isDone)
@@ -108,11 +110,11 @@ import Web
 
     @Test mutating func `referrer chains through other workers contain no cycle`() throws {
         frontier.apply(.leaseGranted(["http://a.test"]), now: .zero)
-        // What led here is of a host that comes later, and was found from here.
-        try arrive("http://a.test/x", from: "http://b.a.test/up")
+        // The referrer is on another worker's host, and the URL links back to it.
+        try discoverRemotely("http://a.test/x", from: "http://b.a.test/up")
         #expect(drain() == ["http://a.test/x"])
         let number = try #require(frontier.number(of: try url("http://a.test/x")))
-        frontier.found(try link("http://b.a.test/up"), by: number)
+        frontier.addLink(try link("http://b.a.test/up"), from: number)
         #expect(frontier.chain(to: number).count == 2)
         #expect(frontier.takeOutgoing().map(\.href) == ["http://b.a.test/up"])
     }
@@ -126,7 +128,7 @@ import Web
         #expect(frontier.isStarved)
         frontier.apply(.pagesGranted(2), now: .zero)
         #expect(drain() == ["http://a.test/"])
-        for number in 0..<4 { frontier.found(try link("http://a.test/\(number)"), by: 0) }
+        for number in 0..<4 { frontier.addLink(try link("http://a.test/\(number)"), from: 0) }
         #expect(drain() == ["http://a.test/0"])
         #expect(frontier.pagesLeft == 0)
         frontier.apply(.pagesEnded, now: .zero)
@@ -178,7 +180,7 @@ import Web
         frontier.apply(.outcomeKnown(number, .failed(.status(410))), now: .zero)
         #expect(frontier.failures[number] == .status(410))
         #expect(frontier.isDone)
-        // Whoever told it need not be told.
+        // The outcome is not sent back to the other workers.
         #expect(frontier.takeOutcomes().isEmpty)
     }
 
@@ -222,67 +224,67 @@ import Web
     }
 }
 
-/// Which hosts are whose.
+/// The distribution of hosts among workers.
 @Suite struct HostShareTests {
-    private static func standing(
+    private static func status(
         workers: Int, hosts: Int, fewest: Int = 0, free: Int = 0, hungry: Int = 0, workless: Int = 0
     ) -> SharedFrontier.WorkStatus {
-        var standing = SharedFrontier.WorkStatus()
-        (standing.workers, standing.hosts) = (workers, hosts)
-        (standing.minHostsOfOthers, standing.freeHosts) = (fewest, free)
-        (standing.hungryWorkers, standing.worklessWorkers) = (hungry, workless)
-        return standing
+        var status = SharedFrontier.WorkStatus()
+        (status.workers, status.hosts) = (workers, hosts)
+        (status.minHostsOfOthers, status.freeHosts) = (fewest, free)
+        (status.hungryWorkers, status.worklessWorkers) = (hungry, workless)
+        return status
     }
 
     @Test(arguments: [
-        // Alone, it takes what there is, busy or not, up to as many hosts as it has requests.
-        (standing(workers: 1, hosts: 10), active: 10, running: 128, wanted: 8),
-        (standing(workers: 1, hosts: 128), active: 128, running: 128, wanted: 0),
-        (standing(workers: 1, hosts: 128), active: 128, running: 20, wanted: 8),
-        // While another could ask more, it takes its share.
-        (standing(workers: 2, hosts: 10, hungry: 1), active: 10, running: 40, wanted: 0),
-        (standing(workers: 2, hosts: 10, hungry: 1), active: 2, running: 40, wanted: 3),
-        (standing(workers: 4, hosts: 3, hungry: 3, workless: 1), active: 0, running: 0, wanted: 1),
-        // With what is free, its share is larger; who has more than his share takes none, though he could.
-        (standing(workers: 4, hosts: 56, fewest: 11, free: 8), active: 11, running: 128, wanted: 5),
-        (standing(workers: 4, hosts: 56, fewest: 11, free: 8), active: 18, running: 128, wanted: 0),
-        // One that has come since is taken by whoever has fewest, and no other.
-        (standing(workers: 4, hosts: 64, fewest: 16), active: 16, running: 128, wanted: 1),
-        (standing(workers: 4, hosts: 64, fewest: 15), active: 16, running: 128, wanted: 0),
+        // A single worker takes all hosts, up to one for each running request.
+        (status(workers: 1, hosts: 10), active: 10, running: 128, wanted: 8),
+        (status(workers: 1, hosts: 128), active: 128, running: 128, wanted: 0),
+        (status(workers: 1, hosts: 128), active: 128, running: 20, wanted: 8),
+        // While another worker is hungry, it takes only its share.
+        (status(workers: 2, hosts: 10, hungry: 1), active: 10, running: 40, wanted: 0),
+        (status(workers: 2, hosts: 10, hungry: 1), active: 2, running: 40, wanted: 3),
+        (status(workers: 4, hosts: 3, hungry: 3, workless: 1), active: 0, running: 0, wanted: 1),
+        // Free hosts increase the share; a worker with more than its share takes none.
+        (status(workers: 4, hosts: 56, fewest: 11, free: 8), active: 11, running: 128, wanted: 5),
+        (status(workers: 4, hosts: 56, fewest: 11, free: 8), active: 18, running: 128, wanted: 0),
+        // A new host is taken by a worker with the fewest hosts, and by no other.
+        (status(workers: 4, hosts: 64, fewest: 16), active: 16, running: 128, wanted: 1),
+        (status(workers: 4, hosts: 64, fewest: 15), active: 16, running: 128, wanted: 0),
     ])
     fileprivate func `a worker leases its fair share of the free hosts`(
-        _ standing: SharedFrontier.WorkStatus, active: Int, running: Int, wanted: Int
+        _ status: SharedFrontier.WorkStatus, active: Int, running: Int, wanted: Int
     ) {
-        #expect(standing.wantedHosts(active: active, running: running) == wanted)
+        #expect(status.wantedHosts(active: active, running: running) == wanted)
     }
 
     @Test(arguments: [
-        (standing(workers: 2, hosts: 38), active: 3, running: 24, true),
-        (standing(workers: 2, hosts: 38), active: 3, running: 120, false),
-        (standing(workers: 2, hosts: 38), active: 19, running: 24, false),
-        (standing(workers: 1, hosts: 5), active: 5, running: 10, false),
-        (standing(workers: 2, hosts: 0), active: 0, running: 0, true),
+        (status(workers: 2, hosts: 38), active: 3, running: 24, true),
+        (status(workers: 2, hosts: 38), active: 3, running: 120, false),
+        (status(workers: 2, hosts: 38), active: 19, running: 24, false),
+        (status(workers: 1, hosts: 5), active: 5, running: 10, false),
+        (status(workers: 2, hosts: 0), active: 0, running: 0, true),
     ])
     fileprivate func `a worker with less than its share and spare capacity is hungry`(
-        _ standing: SharedFrontier.WorkStatus, active: Int, running: Int, isHungry: Bool
+        _ status: SharedFrontier.WorkStatus, active: Int, running: Int, isHungry: Bool
     ) {
-        #expect(standing.isHungry(active: active, running: running) == isHungry)
+        #expect(status.isHungry(active: active, running: running) == isHungry)
     }
 
     @Test(arguments: [
-        (standing(workers: 2, hosts: 38, hungry: 1), active: 35, running: 128, lent: 16),
-        // What it asks as fast as the hosts allow would not be faster elsewhere.
-        (standing(workers: 2, hosts: 6, hungry: 1), active: 5, running: 40, lent: 0),
-        (standing(workers: 2, hosts: 6, hungry: 1, workless: 1), active: 6, running: 40, lent: 3),
-        // Who has least has enough for now, and would be done long before the others.
-        (standing(workers: 2, hosts: 38, fewest: 3), active: 35, running: 128, lent: 16),
-        (standing(workers: 2, hosts: 38, fewest: 3), active: 35, running: 40, lent: 0),
-        (standing(workers: 2, hosts: 38, fewest: 16), active: 22, running: 128, lent: 0),
-        (standing(workers: 4, hosts: 1, hungry: 3, workless: 3), active: 1, running: 128, lent: 0),
+        (status(workers: 2, hosts: 38, hungry: 1), active: 35, running: 128, given: 16),
+        // The hosts, not the worker's capacity, limit the speed: moving them would not help.
+        (status(workers: 2, hosts: 6, hungry: 1), active: 5, running: 40, given: 0),
+        (status(workers: 2, hosts: 6, hungry: 1, workless: 1), active: 6, running: 40, given: 3),
+        // No worker is hungry, but the one with the fewest hosts would be done long before the others.
+        (status(workers: 2, hosts: 38, fewest: 3), active: 35, running: 128, given: 16),
+        (status(workers: 2, hosts: 38, fewest: 3), active: 35, running: 40, given: 0),
+        (status(workers: 2, hosts: 38, fewest: 16), active: 22, running: 128, given: 0),
+        (status(workers: 4, hosts: 1, hungry: 3, workless: 3), active: 1, running: 128, given: 0),
     ])
     fileprivate func `a busy worker gives hosts away down to its share, others give none`(
-        _ standing: SharedFrontier.WorkStatus, active: Int, running: Int, lent: Int
+        _ status: SharedFrontier.WorkStatus, active: Int, running: Int, given: Int
     ) {
-        #expect(standing.hostsToGiveAway(active: active, running: running) == lent)
+        #expect(status.hostsToGiveAway(active: active, running: running) == given)
     }
 }

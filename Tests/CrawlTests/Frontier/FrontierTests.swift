@@ -7,11 +7,11 @@ import Web
 @testable import Fetch
 
 @Suite struct FrontierTests {
-    private var frontier: TriedFrontier
+    private var frontier: TestFrontier
 
     init() throws {
         let start = try #require(WebURL("http://a.test/"))
-        frontier = TriedFrontier(
+        frontier = TestFrontier(
             scope: Scope(start: [start]), options: Frontier.Options(connectionsPerHost: 8))
         frontier.start(start)
     }
@@ -22,12 +22,12 @@ import Web
         FoundLink(url: try url(text), role: role, isGuess: isGuess)
     }
 
-    /// What is fetched next, as long as something is, each answered at once.
+    /// Fetches all URLs that can be fetched, successfully, and returns them in order.
     private mutating func drain(now: Duration = .zero) -> [String] {
         var fetched: [String] = []
         while let number = frontier.fetchNext(now: now) {
             fetched.append(frontier.url(number).href)
-            frontier.succeeded(number)
+            frontier.succeed(number)
         }
         return fetched
     }
@@ -35,14 +35,14 @@ import Web
     @Test mutating func `each URL is fetched once, however many links it has`() throws {
         #expect(drain() == ["http://a.test/"])
         for _ in 1...3 {
-            frontier.found(try link("http://a.test/b", .page), by: 0)
-            frontier.found(try link("http://a.test/", .page), by: 0)
+            frontier.addLink(try link("http://a.test/b", .page), from: 0)
+            frontier.addLink(try link("http://a.test/", .page), from: 0)
         }
         #expect(drain() == ["http://a.test/b"])
         #expect(frontier.isDone)
     }
 
-    /// The store is told an address once, and by its number from then on.
+    /// The frontier passes each URL to the store once, and afterwards only its number.
     @Test
     mutating func `the store receives the URL of a link again if the first page with it was not stored`()
         throws
@@ -53,33 +53,33 @@ import Web
         #expect(frontier.apply(.scanned(result), now: .zero).isEmpty)
         result.isLeftOut = false
         let actions = frontier.apply(.scanned(result), now: .zero)
-        guard case .storeLinks(let links)? = actions.first else { throw TestError("nothing is recorded") }
+        guard case .storeLinks(let links)? = actions.first else { throw TestError("no links are stored") }
         #expect(links.pages.map(\.href) == ["http://a.test/b"])
     }
 
     @Test mutating func `assets go before the next page`() throws {
         _ = drain()
-        frontier.found(try link("http://a.test/page", .page), by: 0)
-        frontier.found(try link("http://a.test/style.css", .asset), by: 0)
+        frontier.addLink(try link("http://a.test/page", .page), from: 0)
+        frontier.addLink(try link("http://a.test/style.css", .asset), from: 0)
         #expect(drain() == ["http://a.test/style.css", "http://a.test/page"])
     }
 
-    /// A frontier whose number of pages is limited.
-    private mutating func limit(includesViews: Bool = false) throws {
+    /// Replaces the frontier with one that has a page limit.
+    private mutating func setPageLimit(includesViews: Bool = false) throws {
         let start = try url("http://a.test/")
         var scope = ScopeOptions()
         scope.includesViews = includesViews
-        frontier = TriedFrontier(
+        frontier = TestFrontier(
             scope: try Scope(start: [start], options: scope),
             options: Frontier.Options(connectionsPerHost: 8, limits: CrawlLimits(pages: 100)))
         frontier.start(start)
     }
 
     @Test mutating func `new pages go before other queries of a known page`() throws {
-        try limit()
+        try setPageLimit()
         _ = drain()
         for link in ["list", "list?sort=name", "list?sort=date", "item?id=1", "about"] {
-            frontier.found(try self.link("http://a.test/\(link)", .page), by: 0)
+            frontier.addLink(try self.link("http://a.test/\(link)", .page), from: 0)
         }
         #expect(
             drain() == [
@@ -91,10 +91,10 @@ import Web
     @Test mutating func `all queries of a known page go after other pages, because they may be views of it`()
         throws
     {
-        try limit()
+        try setPageLimit()
         _ = drain()
         let links = ["topic"] + (1...20).map { "topic?id=\($0)" } + ["other"]
-        for link in links { frontier.found(try self.link("http://a.test/\(link)", .page), by: 0) }
+        for link in links { frontier.addLink(try self.link("http://a.test/\(link)", .page), from: 0) }
         let fetched = drain()
         #expect(fetched.prefix(2) == ["http://a.test/topic", "http://a.test/other"])
         #expect(fetched.count == links.count)
@@ -102,10 +102,10 @@ import Web
 
     @Test mutating func `if views are wanted, only the first queries of a page go after other pages`() throws
     {
-        try limit(includesViews: true)
+        try setPageLimit(includesViews: true)
         _ = drain()
         let links = ["topic"] + (1...20).map { "topic?id=\($0)" } + ["other"]
-        for link in links { frontier.found(try self.link("http://a.test/\(link)", .page), by: 0) }
+        for link in links { frontier.addLink(try self.link("http://a.test/\(link)", .page), from: 0) }
         let fetched = drain()
         #expect(
             fetched.prefix(6).map { $0.dropFirst("http://a.test/".count) } == [
@@ -116,20 +116,20 @@ import Web
 
     @Test mutating func `pages outside the scope are skipped with a reason, assets are not`() throws {
         _ = drain()
-        frontier.found(try link("http://b.test/page", .page), by: 0)
-        frontier.found(try link("http://b.test/image", .asset), by: 0)
-        frontier.found(try link("ftp://a.test/file", .page), by: 0)
+        frontier.addLink(try link("http://b.test/page", .page), from: 0)
+        frontier.addLink(try link("http://b.test/image", .asset), from: 0)
+        frontier.addLink(try link("ftp://a.test/file", .page), from: 0)
         #expect(drain() == ["http://b.test/image"])
         #expect(frontier.entries.map(\.state) == [.done, .skipped(.otherHost), .done, .skipped(.scheme)])
     }
 
     @Test mutating func `a page that a document needs becomes an asset, and is fetched once`() throws {
         _ = drain()
-        frontier.found(try link("http://b.test/frame", .page), by: 0)
+        frontier.addLink(try link("http://b.test/frame", .page), from: 0)
         #expect(drain() == [])
-        frontier.found(try link("http://b.test/frame", .asset), by: 0)
-        frontier.found(try link("http://a.test/frame", .page), by: 0)
-        frontier.found(try link("http://a.test/frame", .asset), by: 0)
+        frontier.addLink(try link("http://b.test/frame", .asset), from: 0)
+        frontier.addLink(try link("http://a.test/frame", .page), from: 0)
+        frontier.addLink(try link("http://a.test/frame", .asset), from: 0)
         #expect(drain() == ["http://b.test/frame", "http://a.test/frame"])
     }
 
@@ -137,8 +137,8 @@ import Web
         throws
     {
         _ = drain()
-        for number in 0..<10 { frontier.found(try link("http://a.test/\(number)", .page), by: 0) }
-        frontier.found(try link("http://b.test/image", .asset), by: 0)
+        for number in 0..<10 { frontier.addLink(try link("http://a.test/\(number)", .page), from: 0) }
+        frontier.addLink(try link("http://b.test/image", .asset), from: 0)
         var hosts: [String] = []
         while let number = frontier.fetchNext(now: .zero) { hosts.append(frontier.url(number).host) }
         #expect(hosts.count { $0 == "a.test" } == 4)
@@ -148,11 +148,11 @@ import Web
 
     @Test mutating func `the total number of running requests is limited`() throws {
         _ = drain()
-        for number in 0..<500 { frontier.found(try link("http://h\(number).test/", .asset), by: 0) }
+        for number in 0..<500 { frontier.addLink(try link("http://h\(number).test/", .asset), from: 0) }
         var running: [UInt32] = []
         while let number = frontier.fetchNext(now: .zero) { running.append(number) }
         #expect(running.count == Frontier.maxRunningRequests)
-        frontier.succeeded(running[0])
+        frontier.succeed(running[0])
         #expect(frontier.fetchNext(now: .zero) != nil)
     }
 
@@ -164,19 +164,19 @@ import Web
         let (start, refused): (UInt32, UInt32) = (0, 1)
         while let number = frontier.fetchNext(now: .zero) {
             if number == refused {
-                frontier.failed(number, refusal, now: .zero)
+                frontier.fail(number, refusal, now: .zero)
             } else {
-                frontier.came(number, from: .thisMachine)
-                frontier.succeeded(number)
+                frontier.connect(number, in: .thisMachine)
+                frontier.succeed(number)
             }
         }
         #expect(frontier.isDone)
         #expect(frontier.progress(now: .zero).failed == 0)
-        frontier.found(try link("http://127.0.0.1/a.png", .asset), by: start)
+        frontier.addLink(try link("http://127.0.0.1/a.png", .asset), from: start)
         #expect(frontier.fetchNext(now: .zero) == refused)
         #expect(frontier.nearestZone(refused) == .thisMachine)
-        frontier.failed(refused, .status(404), now: .zero)
-        frontier.found(try link("http://127.0.0.1/a.png", .asset), by: start)
+        frontier.fail(refused, .status(404), now: .zero)
+        frontier.addLink(try link("http://127.0.0.1/a.png", .asset), from: start)
         #expect(frontier.isDone)
         #expect(frontier.progress(now: .zero).failed == 1)
     }
@@ -192,14 +192,14 @@ import Web
                 try url("http://127.0.0.1/\(name)"), isPage: false, nearestZone: .publicNetwork)
             #expect(frontier.fetchNext(now: .zero) != nil)
         }
-        frontier.failed(2, refusal, now: .zero)
-        frontier.came(0, from: .thisMachine)
-        frontier.found(try link("http://127.0.0.1/a", .asset), by: 0)
-        #expect(frontier.redirected(0, to: try url("http://127.0.0.1/b")))
+        frontier.fail(2, refusal, now: .zero)
+        frontier.connect(0, in: .thisMachine)
+        frontier.addLink(try link("http://127.0.0.1/a", .asset), from: 0)
+        #expect(frontier.redirect(0, to: try url("http://127.0.0.1/b")))
         #expect(frontier.fetchNext(now: .zero) == 2)
-        frontier.succeeded(2)
+        frontier.succeed(2)
         for _ in 0..<2 {
-            frontier.failed(1, refusal, now: .zero)
+            frontier.fail(1, refusal, now: .zero)
             guard frontier.fetchNext(now: .zero) != nil else { break }
         }
         #expect(frontier.isDone)
@@ -207,7 +207,7 @@ import Web
         #expect(frontier.entry(1).attempts == 2)
     }
 
-    /// The responses of a chain of redirects, each with the zone that it comes from.
+    /// `chain` has the network zone of each response in a chain of redirects.
     @Test(
         arguments: [
             ([.publicNetwork], .publicNetwork), ([.thisMachine], .thisMachine),
@@ -217,7 +217,7 @@ import Web
     mutating func `a sitemap is requested only from the most public zone of the chain of its robots.txt`(
         chain: [NetworkZone], expected: NetworkZone
     ) throws {
-        frontier = TriedFrontier(
+        frontier = TestFrontier(
             scope: Scope(start: [try url("http://a.test/")]),
             options: Frontier.Options(productToken: "larder"))
         frontier.start(try url("http://a.test/"))
@@ -245,12 +245,12 @@ import Web
     @Test mutating func `the probe of a host is limited by the zone of the page that gave the reason`() throws
     {
         #expect(frontier.fetchNext(now: .zero) == 0)
-        frontier.came(0, from: .publicNetwork)
-        frontier.succeeded(0)
-        frontier.found(try link("http://a.test/gone", .page), by: 0)
+        frontier.connect(0, in: .publicNetwork)
+        frontier.succeed(0)
+        frontier.addLink(try link("http://a.test/gone", .page), from: 0)
         #expect(frontier.fetchNext(now: .zero) == 1)
-        frontier.came(1, from: .publicNetwork)
-        frontier.succeeded(1)
+        frontier.connect(1, in: .publicNetwork)
+        frontier.succeed(1)
         var scan = ScanResult(number: 1, byteCount: 0)
         scan.print = ContentPrint(text: "There is no such page".utf8.span)
         scan.saysNotFound = true
@@ -264,10 +264,10 @@ import Web
 
     @Test mutating func `reused responses do not change the host's pace`() throws {
         _ = drain()
-        for number in 0..<50 { frontier.found(try link("http://a.test/\(number)", .page), by: 0) }
+        for number in 0..<50 { frontier.addLink(try link("http://a.test/\(number)", .page), from: 0) }
         for _ in 0..<20 {
             let number = frontier.fetchNext(now: .zero)
-            frontier.recalled(try #require(number))
+            frontier.reuse(try #require(number))
         }
         var running = 0
         while frontier.fetchNext(now: .zero) != nil { running += 1 }
@@ -281,7 +281,7 @@ import Web
         while !frontier.isDone {
             if let number = frontier.fetchNext(now: now) {
                 attempts += 1
-                frontier.failed(number, failure, now: now)
+                frontier.fail(number, failure, now: now)
                 #expect(frontier.fetchNext(now: now) == nil)
             } else {
                 now = try #require(frontier.nextDue)
@@ -295,15 +295,15 @@ import Web
     @Test(arguments: [Failure.status(404), .status(410), .status(403), .fetch(FetchFailure(.insecure, ""))])
     mutating func `a permanent failure is not retried`(failure: Failure) throws {
         let number = frontier.fetchNext(now: .zero)
-        frontier.failed(try #require(number), failure, now: .zero)
+        frontier.fail(try #require(number), failure, now: .zero)
         #expect(frontier.isDone)
         #expect(frontier.state(0) == .failed(failure))
     }
 
-    /// Answers what is next with a redirect; false when there is nothing, or the redirect leads nowhere.
+    /// Redirects the next request. Returns false if there is none, or if the redirect is not followed.
     private mutating func redirectNext(to target: String?) throws -> Bool {
         guard let number = frontier.fetchNext(now: .zero) else { return false }
-        return frontier.redirected(number, to: try target.map(url))
+        return frontier.redirect(number, to: try target.map(url))
     }
 
     @Test mutating func `redirects are followed, and a chain that is too long fails`() throws {
@@ -320,9 +320,9 @@ import Web
         #expect(try redirectNext(to: "http://a.test/c"))
         #expect(try !redirectNext(to: "http://a.test/b"))
         #expect(frontier.entries.map(\.state) == [.redirected, .redirected, .failed(.redirects)])
-        frontier.found(try link("http://a.test/self", .page), by: 0)
+        frontier.addLink(try link("http://a.test/self", .page), from: 0)
         #expect(try !redirectNext(to: "http://a.test/self"))
-        frontier.found(try link("http://a.test/nowhere", .page), by: 0)
+        frontier.addLink(try link("http://a.test/nowhere", .page), from: 0)
         #expect(try !redirectNext(to: nil))
         #expect(
             frontier.entries.map(\.state).suffix(2) == [.failed(.redirects), .failed(.redirectWithoutTarget)])
@@ -331,40 +331,40 @@ import Web
 
     @Test mutating func `the redirect target of an asset is an asset`() throws {
         _ = drain()
-        frontier.found(try link("http://a.test/image", .page), by: 0)
+        frontier.addLink(try link("http://a.test/image", .page), from: 0)
         #expect(try redirectNext(to: "http://cdn.test/image"))
         #expect(drain() == [])
         #expect(frontier.state(2) == .skipped(.otherHost))
-        frontier.found(try link("http://a.test/image", .asset), by: 0)
+        frontier.addLink(try link("http://a.test/image", .asset), from: 0)
         #expect(drain() == ["http://cdn.test/image"])
     }
 
     @Test mutating func `a start URL that redirects to another host extends the site`() throws {
-        frontier.found(try link("http://www.a.test/a", .page), by: 0)
+        frontier.addLink(try link("http://www.a.test/a", .page), from: 0)
         #expect(frontier.state(1) == .skipped(.otherHost))
         #expect(try redirectNext(to: "http://www.a.test/"))
         #expect(Set(drain()) == ["http://www.a.test/", "http://www.a.test/a"])
-        frontier.found(try link("http://www.a.test/b", .page), by: 1)
+        frontier.addLink(try link("http://www.a.test/b", .page), from: 1)
         #expect(try redirectNext(to: "http://c.test/"))
         #expect(frontier.entries.last?.state == .skipped(.otherHost))
     }
 
     @Test mutating func `a guess that a document links to is no longer a guess`() throws {
         _ = drain()
-        frontier.found(try link("http://a.test/a", .asset, isGuess: true), by: 0)
-        frontier.found(try link("http://a.test/b", .asset, isGuess: true), by: 0)
-        frontier.found(try link("http://a.test/b", .asset), by: 0)
-        frontier.found(try link("http://a.test/b", .asset, isGuess: true), by: 0)
+        frontier.addLink(try link("http://a.test/a", .asset, isGuess: true), from: 0)
+        frontier.addLink(try link("http://a.test/b", .asset, isGuess: true), from: 0)
+        frontier.addLink(try link("http://a.test/b", .asset), from: 0)
+        frontier.addLink(try link("http://a.test/b", .asset, isGuess: true), from: 0)
         #expect(frontier.entries.map(\.isGuess) == [false, true, false])
     }
 
     @Test mutating func `the chain contains the URLs from the start URL to the referrer`() throws {
         _ = drain()
-        frontier.found(try link("http://a.test/b", .page), by: 0)
-        frontier.found(try link("http://a.test/c", .asset), by: 1)
+        frontier.addLink(try link("http://a.test/b", .page), from: 0)
+        frontier.addLink(try link("http://a.test/c", .asset), from: 1)
         #expect(frontier.chain(to: 2).map(\.path) == ["/", "/b", "/c"])
         for number in 3..<100 {
-            frontier.found(try link("http://a.test/\(number)", .page), by: UInt32(number - 1))
+            frontier.addLink(try link("http://a.test/\(number)", .page), from: UInt32(number - 1))
         }
         let chain = frontier.chain(to: 99).map(\.path)
         #expect(chain.count == 32)
@@ -372,28 +372,29 @@ import Web
     }
 }
 
-/// A redirect of a page may lead to a login in its place: until that was looked at, nobody knows whether to
-/// keep it.
+/// With a session, a redirect may go to a login page in place of the page. The frontier stores it only after its
+/// target has been scanned.
 @Suite struct FrontierRedirectTests {
-    private var frontier: TriedFrontier
+    private var frontier: TestFrontier
 
     init() throws {
         let start = try #require(WebURL("http://a.test/"))
-        frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options(hasSession: true))
+        frontier = TestFrontier(scope: Scope(start: [start]), options: Frontier.Options(hasSession: true))
         frontier.start(start)
         #expect(frontier.next(now: .zero) == .fetch(0))
-        frontier.succeeded(0)
+        frontier.succeed(0)
         let page = try #require(WebURL("http://a.test/page"))
-        #expect(frontier.found(FoundLink(url: page, role: .page), by: 0) == 1)
+        #expect(frontier.addLink(FoundLink(url: page, role: .page), from: 0) == 1)
         #expect(frontier.next(now: .zero) == .fetch(1))
     }
 
     private mutating func redirect(_ number: UInt32, to text: String, isReused: Bool = false) -> [String] {
         let redirection = Frontier.Redirection(target: WebURL(text), isReused: isReused)
-        return said(frontier.apply(.redirected(number, redirection), now: .zero))
+        return describe(frontier.apply(.redirected(number, redirection), now: .zero))
     }
 
-    private func said(_ actions: [Frontier.Action]) -> [String] {
+    /// The actions as text, without `storeLinks`.
+    private func describe(_ actions: [Frontier.Action]) -> [String] {
         actions.compactMap { action in
             switch action {
             case .storeRedirect(let number): "keep \(number)"
@@ -413,20 +414,20 @@ import Web
         (.inPlaceOfPage, ["discard 1", "discard 2"], [.failed(.login("http://a.test/c"))]),
     ])
     mutating func `a redirect is stored once its target is known not to be a login page`(
-        login: ScanResult.Login?, said: [String], states: [Frontier.EntryState]
+        login: ScanResult.Login?, expected: [String], states: [Frontier.EntryState]
     ) throws {
         #expect(redirect(1, to: "http://a.test/b") == [])
         #expect(frontier.next(now: .zero) == .fetch(2))
         #expect(redirect(2, to: "http://a.test/c") == [])
         #expect(frontier.next(now: .zero) == .fetch(3))
-        frontier.succeeded(3)
+        frontier.succeed(3)
         frontier.apply(.scanning(3), now: .zero)
         var result = ScanResult(number: 3, byteCount: 0)
         result.login = login
-        let actions = self.said(frontier.apply(.scanned(result), now: .zero))
-        #expect(actions.sorted() == said)
+        let actions = describe(frontier.apply(.scanned(result), now: .zero))
+        #expect(actions.sorted() == expected)
         #expect(Set(frontier.entries.dropFirst().map { "\($0.state)" }) == Set(states.map { "\($0)" }))
-        #expect(self.said(frontier.apply(.ended, now: .zero)) == [])
+        #expect(describe(frontier.apply(.ended, now: .zero)) == [])
     }
 
     @Test mutating func `redirects with unknown targets are stored at the end, and reused ones at once`()
@@ -435,11 +436,11 @@ import Web
         #expect(redirect(1, to: "http://a.test/b") == [])
         #expect(frontier.next(now: .zero) == .fetch(2))
         #expect(redirect(2, to: "http://a.test/c", isReused: true) == ["keep 2"])
-        #expect(said(frontier.apply(.ended, now: .zero)) == ["keep 1"])
+        #expect(describe(frontier.apply(.ended, now: .zero)) == ["keep 1"])
     }
 
     @Test mutating func `a redirect without a target does not replace a stored response`() throws {
-        #expect(said(frontier.apply(.redirected(1, .init(target: nil)), now: .zero)) == ["discard 1"])
+        #expect(describe(frontier.apply(.redirected(1, .init(target: nil)), now: .zero)) == ["discard 1"])
         #expect(frontier.state(1) == .failed(.redirectWithoutTarget))
     }
 
@@ -453,10 +454,10 @@ import Web
 
 @Suite struct FrontierTimeTests {
     @Test func `a time before the latest one is replaced by the latest`() throws {
-        let frontier = TriedFrontier(scope: Scope(start: []))
+        let frontier = TestFrontier(scope: Scope(start: []))
         frontier.start(try #require(WebURL("http://a.test/")))
         #expect(frontier.next(now: .seconds(5)) == .fetch(0))
-        frontier.failed(0, .status(503), now: .zero)
+        frontier.fail(0, .status(503), now: .zero)
         let due = try #require(frontier.nextDue)
         #expect(due > .seconds(5))
         #expect(frontier.next(now: due) == .fetch(0))

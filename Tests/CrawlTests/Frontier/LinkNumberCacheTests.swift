@@ -7,7 +7,7 @@ import Web
 
 @testable import Crawl
 
-/// Links that come as numbers, against the same ones resolved.
+/// Compares links that the cache returns as numbers with the same links resolved as URLs.
 @Suite struct LinkNumberCacheTests {
     private static let pages = [
         "http://a.test/", "http://a.test/x/y.html", "http://a.test/x/z.html", "http://a.test/x/?q=1",
@@ -27,7 +27,7 @@ import Web
         "http://a.test:80/z",
     ]
 
-    /// What one page leads to; nil for the number of what nobody knows.
+    /// The links of a page. Those in `memory` have their numbers as targets.
     private static func links(
         of page: WebURL, _ encoding: TextEncoding, base: String?, _ order: [Int], _ memory: LinkNumberCache?
     ) -> [FoundLink] {
@@ -101,7 +101,7 @@ import Web
         }
         memory.keep(8, as: rooted)
         #expect(try first("http://a.test/y/1", "/2") == .number(8))
-        // What hangs on the page's whole address is not remembered.
+        // References that depend on the whole URL of the page have the key 0, and are not remembered.
         for reference in ["?q", "", " 2"] {
             guard case .url(_, 0) = try first("http://a.test/x/1", reference) else {
                 throw TestError("\(reference) is remembered")
@@ -112,7 +112,7 @@ import Web
     @Test func `a concurrent read returns only values of its key`() throws {
         let memory = LinkNumberCache()
         let isOver = Atomic<Bool>(false)
-        // All in one place, so that each drives the others out.
+        // All keys use the same slot of the cache, so that each replaces the others.
         let keys = (1...8).map { UInt64($0) << 32 }
         let wrong = Atomic<Int>(0)
         let right = Atomic<Int>(0)
@@ -132,7 +132,7 @@ import Web
         }
         let age = Stopwatch()
         var turn = 0
-        // Until the readers have had their part in it.
+        // Continues until a reader has found a value.
         while turn < 2_000_000 || right.load(ordering: .relaxed) == 0 && age.elapsed < .seconds(300) {
             memory.keep(UInt32(keys[turn % 8] >> 32), as: keys[turn % 8])
             turn += 1

@@ -30,7 +30,7 @@ import Web
     /// The pages that a crawl requests, and the largest number of pages that were requested at a time.
     private static func crawl(seed: UInt64) throws -> (pages: Set<String>, maxRunningRequests: Int) {
         let start = try #require(WebURL("http://a.test/"))
-        let frontier = TriedFrontier(
+        let frontier = TestFrontier(
             scope: Scope(start: [start]),
             options: Frontier.Options(
                 connectionsPerHost: 16, limits: CrawlLimits(pages: limit), productToken: "larder"))
@@ -69,18 +69,18 @@ import Web
         return (pages, maxRunningRequests)
     }
 
-    private static func answer(_ number: UInt32, _ frontier: TriedFrontier) throws {
+    private static func answer(_ number: UInt32, _ frontier: TestFrontier) throws {
         let url = frontier.url(number)
         let seed = url.path.utf8.reduce(UInt64(11)) { Mixing.mix($0 ^ UInt64($1)) }
         if url.path.hasPrefix("/p"), seed % 9 == 1 {
-            return frontier.failed(number, .status(404), now: .zero)
+            return frontier.fail(number, .status(404), now: .zero)
         }
         if url.path.hasPrefix("/p"), seed % 9 == 2 {
             frontier.apply(
                 .redirected(number, .init(target: WebURL("http://a.test/moved/\(seed % 40)"))), now: .zero)
             return
         }
-        frontier.succeeded(number)
+        frontier.succeed(number)
         frontier.apply(
             .scanned(ScanResult(number: number, byteCount: 0, links: try links(of: url.path))), now: .zero)
     }
@@ -88,7 +88,7 @@ import Web
     @Test func `the order of responses does not change which pages a page limit includes`() throws {
         let first = try Self.crawl(seed: 0)
         #expect(first.pages.count == Self.limit)
-        // Several requests run at a time nevertheless.
+        // The limit does not prevent parallel requests.
         #expect(first.maxRunningRequests >= 8)
         for seed in 1...UInt64(40) {
             let next = try Self.crawl(seed: seed)
@@ -96,10 +96,10 @@ import Web
         }
     }
 
-    @Test("A page that waits for its next attempt does not hold up the others")
+    @Test("A page that waits for its next attempt does not delay others")
     func waiting() throws {
         let start = try #require(WebURL("http://a.test/"))
-        let frontier = TriedFrontier(
+        let frontier = TestFrontier(
             scope: Scope(start: [start]),
             options: Frontier.Options(
                 connectionsPerHost: 8, limits: CrawlLimits(pages: Self.limit), productToken: nil))
@@ -110,13 +110,13 @@ import Web
             pages.insert(url.path)
             if url.path == "/page0" {
                 // The next attempt is later than the end of this test.
-                frontier.failed(number, .fetch(FetchFailure(.broken, "the connection broke")), now: .zero)
+                frontier.fail(number, .fetch(FetchFailure(.broken, "the connection broke")), now: .zero)
                 continue
             }
             let links = try (0..<100).map { page in
                 FoundLink(url: try #require(WebURL("http://a.test/page\(page)")), role: .page)
             }
-            frontier.succeeded(number)
+            frontier.succeed(number)
             frontier.apply(.scanned(ScanResult(number: number, byteCount: 0, links: links)), now: .zero)
         }
         #expect(pages.count == Self.limit)

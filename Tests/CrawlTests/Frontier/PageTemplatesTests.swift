@@ -18,7 +18,7 @@ import Web
         templates.requests(of: WebURL("https://shop.test\(page)")!).map(\.href)
     }
 
-    @Test("Two pages that request a URL with their own names are a template for the others")
+    @Test("Two pages that request URLs with their own names make a template for other pages")
     mutating func twoPages() {
         #expect(!note("/products/3", "/api/products/3/reviews", "/app.js"))
         #expect(requests(of: "/products/7").isEmpty)
@@ -55,7 +55,7 @@ import Web
         #expect(!note("/products/4", "https://tracker.test/4"))
     }
 
-    @Test("What one page requests is tried on another, and a page as the answer proves nothing")
+    @Test("A template of one page is tried on a second page, and a page in response does not confirm it")
     mutating func trial() throws {
         for (isPage, expected) in [(true, []), (false, ["https://shop.test/api/9"])] {
             templates = PageTemplates()

@@ -4,7 +4,7 @@ import Web
 
 @testable import Crawl
 
-/// Which pages are rendered.
+/// The choice of pages to render.
 @Suite struct RenderSchedulerTests {
     private func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }
 
@@ -33,48 +33,51 @@ import Web
         #expect(PagePattern.text(of: try url(text)) == pattern)
     }
 
-    /// Pages that are rendered one after the other, each bringing so much.
+    /// Renders all due pages one after the other, and returns their numbers. `foundAssets` is the number of assets that
+    /// rendering a page finds.
     private func rendered(
-        _ book: inout RenderScheduler, bringing: (UInt32) -> Int = { _ in 0 }
+        _ scheduler: inout RenderScheduler, foundAssets: (UInt32) -> Int = { _ in 0 }
     ) -> [UInt32] {
         var numbers: [UInt32] = []
-        while let number = book.next() {
+        while let number = scheduler.next() {
             numbers.append(number)
-            book.didRender(number, .init(assets: bringing(number)), isWhole: true)
+            scheduler.didRender(number, .init(assets: foundAssets(number)), isWhole: true)
         }
         return numbers
     }
 
-    private func book(
+    /// A scheduler with the pages http://a.test/p/0 to /p/19.
+    private func makeScheduler(
         _ mode: RenderMode = .auto, pages: ClosedRange<UInt32> = 0...19,
         reasons: RenderReasons = .littleText,
         assets: [UInt32] = [], known: [String] = [], renderedPatterns: [String] = [],
         isUnchanged: Bool = false
     ) throws -> RenderScheduler {
-        var book = RenderScheduler(mode: mode, tabs: 2, known: known, renderedPatterns: renderedPatterns)
+        var scheduler = RenderScheduler(mode: mode, tabs: 2, known: known, renderedPatterns: renderedPatterns)
         for number in pages {
-            book.addPage(
+            scheduler.addPage(
                 number, try url("http://a.test/p/\(number)"), reasons, assets: assets,
                 isUnchanged: isUnchanged)
         }
-        return book
+        return scheduler
     }
 
     @Test(
-        "Of pages that only have scripts, one of each pattern is rendered, and more if that finds something")
+        "One page of each pattern with scripts only is rendered, and more if that finds assets")
     func pagesWithScripts() throws {
-        func book() throws -> RenderScheduler {
-            var book = RenderScheduler(mode: .auto, tabs: 1)
+        func makeScheduler() throws -> RenderScheduler {
+            var scheduler = RenderScheduler(mode: .auto, tabs: 1)
             for number: UInt32 in 0..<30 {
                 let folder = number < 5 ? "few" : "many"
-                book.addPage(number, try url("http://a.test/\(folder)/\(number)"), .sendsRequests, assets: [])
+                scheduler.addPage(
+                    number, try url("http://a.test/\(folder)/\(number)"), .sendsRequests, assets: [])
             }
-            book.settle()
-            return book
+            scheduler.settle()
+            return scheduler
         }
-        var quiet = try book()
+        var quiet = try makeScheduler()
         #expect(rendered(&quiet) == [5, 0], "the pattern with most pages comes first")
-        var rich = try book()
+        var rich = try makeScheduler()
         let numbers = rendered(&rich) { $0 >= 5 ? 1 : 0 }
         #expect(numbers.count { $0 >= 5 } == 25)
         #expect(numbers.count { $0 < 5 } == 1)
@@ -82,147 +85,149 @@ import Web
 
     @Test("A page with scripts that no other page has is rendered")
     func scripts() throws {
-        var book = RenderScheduler(mode: .auto, tabs: 1)
+        var scheduler = RenderScheduler(mode: .auto, tabs: 1)
         for number: UInt32 in 0..<30 {
             let scripts: UInt64 = [7, 21].contains(number) ? 2 : 1
-            book.addPage(
+            scheduler.addPage(
                 number, try url("http://a.test/p/\(number)"), .sendsRequests, assets: [], scripts: scripts)
         }
-        book.settle()
-        #expect(rendered(&book) == [0, 7])
+        scheduler.settle()
+        #expect(rendered(&scheduler) == [0, 7])
     }
 
-    @Test("Every pattern is looked at before another page of one that brings something")
+    @Test("A page of each pattern is rendered before a second page of a fruitful pattern")
     func breadthFirst() throws {
-        var book = RenderScheduler(mode: .auto, tabs: 1)
+        var scheduler = RenderScheduler(mode: .auto, tabs: 1)
         for number: UInt32 in 0..<30 {
             let page = try url("http://a.test/\(number % 3)x/\(number)")
-            book.addPage(number, page, number % 3 == 0 ? .indirectFetch : .sendsRequests, assets: [])
+            scheduler.addPage(number, page, number % 3 == 0 ? .indirectFetch : .sendsRequests, assets: [])
         }
-        book.settle()
-        #expect(Set(rendered(&book) { $0 % 3 == 0 ? 1 : 0 }.prefix(3).map { $0 % 3 }) == [0, 1, 2])
+        scheduler.settle()
+        #expect(Set(rendered(&scheduler) { $0 % 3 == 0 ? 1 : 0 }.prefix(3).map { $0 % 3 }) == [0, 1, 2])
     }
 
     @Test("A dozen pages in folder style have patterns of their own, and the others share one")
     func slugs() throws {
-        var book = RenderScheduler(mode: .auto, tabs: 1)
+        var scheduler = RenderScheduler(mode: .auto, tabs: 1)
         for number: UInt32 in 0..<100 {
-            book.addPage(number, try url("http://a.test/posts/slug-\(number)/"), .sendsRequests, assets: [])
+            scheduler.addPage(
+                number, try url("http://a.test/posts/slug-\(number)/"), .sendsRequests, assets: [])
         }
-        #expect(book.patterns.count == RenderScheduler.namedFolderLimit + 1)
-        #expect(book.patterns[0].text == "a.test/posts/slug-0/")
-        #expect(book.patterns.last?.text == "a.test/posts/*/" && book.patterns.last?.pageCount == 88)
-        book.settle()
-        #expect(rendered(&book).first == 12, "the pattern with most pages comes first")
+        #expect(scheduler.patterns.count == RenderScheduler.namedFolderLimit + 1)
+        #expect(scheduler.patterns[0].text == "a.test/posts/slug-0/")
+        #expect(
+            scheduler.patterns.last?.text == "a.test/posts/*/" && scheduler.patterns.last?.pageCount == 88)
+        scheduler.settle()
+        #expect(rendered(&scheduler).first == 12, "the pattern with most pages comes first")
     }
 
     @Test("Named pages are rendered, although they have no reason and have not changed")
     func further() throws {
-        var book = RenderScheduler(
+        var scheduler = RenderScheduler(
             mode: .auto, tabs: 1, renderedPatterns: ["a.test/p/*"],
             always: ["http://a.test/p/3", "http://a.test/p/5"])
         for number: UInt32 in 0..<10 {
-            book.addPage(number, try url("http://a.test/p/\(number)"), [], assets: [], isUnchanged: true)
+            scheduler.addPage(number, try url("http://a.test/p/\(number)"), [], assets: [], isUnchanged: true)
         }
-        book.settle()
-        #expect(Set(rendered(&book)) == [3, 5])
+        scheduler.settle()
+        #expect(Set(rendered(&scheduler)) == [3, 5])
     }
 
     @Test func `pages without a reason are not rendered`() throws {
-        var book = try book(reasons: [])
-        book.settle()
-        #expect(book.next() == nil)
-        #expect(book.isIdle)
+        var scheduler = try makeScheduler(reasons: [])
+        scheduler.settle()
+        #expect(scheduler.next() == nil)
+        #expect(scheduler.isIdle)
     }
 
     @Test func `a pattern for which rendering finds nothing gets a few pages, after all requests ended`()
         throws
     {
-        var book = try book()
-        #expect(book.next() == nil)
-        #expect(book.isUnsettled)
-        book.settle()
-        #expect(!book.isUnsettled)
-        #expect(rendered(&book) == [0, 1, 2])
-        #expect(book.isIdle)
-        #expect(book.patterns.map(\.renderedCount) == [3])
+        var scheduler = try makeScheduler()
+        #expect(scheduler.next() == nil)
+        #expect(scheduler.isUnsettled)
+        scheduler.settle()
+        #expect(!scheduler.isUnsettled)
+        #expect(rendered(&scheduler) == [0, 1, 2])
+        #expect(scheduler.isIdle)
+        #expect(scheduler.patterns.map(\.renderedCount) == [3])
     }
 
     @Test func `all pages are rendered while rendering finds something`() throws {
-        var book = try book()
-        book.settle()
-        #expect(rendered(&book) { _ in 1 } == Array(0...19))
+        var scheduler = try makeScheduler()
+        scheduler.settle()
+        #expect(rendered(&scheduler) { _ in 1 } == Array(0...19))
     }
 
     @Test func `each fruitful page allows one more fruitless page`() throws {
-        var book = try book(pages: 0...99)
-        book.settle()
-        #expect(rendered(&book) { $0 < 2 ? 1 : 0 } == Array(0...6))
+        var scheduler = try makeScheduler(pages: 0...99)
+        scheduler.settle()
+        #expect(rendered(&scheduler) { $0 < 2 ? 1 : 0 } == Array(0...6))
     }
 
     @Test func `running pages count as fruitless until their results arrive`() throws {
-        var book = RenderScheduler(mode: .auto, tabs: 8)
+        var scheduler = RenderScheduler(mode: .auto, tabs: 8)
         for number in UInt32(0)...19 {
-            book.addPage(number, try url("http://a.test/\(number)"), .littleText, assets: [])
+            scheduler.addPage(number, try url("http://a.test/\(number)"), .littleText, assets: [])
         }
-        book.settle()
-        #expect((0..<8).map { _ in book.next() } == [0, 1, 2, nil, nil, nil, nil, nil])
-        book.didRender(1, .init(pages: 1), isWhole: true)
-        #expect((0..<3).map { _ in book.next() } == [3, 4, nil])
+        scheduler.settle()
+        #expect((0..<8).map { _ in scheduler.next() } == [0, 1, 2, nil, nil, nil, nil, nil])
+        scheduler.didRender(1, .init(pages: 1), isWhole: true)
+        #expect((0..<3).map { _ in scheduler.next() } == [3, 4, nil])
     }
 
     @Test func `the number of tabs limits the pages that are rendered at once`() throws {
-        var book = try book(.always)
-        #expect([book.next(), book.next(), book.next()] == [0, 1, nil])
-        book.didRender(0, .init(), isWhole: true)
-        #expect(book.next() == 2)
+        var scheduler = try makeScheduler(.always)
+        #expect([scheduler.next(), scheduler.next(), scheduler.next()] == [0, 1, nil])
+        scheduler.didRender(0, .init(), isWhole: true)
+        #expect(scheduler.next() == 2)
     }
 
     @Test func `mode always renders every page at once, with or without a reason`() throws {
-        var book = try book(.always, reasons: [])
-        #expect(rendered(&book) == Array(0...19))
+        var scheduler = try makeScheduler(.always, reasons: [])
+        #expect(rendered(&scheduler) == Array(0...19))
     }
 
     @Test func `mode never renders no page`() throws {
-        var book = try book(.never)
-        book.settle()
-        #expect(book.next() == nil)
-        #expect(!book.isUnsettled)
+        var scheduler = try makeScheduler(.never)
+        scheduler.settle()
+        #expect(scheduler.next() == nil)
+        #expect(!scheduler.isUnsettled)
     }
 
     @Test func `the reason of a script applies to all pages that need it, also through other scripts`() throws
     {
-        var book = try book(reasons: [], assets: [100])
-        book.addPart(100, [], assets: [101])
-        book.addPart(101, [], assets: [102, 100])
-        book.settle()
-        #expect(book.next() == nil)
-        book.addPart(102, .composedURL, assets: [])
-        #expect(book.isUnsettled)
-        book.settle()
-        #expect(rendered(&book) == [0, 1, 2])
-        #expect(book.patterns[0].reasons == .composedURL)
+        var scheduler = try makeScheduler(reasons: [], assets: [100])
+        scheduler.addPart(100, [], assets: [101])
+        scheduler.addPart(101, [], assets: [102, 100])
+        scheduler.settle()
+        #expect(scheduler.next() == nil)
+        scheduler.addPart(102, .composedURL, assets: [])
+        #expect(scheduler.isUnsettled)
+        scheduler.settle()
+        #expect(rendered(&scheduler) == [0, 1, 2])
+        #expect(scheduler.patterns[0].reasons == .composedURL)
     }
 
     @Test func `only the pages of a pattern that have a reason are rendered`() throws {
-        var book = try book(reasons: [])
-        book.addPage(50, try url("http://a.test/p/50"), .littleText, assets: [])
-        book.settle()
-        #expect(rendered(&book) { _ in 1 } == [50])
+        var scheduler = try makeScheduler(reasons: [])
+        scheduler.addPage(50, try url("http://a.test/p/50"), .littleText, assets: [])
+        scheduler.settle()
+        #expect(rendered(&scheduler) { _ in 1 } == [50])
     }
 
     @Test func `a host whose pages are fruitless is given up after a few patterns, other hosts are not`()
         throws
     {
-        var book = RenderScheduler(mode: .auto, tabs: 1)
+        var scheduler = RenderScheduler(mode: .auto, tabs: 1)
         for host in ["a.test", "b.test"] {
             for number in UInt32(0)...99 {
                 let page = try url("http://\(host)/f\(number / 2)/\(number)")
-                book.addPage(number + (host == "b.test" ? 100 : 0), page, .littleText, assets: [])
+                scheduler.addPage(number + (host == "b.test" ? 100 : 0), page, .littleText, assets: [])
             }
         }
-        book.settle()
-        let numbers = rendered(&book) { $0 == 100 ? 1 : 0 }
+        scheduler.settle()
+        let numbers = rendered(&scheduler) { $0 == 100 ? 1 : 0 }
         #expect(numbers.count { $0 < 100 } == RenderScheduler.firstLookLimit)
         #expect(
             RenderScheduler.fewPagesOfHost(patterns: 50) == 25
@@ -230,168 +235,170 @@ import Web
         #expect(numbers.count { $0 >= 100 } == 100)
     }
 
-    /// Ten runs with four views each, of which the last leads on.
+    /// Ten folders with four pages each. Only rendering the last page of a folder finds an asset.
     @Test(arguments: ["", "/"])
     func `views of many folders get a pattern of their own`(end: String) throws {
-        var book = RenderScheduler(mode: .auto, tabs: 1)
+        var scheduler = RenderScheduler(mode: .auto, tabs: 1)
         for number in UInt32(0)...39 {
             let page = try url("http://a.test/app/runs/\(number / 4)/view-\(number % 4)\(end)")
-            book.addPage(number, page, .littleText, assets: [])
+            scheduler.addPage(number, page, .littleText, assets: [])
         }
-        book.settle()
-        let numbers = rendered(&book) { $0 % 4 == 3 ? 1 : 0 }
+        scheduler.settle()
+        let numbers = rendered(&scheduler) { $0 % 4 == 3 ? 1 : 0 }
         #expect(numbers.filter { $0 % 4 == 3 }.count == 10)
         #expect(numbers.count == 10 + 3 * RenderScheduler.fewPagesOfView)
-        #expect(book.patterns.filter(\.isFruitful).map(\.text) == ["a.test/app/runs/…/view-3\(end)"])
-        #expect(book.patterns.reduce(0) { $0 + $1.pageCount } == 40)
+        #expect(scheduler.patterns.filter(\.isFruitful).map(\.text) == ["a.test/app/runs/…/view-3\(end)"])
+        #expect(scheduler.patterns.reduce(0) { $0 + $1.pageCount } == 40)
     }
 
     @Test func `the first page of a view is not rendered twice`() throws {
-        var book = RenderScheduler(mode: .auto, tabs: 1)
-        book.addPage(0, try url("http://a.test/runs/1/log"), .littleText, assets: [])
-        book.settle()
-        #expect(rendered(&book) { _ in 1 } == [0])
+        var scheduler = RenderScheduler(mode: .auto, tabs: 1)
+        scheduler.addPage(0, try url("http://a.test/runs/1/log"), .littleText, assets: [])
+        scheduler.settle()
+        #expect(rendered(&scheduler) { _ in 1 } == [0])
         for number in UInt32(1)...9 {
-            book.addPage(number, try url("http://a.test/runs/\(number + 1)/log"), .littleText, assets: [])
+            scheduler.addPage(
+                number, try url("http://a.test/runs/\(number + 1)/log"), .littleText, assets: [])
         }
-        #expect(rendered(&book) { _ in 0 } == [1, 2])
-        #expect(book.patterns.map(\.renderedCount) == [1, 2])
+        #expect(rendered(&scheduler) { _ in 0 } == [1, 2])
+        #expect(scheduler.patterns.map(\.renderedCount) == [1, 2])
     }
 
     @Test func `names that occur in one folder only are not views`() throws {
-        var book = RenderScheduler(mode: .auto, tabs: 1)
+        var scheduler = RenderScheduler(mode: .auto, tabs: 1)
         for number in UInt32(0)...39 {
-            book.addPage(number, try url("http://a.test/a/b/c?n=\(number)"), .littleText, assets: [])
+            scheduler.addPage(number, try url("http://a.test/a/b/c?n=\(number)"), .littleText, assets: [])
         }
-        book.settle()
-        #expect(rendered(&book) == [0, 1, 2])
-        #expect(book.patterns.count == 1)
+        scheduler.settle()
+        #expect(rendered(&scheduler) == [0, 1, 2])
+        #expect(scheduler.patterns.count == 1)
     }
 
     @Test func `patterns that were fruitful before are rendered, new pages before unchanged ones`()
         throws
     {
-        var book = try book(reasons: [], known: ["a.test/p/*"], isUnchanged: true)
+        var scheduler = try makeScheduler(reasons: [], known: ["a.test/p/*"], isUnchanged: true)
         for number in UInt32(50)...51 {
-            book.addPage(number, try url("http://a.test/p/\(number)"), [], assets: [])
+            scheduler.addPage(number, try url("http://a.test/p/\(number)"), [], assets: [])
         }
-        book.settle()
-        #expect(rendered(&book) == [50, 51, 0, 1, 2])
-        // A page that comes later is new, though those that were there brought nothing.
-        book.addPage(60, try url("http://a.test/p/60"), [], assets: [])
-        #expect(rendered(&book) { $0 == 60 ? 1 : 0 } == [60, 3])
-        #expect(book.patterns[0].wasFruitful)
+        scheduler.settle()
+        #expect(rendered(&scheduler) == [50, 51, 0, 1, 2])
+        // A page that is added later is rendered, although the earlier pages were fruitless.
+        scheduler.addPage(60, try url("http://a.test/p/60"), [], assets: [])
+        #expect(rendered(&scheduler) { $0 == 60 ? 1 : 0 } == [60, 3])
+        #expect(scheduler.patterns[0].wasFruitful)
     }
 
     @Test(arguments: [[], ["a.test/p/*"]])
     func `patterns rendered before are not rendered again unless an asset changed`(known: [String]) throws {
-        var book = try book(assets: [90], known: known, renderedPatterns: ["a.test/p/*"], isUnchanged: true)
-        book.addPart(90, [], assets: [91], isUnchanged: true)
-        book.addPart(92, [], assets: [])
-        book.settle()
-        #expect(rendered(&book) == [])
-        #expect(book.isIdle && book.patterns[0].wasEverRendered)
-        // What is new is: the next page, and then a script that was recalled needs another one.
-        book.addPage(50, try url("http://a.test/p/50"), .littleText, assets: [])
-        book.settle()
-        #expect(rendered(&book) == [50])
-        book.addPart(91, [], assets: [])
-        #expect(book.isUnsettled)
-        book.settle()
-        #expect(rendered(&book) == [0, 1, 2])
+        var scheduler = try makeScheduler(
+            assets: [90], known: known, renderedPatterns: ["a.test/p/*"], isUnchanged: true)
+        scheduler.addPart(90, [], assets: [91], isUnchanged: true)
+        scheduler.addPart(92, [], assets: [])
+        scheduler.settle()
+        #expect(rendered(&scheduler) == [])
+        #expect(scheduler.isIdle && scheduler.patterns[0].wasEverRendered)
+        // A new page is rendered. The unchanged pages are rendered again once the script that they need indirectly changes.
+        scheduler.addPage(50, try url("http://a.test/p/50"), .littleText, assets: [])
+        scheduler.settle()
+        #expect(rendered(&scheduler) == [50])
+        scheduler.addPart(91, [], assets: [])
+        #expect(scheduler.isUnsettled)
+        scheduler.settle()
+        #expect(rendered(&scheduler) == [0, 1, 2])
     }
 
     @Test func `the first page of a pattern is rendered early, once its assets are fetched`() throws {
-        var book = try book(pages: 0...5, assets: [90])
-        book.addPart(90, [], assets: [91])
+        var scheduler = try makeScheduler(pages: 0...5, assets: [90])
+        scheduler.addPart(90, [], assets: [91])
         var there: Set<UInt32> = [90]
-        #expect(book.nextEarly { there.contains($0) } == nil)
+        #expect(scheduler.nextEarly { there.contains($0) } == nil)
         there.insert(91)
-        #expect(book.nextEarly { there.contains($0) } == 0)
-        #expect(book.nextEarly { _ in true } == nil)
-        #expect(book.next() == nil && !book.isIdle)
-        book.didRender(0, .init(), isWhole: true)
-        #expect(book.isIdle)
-        book.settle()
-        #expect(rendered(&book) == [1, 2])
+        #expect(scheduler.nextEarly { there.contains($0) } == 0)
+        #expect(scheduler.nextEarly { _ in true } == nil)
+        #expect(scheduler.next() == nil && !scheduler.isIdle)
+        scheduler.didRender(0, .init(), isWhole: true)
+        #expect(scheduler.isIdle)
+        scheduler.settle()
+        #expect(rendered(&scheduler) == [1, 2])
     }
 
     @Test(arguments: [true, false])
     func `URLs found by an early page count unless a scan finds them too`(isScanned: Bool) throws {
-        var book = try book(pages: 0...19)
-        #expect(book.nextEarly { _ in true } == 0)
-        book.noteFound(100, byEarly: 0)
-        book.noteFound(101, byEarly: 0)
-        book.didRender(0, .init(), isWhole: true)
-        book.noteScanned(100)
-        if isScanned { book.noteScanned(101) }
-        book.settle { _ in .init(pages: 1) }
-        #expect(book.patterns[0].foundPageCount == (isScanned ? 0 : 1))
-        #expect(book.patterns[0].isFruitful == !isScanned)
-        #expect(rendered(&book).count == (isScanned ? 2 : 4))
+        var scheduler = try makeScheduler(pages: 0...19)
+        #expect(scheduler.nextEarly { _ in true } == 0)
+        scheduler.noteFound(100, byEarly: 0)
+        scheduler.noteFound(101, byEarly: 0)
+        scheduler.didRender(0, .init(), isWhole: true)
+        scheduler.noteScanned(100)
+        if isScanned { scheduler.noteScanned(101) }
+        scheduler.settle { _ in .init(pages: 1) }
+        #expect(scheduler.patterns[0].foundPageCount == (isScanned ? 0 : 1))
+        #expect(scheduler.patterns[0].isFruitful == !isScanned)
+        #expect(rendered(&scheduler).count == (isScanned ? 2 : 4))
     }
 
     @Test func `an early page whose requests were answered late is rendered again after settling`()
         throws
     {
-        var book = try book(pages: 0...0)
-        #expect(book.nextEarly { _ in true } == 0)
-        book.didRender(0, .init(), isWhole: false, missing: [90])
-        #expect(book.next() == nil)
-        book.settle()
-        #expect(rendered(&book) == [0])
+        var scheduler = try makeScheduler(pages: 0...0)
+        #expect(scheduler.nextEarly { _ in true } == 0)
+        scheduler.didRender(0, .init(), isWhole: false, missing: [90])
+        #expect(scheduler.next() == nil)
+        scheduler.settle()
+        #expect(rendered(&scheduler) == [0])
     }
 
     @Test
     func `a page that sent requests, or whose own asset changed, is rendered in each run`()
         throws
     {
-        var book = RenderScheduler(
+        var scheduler = RenderScheduler(
             mode: .auto, tabs: 2, known: ["a.test/p/*"], renderedPatterns: ["a.test/p/*"])
-        book.noteSender(7)
+        scheduler.noteSender(7)
         for number in UInt32(0)...19 {
-            book.addPage(
+            scheduler.addPage(
                 number, try url("http://a.test/p/\(number)"), .indirectFetch, assets: [90, 100 + number],
                 isUnchanged: true)
         }
-        #expect(book.next() == nil && book.isIdle)
-        for number in [UInt32(109), 112] { book.addPart(number, [], assets: []) }
-        book.settle()
-        #expect(rendered(&book) == [12, 9, 7])
+        #expect(scheduler.next() == nil && scheduler.isIdle)
+        for number in [UInt32(109), 112] { scheduler.addPart(number, [], assets: []) }
+        scheduler.settle()
+        #expect(rendered(&scheduler) == [12, 9, 7])
     }
 
     @Test func `a page whose requests were answered too late is rendered again`() throws {
-        var book = try book(pages: 0...0)
-        book.settle()
-        #expect(book.next() == 0)
-        book.didRender(0, .init(assets: 1, pages: 2), isWhole: false, missing: [90])
-        #expect(!book.isIdle)
-        #expect(book.next() == 0)
-        // Its assets are counted again, and its pages are no longer new.
-        book.didRender(0, .init(assets: 1), isWhole: false, missing: [90])
-        #expect(book.isIdle)
-        #expect(book.patterns.map(\.foundAssetCount) == [1])
-        #expect(book.patterns.map(\.foundPageCount) == [2])
-        #expect(book.patterns.map(\.renderedCount) == [1])
-        #expect(book.patterns.map(\.unfinishedCount) == [1])
+        var scheduler = try makeScheduler(pages: 0...0)
+        scheduler.settle()
+        #expect(scheduler.next() == 0)
+        scheduler.didRender(0, .init(assets: 1, pages: 2), isWhole: false, missing: [90])
+        #expect(!scheduler.isIdle)
+        #expect(scheduler.next() == 0)
+        // The second rendering finds the same asset, and no further pages.
+        scheduler.didRender(0, .init(assets: 1), isWhole: false, missing: [90])
+        #expect(scheduler.isIdle)
+        #expect(scheduler.patterns.map(\.foundAssetCount) == [1])
+        #expect(scheduler.patterns.map(\.foundPageCount) == [2])
+        #expect(scheduler.patterns.map(\.renderedCount) == [1])
+        #expect(scheduler.patterns.map(\.unfinishedCount) == [1])
     }
 
     @Test func `a retry waits for its assets while other pages are rendered`() throws {
-        var book = try book(pages: 0...2)
-        book.settle()
-        #expect(book.next { _ in false } == 0)
-        book.didRender(0, .init(), isWhole: true, missing: [90, 91])
-        #expect(book.next { $0 == 90 } == 1)
-        #expect(book.next { _ in true } == 0)
+        var scheduler = try makeScheduler(pages: 0...2)
+        scheduler.settle()
+        #expect(scheduler.next { _ in false } == 0)
+        scheduler.didRender(0, .init(), isWhole: true, missing: [90, 91])
+        #expect(scheduler.next { $0 == 90 } == 1)
+        #expect(scheduler.next { _ in true } == 0)
     }
 
     @Test func `without a browser no page is due`() throws {
-        var book = try book()
-        book.settle()
-        #expect(book.next() == 0)
-        book.end()
-        #expect(book.next() == nil)
-        book.didRender(0, .init(), isWhole: false, missing: [90])
-        #expect(book.isIdle)
+        var scheduler = try makeScheduler()
+        scheduler.settle()
+        #expect(scheduler.next() == 0)
+        scheduler.end()
+        #expect(scheduler.next() == nil)
+        scheduler.didRender(0, .init(), isWhole: false, missing: [90])
+        #expect(scheduler.isIdle)
     }
 }

@@ -58,7 +58,7 @@ import Testing
         #expect(pace.startableCount(now: .seconds(1)) == 0)
         #expect(pace.nextStart == .seconds(2))
         #expect(pace.startableCount(now: .seconds(2)) == 1)
-        // What is held already is no reason to leave the host alone.
+        // A reused response is no request to the host, so that the next request need not wait.
         for _ in 1...3 {
             pace.didStart(now: .seconds(2))
             #expect(pace.startableCount(now: .seconds(2)) == 0)
@@ -118,7 +118,7 @@ import Testing
         var noise = Noise()
         host.fetch(2000) { _, _ in (.microseconds(100 + Int(noise.next() * 20_000)), .page) }
         #expect(host.pace.limit == 16)
-        // 10 ms each on average, 16 at once.
+        // 10 ms per response on average, 16 requests at once.
         #expect(host.now < .seconds(2000 * 0.01 / 16 * 1.1))
     }
 
@@ -136,7 +136,7 @@ import Testing
         var host = SimulatedHost()
         var noise = Noise()
         host.fetch(5000) { _, _ in
-            // From 1 to 1,000 ms, most of them short.
+            // Durations from 1 to 1,000 ms, most of them short.
             (.microseconds(Int(1000.0 / max(0.001, noise.next()))), .page)
         }
         #expect(host.pace.limit >= 12)
@@ -190,22 +190,22 @@ import Testing
             return granted <= 20
                 ? (.milliseconds(10), .page) : (.milliseconds(2), .refusal(retryAfter: .seconds(1)))
         }
-        // Every second has to end with one refusal: there is no other way to know.
+        // In each second, at least one refusal is needed to find the limit.
         #expect(host.objections < 1000 / 20 * 2)
         #expect(host.now < .seconds(1000 / 20 * 2))
     }
 
     @Test func `a host that is down gets few requests, and many again when it is back`() {
         var host = SimulatedHost()
-        let death = Duration.seconds(10)..<Duration.seconds(70)
+        let outage = Duration.seconds(10)..<Duration.seconds(70)
         host.fetch(5000) { now, _ in
-            death.contains(now) ? (.milliseconds(1), .refusal(retryAfter: nil)) : (.milliseconds(100), .page)
+            outage.contains(now) ? (.milliseconds(1), .refusal(retryAfter: nil)) : (.milliseconds(100), .page)
         }
         #expect(!host.pace.isHopeless)
-        // 31 until it is asked for one at a time, all of them at the same moment; then one for each pause.
+        // 16 + 8 + 4 + 2 + 1 refusals until the limit is one request; then one for each pause.
         #expect(host.objections < 42)
         #expect(host.pace.limit == 16)
-        // 31 s of work, 60 s of death, at most one pause more.
+        // 31 s for the pages, 60 s of outage, and at most one more pause of 30 s.
         #expect(host.now < .seconds(31 + 60 + 30 + 5))
     }
 

@@ -3,8 +3,8 @@ import Testing
 @testable import Crawl
 
 @Suite struct LatencyTests {
-    /// A number of answers in a row that took the same time.
-    typealias Answers = (count: Int, milliseconds: Int)
+    /// A number of consecutive responses with the same latency.
+    typealias Responses = (count: Int, milliseconds: Int)
 
     @Test(
         arguments: [
@@ -17,12 +17,12 @@ import Testing
             ([(32, 100), (99, 250)], .high),
             ([(32, 100), (2, 30_000)], .low),
             ([(32, 100), (16, 30_000)], .high),
-        ] as [([Answers], Latency.Judgement)])
+        ] as [([Responses], Latency.Judgement)])
     func `latency is high if most responses take twice the best time`(
-        answers: [Answers], judgement: Latency.Judgement
+        responses: [Responses], judgement: Latency.Judgement
     ) {
         var latency = Latency()
-        for (count, milliseconds) in answers {
+        for (count, milliseconds) in responses {
             for _ in 0..<count { latency.add(.milliseconds(milliseconds)) }
         }
         #expect(latency.judgement == judgement)

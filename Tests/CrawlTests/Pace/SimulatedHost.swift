@@ -66,11 +66,11 @@ struct SimulatedHost {
     }
 }
 
-/// Numbers that look random and are the same in every run.
+/// A generator of pseudorandom numbers that are the same in every run.
 struct Noise {
     private var state: UInt64 = 0
 
-    /// From 0 up to 1.
+    /// Returns a number from 0 up to, but not including, 1.
     mutating func next() -> Double {
         state += 1
         return Double(Mixing.mix(state) >> 11) / Double(1 << 53)

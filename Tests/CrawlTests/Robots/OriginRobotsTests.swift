@@ -5,11 +5,11 @@ import Web
 
 @Suite struct OriginRobotsTests {
     private let page: WebURL
-    private var gate: OriginRobots
+    private var robots: OriginRobots
 
     init() throws {
         page = try #require(WebURL("https://a.test/private/x?y"))
-        gate = OriginRobots(for: page, productToken: "larder")
+        robots = OriginRobots(for: page, productToken: "larder")
     }
 
     private func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }
@@ -18,7 +18,7 @@ import Web
     private mutating func answer(
         _ status: Int, _ body: String = "", to location: WebURL? = nil, now: Duration = .zero
     ) -> WebURL? {
-        gate.didRespond(
+        robots.didRespond(
             status: status, location: location, body: Array(body.utf8).span, from: .thisMachine,
             now: now)
     }
@@ -26,22 +26,22 @@ import Web
     private static let file = "User-agent: *\nDisallow: /private/\nCrawl-delay: 2\nSitemap: /map.xml\n"
 
     @Test mutating func `pages wait until robots.txt is known`() {
-        #expect(gate.verdict(on: page) == .waits)
-        #expect(gate.nextFetch == .zero)
-        #expect(gate.next(now: .zero)?.href == "https://a.test/robots.txt")
-        #expect(gate.next(now: .zero) == nil)
-        #expect(gate.verdict(on: page) == .waits)
-        #expect(gate.nextFetch == nil)
+        #expect(robots.verdict(on: page) == .waits)
+        #expect(robots.nextFetch == .zero)
+        #expect(robots.next(now: .zero)?.href == "https://a.test/robots.txt")
+        #expect(robots.next(now: .zero) == nil)
+        #expect(robots.verdict(on: page) == .waits)
+        #expect(robots.nextFetch == nil)
         answer(200, Self.file)
-        #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
-        #expect(gate.nextFetch == nil)
+        #expect(robots.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
+        #expect(robots.nextFetch == nil)
     }
 
     @Test mutating func `a page without a matching rule is allowed`() throws {
-        _ = gate.next(now: .zero)
+        _ = robots.next(now: .zero)
         answer(200, Self.file)
         let other = try url("https://a.test/public")
-        #expect(gate.verdict(on: other) == .allowed)
+        #expect(robots.verdict(on: other) == .allowed)
     }
 
     @Test(arguments: [
@@ -53,105 +53,105 @@ import Web
     mutating func `a 404 allows everything, and a 5xx lets pages wait`(
         status: Int, verdict: OriginRobots.Verdict
     ) {
-        _ = gate.next(now: .zero)
+        _ = robots.next(now: .zero)
         answer(status)
-        #expect(gate.verdict(on: page) == verdict)
+        #expect(robots.verdict(on: page) == verdict)
     }
 
     @Test mutating func `a robots.txt that failed before is requested once, without retries`()
         throws
     {
-        gate = OriginRobots(for: page, productToken: "larder", hasFailedBefore: true)
-        #expect(gate.next(now: .zero) != nil)
-        #expect(gate.verdict(on: page) == .waits)
+        robots = OriginRobots(for: page, productToken: "larder", hasFailedBefore: true)
+        #expect(robots.next(now: .zero) != nil)
+        #expect(robots.verdict(on: page) == .waits)
         answer(500)
-        #expect(gate.verdict(on: page) == .refused(.robotsUnknown("the server answered 500")))
-        #expect(gate.isUnreachable)
-        gate = OriginRobots(for: page, productToken: "larder", hasFailedBefore: true)
-        _ = gate.next(now: .zero)
+        #expect(robots.verdict(on: page) == .refused(.robotsUnknown("the server answered 500")))
+        #expect(robots.isUnreachable)
+        robots = OriginRobots(for: page, productToken: "larder", hasFailedBefore: true)
+        _ = robots.next(now: .zero)
         answer(200, Self.file)
-        #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
-        #expect(!gate.isUnreachable)
+        #expect(robots.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
+        #expect(!robots.isUnreachable)
     }
 
     @Test mutating func `up to five redirects are followed, also to other hosts`() throws {
-        _ = gate.next(now: .zero)
+        _ = robots.next(now: .zero)
         for hop in 1...5 {
             let target = try url("http://h\(hop).test/robots.txt")
             #expect(answer(301, to: target) == target)
         }
         #expect(answer(301, to: try url("http://h6.test/robots.txt")) == nil)
-        #expect(gate.verdict(on: page) == .allowed)
+        #expect(robots.verdict(on: page) == .allowed)
     }
 
     @Test mutating func `the target of a redirect applies to the origin`() throws {
-        _ = gate.next(now: .zero)
+        _ = robots.next(now: .zero)
         answer(302, to: try url("https://www.b.test/robots.txt"))
         answer(200, Self.file)
-        #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
-        #expect(gate.sitemaps.map(\.href) == ["https://a.test/map.xml"])
+        #expect(robots.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
+        #expect(robots.sitemaps.map(\.href) == ["https://a.test/map.xml"])
     }
 
     @Test mutating func `a redirect to a scheme other than http is not followed`() throws {
-        _ = gate.next(now: .zero)
+        _ = robots.next(now: .zero)
         #expect(answer(301, to: try url("ftp://a.test/robots.txt")) == nil)
-        #expect(gate.verdict(on: page) == .allowed)
+        #expect(robots.verdict(on: page) == .allowed)
     }
 
     @Test
     mutating func
-        `what cannot be reached is tried again, then pages are refused, and it is tried now and then`()
+        `an unreachable robots.txt is retried, then refuses pages, and is requested again ten minutes later`()
     {
         var tries: [Duration] = []
         var now: Duration = .zero
-        while gate.verdict(on: page) == .waits {
-            now = gate.nextFetch ?? now
-            if gate.next(now: now) != nil {
+        while robots.verdict(on: page) == .waits {
+            now = robots.nextFetch ?? now
+            if robots.next(now: now) != nil {
                 tries.append(now)
-                gate.didFail("cannot connect", now: now)
+                robots.didFail("cannot connect", now: now)
             }
         }
         #expect(tries == [.zero, .seconds(2), .seconds(12), .seconds(42)])
-        #expect(gate.verdict(on: page) == .refused(.robotsUnknown("cannot connect")))
-        #expect(gate.unreachableSince == .zero)
-        #expect(gate.next(now: .seconds(100)) == nil)
-        #expect(gate.next(now: .seconds(642)) != nil)
+        #expect(robots.verdict(on: page) == .refused(.robotsUnknown("cannot connect")))
+        #expect(robots.unreachableSince == .zero)
+        #expect(robots.next(now: .seconds(100)) == nil)
+        #expect(robots.next(now: .seconds(642)) != nil)
         answer(200, Self.file, now: .seconds(642))
-        #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
-        #expect(gate.unreachableSince == nil)
+        #expect(robots.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
+        #expect(robots.unreachableSince == nil)
     }
 
     @Test mutating func `after 30 days without a response everything is allowed`() {
-        gate = OriginRobots(for: page, productToken: "larder", unreachableSince: .seconds(-29 * 86_400))
-        _ = gate.next(now: .zero)
-        gate.didFail("cannot connect", now: .zero)
-        #expect(gate.verdict(on: page) == .waits)
-        gate = OriginRobots(for: page, productToken: "larder", unreachableSince: .seconds(-31 * 86_400))
-        _ = gate.next(now: .zero)
-        gate.didFail("cannot connect", now: .zero)
-        #expect(gate.verdict(on: page) == .allowed)
+        robots = OriginRobots(for: page, productToken: "larder", unreachableSince: .seconds(-29 * 86_400))
+        _ = robots.next(now: .zero)
+        robots.didFail("cannot connect", now: .zero)
+        #expect(robots.verdict(on: page) == .waits)
+        robots = OriginRobots(for: page, productToken: "larder", unreachableSince: .seconds(-31 * 86_400))
+        _ = robots.next(now: .zero)
+        robots.didFail("cannot connect", now: .zero)
+        #expect(robots.verdict(on: page) == .allowed)
     }
 
     @Test mutating func `rules are valid for a day, and longer while they cannot be renewed`() {
-        _ = gate.next(now: .zero)
+        _ = robots.next(now: .zero)
         answer(200, Self.file)
-        #expect(gate.next(now: .seconds(86_399)) == nil)
-        #expect(gate.next(now: .seconds(86_400)) != nil)
-        gate.didFail("timed out", now: .seconds(86_400))
-        #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
-        #expect(gate.next(now: .seconds(86_402)) != nil)
+        #expect(robots.next(now: .seconds(86_399)) == nil)
+        #expect(robots.next(now: .seconds(86_400)) != nil)
+        robots.didFail("timed out", now: .seconds(86_400))
+        #expect(robots.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
+        #expect(robots.next(now: .seconds(86_402)) != nil)
         answer(304, now: .seconds(86_402))
-        #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
-        #expect(gate.next(now: .seconds(100_000)) == nil)
+        #expect(robots.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
+        #expect(robots.next(now: .seconds(100_000)) == nil)
     }
 
     @Test mutating func `a response of an earlier run expires by its age`() {
         answer(200, Self.file, now: .seconds(-3600))
-        #expect(gate.verdict(on: page) != .waits)
-        #expect(gate.next(now: .zero) == nil)
+        #expect(robots.verdict(on: page) != .waits)
+        #expect(robots.next(now: .zero) == nil)
         answer(200, Self.file, now: .seconds(-90_000))
-        #expect(gate.verdict(on: page) != .waits)
-        #expect(gate.next(now: .zero) != nil)
+        #expect(robots.verdict(on: page) != .waits)
+        #expect(robots.next(now: .zero) != nil)
     }
 
     @Test(
@@ -160,25 +160,25 @@ import Web
             ("60", .seconds(60), false), ("86400", .seconds(60), true), ("x", nil, false),
         ] as [(String, Duration?, Bool)])
     mutating func `a Crawl-delay is applied up to one minute`(asked: String, kept: Duration?, isCut: Bool) {
-        _ = gate.next(now: .zero)
+        _ = robots.next(now: .zero)
         answer(200, "User-agent: *\nCrawl-delay: \(asked)\n")
-        #expect(gate.crawlDelay?.applied == kept)
-        #expect(gate.crawlDelay?.isCapped ?? false == isCut)
+        #expect(robots.crawlDelay?.applied == kept)
+        #expect(robots.crawlDelay?.isCapped ?? false == isCut)
     }
 
     @Test mutating func `without obedience everything is allowed, and sitemaps are still read`() {
-        gate = OriginRobots(for: page, productToken: "larder", obeys: false)
-        #expect(gate.verdict(on: page) == .allowed)
-        #expect(gate.next(now: .zero) != nil)
+        robots = OriginRobots(for: page, productToken: "larder", obeys: false)
+        #expect(robots.verdict(on: page) == .allowed)
+        #expect(robots.next(now: .zero) != nil)
         answer(200, Self.file)
-        #expect(gate.verdict(on: page) == .allowed)
-        #expect(gate.crawlDelay == nil)
-        #expect(gate.sitemaps.map(\.href) == ["https://a.test/map.xml"])
+        #expect(robots.verdict(on: page) == .allowed)
+        #expect(robots.crawlDelay == nil)
+        #expect(robots.sitemaps.map(\.href) == ["https://a.test/map.xml"])
     }
 
     @Test mutating func `the group of the product token takes precedence over the group for all`() {
-        _ = gate.next(now: .zero)
+        _ = robots.next(now: .zero)
         answer(200, "User-agent: Larder\nDisallow: /secret\n\nUser-agent: *\nDisallow: /\n")
-        #expect(gate.verdict(on: page) == .allowed)
+        #expect(robots.verdict(on: page) == .allowed)
     }
 }

@@ -12,10 +12,11 @@ import Web
         var assets: (String) -> [String] = { _ in [] }
         var size: (String) -> Int = { _ in 1000 }
         var isMissing: (String) -> Bool = { _ in false }
-        /// The pages whose links do not belong to the site.
+        /// Whether a page is at the depth limit, so that its links are not part of the site.
         var isDeepest: (String) -> Bool = { _ in false }
     }
 
+    /// A sample of the site, taken with at most this number of requests.
     private func sample(_ site: Site, requests: Int = 200, seed: UInt64 = 0) throws -> PlanSample {
         var sample = PlanSample(maxRequests: requests, seed: seed)
         sample.offer(try url("/"))
@@ -48,7 +49,7 @@ import Web
         bounds.low <= value && bounds.high.map { value <= $0 } == true
     }
 
-    private static let manner = PlanSample.RequestRate(connections: 16)
+    private static let rate = PlanSample.RequestRate(connections: 16)
 
     // MARK: - Sites
 
@@ -58,7 +59,7 @@ import Web
         let all = (0..<500).map { "/blog/post-\($0)" } + (0..<40).map { "/about/\($0).html" }
         let sample = try sample(Site { _ in all })
         #expect(sample.outcomes.count < 20)
-        let estimate = sample.estimate(Self.manner)
+        let estimate = sample.estimate(Self.rate)
         #expect(estimate.pages == PlanEstimate.Bounds(low: 541, high: 541))
         #expect(contains(estimate.byteCount, 541_000))
         #expect(estimate.confidence != .low && estimate.largerSample == nil)
@@ -67,7 +68,7 @@ import Web
     }
 
     @Test func `a site of one page is exactly one page`() throws {
-        let estimate = try sample(Site { _ in [] }).estimate(Self.manner)
+        let estimate = try sample(Site { _ in [] }).estimate(Self.rate)
         #expect(estimate.pages == PlanEstimate.Bounds(low: 1, high: 1))
         #expect(estimate.byteCount == PlanEstimate.Bounds(low: 1000, high: 1000))
     }
@@ -77,7 +78,7 @@ import Web
             guard path.hasPrefix("/list/"), let page = Int(path.dropFirst(6)) else { return ["/list/0"] }
             return ["/list/\(page + 1)"] + (0..<10).map { "/item/\(page * 10 + $0)" }
         }
-        let estimate = try sample(site).estimate(Self.manner)
+        let estimate = try sample(site).estimate(Self.rate)
         #expect(estimate.pages.high == nil)
         #expect(estimate.byteCount.high == nil)
         #expect(estimate.seconds.high == nil)
@@ -85,8 +86,8 @@ import Web
         #expect(estimate.largerSample == nil)
     }
 
-    /// Formats of the kind of a gallery: the start links to 180 lists, each of them to 16 pages, each of these
-    /// to a source file. Only a small part of the 5,941 pages is seen in the links of 200 of them.
+    /// A gallery: the start page links to 180 lists, each list to 16 pages, and each page to a source file. The links
+    /// of 200 fetched pages contain only a small part of its 5,941 pages.
     private static var gallery: Site {
         Site(
             links: { path in
@@ -99,7 +100,7 @@ import Web
 
     @Test(arguments: UInt64(0)..<5)
     func `pages that only one page links to are estimated from a few percent of them`(seed: UInt64) throws {
-        let estimate = try sample(Self.gallery, seed: seed).estimate(Self.manner)
+        let estimate = try sample(Self.gallery, seed: seed).estimate(Self.rate)
         #expect(contains(estimate.pages, 5941), "\(estimate.pages)")
         #expect(contains(estimate.byteCount, 180 * 17 * 80_000 + 2880 * 20_000), "\(estimate.byteCount)")
         #expect(estimate.pages.ratio.map { $0 < 4 } == true)
@@ -107,10 +108,10 @@ import Web
 
     @Test func `a larger sample narrows the range`() throws {
         let ratios = try [200, 1000, 3000].map {
-            try #require(try sample(Self.gallery, requests: $0).estimate(Self.manner).byteCount.ratio)
+            try #require(try sample(Self.gallery, requests: $0).estimate(Self.rate).byteCount.ratio)
         }
         #expect(ratios[1] < ratios[0] * 0.9 && ratios[2] < ratios[1], "\(ratios)")
-        #expect(try sample(Self.gallery).estimate(Self.manner).largerSample == 1000)
+        #expect(try sample(Self.gallery).estimate(Self.rate).largerSample == 1000)
     }
 
     /// 1,500 pages, each with links to its neighbours and to a few others: all are linked to several times.
@@ -121,7 +122,7 @@ import Web
             let others = (1...6).map { Int(Mixing.mix("\(page) \($0)".utf8) % 1500) }
             return ([(page + 1) % 1500, (page + 1499) % 1500] + others).map { "/p\($0).html" }
         }
-        let pages = try sample(site, seed: seed).estimate(Self.manner).pages
+        let pages = try sample(site, seed: seed).estimate(Self.rate).pages
         #expect(contains(pages, 1501), "\(pages)")
         #expect(pages.high.map { $0 < 6000 } == true, "\(pages)")
     }
@@ -132,7 +133,7 @@ import Web
                 ? (0..<30).map { "/chapter\($0).html" } + ["/genindex.html"]
                 : path == "/genindex.html" ? (0..<4000).map { "/api/\($0 % 40)/f\($0).html" } : ["/"]
         }
-        let estimate = try sample(site).estimate(Self.manner)
+        let estimate = try sample(site).estimate(Self.rate)
         #expect(contains(estimate.pages, 4032))
         #expect(estimate.pages.ratio.map { $0 < 1.1 } == true, "\(estimate.pages)")
     }
@@ -141,7 +142,7 @@ import Web
         let site = Site(
             links: { path in path == "/" ? (0..<1000).map { "/p\($0).html" } : [] },
             isMissing: { path in path != "/" && (Int(path.dropFirst(2).dropLast(5)) ?? 0) % 4 == 0 })
-        let pages = try sample(site).estimate(Self.manner).pages
+        let pages = try sample(site).estimate(Self.rate).pages
         #expect(contains(pages, 751), "\(pages)")
         #expect(pages.low < 800, "\(pages)")
     }
@@ -151,7 +152,7 @@ import Web
             links: { path in
                 path == "/" ? (0..<200).map { "/p\($0).html" } + (0..<5).map { "/books/b\($0).pdf" } : []
             }, size: { $0.hasSuffix(".pdf") ? 5_000_000 : 10_000 })
-        let bytes = try sample(site).estimate(Self.manner).byteCount
+        let bytes = try sample(site).estimate(Self.rate).byteCount
         #expect(contains(bytes, 27_010_000), "\(bytes)")
         #expect(bytes.low > 20_000_000)
     }
@@ -161,14 +162,14 @@ import Web
             links: { path in path == "/" ? (0..<100).map { "/p\($0).html" } : [] },
             assets: { path in ["/style.css", "/img/\(path.dropFirst()).png"] },
             size: { $0.hasSuffix(".png") ? 100_000 : 2000 })
-        let bytes = try sample(site, requests: 300).estimate(Self.manner).byteCount
+        let bytes = try sample(site, requests: 300).estimate(Self.rate).byteCount
         #expect(contains(bytes, 101 * 102_000 + 2000), "\(bytes)")
     }
 
     @Test func `links of pages at the depth limit are not estimated`() throws {
         let site = Site(
             links: { path in path == "/" ? (0..<300).map { "/p\($0).html" } : [] }, isDeepest: { $0 != "/" })
-        let pages = try sample(site).estimate(Self.manner).pages
+        let pages = try sample(site).estimate(Self.rate).pages
         #expect(pages == PlanEstimate.Bounds(low: 301, high: 301))
     }
 
@@ -176,7 +177,7 @@ import Web
 
     @Test func `a delay between requests determines the time`() throws {
         let sample = try sample(Site { _ in (0..<99).map { "/a/\($0)" } })
-        #expect(sample.estimate(Self.manner).seconds == PlanEstimate.Bounds(low: 1, high: 3))
+        #expect(sample.estimate(Self.rate).seconds == PlanEstimate.Bounds(low: 1, high: 3))
         let slow = sample.estimate(PlanSample.RequestRate(connections: 16, distance: .seconds(2)))
         #expect(slow.seconds == PlanEstimate.Bounds(low: 200, high: 200))
     }
@@ -184,13 +185,13 @@ import Web
     @Test func `traps are passed on, and a sample without a page estimates nothing`() throws {
         let trap = TrapReason(kind: .calendar, pattern: "a.test/{year}/{month}/", pages: 96, alike: 95)
         var sample = PlanSample()
-        #expect(sample.estimate(Self.manner, traps: [trap]).traps == [trap])
-        #expect(sample.estimate(Self.manner).pages == PlanEstimate.Bounds(low: 0, high: 0))
+        #expect(sample.estimate(Self.rate, traps: [trap]).traps == [trap])
+        #expect(sample.estimate(Self.rate).pages == PlanEstimate.Bounds(low: 0, high: 0))
         sample.offer(try url("/"))
         #expect(sample.next(spent: 0) == .page(try url("/")))
         sample.didMiss(try url("/"))
         #expect(sample.next(spent: 1) == nil)
-        #expect(sample.estimate(Self.manner).groups.isEmpty)
+        #expect(sample.estimate(Self.rate).groups.isEmpty)
     }
 
     // MARK: - Groups

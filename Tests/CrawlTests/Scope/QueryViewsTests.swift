@@ -12,7 +12,7 @@ import Web
         ("_next=a%2C7", []), ("page=about", ["page"]), ("p=3", []), ("a&b=", ["a", "b"]), ("", []),
         ("&&=1", []),
     ])
-    func `the names of parameters, without those of list pages`(query: String, names: [String]) {
+    func `the names of parameters are sorted, without those of list pages`(query: String, names: [String]) {
         #expect(QueryViews.names(query) == names)
     }
 
@@ -24,7 +24,7 @@ import Web
             ["?/topic/1/", "?/topic/1/&comment=2", "?/topic/1/&do=find", "?do=find&comment=2"]
         ),
     ])
-    func `the pages of which a page may be a view`(query: String, parents: [String]) {
+    func `a page may be a view of the pages with some of its parameters`(query: String, parents: [String]) {
         #expect(QueryViews.parents(of: query) == parents.sorted())
     }
 
@@ -77,7 +77,7 @@ import Web
         Set(bench.origin.requests.map(\.target).filter { $0.hasPrefix("/rows/") })
     }
 
-    @Test func `of sorted and filtered lists, a few of each kind are fetched, and every row`() throws {
+    @Test func `every row of a list is fetched, but only a few of its sorted and filtered views`() throws {
         let bench = try CrawlBench()
         list(bench)
         let report = try bench.crawl()
@@ -98,7 +98,7 @@ import Web
         #expect(LeftOut(try JSONValue.parse(Array(left.members.text().utf8).span)) == left)
     }
 
-    @Test func `the next run fetches the same`() throws {
+    @Test func `the next run fetches the same views`() throws {
         let bench = try CrawlBench()
         list(bench)
         let first = try bench.crawl()
@@ -109,7 +109,7 @@ import Web
         #expect(second.views.mapValues { $0.sorted() } == first.views.mapValues { $0.sorted() })
     }
 
-    @Test func `the user can have all of them`() throws {
+    @Test func `views are fetched if the user includes them`() throws {
         let bench = try CrawlBench()
         list(bench)
         let report = try bench.crawl { $0.sitePlan.scope.includesViews = true }
@@ -123,7 +123,7 @@ import Web
         #expect(Self.columns.allSatisfy { wanted.contains("/rows?sort=\($0)") })
     }
 
-    @Test func `articles that are told apart by a query are all fetched`() throws {
+    @Test func `articles that differ in a query parameter are all fetched`() throws {
         let bench = try CrawlBench()
         let links = (1...80).map { "<a href='/index.php?id=\($0)'>\($0)</a>" }.joined()
         bench.origin.on("/", .page(links + "<a href=/index.php>index</a>"))
@@ -149,7 +149,7 @@ import Web
     @Test(arguments: [
         "Short words only of one article or product page number", "一篇只有几个汉字的很短的中文文章和另外一些字",
     ])
-    func `short pages that only a query tells apart are content`(words: String) throws {
+    func `short pages with the same words in another order are content`(words: String) throws {
         let bench = try CrawlBench()
         let links = (1...60).map { "<a href='/define?word=\($0)'>\($0)</a>" }.joined()
         bench.origin.on("/", .page(links + "<a href=/define>all words</a>"))
@@ -169,7 +169,7 @@ import Web
         #expect((1...60).allSatisfy { bench.count("/define?word=\($0)") == 1 })
     }
 
-    @Test func `numbers are content, too`() throws {
+    @Test func `pages that differ only in numbers are content`() throws {
         let bench = try CrawlBench()
         let links = (1980...2020).map { "<a href='/table?year=\($0)'>\($0)</a>" }.joined()
         bench.origin.on("/", .page(links + "<a href=/table>all years</a>"))
@@ -184,7 +184,7 @@ import Web
         #expect((1980...2020).allSatisfy { bench.count("/table?year=\($0)") == 1 })
     }
 
-    @Test func `the parameters of content may make views by themselves`() throws {
+    @Test func `a URL with only some parameters of a page may be a view of it`() throws {
         let bench = try CrawlBench()
         let links = (1...40).map { "<a href='/index.php?action=view&id=\($0)'>\($0)</a>" }.joined()
         bench.origin.on("/", .page(links + "<a href=/index.php>home</a>"))
@@ -238,7 +238,7 @@ import Web
         #expect(targets.count { $0.contains("?") } < 40, "fewer than half")
     }
 
-    @Test func `files that are told apart by a query are all fetched`() throws {
+    @Test func `files that differ in a query parameter are all fetched`() throws {
         let bench = try CrawlBench()
         let links = (1...20).map { "<a href='/get?file=\($0)'>\($0)</a>" }.joined()
         bench.origin.on("/", .page(links + "<a href=/get>all files</a>"))
@@ -250,7 +250,7 @@ import Web
         #expect((1...20).allSatisfy { bench.count("/get?file=\($0)") == 1 })
     }
 
-    @Test func `the same pages in a format for programs are left out`() throws {
+    @Test func `versions of pages in a format for programs are left out`() throws {
         let bench = try CrawlBench()
         bench.origin.on(
             "/", .page((1...6).map { "<a href=/a/\($0)>\($0)</a>" }.joined() + "<a href=/data.json>d</a>"))

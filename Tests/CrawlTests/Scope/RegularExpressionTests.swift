@@ -10,7 +10,7 @@ import Testing
         ("\\.pdf$", "https://a.test/b.pdf", true), ("\\.pdf$", "https://a.test/bpdf", false), ("^", "", true),
         (".", String(repeating: "x", count: 20_000), false),
     ])
-    func `it matches as grep -E does`(expression: String, text: String, matches: Bool) throws {
+    func `an expression matches as with grep -E`(expression: String, text: String, matches: Bool) throws {
         #expect(try RegularExpression(expression).matches(text) == matches)
     }
 

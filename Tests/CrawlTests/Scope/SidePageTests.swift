@@ -36,7 +36,8 @@ import Web
 
     private static let parts = ["history", "edit", "raw"]
 
-    private func wiki(_ bench: CrawlBench, pages: Int) {
+    /// Serves pages, each with a history, a form and a source text below its URL.
+    private func serveWiki(_ bench: CrawlBench, pages: Int) {
         let links = (1...pages).map { "<a href=/\($0)>\($0)</a>" }.joined()
         bench.origin.on("/", .page(links))
         for number in 1...pages {
@@ -46,9 +47,9 @@ import Web
         }
     }
 
-    @Test func `the same name in several folders means side pages`() throws {
+    @Test func `the same names in several folders mean side pages`() throws {
         let bench = try CrawlBench()
-        wiki(bench, pages: 4)
+        serveWiki(bench, pages: 4)
         let report = try bench.crawl()
         #expect(report.pages == 5)
         #expect(bench.origin.requests.count == 5)
@@ -59,13 +60,13 @@ import Web
 
     @Test func `the same name in two folders may mean content`() throws {
         let bench = try CrawlBench()
-        wiki(bench, pages: 2)
+        serveWiki(bench, pages: 2)
         let report = try bench.crawl()
         #expect(report.pages == 9)
         #expect(report.skipped.isEmpty)
     }
 
-    @Test func `one name in many folders is that of content`() throws {
+    @Test func `a name that is also a page of the site means content in all folders`() throws {
         let bench = try CrawlBench()
         let links = ["france", "italy", "spain", "peru"].map { "<a href=/\($0)>\($0)</a>" }.joined()
         bench.origin.on("/", .page("<a href=/history>h</a>" + links))
@@ -81,7 +82,7 @@ import Web
 
     @Test func `side pages are fetched if the user includes them`() throws {
         let bench = try CrawlBench()
-        wiki(bench, pages: 4)
+        serveWiki(bench, pages: 4)
         #expect(try bench.crawl { $0.sitePlan.scope.includesHistory = true }.pages == 13)
         let all = try bench.crawl { $0.sitePlan.scope = ScopeOptions(include: ["**"]) }
         #expect(all.pages == 17)

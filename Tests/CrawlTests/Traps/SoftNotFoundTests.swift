@@ -46,7 +46,7 @@ import Web
 
     @Test
     func
-        `a short page that says so is known whatever address is in it, and one that says something else is not`()
+        `a short soft 404 is recognised whatever URL it contains, and a short page with other words is not one`()
         throws
     {
         func short(_ words: String, _ target: String) -> SoftNotFound.Answer {

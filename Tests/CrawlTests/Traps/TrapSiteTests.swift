@@ -5,15 +5,15 @@ import Web
 
 @testable import Crawl
 
-/// Sites without an end, beside a catalogue of 1,500 products in lists of 20, walked without a network.
+/// Crawls of infinite sites next to a catalogue of 1,500 products in lists of 20, without a network.
 @Suite struct TrapSiteTests {
-    /// What a page of a trap says and where it leads.
+    /// A trap, which generates the text and the links of each of its pages.
     struct Trap: Sendable, CustomStringConvertible {
         var description: String
         var start: String
         var page: @Sendable (_ target: String) -> (text: String, links: [String])
-        /// What may come of it at most.
-        var most: Int
+        /// The maximum number of its pages that a crawl may fetch.
+        var maxPages: Int
     }
 
     private static func number(_ target: String) -> Int { Int(target.filter(\.isNumber).suffix(9)) ?? 0 }
@@ -39,7 +39,7 @@ import Web
                 }
                 let days = (1...28).map { "/cal?\(month(0))-\($0 < 10 ? "0" : "")\($0)" }
                 return ("Events of \(month(0))", ["/cal?\(month(-1))", "/cal?\(month(1))"] + days)
-            }, most: 1500),
+            }, maxPages: 1500),
         Trap(
             description: "weeks", start: "/weeks/2024-W05",
             page: { target in
@@ -49,13 +49,13 @@ import Web
                     "Week \(parts[1]) of \(parts[0])",
                     ["/weeks/\(week / 52)-W\(week % 52 < 9 ? "0" : "")\(week % 52 + 1)"]
                 )
-            }, most: 300),
+            }, maxPages: 300),
         Trap(
             description: "times", start: "/agenda?t=1700000000",
             page: { target in
                 let time = Int(target.split(separator: "=")[1]) ?? 0
                 return ("Week of \(time)", ["/agenda?t=\(time + 604_800)", "/agenda?t=\(time - 604_800)"])
-            }, most: 300),
+            }, maxPages: 300),
         Trap(
             description: "keys", start: "/x/0a1b2c3d4e5f6071.html",
             page: { target in
@@ -63,19 +63,19 @@ import Web
                     "Object \(target)",
                     (0..<5).map { "/x/0a1b\(String(hash("\(target)\($0)") | 1 << 63, radix: 16)).html" }
                 )
-            }, most: 300),
+            }, maxPages: 300),
         Trap(
             description: "words in words", start: "/w/",
             page: { target in
                 let links = (0..<5).map { "\(target)\(word(hash("\(target)\($0)")))/" }
                 return ("Choose one of these", links)
-            }, most: 8000),
+            }, maxPages: 8000),
         Trap(
             description: "many words that differ in what they say", start: "/v/",
             page: { target in
                 let links = (0..<5).map { "\(target)\(word(hash("\(target)\($0)")))/" }
                 return ((0..<30).map { word(hash("\(target) \($0)")) }.joined(separator: " "), links)
-            }, most: .max),
+            }, maxPages: .max),
     ]
 
     private static func product(_ number: Int) -> (String, [String]) {
@@ -97,9 +97,9 @@ import Web
         return trap?.page(target) ?? ("nothing", [])
     }
 
-    /// What a page says and links to comes to the frontier, as the scan would bring it.
-    private static func read(
-        _ number: UInt32, title: String, _ text: String, _ links: [String], in frontier: TriedFrontier
+    /// Reports the text and the links of a page to the frontier, as a scan would.
+    private static func scan(
+        _ number: UInt32, title: String, _ text: String, _ links: [String], in frontier: TestFrontier
     ) throws {
         let html = "<title>\(title)</title><p>\(text)" + links.map { "<a href='\($0)'>\($0)</a>" }.joined()
         let wantsWords = frontier.wantsWords(of: number)
@@ -121,27 +121,28 @@ import Web
         frontier.apply(.scanned(result), now: .zero)
     }
 
-    /// How many of each first folder were fetched, and after how many fetches the last product came.
+    /// Crawls the site. Returns the number of fetched pages by first folder, and the number of pages that were fetched
+    /// until the last product.
     ///
-    /// - Parameter endsWithCatalogue: what comes behind the last product is of no interest.
+    /// - Parameter endsWithCatalogue: stops the crawl at the last product.
     private static func walk(
-        _ traps: [Trap], products: Int, most: Int, endsWithCatalogue: Bool = false
+        _ traps: [Trap], products: Int, maxFetches: Int, endsWithCatalogue: Bool = false
     ) throws -> (counts: [Substring: Int], lastProduct: Int, isDone: Bool) {
         let start = try #require(WebURL("http://a.test/"))
-        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TestFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         var counts: [Substring: Int] = [:]
         var (fetched, lastProduct) = (0, 0)
-        while fetched < most, case .fetch(let number)? = frontier.next(now: .zero) {
+        while fetched < maxFetches, case .fetch(let number)? = frontier.next(now: .zero) {
             fetched += 1
             let url = frontier.url(number)
             let target = String(url.href.dropFirst("http://a.test".count))
             let kind = target.dropFirst().prefix { $0 != "/" && $0 != "?" }
             counts[kind, default: 0] += 1
             if kind == "products" { lastProduct = fetched }
-            frontier.succeeded(number)
+            frontier.succeed(number)
             let (text, links) = page(target, of: traps, products)
-            try read(number, title: String(kind), text, links, in: frontier)
+            try scan(number, title: String(kind), text, links, in: frontier)
             if endsWithCatalogue, kind == "products", counts[kind] == products { break }
         }
         return (counts, lastProduct, frontier.isDone)
@@ -149,49 +150,50 @@ import Web
 
     @Test(arguments: traps)
     func `a catalogue next to a trap is fetched completely, and the trap is stopped`(trap: Trap) throws {
-        let isEndless = trap.most == .max
+        let isEndless = trap.maxPages == .max
         let (counts, lastProduct, isDone) = try Self.walk(
-            [trap], products: 1500, most: isEndless ? 10_000 : 30_000, endsWithCatalogue: isEndless)
+            [trap], products: 1500, maxFetches: isEndless ? 10_000 : 30_000, endsWithCatalogue: isEndless)
         let name = trap.start.dropFirst().prefix { $0 != "/" && $0 != "?" }
         #expect(counts["products"] == 1500)
         #expect(lastProduct < 6000, "\(lastProduct)")
-        #expect(counts[name, default: 0] <= trap.most, "\(counts)")
+        #expect(counts[name, default: 0] <= trap.maxPages, "\(counts)")
         #expect(isDone || isEndless)
     }
 
     @Test func `several traps together do not starve the catalogue`() throws {
         let (counts, _, _) = try Self.walk(
-            Self.traps, products: 1500, most: 15_000, endsWithCatalogue: true)
+            Self.traps, products: 1500, maxFetches: 15_000, endsWithCatalogue: true)
         #expect(counts["products"] == 1500, "\(counts)")
     }
 
-    /// How many pages of each part of the site were fetched until nothing was left, or so many were.
-    private static func walk(_ site: MixedSite, most: Int) throws -> (
+    /// Crawls the site until no page is left or `maxFetches` pages were fetched. Returns the number of fetched pages of
+    /// each part.
+    private static func walk(_ site: MixedSite, maxFetches: Int) throws -> (
         counts: [MixedSite.Part: Int], isDone: Bool
     ) {
         let start = try #require(WebURL("http://a.test/"))
-        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TestFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         var counts: [MixedSite.Part: Int] = [:]
         var fetched = 0
-        while fetched < most, case .fetch(let number)? = frontier.next(now: .zero) {
+        while fetched < maxFetches, case .fetch(let number)? = frontier.next(now: .zero) {
             fetched += 1
             let target = String(frontier.url(number).href.dropFirst("http://a.test".count))
             let (title, text, links) = try #require(site.page(target), "\(target)")
             if let part = MixedSite.part(of: target) { counts[part, default: 0] += 1 }
-            frontier.succeeded(number)
-            try read(number, title: title, text, links, in: frontier)
+            frontier.succeed(number)
+            try scan(number, title: title, text, links, in: frontier)
         }
         return (counts, frontier.isDone)
     }
 
     @Test func `real catalogues are fetched completely next to traps`() throws {
         let real = MixedSite.Part.allCases.filter(\.isReal)
-        // Words come by themselves above, and among all others in `Soak traps`: they are looked at one in
-        // sixteen.
+        // The trap `words` is tested alone above, and with all other parts by `Soak traps`: of its rare URL shapes, only
+        // one in sixteen is examined.
         let traps = MixedSite.Part.allCases.filter { !$0.isReal && $0 != .words }
         let site = MixedSite(products: 2000, topics: 600, parts: traps + real)
-        let (counts, isDone) = try Self.walk(site, most: 60_000)
+        let (counts, isDone) = try Self.walk(site, maxFetches: 60_000)
         let table = (real + traps).map { part in
             "\(part.rawValue) \(counts[part, default: 0])" + (part.isReal ? "/\(site.count(of: part))" : "")
         }
@@ -201,9 +203,9 @@ import Web
         #expect(isDone)
     }
 
-    /// `Soak traps` walks over 100,000.
+    /// `Soak traps` crawls over 100,000 pages.
     @Test func `a catalogue of 8,000 products is fetched completely`() throws {
-        let (counts, _, isDone) = try Self.walk([], products: 8000, most: .max)
+        let (counts, _, isDone) = try Self.walk([], products: 8000, maxFetches: .max)
         #expect(counts["products"] == 8000)
         #expect(counts["list"] == 400)
         #expect(isDone)

@@ -17,7 +17,7 @@ import Web
         return ContentPrint(text: Array("<p>\(frame) \(words)".utf8).span)
     }
 
-    /// The page at which it was first slowed, and the one at which it was stopped.
+    /// Fetches pages until their pattern is stopped. Returns the numbers of the pages at which it was slowed and stopped.
     private mutating func walk(
         _ count: Int, _ address: (Int) -> String, _ content: (Int) -> ContentPrint,
         links: (Int) -> [String] = { _ in [] }
@@ -169,7 +169,7 @@ import Web
         #expect(traps.wantsWords(of: product))
     }
 
-    /// A number in letters.
+    /// The number in base 26, with letters as digits.
     private static func letters(_ number: Int) -> String {
         String(number, radix: 26).utf8.map { byte in
             String(UnicodeScalar(byte < 0x3A ? byte - 0x30 + 0x61 : byte - 0x61 + 0x6B))

@@ -66,7 +66,7 @@ import Testing
         ("<!-- cached on 2026-11-27 10:00:01 -->", "<!-- cached on 2026-11-28 09:15:00 -->"),
     ]
 
-    @Test("A page that differs only in values of the request shows the same", arguments: samePages)
+    @Test("A page that differs only in per-request values is unchanged", arguments: samePages)
     func same(_ stored: String, _ new: String) {
         func page(_ part: String) -> String {
             "<html><body><p>1732800000 apples</p>\(part)<p>The end.</p></body></html>"
@@ -83,14 +83,14 @@ import Testing
         ("<p>Five apples</p>", "<p>Five apples</p><p>More</p>"),
         ("<p>Five apples</p>", "<p>Five</p>"),
         ("", "<p>Five</p>"),
-        // Versions of assets: by digest, by number, by the time when they were deployed.
+        // Versions of assets: a digest, a number, or the time of deployment.
         (#"<script src="/app.3f9ac2d1.js">"#, #"<script src="/app.77e0b1f4.js">"#),
         (#"<script nonce="a" src="Ab12Cd34Ef.js">"#, #"<script nonce="a" src="Gh56Ij78Kl.js">"#),
         (#"<link href="/style.css?v=12345678">"#, #"<link href="/style.css?v=12345679">"#),
         (#"<link href="/style.css?v=1732799700">"#, #"<link href="/style.css?v=1732886100">"#),
         (#"<script src="/token/Ab12Cd34Ef56.js">"#, #"<script src="/token/Gh56Ij78Kl90.js">"#),
         (#"<img src="/a.png?token=Ab12Cd34Ef56">"#, #"<img src="/a.png?token=Gh56Ij78Kl90">"#),
-        // Times that are not those of the requests.
+        // Times other than those of the requests.
         ("<p>Posted at 1700000000</p>", "<p>Posted at 1700000001</p>"),
         ("<p>Posted at 1732800000</p>", "<p>Posted at 1732800000000000</p>"),
         // Words about tokens.
@@ -103,13 +103,13 @@ import Testing
         ("<!-- a --> 17", "<!-- a --> 18"),
     ]
 
-    @Test("Another difference is a change", arguments: changedPages)
+    @Test("A page with another difference has changed", arguments: changedPages)
     func changed(_ stored: String, _ new: String) {
         #expect(!areOnlyDifference(stored, new))
         #expect(!areOnlyDifference("<p>a</p>\(stored)<p>b</p>", "<p>a</p>\(new)<p>b</p>"))
     }
 
-    @Test("Many values of the request are a change")
+    @Test("A page with more than 64 different per-request values has changed")
     func many() {
         func page(_ letter: String, _ count: Int) -> String {
             (0..<count).map { "<input name=csrf value=\(letter)b3dE5fG7hI9\($0)>" }.joined()

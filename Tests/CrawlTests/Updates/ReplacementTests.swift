@@ -7,7 +7,7 @@ import Web
 
 @testable import Crawl
 
-/// Updates of a site whose server sends other content in its place: no stored page is lost.
+/// Updates of a site whose server sends other content in place of its pages. No stored page may be lost.
 @Suite struct ReplacementTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
@@ -44,10 +44,10 @@ import Web
             == (Self.assets.contains(target) ? Self.asset(target).body : Array(Self.html(target).utf8))
     }
 
-    /// The responses of an origin that sends other content than the site's.
-    struct Lie: Sendable, CustomTestStringConvertible {
+    /// The responses that replace those of the site in an update.
+    struct Replacement: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        /// The targets that are answered so; of the others everything is as it was.
+        /// The replaced targets. All others are unchanged.
         let targets: [String]
         let answer: @Sendable (_ target: String) -> OriginAnswer
 
@@ -71,69 +71,75 @@ import Web
             .validated(entityTag: "\"2\"")
     }
 
-    /// Half of what there is, with the length of that, and the tag of the newer version.
+    /// The first half of the body, with the length of the half and the entity tag of the newer version.
     private static func halved(_ target: String) -> OriginAnswer {
         var answer = assets.contains(target) ? asset(target) : OriginAnswer.page(html(target))
         answer.body = Array(answer.body.prefix(answer.body.count / 2))
         return answer.adding("ETag", "\"2\"")
     }
 
-    static let lies: [Lie] = [
-        Lie("one page for everything") { _ in .page(portal) },
-        Lie("one page for all pages but the start", inner) { _ in .page(portal) },
-        Lie("one page for half of the pages", half) { _ in .page(portal) },
-        Lie("a page that names what was asked for", inner) {
+    static let wrongResponses: [Replacement] = [
+        Replacement("one page for everything") { _ in .page(portal) },
+        Replacement("one page for all pages but the start", inner) { _ in .page(portal) },
+        Replacement("one page for half of the pages", half) { _ in .page(portal) },
+        Replacement("a page that names what was asked for", inner) {
             .page("<title>Hotel WiFi</title><form method=post><input name=to value=\($0)></form>")
         },
-        Lie("nothing, with 200, for everything") { _ in .page("") },
-        Lie("nothing, with 200, for half of the pages", half) { _ in .page("") },
-        Lie("nothing, with 204, for the pages", inner) { _ in OriginAnswer(status: 204) },
-        Lie("nothing, with 200, for assets", assets) { asset($0).with(body: []) },
-        Lie("404 for everything") { _ in .failure(404) },
-        Lie("404 for everything but the start", inner + assets) { _ in .failure(404) },
-        Lie("410 for everything but the start", inner + assets) { _ in .failure(410) },
-        Lie("404 for all pages but the start", inner) { _ in .page("<title>404</title>", status: 404) },
-        Lie("501 for everything") { _ in .failure(501) },
-        Lie("403 for everything") { _ in .failure(403) },
-        Lie("401 for everything") { _ in .failure(401) },
-        Lie("a login for all pages", inner) {
+        Replacement("nothing, with 200, for everything") { _ in .page("") },
+        Replacement("nothing, with 200, for half of the pages", half) { _ in .page("") },
+        Replacement("nothing, with 204, for the pages", inner) { _ in OriginAnswer(status: 204) },
+        Replacement("nothing, with 200, for assets", assets) { asset($0).with(body: []) },
+        Replacement("404 for everything") { _ in .failure(404) },
+        Replacement("404 for everything but the start", inner + assets) { _ in .failure(404) },
+        Replacement("410 for everything but the start", inner + assets) { _ in .failure(410) },
+        Replacement("404 for all pages but the start", inner) { _ in .page("<title>404</title>", status: 404)
+        },
+        Replacement("501 for everything") { _ in .failure(501) },
+        Replacement("403 for everything") { _ in .failure(403) },
+        Replacement("401 for everything") { _ in .failure(401) },
+        Replacement("a login for all pages", inner) {
             .page("<title>Sign in</title>\($0)<form method=post><input type=password></form>")
         },
-        Lie("a challenge for one page", ["/p1"]) { _ in .page("<title>Just a moment...</title><p>x") },
-        Lie("a challenge for all pages", inner) { .page("<title>Just a moment...</title>\($0)") },
-        Lie("redirects to another host", inner) { .redirect(to: "http://localhost:1/login?\($0)") },
-        Lie("redirects to a portal that has no such name", inner) { _ in
+        Replacement("a challenge for one page", ["/p1"]) { _ in .page("<title>Just a moment...</title><p>x")
+        },
+        Replacement("a challenge for all pages", inner) { .page("<title>Just a moment...</title>\($0)") },
+        Replacement("redirects to another host", inner) { .redirect(to: "http://localhost:1/login?\($0)") },
+        Replacement("redirects to a portal that has no such name", inner) { _ in
             .redirect(to: "http://localhost:1/hotspot")
         },
-        Lie("redirects to a login of its own", inner) { .redirect(to: "/login?to=\($0)") },
-        Lie("redirects without an end", inner) { .redirect(to: $0) },
-        Lie("HTML in place of images", ["/a.png"]) { _ in .page("<p>one") },
-        Lie("HTML in place of all assets", assets) { _ in .page(portal) },
-        Lie("half of each page, with the length of the half", inner) { halved($0) },
-        Lie("half of everything, with the length of the half", inner + assets) { halved($0) },
-        Lie("a length that is too short for each page", inner) { target in
+        Replacement("redirects to a login of its own", inner) { .redirect(to: "/login?to=\($0)") },
+        Replacement("redirects without an end", inner) { .redirect(to: $0) },
+        Replacement("HTML in place of images", ["/a.png"]) { _ in .page("<p>one") },
+        Replacement("HTML in place of all assets", assets) { _ in .page(portal) },
+        Replacement("half of each page, with the length of the half", inner) { halved($0) },
+        Replacement("half of everything, with the length of the half", inner + assets) { halved($0) },
+        Replacement("a length that is too short for each page", inner) { target in
             .page(html(target)).claiming(length: html(target).utf8.count / 2).adding("ETag", "\"2\"")
         },
-        Lie("a length that is too short for newer versions", inner + assets) { target in
+        Replacement("a length that is too short for newer versions", inner + assets) { target in
             newer(target).claiming(length: newer(target).body.count / 2)
         },
-        Lie("no length, and half of each page", inner) { halved($0).untilClose() },
-        Lie("no length, and half of each newer page", inner + assets) { target in
+        Replacement("no length, and half of each page", inner) { halved($0).untilClose() },
+        Replacement("no length, and half of each newer page", inner + assets) { target in
             let half = newer(target).body.count / 2
             return newer(target).untilClose().truncated(after: half)
         },
-        Lie("a connection that breaks off", ["/p1", "/a.png"]) { newer($0).truncated(after: 300).closing() },
-        Lie("a coding that breaks off", ["/p1"]) { _ in
+        Replacement("a connection that breaks off", ["/p1", "/a.png"]) {
+            newer($0).truncated(after: 300).closing()
+        },
+        Replacement("a coding that breaks off", ["/p1"]) { _ in
             OriginAnswer.file([0x1F, 0x8B, 8, 0, 0, 0, 0, 0], type: "text/html").adding(
                 "Content-Encoding", "gzip")
         },
-        Lie("a coding that is none", inner) { newer($0).adding("Content-Encoding", "gzip") },
-        Lie("no HTTP", ["/p1", "/a.png"]) { _ in .garbage("hello\r\n\r\n") },
+        Replacement("a coding that is none", inner) { newer($0).adding("Content-Encoding", "gzip") },
+        Replacement("no HTTP", ["/p1", "/a.png"]) { _ in .garbage("hello\r\n\r\n") },
     ]
 
-    @Test(arguments: lies)
-    func `no stored page is replaced by the page of a captive portal`(lie: Lie) throws {
-        for target in lie.targets { origin.on(target, lie.answer(target)) }
+    @Test(arguments: wrongResponses)
+    func `wrong responses do not replace stored pages, and correct ones do so in the next run`(
+        replacement: Replacement
+    ) throws {
+        for target in replacement.targets { origin.on(target, replacement.answer(target)) }
         let report = try bench.crawl { plan in
             plan.policy = .reload
             plan.minPages = Self.pages.count / 2
@@ -142,9 +148,9 @@ import Web
         for target in Self.pages + Self.assets {
             #expect(try isUnchanged(target), "\(target): \(report.misses)")
         }
-        // Nothing passes unnoticed.
+        // The report shows that something is wrong.
         #expect(!report.isPublished || !report.missing.isEmpty || report.isRejected)
-        // The truth is believed at once.
+        // The next run accepts correct responses at once.
         for target in Self.pages + Self.assets { origin.on(target, Self.newer(target)) }
         let healed = try bench.crawl { $0.sitePlan.doubts = report.doubts }
         #expect(healed.isPublished && healed.missing.isEmpty, "\(healed.misses)")
@@ -153,35 +159,38 @@ import Web
         }
     }
 
-    /// Changes that are what they look like.
-    static let truths: [Lie] = [
-        Lie("newer versions of everything") { newer($0) },
-        Lie("newer versions without lengths") { newer($0).untilClose() },
-        Lie("newer versions in chunks") { newer($0).chunked(100) },
-        Lie("newer and much shorter pages", inner) { .page("<html>\($0)</html>") },
-        Lie("two pages that are gone", ["/p1", "/p2"]) { _ in .failure(404) },
-        Lie("an asset that is gone", ["/s.js"]) { _ in .failure(410) },
-        Lie("one page that is a login now", ["/p1"]) { _ in
+    /// Real changes of the site.
+    static let changes: [Replacement] = [
+        Replacement("newer versions of everything") { newer($0) },
+        Replacement("newer versions without lengths") { newer($0).untilClose() },
+        Replacement("newer versions in chunks") { newer($0).chunked(100) },
+        Replacement("newer and much shorter pages", inner) { .page("<html>\($0)</html>") },
+        Replacement("two pages that are gone", ["/p1", "/p2"]) { _ in .failure(404) },
+        Replacement("an asset that is gone", ["/s.js"]) { _ in .failure(410) },
+        Replacement("one page that is a login now", ["/p1"]) { _ in
             .page("<title>Log in</title><form><input type=password></form>")
         },
-        Lie("two pages that are the same now", ["/p1", "/p2"]) { _ in .page("<p>There is nothing more here.")
+        Replacement("two pages that are the same now", ["/p1", "/p2"]) { _ in
+            .page("<p>There is nothing more here.")
         },
-        Lie("pages that moved to one place of the site", half) { _ in .redirect(to: "/p8", status: 301) },
-        Lie("an empty style sheet", ["/s.css"]) { asset($0).with(body: []) },
-        Lie("an empty line behind each body", inner) { target in
+        Replacement("pages that moved to one place of the site", half) { _ in
+            .redirect(to: "/p8", status: 301)
+        },
+        Replacement("an empty style sheet", ["/s.css"]) { asset($0).with(body: []) },
+        Replacement("an empty line behind each body", inner) { target in
             let body = newer(target).body
             return newer(target).with(body: body + [13, 10]).claiming(length: body.count)
         },
     ]
 
-    @Test(arguments: truths)
-    func `a change of a site is published, and nothing is wrongly reported`(truth: Lie) throws {
-        for target in truth.targets { origin.on(target, truth.answer(target)) }
+    @Test(arguments: changes)
+    func `a change of a site is published, and nothing is wrongly reported`(change: Replacement) throws {
+        for target in change.targets { origin.on(target, change.answer(target)) }
         let report = try bench.crawl { $0.policy = .reload }
         #expect(report.isPublished)
         #expect(report.keptStored == [])
-        for target in truth.targets {
-            let answer = truth.answer(target)
+        for target in change.targets {
+            let answer = change.answer(target)
             #expect(try bench.stored(target)?.status == answer.status, "\(target)")
             if answer.status == 200 { #expect(try !isUnchanged(target), "\(target)") }
         }
@@ -219,7 +228,7 @@ import Web
         let first = try bench.crawl()
         #expect(first.keptStored.map(\.reason) == ["gone"])
         #expect(try bench.stored("/p1")?.status == 200)
-        // As if the first run had been an hour earlier.
+        // Moves the time of the first run back by more than an hour.
         let doubts = first.doubts.map { doubt in
             let words = doubt.split(separator: " ")
             return "\(words[0]) \((Int64(words[1]) ?? 0) - 4000) \(words[2])"

@@ -50,7 +50,7 @@ import Web
     @Test func `an ETag that is not UTF-8 is sent back byte by byte`() throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1\r\nETag: \"abc"
         origin.on("/three") { request in
-            // What is no UTF-8 is read as one such character for each byte here.
+            // The test origin decodes a byte that is not UTF-8 as U+FFFD.
             guard request["If-None-Match"] == "\"abc\u{FFFD}\"" else {
                 return .raw(Array(head.utf8) + [0xFC] + Array("\"\r\n\r\n3".utf8))
             }
@@ -134,13 +134,13 @@ import Web
         // A table of version 1 without a link.
         let body = try NewBody(
             .bytes(Array(text.utf8)), form: "html;utf-8", links: [1, 0, 0, 0, 0], in: folder)
-        var held = NewResponse(
+        var stored = NewResponse(
             href: start, referrer: nil, status: 200, role: 0,
             fields: "Content-Type: text/html; charset=utf-8\r\nETag: \"root\"\r\n", fetched: 1,
             body: .new(body))
-        held.flags = .fromThisMachine
+        stored.flags = .fromThisMachine
         let links = NewLinks(from: NewLinks.Target(href: start, number: 1))
-        try writer.add([held], links: [links], to: snapshot)
+        try writer.add([stored], links: [links], to: snapshot)
         try writer.end(snapshot, .publish(now: 2))
         func update() throws -> CrawlReport {
             let url = try #require(WebURL(start))
@@ -267,7 +267,7 @@ import Web
         #expect(asked.last?["Range"] == "bytes=600000-")
         #expect(asked.last?["If-Range"] == "\"newer\"")
         #expect(asked.last?["If-None-Match"] == nil)
-        let held = try #require(try StoreReader(folder).response(for: origin.url("/dot.gif"))?.body)
-        #expect(held.byteCount == body.count)
+        let stored = try #require(try StoreReader(folder).response(for: origin.url("/dot.gif"))?.body)
+        #expect(stored.byteCount == body.count)
     }
 }

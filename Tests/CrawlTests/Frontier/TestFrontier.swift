@@ -5,9 +5,9 @@ import Web
 @testable import Crawl
 @testable import Fetch
 
-/// A class around a frontier, which is not copyable, for tests. Events have methods with short names. If a test
-/// passes no time, no time passes.
-final class TriedFrontier {
+/// A class that owns a frontier, because the fields of a test suite must be copyable. It has a method for each event.
+/// Without the argument `now`, an event happens at time zero.
+final class TestFrontier {
     private var frontier: Frontier
 
     init(scope: Scope, options: Frontier.Options = Frontier.Options()) {
@@ -61,9 +61,9 @@ final class TriedFrontier {
         apply(.miss(url, isPage: isPage, nearestZone: nearestZone), now: .zero)
     }
 
-    /// The number of what a link leads to, of which a page is said to have no other.
+    /// Reports a scan of entry `number` that found only this link. Returns the number of the link's target.
     @discardableResult
-    func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
+    func addLink(_ link: FoundLink, from number: UInt32) -> UInt32 {
         let actions = apply(.scanned(ScanResult(number: number, byteCount: 0, links: [link])), now: .zero)
         for case .storeLinks(let links) in actions {
             if let target = (links.pages + links.assets + links.guesses).first { return target.number }
@@ -71,32 +71,32 @@ final class TriedFrontier {
         return .max
     }
 
-    func came(_ number: UInt32, from zone: NetworkZone) {
+    func connect(_ number: UInt32, in zone: NetworkZone) {
         apply(.connected(number, from: zone), now: .zero)
     }
 
-    func succeeded(_ number: UInt32, after latency: Duration? = nil) {
+    func succeed(_ number: UInt32, after latency: Duration? = nil) {
         apply(.succeeded(number, after: latency), now: .zero)
     }
 
-    func recalled(_ number: UInt32) { apply(.reused(number), now: .zero) }
+    func reuse(_ number: UInt32) { apply(.reused(number), now: .zero) }
 
-    func failed(
+    func fail(
         _ number: UInt32, _ failure: Failure, after latency: Duration? = nil, retryAfter: Duration? = nil,
         hadBegun: Bool = false, now: Duration
     ) {
         apply(.failed(number, failure, after: latency, retryAfter: retryAfter, hadBegun: hadBegun), now: now)
     }
 
-    /// Whether the redirect is kept.
-    func redirected(_ number: UInt32, to target: WebURL?) -> Bool {
+    /// Returns whether the redirect is stored.
+    func redirect(_ number: UInt32, to target: WebURL?) -> Bool {
         for case .storeRedirect(number) in apply(.redirected(number, .init(target: target)), now: .zero) {
             return true
         }
         return false
     }
 
-    func robotsFailed(host: Int, _ failure: FetchFailure, now: Duration) {
+    func failRobots(host: Int, _ failure: FetchFailure, now: Duration) {
         apply(.robots(host: host, .failed(failure)), now: now)
     }
 
