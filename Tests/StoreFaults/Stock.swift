@@ -1,17 +1,17 @@
 import Store
 
-/// What the child writes and the tests expect: every snapshot of a site has all pages, and what they say is
-/// known from the number of the snapshot alone.
+/// The content that the child process writes and the tests expect. Each snapshot of a site has all pages, and their bodies
+/// depend only on the id of the snapshot.
 struct Stock {
     let site: String
     static let pageCount = 16
-    /// So many pages go into one transaction.
+    /// The number of pages in a transaction.
     static let batchSize = 4
 
     func href(_ page: Int) -> String { "http://\(site).test/\(page)" }
 
-    /// Some pages change with each snapshot, others with every second or third. Every third is too large for the
-    /// database, and the first for a pack.
+    /// Some pages change with each snapshot, others with every second or third. Every third page is too large for the
+    /// database, and the first one is too large for a pack.
     func body(_ page: Int, snapshot: Int64) -> [UInt8] {
         let text = Array("page \(page) of \(site), edition \(snapshot / Int64(1 + page % 3))\n".utf8)
         guard page % 3 == 0 else { return text }
@@ -35,7 +35,7 @@ struct Stock {
         return response
     }
 
-    /// Each page links to the next, and needs the first.
+    /// Each page links to the next page, and has the first one as an asset.
     func links(_ page: Int) -> NewLinks {
         let next = (page + 1) % Self.pageCount
         var links = NewLinks(from: NewLinks.Target(href: href(page), number: UInt32(page)))

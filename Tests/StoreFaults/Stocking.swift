@@ -1,6 +1,8 @@
 import Store
 
-/// Snapshots of one site, one after the other, with everything that happens to a store on the way.
+/// Prefetches a site several times, with all steps of a writer. Each step prints its letter when it is done: `o` store
+/// opened, `b` snapshot begun, `f` bodies written, `a` responses added, `p` published, `d` snapshot dropped, `c`
+/// collected.
 struct Stocking {
     private let folder: StoreFolder
     private let stock: Stock
@@ -12,7 +14,7 @@ struct Stocking {
 
     func run(snapshots: Int) throws(StoreError) {
         let writer = try StoreWriter(folder)
-        StoreFaults.say("o")
+        StoreFaults.report("o")
         for number in 0..<snapshots {
             try makeSnapshot(writer)
             try dropOldSnapshots(writer)
@@ -22,19 +24,19 @@ struct Stocking {
 
     private func makeSnapshot(_ writer: StoreWriter) throws(StoreError) {
         let snapshot = try writer.begin(site: stock.site, start: [stock.href(0)], now: 1)
-        StoreFaults.say("b")
+        StoreFaults.report("b")
         for first in stride(from: 0, to: Stock.pageCount, by: Stock.batchSize) {
             let pages = first..<first + Stock.batchSize
             var responses: [NewResponse] = []
             for page in pages {
                 responses.append(try stock.response(page, snapshot: snapshot.id, in: folder))
             }
-            StoreFaults.say("f")
+            StoreFaults.report("f")
             try writer.add(responses, links: pages.map(stock.links), to: snapshot)
-            StoreFaults.say("a")
+            StoreFaults.report("a")
         }
         try writer.end(snapshot, .publish(now: 2))
-        StoreFaults.say("p")
+        StoreFaults.report("p")
     }
 
     private func dropOldSnapshots(_ writer: StoreWriter) throws(StoreError) {
@@ -43,17 +45,17 @@ struct Stocking {
         }
         for snapshot in site.snapshots.dropLast(2) {
             try writer.drop(snapshot: snapshot.id, of: site)
-            StoreFaults.say("d")
+            StoreFaults.report("d")
         }
     }
 
-    /// Not while another process writes.
+    /// Collects, unless another process writes to the store.
     private func collect(_ writer: StoreWriter) throws(StoreError) {
         do throws(StoreError) {
             _ = try writer.collect(CollectionOptions())
         } catch  where error.reason == .busy {
             return
         }
-        StoreFaults.say("c")
+        StoreFaults.report("c")
     }
 }

@@ -2,19 +2,18 @@ import Glibc
 import Store
 import Synchronization
 
-/// A process for tests to kill. It says on its standard output, a letter each, what it has just done.
+/// A process that tests kill. After each step it prints a letter to standard output.
 ///
-/// A last word `@d2` makes it stop itself (SIGSTOP) right after it has said `d` for the second time, and `@d` after each
-/// `d`. A test can kill it there without being fast, and SIGCONT lets it go on.
+/// With the last argument `@d2` the process stops itself (SIGSTOP) after it has printed `d` for the second time, with `@d`
+/// after each `d`, and with `@` never. A test can kill it there at any time, or let it continue with SIGCONT.
 ///
-///     StoreFaults stock FOLDER SITE VISITS    so many snapshots of a site, dropping and collecting what is old
-///     StoreFaults collect FOLDER LIMIT        makes the store as small as that
-///     StoreFaults open FOLDER                 opens the store to write, which brings it up to date
-///     StoreFaults read FOLDER                 opens the store to read, as a user who owns nothing
-///     StoreFaults copy FOLDER PLACE           copies the store, in no haste
-///     StoreFaults private FOLDER MASK         makes a store and notes of it under this mask, and leaves
-///     their logs there StoreFaults note FOLDER URL             notes twenty times when the URL of this
-///     number was served
+///     StoreFaults stock FOLDER SITE SNAPSHOTS   stores snapshots of a site, drops old ones, and collects
+///     StoreFaults collect FOLDER LIMIT          collects, and evicts content down to the limit in bytes
+///     StoreFaults open FOLDER                   opens the store for writing, which migrates it
+///     StoreFaults read FOLDER                   opens the store for reading, as a user other than the owner
+///     StoreFaults copy FOLDER PLACE             copies the store slowly
+///     StoreFaults private FOLDER MASK           creates a store under this umask, and leaves its write-ahead logs
+///     StoreFaults note FOLDER URL               records 20 times that the URL with this id was served
 @main enum StoreFaults {
     static func main() {
         var words = Array(CommandLine.arguments.dropFirst())
@@ -28,54 +27,56 @@ import Synchronization
                 try Stocking(StoreFolder(words[1]), site: words[2]).run(snapshots: Int(words[3]) ?? 0)
             case ("collect", 3):
                 let writer = try StoreWriter(StoreFolder(words[1]))
-                say("s")
+                report("s")
                 let options = CollectionOptions(limit: Int64(words[2]), allowsIncomplete: true)
-                _ = try writer.collect(options) { _ in say("r") }
+                _ = try writer.collect(options) { _ in report("r") }
             case ("open", 2):
-                say("s")
+                report("s")
                 _ = try StoreWriter(StoreFolder(words[1]))
             case ("read", 2):
-                // Nobody's number; a user who is not root is nobody enough.
+                // 65534 is the user `nobody`. A process that does not run as root keeps its user.
                 if getuid() == 0 { _ = setuid(65534) }
                 _ = try StoreReader(StoreFolder(words[1])).sites()
             case ("private", 3):
                 umask(mode_t(words[2], radix: 8) ?? 0)
                 let folder = StoreFolder(words[1])
                 try Stocking(folder, site: "s").run(snapshots: 1)
-                let (writer, book) = (try StoreWriter(folder), try ActivityDatabase(folder))
+                let (writer, activity) = (try StoreWriter(folder), try ActivityDatabase(folder))
                 try writer.invalidate(["/"])
-                try book.recordServed([(1, 1)])
+                try activity.recordServed([(1, 1)])
                 _exit(0)
             case ("copy", 3):
                 let (from, to) = (StoreFolder(words[1]), StoreFolder(words[2]))
                 _ = try StoreCopy.run(from: from, to: to) { _ in
-                    // A copy commits what it has been at for a while.
+                    // A copy commits after some time, so that the delay leads to several commits.
                     usleep(100_000)
-                    say("b")
+                    report("b")
                 }
             case ("note", 3):
-                let book = try ActivityDatabase(StoreFolder(words[1]))
-                for time in 0..<20 as Range<Int64> { try book.recordServed([(Int64(words[2]) ?? 0, time)]) }
+                let activity = try ActivityDatabase(StoreFolder(words[1]))
+                for time in 0..<20 as Range<Int64> {
+                    try activity.recordServed([(Int64(words[2]) ?? 0, time)])
+                }
             default:
-                complain("unknown words: \(words)")
+                complain("unknown arguments: \(words)")
                 exit(2)
             }
         } catch {
             complain("\(error)")
             exit(1)
         }
-        say("e")
+        report("e")
     }
 
     private static func complain(_ text: String) {
         _ = write(2, text, text.utf8.count)
     }
 
-    static func say(_ letter: String) {
+    static func report(_ letter: String) {
         _ = write(1, letter, 1)
         guard letter == stop.letter else { return }
-        let said = timesSaid.add(1, ordering: .relaxed).newValue
-        if said == stop.count ?? said { raise(SIGSTOP) }
+        let count = reportCount.add(1, ordering: .relaxed).newValue
+        if count == stop.count ?? count { raise(SIGSTOP) }
     }
 
     /// The letter after which the process stops itself: after every one, or only after the `count`th.
@@ -84,7 +85,7 @@ import Synchronization
         var count: Int?
     }
 
-    // Set once, before anything is said.
+    // Set once, before the first report.
     nonisolated(unsafe) private static var stop = Stop()
-    private static let timesSaid = Atomic(0)
+    private static let reportCount = Atomic(0)
 }

@@ -15,12 +15,12 @@ import Testing
     }
 
     @Test func `the latest use counts, in whatever order uses are recorded`() throws {
-        let book = try ActivityDatabase(store.folder)
-        try book.recordServed([(1, 10), (2, 20), (1, 5)])
-        try book.recordServed([(2, 30), (3, 1)])
-        try book.recordServed([(2, 25)])
-        #expect(try book.servedTimes() == [1: 10, 2: 30, 3: 1])
-        try book.deleteServedTimes(ofURLs: [2, 7])
+        let activity = try ActivityDatabase(store.folder)
+        try activity.recordServed([(1, 10), (2, 20), (1, 5)])
+        try activity.recordServed([(2, 30), (3, 1)])
+        try activity.recordServed([(2, 25)])
+        #expect(try activity.servedTimes() == [1: 10, 2: 30, 3: 1])
+        try activity.deleteServedTimes(ofURLs: [2, 7])
         #expect(try ActivityDatabase(store.folder).servedTimes() == [1: 10, 3: 1])
     }
 
@@ -33,9 +33,9 @@ import Testing
         let threads = try (0..<5).map { number in
             try NamedThread.start("notes-\(number)") {
                 do throws(StoreError) {
-                    let book = try ActivityDatabase(folder)
+                    let activity = try ActivityDatabase(folder)
                     for round in 0..<20 as Range<Int64> {
-                        try book.recordServed(
+                        try activity.recordServed(
                             (0..<10).map { ($0, Int64(number) + round) } + [
                                 (Int64(number + 50), round)
                             ])
@@ -62,7 +62,7 @@ import Testing
         Miss(href: href, isPage: false, from: from, origin: origin, first: 1, last: 1)
     }
 
-    /// Told of one after the other, or at once.
+    /// The misses are recorded in one call or one after the other.
     @Test(
         arguments: [
             ([], [.fromThisMachine], .fromThisMachine), ([.fromThisMachine], [], .fromThisMachine),
@@ -72,31 +72,32 @@ import Testing
     func `a URL missed by several requesters is fetched with the widest permission among them`(
         case: (first: ResponseFlags, second: ResponseFlags, expected: ResponseFlags), isAtOnce: Bool
     ) throws {
-        let book = try ActivityDatabase(store.folder)
+        let activity = try ActivityDatabase(store.folder)
         let misses = [
             Self.miss("http://a/", from: `case`.first), Self.miss("http://a/", from: `case`.second),
         ]
         if isAtOnce {
-            try book.recordMisses(misses)
+            try activity.recordMisses(misses)
         } else {
-            for miss in misses { try book.recordMisses([miss]) }
+            for miss in misses { try activity.recordMisses([miss]) }
         }
-        #expect(try book.misses().map(\.from) == [`case`.expected])
-        #expect(try book.misses().map(\.count) == [2])
+        #expect(try activity.misses().map(\.from) == [`case`.expected])
+        #expect(try activity.misses().map(\.count) == [2])
         var joined = misses[0]
         joined.add(misses[1])
-        #expect(try book.misses() == [joined])
+        #expect(try activity.misses() == [joined])
     }
 
     @Test func `the last origin that sent a CORS request is stored`() throws {
-        let book = try ActivityDatabase(store.folder)
+        let activity = try ActivityDatabase(store.folder)
         for origin in [nil, "https://a.test", "https://b.test", nil] {
-            try book.recordMisses([Self.miss("http://a/", origin: origin)])
+            try activity.recordMisses([Self.miss("http://a/", origin: origin)])
         }
-        #expect(try book.misses().map(\.origin) == ["https://b.test"])
+        #expect(try activity.misses().map(\.origin) == ["https://b.test"])
     }
 
-    @Test(.ofFiles) func `a miss recorded by an earlier version counts as a request from a public page`()
+    @Test(.requiresFolderStore)
+    func `a miss recorded by an earlier version counts as a request from a public page`()
         throws
     {
         let earlier = try Connection(store.folder.activityDatabase, access: .readWrite)
@@ -108,16 +109,18 @@ import Testing
             ) STRICT, WITHOUT ROWID;
             INSERT INTO miss VALUES ('http://127.0.0.1/x', 'GET', 'http://a/', 1, 3, 4, 5);
             """)
-        let book = try ActivityDatabase(store.folder)
+        let activity = try ActivityDatabase(store.folder)
         let noted = Miss(
             href: "http://127.0.0.1/x", referrer: "http://a/", isPage: true, from: [], count: 3, first: 4,
             last: 5)
-        #expect(try book.misses() == [noted])
-        try book.recordMisses([Self.miss("http://127.0.0.1/x", from: .fromThisMachine, origin: "http://a")])
+        #expect(try activity.misses() == [noted])
+        try activity.recordMisses([
+            Self.miss("http://127.0.0.1/x", from: .fromThisMachine, origin: "http://a")
+        ])
         #expect(try ActivityDatabase(store.folder).misses().map(\.from) == [.fromThisMachine])
     }
 
-    @Test func `recording uses is no change of the store for its readers`() throws {
+    @Test func `readers do not see the recording of uses as a change of the store`() throws {
         try store.snapshot([store.response("/a")])
         let reader = try store.reader()
         let version = try reader.dataVersion()

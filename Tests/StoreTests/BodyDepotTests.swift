@@ -7,12 +7,12 @@ import Testing
 
 @testable import Store
 
-/// Bodies that are neither in the rows of a PostgreSQL nor in its pieces.
+/// Stores on a PostgreSQL server whose larger bodies are in a folder outside of the database.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
 struct BodyDepotTests {
     private let scratch: TemporaryFolder
     private let folder: StoreFolder
-    /// Without the larder's part of it.
+    /// The folder that several stores may use. `depot` is this store's subfolder of it.
     private let shared: String
 
     init() throws {
@@ -26,7 +26,7 @@ struct BodyDepotTests {
         return path
     }
 
-    /// The bodies that are there, without the mark and what is on its way.
+    /// The names of the body files. The mark of the store and temporary files are not included.
     private var files: [String] {
         StoreFolder.names(in: depot).filter { $0.utf8.count == 2 }.flatMap { part in
             StoreFolder.names(in: depot + "/" + part).map { part + "/" + $0 }
@@ -52,6 +52,7 @@ struct BodyDepotTests {
     private static let middle = bytes(70_000)
     private static let large = bytes(Limits.maxPackedBodyBytes * 2 + 5)
 
+    /// Stores a small, a middle and a large body, the large one at two URLs.
     private func stock(_ site: String = "s") throws {
         try add(
             [
@@ -63,7 +64,7 @@ struct BodyDepotTests {
 
     /// Adds a snapshot of a site, and closes the writer.
     private func add(_ pages: @autoclosure () throws -> [NewResponse], to site: String) throws {
-        // Whoever opens it alone clears what is on its way.
+        // A writer that is alone removes temporary files when it opens the store.
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: site, start: [site], now: 1)
         try writer.add(try pages(), to: snapshot)
@@ -108,7 +109,7 @@ struct BodyDepotTests {
                     let writer = try StoreWriter(tests.folder)
                     let snapshot = try writer.begin(site: "s\(thread)", start: ["s"], now: 1)
                     begun.change { $0 += 1 }
-                    // Who has not begun yet has nothing to go on with.
+                    // Sessions are cut only after all writers have begun: before that, a writer cannot continue with a new session.
                     _ = begun.wait(atMost: .seconds(60)) { $0 == 3 ? true : nil }
                     let queue = try WriteQueue(writer, snapshot: snapshot)
                     for (number, body) in (thread == 0 ? bodies : bodies.reversed()).enumerated() {
@@ -141,7 +142,7 @@ struct BodyDepotTests {
     @Test func `opening with another body location, or none, fails with advice and changes nothing`() throws {
         try stock()
         let server = try TestPostgreSQL.running.get()
-        func refusal(_ place: String) -> String {
+        func errorMessages(_ place: String) -> String {
             let errors = [
                 #expect(throws: StoreError.self) { try StoreReader(StoreFolder(place)) },
                 #expect(throws: StoreError.self) { try StoreWriter(StoreFolder(place)) },
@@ -151,21 +152,23 @@ struct BodyDepotTests {
         let own = server.place(scratch.file("store"))
         guard !own.contains("bodies=") else { return }
         #expect(
-            refusal(own).contains("its bodies are in \(depot); append this to the address: &bodies=\(depot)"))
+            errorMessages(own).contains(
+                "its bodies are in \(depot); append this to the address: &bodies=\(depot)"))
         let other = server.place(scratch.file("store"), bodies: scratch.file("other"))
-        #expect(refusal(other).contains("the bodies of the store are in \(depot)"))
+        #expect(errorMessages(other).contains("the bodies of the store are in \(depot)"))
         #expect(!Folder.exists(scratch.file("other")))
-        // Another machine has it mounted elsewhere.
+        // The same folder under another path, as if mounted elsewhere on another machine.
         #expect(symlink(shared, scratch.file("mounted")) == 0)
         let mounted = server.place(scratch.file("store"), bodies: scratch.file("mounted"))
         #expect(try StoreReader(StoreFolder(mounted)).inspect().isSound)
-        // A larder whose PostgreSQL has its bodies, and one that would share them with another.
+        // A store whose bodies are in PostgreSQL, and a store that would share the folder of another one.
         let plain = server.place(scratch.file("plain"))
         _ = try StoreWriter(StoreFolder(plain))
         #expect(
-            refusal(plain + "&bodies=\(depot)").contains("its bodies are in PostgreSQL, not in \(depot)"))
+            errorMessages(plain + "&bodies=\(depot)").contains(
+                "its bodies are in PostgreSQL, not in \(depot)"))
         #expect(
-            refusal(server.place(scratch.file("third")) + "&bodies=\(depot)").contains(
+            errorMessages(server.place(scratch.file("third")) + "&bodies=\(depot)").contains(
                 "another store has its bodies"))
         #expect(try StoreReader(folder).inspect().isSound)
     }
@@ -209,7 +212,7 @@ struct BodyDepotTests {
         let findings = try StoreReader(folder).inspect()
         #expect(Set(findings.damaged.map(\.fault)) == ["its bytes are gone", "its bytes have changed"])
         #expect(findings.damaged.count == 3)
-        // A good copy that comes is kept, without a repair.
+        // A prefetch that fetches the body again restores it without a repair.
         try add([page("http://s/middle", Self.middle)], to: "s")
         #expect(try content("http://s/middle")?.load() == Self.middle)
         try StoreWriter(folder).repair(try StoreReader(folder).inspect())

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-/// Making a store smaller: what goes, in which order, and that the disk gets its room back.
+/// Collections: which content they remove, in which order, and whether the disk space becomes free.
 @Suite struct CollectionTests {
     private let store: StockedFolder
     /// The size of an empty store.
@@ -17,11 +17,11 @@ import Testing
         emptySize = store.folder.byteCount
     }
 
-    /// Bytes that are no other page's, in a pack.
+    /// A page whose body is like that of no other page and is stored in a pack.
     private func page(_ href: String, byteCount: Int = 40_000, edition: Int = 0, fetched: Int64 = 1) throws
         -> NewResponse
     {
-        // Not the text's own hash value, which is another in each process.
+        // `hashValue` would differ in each process.
         let seed = href.utf8.reduce(UInt64(truncatingIfNeeded: edition)) { $0 &* 31 &+ UInt64($1) }
         var random = TestRandom(seed: seed)
         let bytes = (0..<byteCount / 8).flatMap { _ in
@@ -40,17 +40,17 @@ import Testing
         return result
     }
 
-    private func held() throws -> [String] {
+    /// The stored URLs, sorted.
+    private func storedURLs() throws -> [String] {
         try store.column("SELECT DISTINCT url FROM larder_response ORDER BY 1")
     }
 
-    private func note(served: [String: Int64]) throws {
+    private func recordServed(_ served: [String: Int64]) throws {
         let reader = try store.reader()
         let times = try served.map { (try #require(try reader.response(for: $0)).url, $1) }
         try ActivityDatabase(store.folder).recordServed(times)
     }
 
-    /// The journal has what the database has: a third of all this.
     @Test func `a body is confirmed by its digest, even if its id has changed`() throws {
         try store.snapshot([
             store.response("http://a.test/", "one"), store.response("http://a.test/2", "two"),
@@ -82,7 +82,7 @@ import Testing
         let reader = try store.reader()
         try reader.inReadTransaction { () throws(StoreError) in
             _ = try reader.hasResponses()
-            // Whoever waited for the reader would wait each time, for ten seconds; a busy machine holds up one or two.
+            // A collection that waited for the reader would take ten seconds each time. On a busy machine one or two may.
             let isPrompt = (0..<5).contains { _ in
                 let age = Stopwatch()
                 _ = try? store.snapshot([store.response("http://a.test/", "one")])
@@ -127,7 +127,7 @@ import Testing
         #expect(result.removedBodies == 2)
         #expect(result.droppedSnapshots == 0 && result.evictedURLs == 0 && result.excess == nil)
         #expect(result.byteCountAfter <= result.byteCountBefore - 130_000)
-        #expect(try held() == ["/a", "/large"])
+        #expect(try storedURLs() == ["/a", "/large"])
         #expect(store.scratch.names(in: "store/bodies").isEmpty)
         #expect(store.scratch.names(in: "store/packs").count == (TestStore.isPostgreSQL ? 0 : 1))
         #expect(try store.column("SELECT href FROM url ORDER BY 1") == ["/a", "/large", "/linked"])
@@ -146,10 +146,10 @@ import Testing
         let result = try collect(whole - 150_000)
         #expect(result.droppedSnapshots == 2)
         #expect(result.evictedURLs == 0 && result.excess == nil && result.removedBodies == 4)
-        // Of what is given back between bodies, the disk keeps a block that they share.
+        // The disk keeps a block that a removed body shared with its neighbours.
         #expect(result.byteCountAfter <= whole - 2 * 140_000 + 2 * 4096)
         #expect(try store.site()?.snapshots.map(\.id) == [3, 4])
-        #expect(try held() == ["/a", "/large", "/only-once"])
+        #expect(try storedURLs() == ["/a", "/large", "/only-once"])
     }
 
     @Test(arguments: [0, 10_000] as [Int64])
@@ -159,7 +159,7 @@ import Testing
         let result = try StoreWriter(store.folder).collect(CollectionOptions(limit: limit))
         #expect(result.droppedSnapshots == 1 && result.evictedURLs == 0 && result.evicted == [])
         #expect(result.excess ?? 0 > 0)
-        #expect(try held() == ["/a", "/b"])
+        #expect(try storedURLs() == ["/a", "/b"])
         let second = try StoreWriter(store.folder).collect(
             CollectionOptions(limit: limit, allowsIncomplete: true))
         #expect(second.evicted.sorted() == ["/a", "/b"] && second.evictedURLs == 2)
@@ -171,7 +171,7 @@ import Testing
         let result = try StoreWriter(store.folder).collect(CollectionOptions(keep: KeepRules(last: 2)))
         #expect(result.droppedSnapshots == 3 && result.removedBodies == 3 && result.evictedURLs == 0)
         #expect(try store.site()?.snapshots.map(\.id) == [4, 5])
-        // One that was rolled back to stays, and so does the newest that can be rolled forward to.
+        // After a roll-back, the live snapshot stays, and so does the newest one that can be published again.
         try StoreWriter(store.folder).publish(snapshot: 4, of: #require(try store.site()))
         try store.snapshot([page("/a", edition: 6)], ending: .reject(now: 3))
         let rest = try StoreWriter(store.folder).collect(CollectionOptions(keep: KeepRules(last: 1)))
@@ -180,7 +180,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test(.ofFiles)
+    @Test(.requiresFolderStore)
     func `updates of few pages do not make the journal much longer than its content requires`()
         throws
     {
@@ -192,17 +192,19 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test(.ofFiles) func `old snapshots and a long journal are removed before any live page`() throws {
+    @Test(.requiresFolderStore) func `old snapshots and a long journal are removed before any live page`()
+        throws
+    {
         try store.snapshot((0..<60).map { try page("/\($0)", byteCount: 8_000) })
         let whole = try collect(nil).byteCountAfter
         for edition in 1...60 { try store.snapshot([page("/0", byteCount: 8_000, edition: edition)]) }
         let result = try collect(whole * 5 / 4)
         #expect(result.evictedURLs == 0 && result.excess == nil && result.droppedSnapshots > 0)
-        #expect(try held().count == 60)
+        #expect(try storedURLs().count == 60)
     }
 
-    @Test(.ofFiles) func `overlays are removed before live pages, and the responses below them stay`() throws
-    {
+    @Test(.requiresFolderStore)
+    func `overlays are removed before live pages, and the responses below them stay`() throws {
         let site = "http://a.test/"
         try store.snapshot(
             [page(site), page(site + "x", edition: 1), page(site + "y", edition: 1)], site: site)
@@ -223,7 +225,7 @@ import Testing
         #expect(try collect(store.folder.byteCount - 30_000).evictedURLs == 1)
     }
 
-    @Test(.ofFiles) func `a truncated pack does not cause other content to be removed`() throws {
+    @Test(.requiresFolderStore) func `a truncated pack does not cause other content to be removed`() throws {
         try store.snapshot((0..<40).map { try page("/\($0)", byteCount: 20_000, fetched: Int64($0)) })
         let pack = "store/packs/" + (store.scratch.names(in: "store/packs").first ?? "")
         truncate(store.scratch.file(pack), 700_000)
@@ -231,7 +233,7 @@ import Testing
             CollectionOptions(limit: 300_000, allowsIncomplete: true))
         #expect(result.excess ?? 0 > 0)
         #expect(result.evictedURLs == 0)
-        #expect(try held().count == 40)
+        #expect(try storedURLs().count == 40)
     }
 
     @Test func `a response that only a removed snapshot had is still served`() throws {
@@ -245,7 +247,7 @@ import Testing
 
     @Test
     func
-        `snapshots that were rolled back or given up go before anything that is shown; one that may go on stays`()
+        `rolled back and abandoned snapshots are removed before visible responses, and an open snapshot stays`()
         throws
     {
         let first = try store.snapshot([page("/a", edition: 1)])
@@ -253,7 +255,7 @@ import Testing
         try StoreWriter(store.folder).publish(snapshot: first, of: #require(try store.site()))
         try store.snapshot([page("/a", edition: 3)], ending: .keepOpen)
         let open = try store.snapshot([page("/a", edition: 4)], now: 100_000, ending: .keepOpen)
-        // The first, two bodies of others, and what is being fetched.
+        // Four bodies of 40,000 bytes. The limit makes the collection remove the two of the removable snapshots.
         let whole = try collect(nil).byteCountAfter
         let result = try collect(whole - 80_000)
         #expect(result.droppedSnapshots == 2 && result.evictedURLs == 0)
@@ -268,7 +270,7 @@ import Testing
         let result = try collect(collect(nil).byteCountAfter - 20_000)
         #expect(result.droppedSnapshots == 0)
         #expect(result.evictedURLs == 1)
-        #expect(try held() == ["/1"])
+        #expect(try storedURLs() == ["/1"])
     }
 
     @Test
@@ -279,13 +281,13 @@ import Testing
             page("/old", fetched: 100), page("/served", fetched: 100), page("/newer", fetched: 200),
             page("/large", byteCount: 100_000, fetched: 300), page("/newest", fetched: 400),
         ])
-        try note(served: ["/served": 1000, "/old": 50])
+        try recordServed(["/served": 1000, "/old": 50])
         var evicted: [String] = []
-        var before = try held()
+        var before = try storedURLs()
         while !before.isEmpty {
-            // More than a pack may waste, and less than a body.
+            // 30,000 bytes are more than a pack may waste, and less than a body.
             let result = try collect(store.folder.byteCount - 30_000)
-            let after = try held()
+            let after = try storedURLs()
             #expect(result.evictedURLs == 1 && after.count == before.count - 1)
             evicted += before.filter { !after.contains($0) }
             before = after
@@ -300,7 +302,7 @@ import Testing
         let pages = try (0..<9).map { try page("/\($0)", fetched: 100 + Int64($0)) }
         try store.snapshot([page("s", fetched: 1)] + pages)
         for _ in 0..<4 { _ = try collect(store.folder.byteCount - 30_000) }
-        let held = try held()
+        let held = try storedURLs()
         #expect(held.count == 6 && held.contains("s"), "\(held)")
     }
 
@@ -319,11 +321,11 @@ import Testing
     }
 
     /// The journal lines of such pages are as large as the pages.
-    @Test(.ofFiles, arguments: [0.75, 0.5, 0.25])
+    @Test(.requiresFolderStore, arguments: [0.75, 0.5, 0.25])
     func `an eviction of tiny pages keeps as many as the limit allows`(share: Double) throws {
         try store.snapshot(
             (0..<4000).map { try page("/\($0)", byteCount: 400, fetched: Int64($0)) })
-        let held = try held().count
+        let held = try storedURLs().count
         let limit = emptySize + Int64(Double(store.folder.byteCount - emptySize) * share)
         let result = try collect(limit)
         #expect(result.excess == nil)
@@ -332,7 +334,8 @@ import Testing
         #expect(Double(held - result.evictedURLs) >= Double(held) * share * 0.8)
     }
 
-    @Test(.ofFiles) func `a collection that removes nothing does not change the journal`() throws {
+    @Test(.requiresFolderStore) func `a collection that removes nothing does not change the journal`() throws
+    {
         try store.snapshot([page("/a"), page("/b")])
         let names = store.scratch.names(in: "store/journal")
         #expect(try collect(nil).removedBodies == 0)
@@ -349,17 +352,17 @@ import Testing
         let result = try collect(0)
         #expect(result.evictedURLs == 2)
         #expect(result.excess.map { $0 > 100_000 } == true)
-        #expect(try held() == ["/b"])
+        #expect(try storedURLs() == ["/b"])
         #expect(try StoreWriter(store.folder).remove(Pin(.url, "/b")))
         let rest = try collect(0)
         #expect(rest.evictedURLs == 1)
-        #expect(try held() == [])
+        #expect(try storedURLs() == [])
         #expect(try store.column("SELECT href FROM url") == [])
         #expect(store.scratch.names(in: "store/bodies").isEmpty)
-        // The site and its snapshot are there still: what went is missing, and fetched again.
+        // The site and its snapshot still exist. Evicted responses are missing, and are fetched again.
         #expect(try store.site()?.published == 1)
         try store.snapshot([page("/a")])
-        #expect(try held() == ["/a"])
+        #expect(try storedURLs() == ["/a"])
     }
 
     @Test func `a body of several URLs is removed with the last of them`() throws {
@@ -371,7 +374,7 @@ import Testing
         ])
         let result = try collect(collect(nil).byteCountAfter - 30_000)
         #expect(result.evictedURLs == 2 && result.removedBodies == 1)
-        #expect(try held() == ["/new"])
+        #expect(try storedURLs() == ["/new"])
         #expect(
             try store.reader().response(for: "/new")?.body.flatMap(store.reader().content)?.load() == large)
         _ = try collect(0)
@@ -384,7 +387,7 @@ import Testing
         let gone = try #require(try reader.response(for: "/a")?.body)
         _ = try collect(0)
         try store.snapshot([page("/b")])
-        // The number is given again, which is what makes this a matter; of a PostgreSQL's it is not.
+        // SQLite reuses the id of the removed body; PostgreSQL does not.
         #expect(try (reader.response(for: "/b")?.body?.id == gone.id) != TestStore.isPostgreSQL)
         #expect(try reader.content(of: gone) == nil)
         #expect(try reader.links(of: gone) == [])
@@ -396,7 +399,7 @@ import Testing
 
     @Test func `the uses of an evicted URL are removed from the activity database`() throws {
         try store.snapshot([page("/a", fetched: 1), page("/b", fetched: 2)])
-        try note(served: ["/a": 10, "/b": 20])
+        try recordServed(["/a": 10, "/b": 20])
         let urls = try ["/a", "/b"].map { try store.reader().response(for: $0)?.url }
         #expect(try ActivityDatabase(store.folder).servedTimes() == [urls[0]: 10, urls[1]: 20])
         let result = try collect(collect(nil).byteCountAfter - 20_000)
@@ -409,8 +412,8 @@ import Testing
         try store.scratch.write(String(repeating: "not a database ", count: 400), to: "store/notes.db")
         let result = try collect(collect(nil).byteCountAfter - 20_000)
         #expect(result.evictedURLs == 1)
-        #expect(try held() == ["/b"])
-        try note(served: ["/b": 20])
+        #expect(try storedURLs() == ["/b"])
+        try recordServed(["/b": 20])
         #expect(try ActivityDatabase(store.folder).servedTimes().count == 1)
     }
 
@@ -424,8 +427,8 @@ import Testing
         #expect(error?.reason == .busy)
         let snapshot = try other.begin(site: "s", start: ["s"], now: 1)
         try other.add([page("/b")], to: snapshot)
-        #expect(try held() == ["/a", "/b"])
-        // Nor by one that is itself in the middle of a snapshot.
+        #expect(try storedURLs() == ["/a", "/b"])
+        // A writer with an open snapshot cannot collect either.
         _ = consume collector
         let own = #expect(throws: StoreError.self) {
             try other.collect(CollectionOptions(limit: 0, allowsIncomplete: true))
@@ -435,7 +438,8 @@ import Testing
         #expect(try other.collect(CollectionOptions(limit: 0, allowsIncomplete: true)).evictedURLs == 2)
     }
 
-    @Test(.ofFiles) func `a constant reader keeps the file large, and the result says so`() throws {
+    @Test(.requiresFolderStore) func `a constant reader keeps the file large, and the result says so`() throws
+    {
         try store.snapshot([page("/a", byteCount: 60_000)])
         try store.snapshot([page("/b", byteCount: 60_000)], site: "other")
         let reader = try store.reader()
@@ -451,7 +455,8 @@ import Testing
     }
 
     /// An eviction copies the remaining rows to a new database, which must also have the tables of the user.
-    @Test(.ofFiles) func `an eviction preserves the remaining content and tables that a user added`() throws {
+    @Test(.requiresFolderStore)
+    func `an eviction preserves the remaining content and tables that a user added`() throws {
         var numbering: [String] = []
         try store.snapshot(
             [page("/a", fetched: 1), page("/b", fetched: 2), page("/tiny", byteCount: 400, fetched: 3)],
@@ -489,28 +494,28 @@ import Testing
             try store.column("SELECT text FROM own_words WHERE own_words MATCH 'words'") == ["some words"])
         #expect(try store.column("PRAGMA user_version") == ["\(Schema.version)"])
         #expect(try store.column("PRAGMA journal_mode") == ["wal"])
-        // Whoever had it open before sees it, too.
+        // A reader that was open before the eviction sees the change.
         #expect(try reader.response(for: "/a") == nil)
         let left = try #require(try reader.response(for: "/b"))
         #expect(try reader.storedLinks(of: left)?.pages == ["/a", "/ahead"])
         #expect(try reader.summary().responses == 2)
         #expect(store.scratch.names(in: "store/incoming").isEmpty)
         try store.snapshot([page("/c")])
-        #expect(try held() == ["/b", "/c", "/tiny"])
+        #expect(try storedURLs() == ["/b", "/c", "/tiny"])
     }
 
-    @Test(.ofFiles) func `a collection leaves a journal of the remaining content`() throws {
+    @Test(.requiresFolderStore) func `a collection leaves a journal of the remaining content`() throws {
         try store.snapshot((0..<20).map { try page("/\($0)", byteCount: 600, fetched: Int64($0)) })
         #expect(try collect(store.folder.byteCount - 10_000).evictedURLs > 0)
-        let left = try held()
+        let left = try storedURLs()
         for name in store.scratch.names(in: "store") where name.hasPrefix("larder.db") {
             store.scratch.remove("store/" + name)
         }
         #expect(try StoreRebuild.run(store.folder).lostBodies == 0)
-        #expect(try held() == left)
+        #expect(try storedURLs() == left)
     }
 
-    @Test(.ofFiles) func `foreign keys are enforced again after a failed collection`() throws {
+    @Test(.requiresFolderStore) func `foreign keys are enforced again after a failed collection`() throws {
         try store.snapshot([page("/a")])
         let writer = try StoreWriter(store.folder)
         try store.execute("DROP VIEW larder_link; ALTER TABLE link RENAME TO elsewhere")
@@ -520,13 +525,13 @@ import Testing
 }
 
 @Suite struct EvictionPlanTests {
-    /// `url@lastUse+byteCount:bodies`, pinned with an exclamation mark behind the URL.
-    private static func plan(_ holdings: [String]) -> EvictionPlan {
+    /// A plan for URLs in the form `url@lastUse+byteCount:bodies`. `!` after the number of the URL means that it is pinned.
+    private static func plan(_ urls: [String]) -> EvictionPlan {
         var plan = EvictionPlan()
         for (body, byteCount) in [(1, 100), (2, 200), (3, 300)] as [(Int64, Int)] {
             plan.add(body: body, byteCount: byteCount)
         }
-        for text in holdings {
+        for text in urls {
             let parts = text.split { "@+:".contains($0) }.map(String.init)
             let bodies = parts.count > 3 ? parts[3].split(separator: ",").compactMap { Int64($0) } : []
             for body in bodies { plan.addUse(of: body) }
@@ -540,23 +545,25 @@ import Testing
 
     @Test(
         arguments: [
-            // Least recently used first, and no more than is needed.
+            // Least recently used first, and no more than needed.
             (["1@30+0:1", "2@10+0:2", "3@20+0:3"], 1, [2]), (["1@30+0:1", "2@10+0:2", "3@20+0:3"], 200, [2]),
             (["1@30+0:1", "2@10+0:2", "3@20+0:3"], 201, [2, 3]),
             (["1@30+0:1", "2@10+0:2", "3@20+0:3"], 9999, [2, 3, 1]), (["1@30+0:1", "2@10+0:2"], 0, []),
             (["1@30+0:1"], -5, []), ([], 10, []),
-            // Of equals the one that was found last.
+            // Of URLs with equal use, the one that was found last.
             (["1@5+0:1", "3@5+0:3", "2@5+0:2"], 301, [3, 2]),
-            // Never what is pinned, however old and however much is wanted.
+            // Never a pinned URL, however old it is and however much space is needed.
             (["1!@1+0:1", "2@10+0:2", "3!@2+0:3"], 9999, [2]), (["1!@1+5:1"], 1, []),
-            // A body counts when its last holder goes; one that a pinned URL has never counts.
+            // The size of a body counts with its last URL, and never if one of its URLs is pinned.
             (["1@1+0:3", "2@2+0:3", "3@3+0:1"], 1, [1, 2]), (["1!@1+0:3", "2@2+0:3", "3@3+0:1"], 1, [2, 3]),
             (["1@1+10:3", "2@2+0:3"], 10, [1]), (["1@1+0:1,2", "2@2+0:2"], 100, [1]),
             (["1@1+0:1,2", "2@2+0:2"], 101, [1, 2]),
-            // What has no body takes room too; a body of unknown size takes none.
+            // URLs without a body need space too; a body of unknown size counts as 0 bytes.
             (["1@1+40", "2@2+40", "3@3+40"], 80, [1, 2]), (["1@1+0:9", "2@2+1"], 1, [1, 2]),
         ] as [([String], Int64, [Int64])])
-    func `the plan chooses the expected URLs`(holdings: [String], wanted: Int64, expected: [Int64]) {
-        #expect(Self.plan(holdings).urls(toFree: wanted) == expected)
+    func `the plan evicts the least recently used URLs that free the wanted bytes`(
+        urls: [String], wanted: Int64, expected: [Int64]
+    ) {
+        #expect(Self.plan(urls).urls(toFree: wanted) == expected)
     }
 }

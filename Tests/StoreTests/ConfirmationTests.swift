@@ -5,9 +5,9 @@ import Web
 
 @testable import Store
 
-/// What comes again as it was is no row of its own, and all the same stands in the snapshot. Of a file: a PostgreSQL, to which
-/// many write, has a row of each snapshot.
-@Suite(.ofFiles) struct ConfirmationTests {
+/// An unchanged response gets no row of its own, but extends the existing row to the new snapshot. Only in a store in
+/// a folder: on PostgreSQL, which has several writers, each snapshot has its own rows.
+@Suite(.requiresFolderStore) struct ConfirmationTests {
     private let store: StockedFolder
 
     init() throws { store = try StockedFolder() }
@@ -64,7 +64,7 @@ import Web
     @Test func `a response with another body, status or role gets a row of its own`() throws {
         try store.snapshot([store.response("/a", "a")])
         try store.snapshot([store.response("/a", "b")])
-        // The newest counts, and not what once was.
+        // A response is compared only with the newest one.
         try store.snapshot([store.response("/a", "a")])
         var asset = try store.response("/a", "a")
         asset.role = 1
@@ -115,7 +115,7 @@ import Web
         #expect(try counts() == [2, 1])
         #expect(try store.reader().difference(from: 3, to: 4).changed == ["/a"])
         #expect(try rows() == ["3 3 200", "4 0 200", "3 3 200"])
-        // One that is gone on with keeps what it has confirmed.
+        // A snapshot that will be continued keeps the responses that it has confirmed.
         try store.snapshot([store.response("/a", "c")], now: 9, ending: .keepOpen)
         try StoreWriter(store.folder).publish(snapshot: 3, of: #require(try store.site()))
         try StoreWriter(store.folder).drop(snapshot: 4, of: #require(try store.site()))
@@ -162,7 +162,7 @@ import Web
         let name = try #require(store.scratch.names(in: "store/journal").first)
         let path = store.scratch.file("store/journal/" + name)
         let length = store.folder.databaseByteCount * 2 + Limits.journalSlackBytes
-        // A line that nobody reads, and of which the disk keeps nothing.
+        // Extends the journal with a hole, which uses no disk space and contains no line.
         #expect(truncate(path, off_t(length)) == 0)
         try store.snapshot([store.response("/a", "a")])
         #expect(store.folder.journalByteCount < 10_000)

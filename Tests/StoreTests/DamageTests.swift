@@ -5,12 +5,12 @@ import Testing
 
 @testable import Store
 
-/// A store whose files change behind its back: what is damaged is found, never shown as if it were good, and
-/// fetched again.
+/// Stores whose files other programs or the disk have changed. Damaged content must be found, never be served as if it
+/// were correct, and be fetched again.
 @Suite struct DamageTests {
     private let store: StockedFolder
     private static let large = [UInt8](repeating: 7, count: Limits.maxPackedBodyBytes + 1)
-    /// Found in the database's file by itself.
+    /// A text that occurs only once in the database file, so that tests can find and damage it.
     private static let needle = "the quick brown needle"
 
     init() throws {
@@ -30,7 +30,8 @@ import Testing
 
     private func repair() throws { try StoreWriter(store.folder).repair(store.inspect()) }
 
-    private func shown() throws -> [String] {
+    /// The URLs, out of four, whose bodies readers get.
+    private func readableURLs() throws -> [String] {
         try ["/small", "/same", "/other", "/large"].filter { href in
             let reader = try store.reader()
             return try reader.response(for: href)?.body.flatMap(reader.content) != nil
@@ -49,8 +50,8 @@ import Testing
 
     private static func bytes(of path: String) throws -> [UInt8] { try BodyContent.file(path: path).load() }
 
-    /// The journal has the bytes of small bodies, too.
-    @Test(.ofFiles, arguments: [true, false])
+    /// The journal contains the bytes of small bodies, so that a rebuild restores them.
+    @Test(.requiresFolderStore, arguments: [true, false])
     func `a changed byte of a body in the database is found, and repaired as far as possible`(
         hasJournal: Bool
     ) throws {
@@ -66,14 +67,14 @@ import Testing
         #expect(try StoreRebuild.run(store.folder).lostBodies == (hasJournal ? 0 : 1))
         #expect(try store.inspect().isSound)
         let others = ["/other", "/large"]
-        #expect(try shown() == (hasJournal ? ["/small", "/same"] + others : others))
-        // The next prefetch brings it back.
+        #expect(try readableURLs() == (hasJournal ? ["/small", "/same"] + others : others))
+        // The next prefetch restores it.
         try snapshot()
         #expect(try store.text("/small") == Self.needle)
         #expect(try store.inspect().isSound)
     }
 
-    @Test(.ofFiles) func `a missing journal is noticed and rewritten`() throws {
+    @Test(.requiresFolderStore) func `a missing journal is noticed and rewritten`() throws {
         for file in store.folder.journalFiles { unlink(file) }
         let findings = try store.inspect()
         #expect(!findings.isSound && findings.journalFaults.count == 2 && findings.databaseFaults == [])
@@ -81,10 +82,12 @@ import Testing
         #expect(try store.inspect().isSound)
         for suffix in ["", "-wal", "-shm"] { unlink(store.folder.database + suffix) }
         _ = try StoreRebuild.run(store.folder)
-        #expect(try shown() == ["/small", "/same", "/other", "/large"])
+        #expect(try readableURLs() == ["/small", "/same", "/other", "/large"])
     }
 
-    @Test(.ofFiles) func `a flipped bit of the journal is noticed, unless it affects no data`() throws {
+    @Test(.requiresFolderStore) func `a flipped bit of the journal is noticed, unless it affects no data`()
+        throws
+    {
         let file = try #require(store.folder.journalFiles.first)
         let bytes = try Self.bytes(of: file)
         let copy = StoreFolder(store.scratch.file("copy"))
@@ -93,7 +96,7 @@ import Testing
             let place = Int.random(in: 0..<bytes.count, using: &random)
             try Self.flip(file, at: place, bits: 1 << UInt8.random(in: 0..<8, using: &random))
             if try store.inspect().isSound {
-                // A database that is made from it alone has everything.
+                // A database that is rebuilt from the journal alone has all responses.
                 Folder.remove(copy.path)
                 #expect(
                     system("cp -r '\(store.folder.path)' '\(copy.path)'; rm -f '\(copy.path)'/larder.db*")
@@ -107,7 +110,7 @@ import Testing
     }
 
     @Test(
-        .ofFiles,
+        .requiresFolderStore,
         arguments: [
             "UPDATE response SET fields = 'Content-Type: text/plaim' WHERE status = 200",
             "UPDATE response SET status = 204 WHERE status = 200",
@@ -132,7 +135,7 @@ import Testing
         case truncated, removed, emptied, longer
     }
 
-    @Test(.ofFiles, arguments: FileDamage.allCases)
+    @Test(.requiresFolderStore, arguments: FileDamage.allCases)
     func `a truncated body file is not served, even before an inspection`(damage: FileDamage) throws {
         switch damage {
         case .truncated: try store.scratch.write(Array(Self.large.dropLast()), to: bodyFile)
@@ -140,15 +143,17 @@ import Testing
         case .emptied: try store.scratch.write([], to: bodyFile)
         case .longer: try store.scratch.write(Self.large + [7], to: bodyFile)
         }
-        #expect(try shown() == ["/small", "/same", "/other"])
+        #expect(try readableURLs() == ["/small", "/same", "/other"])
         #expect(try store.inspect().damaged.map(\.hrefs) == [["/large"]])
-        // A prefetch that brings the same body mends it, without any repair.
+        // A prefetch that fetches the same body restores it without a repair.
         try snapshot()
-        #expect(try shown().contains("/large"))
+        #expect(try readableURLs().contains("/large"))
         #expect(try store.inspect().isSound)
     }
 
-    @Test(.ofFiles) func `a damaged file is quarantined, and its responses are fetched again`() throws {
+    @Test(.requiresFolderStore) func `a damaged file is quarantined, and its responses are fetched again`()
+        throws
+    {
         try Self.flip(store.scratch.file(bodyFile), at: 100, bits: 1)
         let damaged = try Self.bytes(of: store.scratch.file(bodyFile))
         #expect(try store.inspect().damaged.map(\.fault) == ["its bytes have changed"])
@@ -158,15 +163,16 @@ import Testing
         #expect(try Self.bytes(of: store.scratch.file("store/quarantine/" + kept)) == damaged)
         #expect(try store.reader().response(for: "/large") == nil)
         try snapshot()
-        #expect(try shown().contains("/large"))
+        #expect(try readableURLs().contains("/large"))
         #expect(try store.inspect().isSound)
-        // The same again: it takes the place of what is kept already.
+        // The same body, damaged again, replaces the file in quarantine.
         try Self.flip(store.scratch.file(bodyFile), at: 200, bits: 1)
         try repair()
         #expect(store.scratch.names(in: "store/quarantine") == [kept])
     }
 
-    @Test(.ofFiles) func `an inspection repairs nothing and removes no orphan while another process writes`()
+    @Test(.requiresFolderStore)
+    func `an inspection repairs nothing and removes no orphan while another process writes`()
         throws
     {
         try store.scratch.write("stray", to: "store/bodies/stray")
@@ -176,7 +182,7 @@ import Testing
         let snapshot = try writer.begin(site: "other", start: ["other"], now: 1)
         let error = #expect(throws: StoreError.self) { try StoreWriter(store.folder).repair(findings) }
         #expect(error?.reason == .busy)
-        // Its body is in place before its row is.
+        // The body file is written before its row, so that a repair would take it for an orphan.
         try writer.add([store.response("/new", bytes: Self.large.map { $0 ^ 1 })], to: snapshot)
         try writer.end(snapshot, .publish(now: 2))
         _ = consume writer
@@ -212,13 +218,13 @@ import Testing
         try repair()
         let findings = try store.inspect()
         #expect(findings.isSound, "\(findings)")
-        #expect(try shown() == left)
+        #expect(try readableURLs() == left)
         try snapshot()
-        #expect(try shown() == ["/small", "/same", "/other", "/large"])
+        #expect(try readableURLs() == ["/small", "/same", "/other", "/large"])
     }
 
-    @Test(.ofFiles) func `an index that lacks an entry is found and rebuilt`() throws {
-        // What a lost write leaves: the index as it was before the last row.
+    @Test(.requiresFolderStore) func `an index that lacks an entry is found and rebuilt`() throws {
+        // Restores the index as it was before the last row, as a lost write would leave it.
         try store.execute(
             """
             PRAGMA writable_schema = ON;
@@ -236,10 +242,10 @@ import Testing
         #expect(try store.inspect().databaseFaults.count > 0)
         try repair()
         #expect(try store.inspect().isSound)
-        #expect(try shown() == ["/small", "/same", "/other", "/large"])
+        #expect(try readableURLs() == ["/small", "/same", "/other", "/large"])
     }
 
-    @Test(.ofFiles, arguments: 0..<6)
+    @Test(.requiresFolderStore, arguments: 0..<6)
     func
         `after a change of any byte of the database, readers see correct content or an inspection reports damage`(
             seed: UInt64

@@ -4,8 +4,7 @@ import Testing
 
 @testable import Store
 
-/// A disk without room: nothing that was committed is lost, the error says what to do, and then the run goes
-/// on.
+/// Stores on a full disk: committed content is not lost, the error contains advice, and the run can be continued.
 @Suite(.enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"))
 struct FullDiskTests {
     private let disk: Tmpfs
@@ -34,7 +33,7 @@ struct FullDiskTests {
         }
     }
 
-    /// Batches of one until the disk is full. Gives how many were committed, and why the next was not.
+    /// Adds one response per transaction until the disk is full. Returns the number of committed responses and the error.
     private func fill(
         _ writer: StoreWriter, _ snapshot: OpenSnapshot, from first: Int, byteCount: Int
     ) -> (count: Int, error: StoreError?) {
@@ -49,10 +48,10 @@ struct FullDiskTests {
     }
 
     @Test(
-        "the same run goes on when there is room again",
+        "the same run continues once there is space again",
         arguments: [50, 20_000, 300_000, Limits.maxPackedBodyBytes + 1])
-    func goingOn(byteCount: Int) throws {
-        // What is small leaves no room sooner.
+    func continues(byteCount: Int) throws {
+        // `fill` adds at most 1,000 bodies, which must fill the disk.
         if byteCount < 1000 { try disk.resize(byteCount: 900_000) }
         if byteCount > Limits.maxPackedBodyBytes { try disk.resize(byteCount: 5_000_000) }
         let writer = try StoreWriter(folder)
@@ -62,7 +61,7 @@ struct FullDiskTests {
         #expect(error?.description.contains("free some space, then run the same command again") == true)
         #expect(count > 2)
         try expectWhole(count, byteCount: byteCount)
-        // It is no better at the second attempt.
+        // A second attempt fails in the same way.
         #expect(fill(writer, snapshot, from: count, byteCount: byteCount).error?.reason == .full)
 
         try disk.resize(byteCount: 40_000_000)
@@ -97,7 +96,7 @@ struct FullDiskTests {
         do throws(StoreError) {
             for number in 0..<1000 { try queue.add(response(number, byteCount: 30_000)) }
         } catch {
-            // The queue has told already; it tells again.
+            // `finish` throws the same error again.
         }
         do throws(StoreError) {
             try queue.finish(.publish(now: 2))
@@ -134,7 +133,7 @@ struct FullDiskTests {
         case collection, site, repair
     }
 
-    /// The reserve has the room that they need.
+    /// The reserve of the store contains the space that a removal needs.
     @Test(arguments: Removal.allCases)
     private func `content can be removed from a disk without a byte left`(removal: Removal) throws {
         try disk.resize(byteCount: 40_000_000)
@@ -167,7 +166,7 @@ struct FullDiskTests {
         #expect(try StoreReader(folder).inspect().isSound)
     }
 
-    /// Half of the content would have to be on the disk twice.
+    /// An eviction usually copies the remaining half to a new database, for which this disk has no space.
     @Test func `without space for a copy of the database, rows are deleted in place`() throws {
         try disk.resize(byteCount: 40_000_000)
         let writer = try StoreWriter(folder)

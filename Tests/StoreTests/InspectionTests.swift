@@ -46,7 +46,7 @@ import Testing
         case removed
     }
 
-    @Test(.ofFiles, arguments: Damage.allCases)
+    @Test(.requiresFolderStore, arguments: Damage.allCases)
     func `only the damaged file is found and taken out of service`(damage: Damage) throws {
         let name = "bodies/" + bodyFile
         switch damage {
@@ -69,8 +69,8 @@ import Testing
         #expect(scratch.names(in: "quarantine").count == (damage == .removed ? 0 : 1))
     }
 
-    /// A page would be shown with the style sheet that it had before.
-    @Test(.ofFiles) func `an older response does not replace a damaged one`() throws {
+    /// Otherwise a page would be served with an older version of its style sheet.
+    @Test(.requiresFolderStore) func `an older response does not replace a damaged one`() throws {
         let store = try StockedFolder()
         let (page, style, picture) = ("http://a.test/", "http://a.test/a.css", "http://a.test/new.png")
         func noise(_ seed: UInt64) -> [UInt8] {
@@ -85,10 +85,10 @@ import Testing
             store.response(page, "two"), store.response(style, bytes: noise(2)),
             store.response(picture, bytes: noise(3)),
         ])
-        // One, unless somebody else had it open when the second snapshot came.
+        // There are two packs if another process still had the first one open when the second snapshot was stored.
         for name in store.scratch.names(in: "store/packs") {
             var bytes = try BodyContent.file(path: store.scratch.file("store/packs/" + name)).load()
-            // What the first snapshot has is the first in its pack, and stays.
+            // The body of the first snapshot is the first in its pack, and is not damaged.
             for place in (bytes.starts(with: noise(1)) ? 3000 : 0)..<bytes.count { bytes[place] ^= 1 }
             try store.scratch.write(bytes, to: "store/packs/" + name)
         }
@@ -102,7 +102,7 @@ import Testing
         }
         #expect(try store.text(page) == "two")
         #expect(try store.inspect().isSound)
-        // Earlier snapshots have what they had, and the next has it anew.
+        // Earlier snapshots keep their responses, and the next snapshot gets new ones.
         let site = try #require(try store.site())
         try StoreWriter(store.folder).publish(snapshot: second - 1, of: site)
         #expect(try store.reader().response(for: style)?.status == 200)
@@ -134,7 +134,7 @@ import Testing
         #expect(try shows("/large"))
     }
 
-    @Test(.ofFiles) func `a damaged database is reported, and not used`() throws {
+    @Test(.requiresFolderStore) func `a damaged database is reported, and not used`() throws {
         let size = 4096 * 4
         let file = open(folder.database, O_RDWR)
         let noise = [UInt8](repeating: 0x5a, count: size)
@@ -143,12 +143,12 @@ import Testing
         close(file)
         scratch.remove("larder.db-wal")
         scratch.remove("larder.db-shm")
-        var isTold = false
+        var isReported = false
         do {
-            isTold = try !inspect().isSound
+            isReported = try !inspect().isSound
         } catch let error as StoreError {
-            isTold = error.reason == .unusable
+            isReported = error.reason == .unusable
         }
-        #expect(isTold)
+        #expect(isReported)
     }
 }

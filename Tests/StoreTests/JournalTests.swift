@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-@Suite(.ofFiles) struct JournalTests {
+@Suite(.requiresFolderStore) struct JournalTests {
     private static let count = 3000
 
     private static func stock(_ folder: StoreFolder) throws -> Int64 {
@@ -57,7 +57,7 @@ import Testing
         try store.snapshot([store.response("a", "other")], now: 3, ending: .publish(now: 4))
         let site = try #require(try store.site())
         do {
-            // What a run has done that is killed in the middle of `drop(snapshot:of:)`.
+            // The steps that `drop(snapshot:of:)` has done when it is killed before the journal is rewritten.
             let writer = try StoreWriter(store.folder)
             writer.isJournalStale = true
             try writer.dropRows(ofSnapshot: site.snapshots[0].id, of: site)
@@ -71,11 +71,11 @@ import Testing
         #expect(try store.reader().checkJournal().hasLines)
     }
 
-    /// Damage of a compressed line loses the lines of one commit.
+    /// Each commit is one compressed line. Damage of it loses only the lines of that commit.
     @Test func `a compressed journal has all lines except damaged ones`() throws {
         let store = try StockedFolder(compresses: true)
         for name in 0..<3 {
-            // Each file is of a writer of its own: the next goes on with it.
+            // A new writer each time, which appends to the file of the previous one.
             let writer = try StoreWriter(store.folder)
             let snapshot = try writer.begin(site: "s\(name)", start: ["s"], now: 1)
             for part in 0..<2 {
@@ -105,7 +105,7 @@ import Testing
         #expect(try hrefs().count == 100)
     }
 
-    /// The first is written from new responses, the second from rows.
+    /// A growing journal is written from new responses, and a rewritten one from rows.
     @Test func `a rewritten journal has the same content as the one that grew`() throws {
         let store = try StockedFolder()
         let writer = try StoreWriter(store.folder)
@@ -141,7 +141,7 @@ import Testing
         #expect(count == before.count + 1)
     }
 
-    /// With 5000 rows a write fails before the end, with one row at the end.
+    /// With 5,000 rows the first write fails before the end; with one row only the write at the end fails.
     @Test(arguments: [5000, 1]) func `a failed write of the journal is reported`(count: Int) throws {
         let scratch = try TemporaryFolder()
         let journal = try Journal(StoreFolder(scratch.path), at: "/dev/full")

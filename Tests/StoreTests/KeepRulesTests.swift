@@ -3,7 +3,7 @@ import Testing
 @testable import Store
 
 @Suite struct KeepRulesTests {
-    /// Noon of days since Thursday, 1 January 1970. The last one is a Monday.
+    /// The days of the snapshots, counted from Thursday, 1 January 1970; the last one is a Monday. Snapshots begin at noon.
     private static let days: [Int64] = [0, 3, 4, 5, 10, 11, 11, 17, 18]
 
     private func kept(_ rules: KeepRules, live: Int = 8, utcOffset: Int64 = 0) -> [Int] {
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func `days begin at local midnight`() {
-        // 13 hours later, a snapshot of noon belongs to the next day, which changes nothing; so do weeks on Sundays.
+        // With 13 hours more, noon is on the next day. Only weeks change: a snapshot of a Sunday belongs to the next week.
         #expect(kept(KeepRules(weekly: 2), utcOffset: 13 * 3600) == [6, 8])
     }
 }

@@ -5,13 +5,14 @@ import Testing
 @testable import Store
 @testable import StoreFaults
 
-/// What is left of a store when its writer is killed. So many kills make the long test:
+/// Stores whose writer is killed. The environment variable sets the number of kills:
 ///
 ///     LARDER_KILLS=200 scripts/test --filter KillTests
 @Suite struct KillTests {
     private static let kills = getenv("LARDER_KILLS").flatMap { Int(String(cString: $0)) } ?? 25
 
-    /// What a run of four snapshots does at least so often, whatever is in the store already: the letters that it says.
+    /// The letters that `StoreFaults stock` prints, each with the minimum number of times in a run of four snapshots, whatever
+    /// the store contains already.
     private static let steps: [(letter: Character, count: Int)] = [
         ("b", 4), ("f", 16), ("a", 16), ("p", 4), ("d", 2), ("c", 2),
     ]
@@ -26,16 +27,16 @@ import Testing
         #expect(undisturbed.status == 0, "\(undisturbed.errors)")
         var random = TestRandom(seed: 1)
         for number in 0..<Self.kills {
-            // Each kind of work in turn, at one of the times when it is done.
+            // Each step in turn, at a random one of its occurrences.
             let step = Self.steps[number % Self.steps.count]
             let time = Int.random(in: 1...step.count, using: &random)
-            // First right behind it, where the writer waits for its end, then in the middle of what follows.
+            // First the writer is killed directly after the step, where it has stopped itself, and then while it works on.
             let isBetweenSteps = number / Self.steps.count % 2 == 0
             let mark = isBetweenSteps ? "@\(step.letter)\(time)" : "@"
             let child = try Child("stock", store.place, stock.site, "4", mark)
             let done = child.read(until: step.letter, times: time)
             let delay = isBetweenSteps ? 0 : Int.random(in: 0...5000, using: &random)
-            // Nothing depends on how far the writer gets meanwhile.
+            // The expectations hold however far the writer gets in this time.
             usleep(UInt32(delay))
             child.signal(SIGKILL)
             let ending = child.wait()
@@ -61,7 +62,7 @@ import Testing
         #expect(store.scratch.names(in: "store/incoming").isEmpty)
     }
 
-    @Test(.ofFiles)
+    @Test(.requiresFolderStore)
     func `a collection killed at any moment has removed everything that it should, or nothing`() throws {
         let stocked = try StockedFolder()
         let count = 800
@@ -79,15 +80,15 @@ import Testing
         let limit = first.folder.byteCount / 2
         let undisturbed = try Child("collect", first.place, "\(limit)").wait()
         #expect(undisturbed.status == 0, "\(undisturbed.errors)")
-        // It says `s` before it begins, and then `r` now and then.
+        // The child prints `s` before it begins, and `r` for each progress report.
         let reports = undisturbed.output.count { $0 == "r" }
         #expect(undisturbed.output.hasPrefix("s") && reports > 1, "\(undisturbed.output)")
-        func held(_ store: StockedFolder) throws -> Int? {
+        func responseCount(_ store: StockedFolder) throws -> Int? {
             try store.column("SELECT count(*) FROM response").first.flatMap { Int($0) }
         }
-        let left = try #require(try held(first))
+        let left = try #require(try responseCount(first))
         #expect(left < count * 2 / 3)
-        // How the pages of a store lie differs from one to the next, and so, by a few, what has to go.
+        // The layout of the database differs slightly between copies, and so does the number of evicted pages.
         func isEnd(_ left: Int?, like other: Int) -> Bool {
             left.map { abs($0 - other) < count / 10 } ?? false
         }
@@ -95,33 +96,33 @@ import Testing
         let kills = (Self.kills + 2) / 3
         for number in 0..<kills {
             let store = try copy()
-            // The first is killed before it has begun, and the others all over their work.
+            // The first child is killed before it begins, and the others at evenly distributed reports.
             let time = number * reports / kills
             let mark = number == 0 ? "@s1" : "@r\(max(1, time))"
             let child = try Child("collect", store.place, "\(limit)", mark)
             child.waitUntilStopped()
             if number % 2 == 1 {
-                // It goes on for a moment: nothing depends on how far it gets.
+                // The child continues for a moment. The expectations hold however far it gets.
                 child.signal(SIGCONT)
                 usleep(UInt32(500 * number))
             }
             child.signal(SIGKILL)
             _ = child.wait()
             #expect(try store.inspect().isSound)
-            ends[try held(store) ?? 0, default: 0] += 1
+            ends[try responseCount(store) ?? 0, default: 0] += 1
             #expect(try store.text("/\(count - 1)")?.hasPrefix("text of \(count - 1) ") == true)
-            // What it left behind is nobody's, and the next one ends what it began.
+            // The next collection completes the killed one, and removes its temporary files.
             let result = try StoreWriter(store.folder).collect(
                 CollectionOptions(limit: limit, allowsIncomplete: true))
             #expect(result.excess == nil && result.byteCountAfter <= limit)
-            #expect(isEnd(try held(store), like: left))
+            #expect(isEnd(try responseCount(store), like: left))
             #expect(store.scratch.names(in: "store/incoming").isEmpty)
         }
-        // Each round is whole, or nothing of it is.
+        // Each eviction happened completely or not at all.
         #expect(ends.keys.allSatisfy { $0 == count || $0 < count * 2 / 3 } && ends[count] != nil, "\(ends)")
     }
 
-    @Test(.ofFiles)
+    @Test(.requiresFolderStore)
     func `a migration killed at any moment leaves the old version or the new one`() throws {
         func makeStore() throws -> StockedFolder {
             let store = try StockedFolder()
@@ -135,7 +136,7 @@ import Testing
         let started = clock.now
         undisturbed.signal(SIGCONT)
         #expect(undisturbed.wait().status == 0)
-        // Where in its work the others are killed: nothing that is expected depends on it.
+        // The others are killed at evenly distributed times. The expectations do not depend on them.
         let wholeTime = min(Int((clock.now - started) / .microseconds(1)), 2_000_000)
         #expect(try first.column("PRAGMA user_version") == ["\(Schema.version)"])
         var versions: [String: Int] = [:]
@@ -144,7 +145,7 @@ import Testing
             let store = try makeStore()
             let child = try Child("open", store.place, "@s1")
             child.waitUntilStopped()
-            // The first is killed before it has begun.
+            // The first child is killed before it begins.
             if number > 0 {
                 child.signal(SIGCONT)
                 usleep(UInt32(wholeTime * number / count))

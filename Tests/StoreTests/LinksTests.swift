@@ -32,16 +32,16 @@ import Testing
         #expect(links.pages == ["/b", "/a", "/b"])
         #expect(links.assets == ["/style", "/a"])
         #expect(links.guesses == ["/guess"])
-        // Nobody said anything of this one; a body without links has empty lists instead.
+        // No links were recorded for /b. A body that was scanned and has no links has empty lists instead.
         #expect(try self.links(of: "/b") == nil)
         #expect(try self.links(of: "/gone") == nil)
         try store.snapshot([store.response("/b", "b")], links: [NewLinks(from: "/b", numbering: &numbering)])
         #expect(try self.links(of: "/b") == StoredLinks())
     }
 
-    /// Each statement does to one list what a disk does: the numbers stay numbers, and name another address.
+    /// Each statement damages a list as a disk would: the result is still a list of numbers, but of other URLs.
     @Test(
-        .ofFiles,
+        .requiresFolderStore,
         arguments: [
             "pages = replace(pages, '2', '1')", "assets = ',1,'", "guesses = ''", "sum = sum + 1",
         ])
@@ -65,7 +65,9 @@ import Testing
         #expect(try links(of: "/a") == sound)
     }
 
-    @Test(.ofFiles) func `damaged lists of links are replaced by the next scan of the same body`() throws {
+    @Test(.requiresFolderStore) func `damaged lists of links are replaced by the next scan of the same body`()
+        throws
+    {
         var numbering: [String] = []
         let all = NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)
         try store.snapshot([store.response("/a", "a")], links: [all])
@@ -75,7 +77,7 @@ import Testing
         try #expect(inspect().isSound)
     }
 
-    @Test(.ofFiles)
+    @Test(.requiresFolderStore)
     func `lists of links of a store of version 8 are read, and get checksums when they are written`() throws {
         var numbering: [String] = []
         let all = NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)
@@ -89,7 +91,7 @@ import Testing
 
     @Test func `pages that link to a URL are found by its whole id, not by digits of it`() throws {
         var numbering: [String] = []
-        // Numbers of one, two and three digits that begin and end alike.
+        // Ids with one, two and three digits, some of which begin or end with another one.
         let targets = (1...120).map { "/\($0)" }
         try store.snapshot(
             [store.response("/one", "1"), store.response("/many", "2"), store.response("/needs", "3")],
@@ -174,7 +176,9 @@ import Testing
         #expect(try store.reader().visibleReferrers(of: "/old") == ["/a"])
     }
 
-    @Test func `a run that assigns new numbers means its own URLs`() throws {
+    @Test func `numbers of URLs are those of the run, although another run assigned them to other URLs`()
+        throws
+    {
         var first: [String] = []
         try store.snapshot(
             [store.response("/a", "a")],
@@ -201,7 +205,7 @@ import Testing
         }
         #expect(try links(of: "/a")?.pages == ["/b"])
         #expect(try links(of: "/c")?.pages == ["/d"])
-        // What a collection takes away has no number any more.
+        // A number that a run assigned to a URL is not valid any more once a collection has removed the URL.
         let snapshot = try writer.begin(site: "/e", start: ["/e"], now: 1)
         var numbering = ["/e", "/f"]
         try writer.add(
@@ -255,7 +259,7 @@ import Testing
             (",99999999999999999999,5,", [5]),
             (",9223372036854775808,5,", [5]), (",-1,2,", [2]), ("\u{0},1,é,2,1 ,", [1, 2]),
         ] as [(String, [Int64])])
-    func `parts that are no numbers are ignored`(text: String, expected: [Int64]) {
+    func `parts of a list that are not numbers are ignored`(text: String, expected: [Int64]) {
         #expect(LinkLists.numbers(text) == expected)
     }
 }

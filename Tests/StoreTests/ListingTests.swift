@@ -17,7 +17,7 @@ import Web
         writer = try StoreWriter(folder)
     }
 
-    /// Publishes a snapshot in which each address answers with its text.
+    /// Stores a snapshot with these pages, given as URL and text, and publishes it if it is complete.
     @discardableResult
     private func snapshot(_ pages: [String: String], site: String = "s", isComplete: Bool = true) throws
         -> Int64
@@ -33,7 +33,7 @@ import Web
         return snapshot.id
     }
 
-    private func listed(site: Int64? = nil) throws -> [String] {
+    private func listedRows(site: Int64? = nil) throws -> [String] {
         var listed: [String] = []
         try StoreReader(folder).eachListedResponse(site: site) { row in
             listed.append("\(row.href) \(row.snapshot)")
@@ -47,13 +47,13 @@ import Web
         try snapshot(["/b": "2"], site: "t")
         try snapshot(["/b": "33", "/c": "3"])
         try snapshot(["/a": "open"], isComplete: false)
-        #expect(try listed() == ["/a 1", "/b 2", "/c 2"])
+        #expect(try listedRows() == ["/a 1", "/b 2", "/c 2"])
         let reader = try StoreReader(folder)
         let sites = try reader.sites()
-        #expect(try listed(site: sites[1].id) == ["/b 1"])
+        #expect(try listedRows(site: sites[1].id) == ["/b 1"])
         try writer.publish(snapshot: first, of: sites[0])
-        #expect(try listed() == ["/a 1", "/b 1"])
-        #expect(try listed(site: sites[0].id) == ["/a 1", "/b 1"])
+        #expect(try listedRows() == ["/a 1", "/b 1"])
+        #expect(try listedRows(site: sites[0].id) == ["/a 1", "/b 1"])
         try reader.eachListedResponse { row in
             let shown = (try? reader.response(for: row.href)) ?? nil
             #expect(shown?.body?.sha256 == row.sha256)
@@ -67,7 +67,7 @@ import Web
     {
         let hrefs = (0..<count).map { "/\(100_000 + $0)" }
         try snapshot(Dictionary(uniqueKeysWithValues: hrefs.map { ($0, "same") }))
-        #expect(try listed() == hrefs.map { "\($0) 1" })
+        #expect(try listedRows() == hrefs.map { "\($0) 1" })
         var taken = 0
         try StoreReader(folder).eachListedResponse { _ in
             taken += 1
@@ -81,7 +81,7 @@ import Web
     )
         throws
     {
-        // In the database, in a pack, and in a file of its own.
+        // Bodies in the database, in a pack, and in a file.
         let sizes = [("/x/db", 10), ("/x/pack", 100_000), ("/x/file", 2 << 20), ("/x/gone", 2 << 20)]
         try snapshot(Dictionary(uniqueKeysWithValues: sizes.map { ($0, String(repeating: $0, count: $1)) }))
         try snapshot(["/x/db": "newer"])
@@ -122,7 +122,7 @@ import Web
                     body: .new(body))
             ], to: snapshot)
         try writer.end(snapshot, .publish(now: 2))
-        #expect(try listed() == ["/a/1 1"])
+        #expect(try listedRows() == ["/a/1 1"])
         #expect(try StoreReader(folder).neighbours(of: "/a/2", below: "/a/", count: 5) == ["/a/1"])
     }
 
@@ -137,7 +137,7 @@ import Web
         #expect(try reader.neighbours(of: "/d/9", below: "/d/", count: 9).isEmpty)
     }
 
-    @Test func `of the rows of a URL those that readers get are visible`() throws {
+    @Test func `only the row of a URL that readers get is marked as visible`() throws {
         let first = try snapshot(["/": "1"])
         let other = try snapshot(["/": "other"], site: "t")
         let second = try snapshot(["/": "2"])
@@ -187,7 +187,7 @@ import Web
         #expect(covers.map(\.byteCount) == [4, 8, 12, 0, 12, 0])
     }
 
-    /// The response of each URL, and the network zone that it came from.
+    /// Stores a snapshot with these URLs, each with flags that contain the network zone of its response.
     private func snapshot(_ flags: [(String, ResponseFlags)], site: String = "s", isComplete: Bool = true)
         throws
     {

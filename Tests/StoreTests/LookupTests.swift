@@ -10,9 +10,9 @@ import Web
 
     init() throws { store = try StockedFolder() }
 
-    /// `302 /a > /b` stands for a redirect; anything else for a page.
-    private func responses(_ held: [String]) throws -> [NewResponse] {
-        try held.map { text in
+    /// `302 /a > /b` is a redirect from /a to /b; any other text is the URL of a page.
+    private func responses(_ texts: [String]) throws -> [NewResponse] {
+        try texts.map { text in
             let words = text.split(separator: " ").map(String.init)
             guard words.count == 4 else { return try store.response(text) }
             return try store.response(words[1], nil, status: 302, fields: "Location: \(words[3])\r\n")
@@ -25,7 +25,7 @@ import Web
         return try store.reader().lookUp(url, rules: rules).map { "\($0.change) \($0.response.href)" }
     }
 
-    /// Everything that may answer for one URL, best first.
+    /// All stored URLs that may answer a request for https://x.test/a?v=1&b, best first, with the expected name of the match.
     private static let candidates = [
         "exact https://x.test/a?v=1&b", "scheme http://x.test/a?v=1&b", "cache-busters https://x.test/a?b",
         "scheme+cache-busters http://x.test/a?b", "query https://x.test/a", "scheme+query http://x.test/a",
@@ -33,7 +33,7 @@ import Web
 
     @Test(arguments: candidates.indices)
     func `lookups are tried in their order, and the result says which one matched`(first: Int) throws {
-        // In any other order, so that the order of storing cannot matter.
+        // Stored in reverse order, so that a match by the order of storage would fail.
         try store.snapshot(
             responses(Self.candidates[first...].reversed().map { String($0.drop { $0 != " " }.dropFirst()) }))
         #expect(try find("https://x.test/a?v=1&b#part", rules: Self.dropsQuery) == Self.candidates[first])
@@ -48,14 +48,16 @@ import Web
         ("http://x.test:81/a", nil, true),
         ("http://y.test/a", nil, true), ("http://x.test/A", nil, true),
     ])
-    func `one page answers for several forms of its URL`(asked: String, expected: String?, dropsQuery: Bool)
+    func `one page answers for several forms of its URL`(
+        requested: String, expected: String?, dropsQuery: Bool
+    )
         throws
     {
         try store.snapshot(responses(["http://x.test/a"]))
-        #expect(try find(asked, rules: dropsQuery ? Self.dropsQuery : "") == expected)
+        #expect(try find(requested, rules: dropsQuery ? Self.dropsQuery : "") == expected)
     }
 
-    /// A redirect counts though it is not shown: in a snapshot that was rolled back, say.
+    /// The redirect counts although readers do not see it, because its snapshot was rolled back.
     @Test(arguments: [
         ("302 http://x.test/a > /a/", "http://x.test/a", "slash http://x.test/a/"),
         ("302 http://x.test/a > http://x.test/a/#top", "http://x.test/a", "slash http://x.test/a/"),
@@ -68,13 +70,13 @@ import Web
         ("302 http://x.test/b > /a/", "http://x.test/a", nil), ("http://x.test/c", "http://x.test/a", nil),
     ])
     func `a trailing slash makes no difference if a redirect says so`(
-        held: String, asked: String, expected: String?
+        stored: String, requested: String, expected: String?
     ) throws {
         let shown = try store.snapshot(responses(["http://x.test/a/"]))
-        try store.snapshot(responses([held]))
+        try store.snapshot(responses([stored]))
         let site = try #require(try store.site())
         try StoreWriter(store.folder).publish(snapshot: shown, of: site)
-        #expect(try find(asked) == expected)
+        #expect(try find(requested) == expected)
     }
 
     @Test func `the URL without the trailing slash answers for the one with it if a redirect says so`() throws
@@ -112,10 +114,10 @@ import Web
     private static let reading = "<script>run(location.search)</script>"
     private static let searching = "new URLSearchParams(window.location.search).get('q')"
 
-    /// What is held, as `address: text` or `address: script` of which `search.html` needs the script.
+    /// Stored responses are given as `URL: text`. `search.html` needs all stored scripts.
     @Test(
         arguments: [
-            // A script of the page reads the query, in it or beside it.
+            // A script of the page reads the query: an inline script, or a file.
             (["/a/search.html: \(reading)"], "/a/search.html?q=x", "search /a/search.html"),
             (
                 ["/a/search.html: text", "/s.js: \(searching)"], "/a/search.html?q=x&a=b#c",
@@ -123,10 +125,10 @@ import Web
             ),
             (["/a/search/: \(reading)"], "/a/search/?q=x", "search /a/search/"),
             (["/a/search.html: text", "/s.js: run()"], "/a/search.html?q=x", nil),
-            // A server may give another page.
+            // A server may respond with another page to another query.
             (["/view.php: \(reading)"], "/view.php?id=1", nil), (["/: \(reading)"], "/?p=1", nil),
             (["/list: \(reading)"], "/list?page=2", nil),
-            // Another query was answered with the same body, or with another one.
+            // The stored response to another query has the same body, or another one.
             (["/list: text", "/list?page=2: text"], "/list?page=3", "search /list"),
             (["/list: text", "/list?page=2: other"], "/list?page=3", nil),
             (["/a.html: \(reading)", "/a.html?b: other"], "/a.html?c", nil),
@@ -136,11 +138,11 @@ import Web
             (["/a.html: \(reading)"], "/b.html?c", nil),
         ] as [([String], String, String?)])
     func `a static search page answers for any query`(
-        held: [String], asked: String, expected: String?
+        stored: [String], requested: String, expected: String?
     ) throws {
         var numbering: [String] = []
         var responses: [NewResponse] = []
-        for text in held {
+        for text in stored {
             let parts = text.ranges(of: ": ").first.map { (text[..<$0.lowerBound], text[$0.upperBound...]) }
             let (path, body) = try #require(parts)
             guard path.hasSuffix(".js") else {
@@ -157,15 +159,15 @@ import Web
         }
         let links = NewLinks(
             from: "https://x.test/a/search.html", assets: ["https://x.test/s.js"], numbering: &numbering)
-        try store.snapshot(responses, links: held.count > 1 && held[1].hasPrefix("/s.js") ? [links] : [])
-        let found = try find("https://x.test\(asked)").map { $0.replacing("https://x.test", with: "") }
+        try store.snapshot(responses, links: stored.count > 1 && stored[1].hasPrefix("/s.js") ? [links] : [])
+        let found = try find("https://x.test\(requested)").map { $0.replacing("https://x.test", with: "") }
         #expect(found == expected)
-        let byHTTP = try find("http://x.test\(asked)").map { $0.replacing("https://x.test", with: "") }
+        let byHTTP = try find("http://x.test\(requested)").map { $0.replacing("https://x.test", with: "") }
         #expect(byHTTP == expected.map { "scheme+\($0)" })
     }
 }
 
-/// Answers to other requests than a plain GET.
+/// Responses to requests other than a plain GET.
 @Suite struct RequestKeyTests {
     private static func key(_ method: String, _ body: String = "") -> RequestKey {
         RequestKey(method: method, body: Array(body.utf8).span)
@@ -190,7 +192,7 @@ import Web
             method: "POST", body: Array(body.utf8).span, type: MediaType("application/json"))
     }
 
-    /// A day and an hour later than it was sent.
+    /// The request is repeated 25 hours after the stored one.
     @Test(arguments: [
         (#"{"from":1700090000123,"to":1700093600123}"#, "an hour"),
         (#"{"to":1700093601999, "from":1700090000123}"#, "an hour"),
@@ -199,7 +201,7 @@ import Web
         (#"{"now":"2023-11-15T23:13:20.250Z","since":1600000000}"#, "a date"),
         (#"{"now":"2023-11-15","since":1600000000}"#, "a date"),
         (#"{"filter":"a.timestamp_ms > 1700090000123 AND at < '2023-11-15T23:13:20Z'"}"#, "a filter"),
-        // Other things, in another way, or of another time.
+        // Requests with other fields, another form of the times, or other times.
         (#"{"from":1700090000123,"to":1700093600123,"of":1}"#, nil),
         (#"{"from":1700090000123}"#, nil), (#"{"from":5,"to":1700093600123}"#, nil),
         (#"{"id":1700090000000}"#, nil), (#"{"now":"of 2023-11-15","since":1600000000}"#, nil),
@@ -213,7 +215,7 @@ import Web
     ) throws {
         let store = try StockedFolder()
         let href = "http://a.test/api"
-        let held = [
+        let stored = [
             (#"{"from":1700000000000,"to":1700003600000}"#, "an hour"),
             (#"{"from":1699917200000,"to":1700003600000}"#, "a day"),
             (#"{"id":1700000000000}"#, "a number"),
@@ -222,7 +224,7 @@ import Web
             (#"{"filter":"id > 1700000000123"}"#, "an id"),
         ]
         try store.snapshot(
-            held.map { body, text in
+            stored.map { body, text in
                 var response = try store.response(href, text, fetched: 1_700_003_600)
                 response.request = Self.json(body)
                 return response
@@ -231,13 +233,13 @@ import Web
         let found = try reader.lookUp(url, request: key, now: 1_700_003_600 + 90_000)
         let body = try found?.response.body.flatMap { try reader.content(of: $0)?.load() }
         #expect(body.map { String(decoding: $0, as: UTF8.self) } == expected)
-        // Programs, and whoever does not say when, are answered what they sent.
+        // A strict lookup, and one without a time, find only a response to the same request.
         let exact = try reader.lookUp(url, request: key)
         #expect(exact == (found?.change == [] ? found : nil))
         #expect(try reader.lookUp(url, request: key, isStrict: true, now: 1_700_093_600) == exact)
     }
 
-    /// A day and an hour later than it was asked for.
+    /// The URL is requested 25 hours after the stored one.
     @Test(arguments: [
         ("from=1700090000123&to=1700093600123", "an hour"),
         ("from=1700007200123&to=1700093600123", "a day"),
@@ -252,20 +254,20 @@ import Web
         query: String, expected: String?
     ) throws {
         let store = try StockedFolder()
-        let held = [
+        let stored = [
             ("from=1700000000000&to=1700003600000", "an hour"),
             ("from=1699917200000&to=1700003600000", "a day"),
             ("id=1700000000000", "a number"), ("at=2023-11-14T22%3A13%3A20Z&step=5", "a date"),
             ("q=a&start=1700003600.75", "a start"),
         ]
         try store.snapshot(
-            held.map { try store.response("http://a.test/api?\($0)", $1, fetched: 1_700_003_600) })
+            stored.map { try store.response("http://a.test/api?\($0)", $1, fetched: 1_700_003_600) })
         let (reader, url) = (try store.reader(), try #require(WebURL("http://a.test/api?\(query)")))
         let found = try reader.lookUp(url, now: 1_700_003_600 + 90_000)
         let body = try found?.response.body.flatMap { try reader.content(of: $0)?.load() }
         #expect(body.map { String(decoding: $0, as: UTF8.self) } == expected)
         #expect(found?.change == (expected == nil ? nil : .time))
-        // Programs, and whoever does not say when, are answered what they asked for.
+        // A strict lookup, and one without a time, find only a response to the same URL.
         #expect(try reader.lookUp(url) == nil)
         #expect(try reader.lookUp(url, isStrict: true, now: 1_700_093_600) == nil)
     }
@@ -309,7 +311,7 @@ import Web
         let found = try #require(try reader.lookUp(url, request: requests[2]))
         #expect(found.response.request == requests[2])
         #expect(found.change == [.scheme, .busters])
-        // An answer to a POST that changed is no change of the page.
+        // The changed response to a POST is reported with its request, and the page as unchanged.
         #expect(try reader.difference(from: first, to: second).changed == ["\(href) (\(requests[1].text))"])
     }
 

@@ -5,14 +5,14 @@ import Testing
 
 @Suite struct MemoryBudgetTests {
     @Test(arguments: [
-        // Everything that the rest of the process leaves.
+        // The limit without the memory of the rest of the process.
         (limit: 64, used: 40, cached: 10, allowance: 34),
         (limit: 64, used: 64, cached: 20, allowance: 20),
-        // More than the limit is used: the caches shrink.
+        // The process uses more than the limit, so that the caches shrink.
         (limit: 64, used: 90, cached: 50, allowance: 24),
-        // An eighth stays theirs.
+        // The caches get at least an eighth of the limit.
         (limit: 64, used: 200, cached: 50, allowance: 8),
-        // What is counted at different moments may not fit together.
+        // The two sizes are measured at different times, so that the cache may seem larger than the process.
         (limit: 64, used: 10, cached: 30, allowance: 64),
         (limit: 0, used: 10, cached: 0, allowance: 0),
     ])

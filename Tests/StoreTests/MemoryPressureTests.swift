@@ -66,14 +66,14 @@ import Testing
         #expect(weakly == nil)
     }
 
-    /// The pressure files of this machine, of which there may be none, can be opened and closed.
+    /// Some kernels have no pressure files; then no watcher is created.
     @Test func `the files of this machine's kernel can be watched`() throws {
         let watcher = try MemoryPressure(
             freeableByteCount: { 0 }, shrink: { _ in Issue.record("there was nothing to free") })
         watcher?.stop()
     }
 
-    /// Two ends of a connection over loopback: urgent data raises POLLPRI, as the kernel's pressure files do.
+    /// A loopback connection. Urgent data raises POLLPRI at the receiver, as memory pressure does at the kernel's files.
     private final class UrgentPair {
         let receiver: Int32
         private let sender: Int32
@@ -97,7 +97,7 @@ import Testing
             guard receiver >= 0 else { throw TestError("connecting two sockets") }
         }
 
-        // The receiver's owner closes it.
+        // The owner of the pressure file closes `receiver`.
         deinit { close(sender) }
 
         func send() throws {
@@ -160,7 +160,7 @@ import Testing
             Step(now: 110, report: .average(750), held: 16 * Self.megabyte, kept: 8 * Self.megabyte),
             Step(now: 115, report: .stall, held: 2 * Self.megabyte, kept: Self.megabyte),
             Step(now: 120, report: .stall, held: 2 * Self.megabyte - 1, kept: 0),
-            // There was nothing to give back, which does not put off the next relief.
+            // Nothing was freed, so that the next relief need not wait.
             Step(now: 125, report: .stall, held: 0, kept: nil),
             Step(now: 126, report: .stall, held: 3, kept: 0),
         ]

@@ -6,8 +6,9 @@ import Testing
 
 @testable import Store
 
-/// Bodies that share files: who appends to which, what a kill leaves, and what damage costs.
-@Suite(.ofFiles) struct PackTests {
+/// Packs, files that contain many bodies: which writer appends to which pack, what a killed run leaves, and which bodies
+/// damage loses.
+@Suite(.requiresFolderStore) struct PackTests {
     private let store: StockedFolder
 
     init() throws {
@@ -114,9 +115,9 @@ import Testing
             "size = -5",
             "pack = -3", "pack = 0",
         ])
-    func `an impossible location is damage, and a collection leaves the pack alone`(nonsense: String) throws {
+    func `an impossible location is damage, and a collection leaves the pack alone`(change: String) throws {
         try store.snapshot([page("/1", 1), page("/2", 2)])
-        try store.execute("UPDATE body SET \(nonsense) WHERE id = 1")
+        try store.execute("UPDATE body SET \(change) WHERE id = 1")
         #expect(try content("/1") == nil)
         #expect(try content("/2") == Self.bytes(2))
         #expect(try !store.inspect().isSound)
@@ -167,8 +168,8 @@ import Testing
     }
 }
 
-/// Bodies of which zstd makes little.
-@Suite(.ofFiles) struct FrameTests {
+/// Packs with bodies that zstd compresses well, each in a frame of its own.
+@Suite(.requiresFolderStore) struct FrameTests {
     private let store: StockedFolder
 
     init() throws {
@@ -237,7 +238,7 @@ import Testing
         #expect(store.folder.bodyFileNames.isEmpty && packed < 4000)
     }
 
-    /// Whoever fetches it anew need not make anything small.
+    /// The run that fetches the body again does not compress.
     @Test func `a large text stored compressed is not stored again uncompressed`() throws {
         let bytes = Self.text(0, byteCount: 3_000_000)
         try snapshot(["/large"], byteCount: 3_000_000)
@@ -257,11 +258,11 @@ import Testing
         #expect(store.folder.bodyFileNames.isEmpty)
         #expect(store.scratch.names(in: "store/incoming").isEmpty)
         #expect(try content("/large") == .bytes(bytes))
-        // What is damaged comes back by what came.
+        // A damaged frame is replaced by the uncompressed body.
         let name = "store/packs/" + (try #require(store.scratch.names(in: "store/packs").first))
-        var held = try BodyContent.file(path: store.scratch.file(name)).load()
-        for place in 0..<12 { held[place] ^= 0x55 }
-        try store.scratch.write(held, to: name)
+        var stored = try BodyContent.file(path: store.scratch.file(name)).load()
+        for place in 0..<12 { stored[place] ^= 0x55 }
+        try store.scratch.write(stored, to: name)
         #expect(try content("/large") == nil)
         try fetchAgain("/large")
         #expect(store.folder.bodyFileNames.count == 1)
@@ -335,9 +336,8 @@ import Testing
     }
 }
 
-/// What bodies leave behind in packs when they go is given back to the disk, and nobody reads from where they
-/// were.
-@Suite(.ofFiles) struct PackCollectionTests {
+/// Collections release the space of removed bodies in packs, and no reader gets bytes from there.
+@Suite(.requiresFolderStore) struct PackCollectionTests {
     private let store: StockedFolder
 
     init() throws {
@@ -348,7 +348,7 @@ import Testing
         Array(repeating: Array("page \(number) ".utf8), toCount: count)
     }
 
-    /// A snapshot of two sites, whose bodies lie between each other; then the second site goes.
+    /// Stores two sites whose bodies alternate in a pack, and forgets the second site.
     private func stock(pages: Int, byteCount: Int) throws {
         let writer = try StoreWriter(store.folder)
         let snapshots = try ["kept", "gone"].map { try writer.begin(site: $0, start: [$0], now: 1) }
@@ -373,8 +373,8 @@ import Testing
 
     private var onDisk: Int64 { store.folder.packList.reduce(0) { $0 + $1.byteCountOnDisk } }
 
-    // Large bodies leave whole blocks, which go where they are; of small ones a block holds both kinds, and
-    // they are moved.
+    // Removed large bodies leave whole blocks, which become holes in the pack. Blocks of small bodies also contain
+    // remaining ones, which are moved to a new pack.
     @Test(arguments: [(40, 100_000), (400, 2000)])
     func `a collection releases the space of removed bodies, and the others are unchanged`(
         pages: Int, byteCount: Int
@@ -390,7 +390,7 @@ import Testing
         #expect(onDisk <= live + live / 4 + 4096)
         #expect((store.folder.packList == packs) == (byteCount > 4096))
         try expectKept(pages: pages, byteCount: byteCount)
-        // And appending goes on behind it.
+        // The next writer appends to the same pack.
         try store.snapshot([store.response("/more", bytes: Self.bytes(-1, count: 3000))], site: "more")
         #expect(store.folder.packList.count == 1)
         try expectKept(pages: pages, byteCount: byteCount)
@@ -442,10 +442,10 @@ import Testing
         }
         let age = Stopwatch()
         var round = 0
-        // Until the readers have had their part in it.
+        // Continues until the readers have read enough bodies.
         while round < rounds || read.load(ordering: .relaxed) <= 100 && age.elapsed < .seconds(300) {
             round += 1
-            // The second site comes and goes, and what stays is moved.
+            // The second site is stored and removed again, and the remaining bodies are moved.
             try store.snapshot(
                 (0..<60).map { try store.response("/1/\($0)", bytes: Self.bytes($0 * 2 + 1, count: 6000)) },
                 site: "gone")

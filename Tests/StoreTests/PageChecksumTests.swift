@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-/// SQLite does not notice a flipped bit in a row. The checksums of the database's pages do.
+/// SQLite does not notice a flipped bit in a row, but the checksums of database pages reveal it.
 @Suite struct PageChecksumTests {
     private let store: StockedFolder
 
@@ -31,32 +31,34 @@ import Testing
         try #require(pwrite(file, bytes, bytes.count, off_t(offset)) == bytes.count)
     }
 
-    /// The texts that readers get for all addresses; nil for an address that cannot be read.
-    private func shown() -> [String?] {
+    /// The texts that readers get for all URLs, with nil for a URL that cannot be read.
+    private func texts() -> [String?] {
         (0..<200).map { number in try? store.text("http://a.test/\(number)") }
     }
 
-    @Test(.ofFiles) func `a flipped bit in any database page is found, and no wrong content is served`()
+    @Test(.requiresFolderStore)
+    func `a flipped bit in any database page is found, and no wrong content is served`()
         throws
     {
         let sound = try Self.bytes(of: store.folder.database)
         #expect(sound[20] == 8)
         #expect(sound.count > 8 * Self.pageSize)
-        let right = shown()
-        #expect(!right.contains(nil))
+        let expected = texts()
+        #expect(!expected.contains(nil))
         for page in 0..<sound.count / Self.pageSize {
-            // Somewhere in the second half, where rows are.
+            // A byte in the second half of the page, which contains the rows.
             let offset = page * Self.pageSize + Self.pageSize / 2 + (page &* 7919) % (Self.pageSize / 2 - 8)
             try write([sound[offset] ^ 1], at: offset)
-            for (shown, right) in zip(shown(), right) { #expect(shown == nil || shown == right) }
+            for (text, expected) in zip(texts(), expected) { #expect(text == nil || text == expected) }
             let findings = try? store.reader().inspect()
             #expect(findings?.isSound != true, "page \(page)")
             try write([sound[offset]], at: offset)
         }
-        #expect(shown() == right)
+        #expect(texts() == expected)
     }
 
-    @Test(.ofFiles) func `a store of an earlier version gets checksums when its database is rewritten`()
+    @Test(.requiresFolderStore)
+    func `a store of an earlier version gets checksums when its database is rewritten`()
         throws
     {
         let old = try StockedFolder()
@@ -69,7 +71,7 @@ import Testing
         #expect(try Self.bytes(of: old.folder.database)[20] == 8)
         #expect(try before.response(for: "http://a/") != nil)
         #expect(try old.text("http://a/") == "second")
-        // A connection that was opened before the checksums came writes them too.
+        // A connection that was opened before the vacuum writes checksums too.
         let snapshot = try writer.begin(site: "new", start: ["new"], now: 1)
         try writer.add([old.response("http://new.test/", "new")], to: snapshot)
         try writer.end(snapshot, .publish(now: 2))
@@ -77,7 +79,7 @@ import Testing
         #expect(try old.reader().inspect().databaseFaults.isEmpty)
     }
 
-    @Test(.ofFiles) func `a database rewritten by an eviction has checksums`() throws {
+    @Test(.requiresFolderStore) func `a database rewritten by an eviction has checksums`() throws {
         let result = try StoreWriter(store.folder).collect(
             CollectionOptions(limit: store.folder.byteCount / 2, allowsIncomplete: true))
         #expect(result.evictedURLs > 0)
@@ -87,7 +89,8 @@ import Testing
 
     /// Without `-readonly`, `sqlite3` moves the pages of the write-ahead log into the database when it closes it. The log of
     /// a killed run still has pages, and so has a copy of a store that was open.
-    @Test(.ofFiles, .enabled(if: access("/usr/bin/python3", X_OK) == 0, "python3 is not installed"))
+    @Test(
+        .requiresFolderStore, .enabled(if: access("/usr/bin/python3", X_OK) == 0, "python3 is not installed"))
     func `reading by another program does not damage the database`() throws {
         let writer = try StoreWriter(store.folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 3)

@@ -118,7 +118,7 @@ import Testing
         #expect(try store.reader().covers(of: [[Pin(.site, "one")]]).map(\.urlCount) == [2])
     }
 
-    @Test func `pinning a page that is not stored is no error`() throws {
+    @Test func `a page that is not stored can be pinned`() throws {
         try store.snapshot([store.response("/a", "a")])
         #expect(try left(pinning: Pin(.url, "/b"), Pin(.pattern, "[")) == [])
     }

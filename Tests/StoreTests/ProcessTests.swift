@@ -5,7 +5,7 @@ import Testing
 @testable import Store
 @testable import StoreFaults
 
-/// Several processes on one store.
+/// Several processes that use one store.
 @Suite struct ProcessTests {
     private let store: StockedFolder
 
@@ -16,7 +16,8 @@ import Testing
     {
         let stock = Stock(site: "s")
         #expect(try Child("stock", store.place, stock.site, "1").wait().status == 0)
-        // It goes on after each snapshot when that has been seen, and writes while it is looked at in between.
+        // The child stops itself after each snapshot until the reader has seen it. Between snapshots it writes while the
+        // reader reads.
         let child = try Child("stock", store.place, stock.site, "12", "@p")
         let reader = try store.reader()
         var snapshots: Set<Int64> = []
@@ -31,16 +32,16 @@ import Testing
                 for page in 0..<Stock.pageCount {
                     guard let response = try reader.response(for: stock.href(page)), let body = response.body
                     else {
-                        Issue.record("\(page) is not there")
+                        Issue.record("\(page) has no response")
                         return
                     }
                     shown.append(response)
-                    // A file may go as soon as nothing newer than what this reader sees needs it.
+                    // A large body is in a file, which the writer may remove once no later snapshot uses it.
                     if case .bytes(let bytes) = try reader.content(of: body) {
                         #expect(bytes == stock.body(page, snapshot: response.snapshot))
                     }
                 }
-                // Each snapshot brings some of them anew, and leaves the others as they were.
+                // Each snapshot replaces some pages and leaves the others unchanged.
                 let newest = shown.map(\.snapshot).max() ?? 0
                 for (page, response) in shown.enumerated() {
                     #expect(
@@ -71,7 +72,7 @@ import Testing
         throws
     {
         var copies: [Int32] = []
-        try hold { copies = Self.descriptors(of: store.folder.locks).map { dup($0) } }
+        try withLockedSite { copies = Self.descriptors(of: store.folder.locks).map { dup($0) } }
         #expect(!copies.isEmpty)
         let next = try StoreWriter(store.folder)
         #expect(try next.begin(site: "s", start: ["s"], now: 1).isContinued)
@@ -80,8 +81,8 @@ import Testing
         #expect(throws: StoreError.self) { try StoreWriter(store.folder).collect(CollectionOptions()) }
     }
 
-    /// Calls `body` while a writer holds the site.
-    private func hold(_ body: () -> Void) throws(StoreError) {
+    /// Calls `body` while a writer has the site locked.
+    private func withLockedSite(_ body: () -> Void) throws(StoreError) {
         let writer = try StoreWriter(store.folder)
         _ = try writer.begin(site: "s", start: ["s"], now: 1)
         body()
@@ -120,8 +121,9 @@ import Testing
         }
     }
 
-    /// A folder that its reader may not write to: on a read-only medium, or of another user.
-    @Test(.ofFiles, arguments: [1, 2]) func `a user with read access can open a store, or gets advice`(
+    /// The user of the child process may read the folder, but not write to it.
+    @Test(.requiresFolderStore, arguments: [1, 2])
+    func `a user with read access can open a store, or gets advice`(
         version: Int
     )
         throws
@@ -132,7 +134,7 @@ import Testing
             try store.snapshot([store.response("/")])
         }
         chmod(store.scratch.path, 0o755)
-        // It was opened to others to read.
+        // The owner allows others to read the files.
         for file in [store.folder.database, store.folder.locks] { chmod(file, 0o644) }
         chmod(store.folder.path, 0o555)
         defer { chmod(store.folder.path, 0o755) }

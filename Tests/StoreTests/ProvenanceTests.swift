@@ -4,7 +4,7 @@ import Web
 
 @testable import Store
 
-/// Imported responses come after all others, and every response keeps its provenance.
+/// The provenance of responses: readers prefer responses from origins to imported ones.
 @Suite struct ProvenanceTests {
     private let store: StockedFolder
 
@@ -35,7 +35,7 @@ import Web
     private static let ofNamedSite: ResponseFlags = [.isImported, .isOfNamedSite]
 
     struct Order: Sendable, CustomTestStringConvertible {
-        /// In the order of their snapshots.
+        /// The responses, in the order of their snapshots.
         let responses: [(site: String, flags: ResponseFlags)]
         /// The index of the response that readers see.
         let shown: Int
@@ -50,12 +50,12 @@ import Web
         Order(responses: [("a", .isImported), ("b", .isImported)], shown: 1),
         Order(responses: [("a", .isLoaded), ("b", .isImported)], shown: 0),
         Order(responses: [("a", .isRecorded), ("b", .isImported)], shown: 0),
-        // The same site, where the URL is not on its own host.
+        // An import into the same site, whose host is not that of the URL.
         Order(responses: [("a", []), ("a", .isImported)], shown: 0),
-        // The user named the site, and the URL is on its own host.
+        // The user named the site of the import, and the URL is on the site's host.
         Order(responses: [("a", []), ("a", ofNamedSite)], shown: 1),
         Order(responses: [("a", []), ("a", ofNamedSite), ("a", [])], shown: 2),
-        // That replaces what this site had, and nothing that another site fetched later.
+        // Such an import replaces the earlier response of this site, but no later one of another site.
         Order(responses: [("a", []), ("b", []), ("a", ofNamedSite)], shown: 1),
         Order(responses: [("b", []), ("a", []), ("a", ofNamedSite)], shown: 2),
         Order(responses: [("b", []), ("a", ofNamedSite)], shown: 0),
@@ -72,7 +72,7 @@ import Web
         let reader = try store.reader()
         let found = try #require(try reader.response(for: Self.url, fields: fields)?.body)
         #expect(try reader.content(of: found)?.load() == Array("\(order.shown)".utf8))
-        // Lists, searches and exports choose by the same order.
+        // Lists, searches and exports choose the same response.
         let rows = try reader.versions(of: Self.url)
         #expect(rows.filter(\.isVisible).map(\.response.body?.id) == [found.id])
         #expect(
@@ -94,7 +94,7 @@ import Web
             }
         }
         #expect(exported == [found.id])
-        // A search looks through bodies, and takes the first that a site shows.
+        // A search examines bodies, and takes the first one that is visible in a site.
         let sites = Set(order.responses.filter { $0.flags.isDisjoint(with: .isImported) }.map(\.site))
         if sites.count == 1, order.responses.allSatisfy({ $0.flags != Self.ofNamedSite }) {
             let searched = try reader.findByBody(.format("html"), site: nil, bodyCount: 100, limit: 9)
@@ -104,7 +104,7 @@ import Web
 
     @Test
     func
-        `an imported variant that suits a request does not answer in place of one from the origin that does not`()
+        `a response from an origin precedes an imported one, even if only the imported one matches the request`()
         throws
     {
         let vary = VaryKey(
@@ -163,9 +163,9 @@ import Web
 
     @Test func `an imported response is never fresh and has no validators`() throws {
         try add("imported", .isImported, site: "a")
-        let held = try #require(try store.reader().response(for: Self.url))
-        let entry = held.cacheEntry(profile: .private, rules: CacheRules())
-        let now = HTTPDate(secondsSinceEpoch: held.fetched + 1)
+        let stored = try #require(try store.reader().response(for: Self.url))
+        let entry = stored.cacheEntry(profile: .private, rules: CacheRules())
+        let now = HTTPDate(secondsSinceEpoch: stored.fetched + 1)
         #expect(entry.hit(at: now) == .stale)
         #expect(entry.validator.isEmpty)
         let request = CacheRequest(url: try #require(WebURL(Self.url)))
@@ -196,32 +196,34 @@ import Web
         #expect(next.id != snapshot && !next.isContinued)
     }
 
-    /// How a response is written, and the kind that it gets.
-    static let loads: [(site: String?, held: ResponseFlags?, isConfirmed: Bool, kind: Provenance.Kind)] = [
+    /// How a response is loaded, and the expected kind of its provenance: `site` is a site that the user named, and `stored`
+    /// has the flags of the response that is replaced or confirmed.
+    static let loads: [(site: String?, stored: ResponseFlags?, isConfirmed: Bool, kind: Provenance.Kind)] = [
         (nil, nil, false, .loaded), (nil, [], false, .loaded), ("named", nil, false, .recorded),
         (nil, .isImported, false, .loaded), (nil, .isImported, true, .imported), (nil, [], true, .loaded),
     ]
 
     @Test(arguments: loads)
     func `a response that a server loaded has that provenance`(
-        load: (site: String?, held: ResponseFlags?, isConfirmed: Bool, kind: Provenance.Kind)
+        load: (site: String?, stored: ResponseFlags?, isConfirmed: Bool, kind: Provenance.Kind)
     ) throws {
-        if let flags = load.held { try add("held", flags, site: "http://cdn.test/") }
+        if let flags = load.stored { try add("stored", flags, site: "http://cdn.test/") }
         if let name = load.site { try store.snapshot([try store.response("http://n.test/")], site: name) }
-        let held = try load.held == nil ? nil : store.reader().response(for: Self.url)
+        let stored = try load.stored == nil ? nil : store.reader().response(for: Self.url)
         let writer = try StoreWriter(store.folder)
         var new = try store.response(Self.url, "new", fetched: 300)
         new.flags = [.isImported, .fromPrivateNetwork]
-        if load.isConfirmed { new.body = .stored(try #require(held?.body)) }
+        if load.isConfirmed { new.body = .stored(try #require(stored?.body)) }
         try writer.addToOverlay(
-            new, replacing: held, origin: "http://cdn.test", host: "cdn.test", site: load.site, now: 300)
+            new, replacing: stored, origin: "http://cdn.test", host: "cdn.test", site: load.site, now: 300)
         let found = try #require(try store.reader().response(for: Self.url))
         #expect(found.provenance.kind == load.kind)
         #expect(found.provenance.zone == .fromPrivateNetwork)
         #expect(found.fetched == 300)
     }
 
-    @Test(.ofFiles) func `a rebuilt database keeps provenance and the names of archives`() throws {
+    @Test(.requiresFolderStore) func `a rebuilt database keeps provenance and the names of archives`() throws
+    {
         try add("fetched", site: "a")
         let snapshot = try add("imported", .isImported, site: "b")
         try add("recorded", .isRecorded, site: "c")
@@ -238,11 +240,13 @@ import Web
         #expect(try shown() == "recorded")
     }
 
-    @Test(.ofFiles) func `the imports of a store of version 7 are recognised, and nothing else`() throws {
-        // An archive is older than its import; what a prefetch fetches is not.
+    @Test(.requiresFolderStore) func `the imports of a store of version 7 are recognised, and nothing else`()
+        throws
+    {
+        // Responses of an archive are older than their snapshot. A prefetch fetches responses after its snapshot has begun.
         try add("imported", site: "http://i.test/", fetched: 100)
         try add("fetched", site: "http://f.test/", fetched: 150)
-        // A later snapshot that only reused responses.
+        // A later snapshot of a prefetch that only reused responses.
         try store.execute("UPDATE site SET settings = 'x' WHERE name = 'http://f.test/'")
         try add("reused", site: "http://f.test/", fetched: 149)
         try store.execute("\(EarlierStore.ofVersion7) PRAGMA user_version = 7")
@@ -251,7 +255,7 @@ import Web
             try store.column("SELECT site || ' ' || provenance FROM larder_response ORDER BY snapshot") == [
                 "http://i.test/ imported", "http://f.test/ fetched", "http://f.test/ fetched",
             ])
-        // The journal says so too.
+        // The migration also updates the journal.
         for suffix in ["", "-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
         _ = try StoreRebuild.run(store.folder)
         #expect(

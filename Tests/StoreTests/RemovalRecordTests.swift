@@ -12,7 +12,7 @@ import Testing
         folder = StoreFolder(try TestStore.place(scratch.path))
         writer = try StoreWriter(folder)
         for (number, site) in [(1, "a"), (2, "b"), (3, "a"), (4, "a")] {
-            // The first page never changes, the second does each time.
+            // The first page never changes; the second one differs in each snapshot.
             try add(["/\(site)/same": "same", "/\(site)/new": "\(number)"], site: site)
         }
     }
@@ -55,6 +55,7 @@ import Testing
         return lines + pins
     }
 
+    /// The removed content.
     private enum Step: CaseIterable {
         case site, firstSnapshot, secondSnapshot, twoSnapshots, bothSites, url, pattern
     }
@@ -106,7 +107,7 @@ import Testing
         #expect(try writer.undoRemoval() == nil)
     }
 
-    @Test func `a site that was prefetched again is not replaced, and another one may have its id`() throws {
+    @Test func `an undo fails if the site was prefetched again, and another site may have its id`() throws {
         try remove(.bothSites)
         try add(["/c": "c"], site: "c")
         try add(["/a/new": "5"], site: "a")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-/// A PostgreSQL beyond this machine's sockets: by TLS, and read from a standby.
+/// Stores on a PostgreSQL server that is reached with TLS, and on a standby.
 @Suite(
     .serialized,
     .enabled(if: TestReplica.isInstalled, "PostgreSQL or openssl is not installed (apt install postgresql)"))
@@ -53,17 +53,17 @@ struct ReplicaTests {
             #expect(error?.reason == .denied, "\(String(describing: error))")
             #expect(error?.description.contains("sslrootcert") == true, "\(String(describing: error))")
         }
-        // Without TLS it lets nobody in.
+        // The server refuses connections without TLS.
         let clear = folder("localhost:\(servers.port)", "tls", "sslmode=disable")
         let error = #expect(throws: StoreError.self) { try StoreReader(clear) }
         #expect(error?.reason == .denied)
     }
 
-    /// The value as soon as there is one: a standby shows a little later what its primary has. Nil if it never comes.
-    private func awaited<Value>(_ look: () throws -> Value?) -> Value? {
+    /// Calls `read` until it returns a value, because a standby lags behind its primary. Nil after a minute.
+    private func awaitValue<Value>(_ read: () throws -> Value?) -> Value? {
         let deadline = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < deadline {
-            if let found = try? look() { return found }
+            if let found = try? read() { return found }
             usleep(10_000)
         }
         return nil
@@ -74,11 +74,11 @@ struct ReplicaTests {
         let standby = folder(
             "", "replica", "host=\(servers.standby)&port=\(servers.port)&target_session_attrs=any")
         try publish("one", in: primary)
-        let reader = try #require(awaited { try StoreReader(standby) })
-        let first = try #require(awaited { try reader.response(for: "http://a/")?.snapshot })
+        let reader = try #require(awaitValue { try StoreReader(standby) })
+        let first = try #require(awaitValue { try reader.response(for: "http://a/")?.snapshot })
         let version = try reader.dataVersion()
         try publish("two", in: primary)
-        let second = awaited {
+        let second = awaitValue {
             try reader.response(for: "http://a/").flatMap { $0.snapshot > first ? $0.snapshot : nil }
         }
         #expect(second != nil)
@@ -107,7 +107,7 @@ struct ReplicaTests {
         let standby = folder(
             "", "private", "host=\(servers.standby)&port=\(servers.port)&target_session_attrs=any")
         for place in [primary, standby] {
-            let all = awaited {
+            let all = awaitValue {
                 let reader = try StoreReader(place)
                 return try reader.response(for: "http://a/secret").map { _ in reader }
             }

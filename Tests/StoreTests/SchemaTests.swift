@@ -7,7 +7,7 @@ import Web
 
 @testable import Store
 
-@Suite(.ofFiles) struct MigrationTests {
+@Suite(.requiresFolderStore) struct MigrationTests {
     private let store: StockedFolder
 
     init() throws {
@@ -15,7 +15,7 @@ import Web
         try EarlierStore.makeVersion1(in: store.folder)
     }
 
-    /// A caller that opens a store of version 1.
+    /// The two kinds of callers that open, and thereby migrate, a store.
     enum Opener: CaseIterable {
         case reader
         case writer
@@ -30,8 +30,8 @@ import Web
 
     private func version() throws -> [String] { try store.column("PRAGMA user_version") }
 
-    /// The form of a database: what a fresh one and one that was brought up to date must have in common.
-    private static func form(of database: String) throws -> [String] {
+    /// The schema of a database as text. It must be the same for a new and a migrated database.
+    private static func schema(of database: String) throws -> [String] {
         try StockedFolder.column(
             """
             SELECT type || ' ' || name || ' of ' || tbl_name || iif(type = 'view', ': ' || sql, '')
@@ -69,8 +69,8 @@ import Web
         #expect(try version() == ["\(Schema.version)"])
         let fresh = try StockedFolder()
         _ = try StoreWriter(fresh.folder)
-        let expected = try Self.form(of: fresh.folder.database)
-        #expect(try Self.form(of: store.folder.database) == expected)
+        let expected = try Self.schema(of: fresh.folder.database)
+        #expect(try Self.schema(of: store.folder.database) == expected)
         #expect(expected.count > 40)
     }
 
@@ -85,7 +85,7 @@ import Web
         try store.snapshot([
             store.response("/inline", bytes: inline), store.response("/large", bytes: EarlierStore.large),
         ])
-        // As a larder of version 2 would have left it: without packs, all but large bodies in the database.
+        // The content of a store of version 2, which has no packs, so that all but large bodies are in the database.
         try store.execute(
             """
             UPDATE content SET bytes = x'\(inline.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())'
@@ -100,7 +100,7 @@ import Web
         try opener.open(store.folder)
         let fresh = try StockedFolder()
         _ = try StoreWriter(fresh.folder)
-        #expect(try Self.form(of: store.folder.database) == Self.form(of: fresh.folder.database))
+        #expect(try Self.schema(of: store.folder.database) == Self.schema(of: fresh.folder.database))
         #expect(try store.inspect().isSound)
         let reader = try store.reader()
         let body = try #require(try reader.response(for: "/inline")?.body)
@@ -210,12 +210,12 @@ import Web
     @Test(arguments: Opener.allCases)
     func `a store of a newer version is refused with its version`(opener: Opener) throws {
         try store.execute("PRAGMA user_version = \(Schema.version + 1)")
-        let before = try Self.form(of: store.folder.database)
+        let before = try Self.schema(of: store.folder.database)
         let error = #expect(throws: StoreError.self) { try opener.open(store.folder) }
         #expect(error?.reason == .unusable)
         #expect(error?.detail.contains("version \(Schema.version + 1)") == true)
         #expect(error?.advice.contains("version of Larder that wrote it") == true)
-        #expect(try Self.form(of: store.folder.database) == before)
+        #expect(try Self.schema(of: store.folder.database) == before)
     }
 
     /// Obstacles that make an early and a late step of the migration fail.
@@ -226,11 +226,11 @@ import Web
         ], Opener.allCases)
     func `a failed migration leaves version 1 unchanged`(obstacle: String, opener: Opener) throws {
         try store.execute(obstacle)
-        let before = try Self.form(of: store.folder.database)
+        let before = try Self.schema(of: store.folder.database)
         let rows = try store.column("SELECT url || visit || status || fields FROM response ORDER BY 1")
         #expect(throws: StoreError.self) { try opener.open(store.folder) }
         #expect(try version() == ["1"])
-        #expect(try Self.form(of: store.folder.database) == before)
+        #expect(try Self.schema(of: store.folder.database) == before)
         #expect(try store.column("SELECT url || visit || status || fields FROM response ORDER BY 1") == rows)
         #expect(try store.column("PRAGMA integrity_check") == ["ok"])
 
@@ -244,7 +244,7 @@ import Web
 
 /// Stores of earlier versions. The SQL of their tables is a historical record and must never change.
 enum EarlierStore {
-    /// Statements that bring the names of version 9 back.
+    /// Statements that turn the current schema back into that of version 9.
     static let ofVersion9 = """
         DROP VIEW IF EXISTS larder_response; DROP VIEW IF EXISTS larder_body; DROP VIEW IF EXISTS larder_link;
         ALTER TABLE site DROP COLUMN snapshots; ALTER TABLE snapshot DROP COLUMN number;
@@ -255,13 +255,13 @@ enum EarlierStore {
         ALTER TABLE tally RENAME COLUMN snapshot TO visit; ALTER TABLE tally RENAME COLUMN assets TO requisites;
         """
 
-    /// Statements that remove what version 9 added, too.
+    /// Statements that also remove the additions of version 9.
     static let ofVersion8 = "\(ofVersion9) ALTER TABLE link DROP COLUMN sum;"
 
-    /// Statements that remove what version 8 added, too.
+    /// Statements that also remove the additions of version 8.
     static let ofVersion7 = "\(ofVersion8) ALTER TABLE visit DROP COLUMN archive;"
 
-    /// Statements that remove what version 7 added, too.
+    /// Statements that also remove the additions of version 7.
     static let ofVersion6 = """
         \(ofVersion7) ALTER TABLE response DROP COLUMN confirmed;
         ALTER TABLE visit DROP COLUMN confirmed;
@@ -271,8 +271,8 @@ enum EarlierStore {
     static let second = Array("second".utf8)
     static let large = (0..<Limits.maxPackedBodyBytes + 5).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
-    /// Two sites: one with two complete snapshots, one with a snapshot that was interrupted after so many more
-    /// pages.
+    /// Creates a store with two sites: one with two complete snapshots, and one with a snapshot that was interrupted after
+    /// `morePages` pages.
     static func makeVersion1(in folder: StoreFolder, morePages: Int = 2) throws(StoreError) {
         try folder.create()
         let connection = try Connection(folder.database, access: .readWrite)

@@ -46,7 +46,7 @@ import Web
         }
         #expect(try index.hasIndexed(over))
         #expect(try !index.hasIndexed(open))
-        // Of a store that was put together anew.
+        // A snapshot of a rebuilt store, which has the same id and another start.
         let other = TextSnapshot(id: 1, started: 6, isFinal: true)
         #expect(try !index.hasIndexed(other))
         try index.recordIndexed(other)
@@ -107,7 +107,7 @@ import Web
         #expect(!index.isInPlace)
     }
 
-    /// A few words in texts of very different lengths, the same each time.
+    /// A deterministic text of `count` words out of seven.
     private static func words(_ count: Int, _ seed: Int) -> String {
         (0..<count).map {
             ["jam", "plum", "pear", "shelf", "cellar", "jar", "label"][($0 * $0 + $0 * seed) % 7]
@@ -135,7 +135,7 @@ import Web
             let scores = Dictionary(uniqueKeysWithValues: expected.map { ($0.id, $0.score) })
             for match in found {
                 let score = try #require(scores[match.id])
-                // A length is off by a few hundredths.
+                // The index stores the length of a text with an error of a few percent.
                 #expect(abs(match.score - score) <= 0.04 * score + 1e-9, "\(expression)")
             }
             #expect(found.map(\.score) == found.map(\.score).sorted(by: >))
@@ -166,7 +166,7 @@ import Web
         let text = try #require(try named("jam").first)
         #expect(try named("plums") == [])
         #expect(try named("recipe") == [text])
-        // Another address has it, too.
+        // The same text at another URL.
         try index.add(
             Self.text("Plum jam", "of plums"), of: Self.body(2, "https://b.test/cellar", "B"), prior: 0)
         #expect(try named("cellar AND \(SearchIndex.expression(ofSite: "B"))") == [text])

@@ -8,7 +8,7 @@ import Web
 
 @testable import Store
 
-/// The key by which a store hashes the secrets of requests.
+/// The key with which a store hashes the secrets of requests.
 @Suite struct SecretKeyTests {
     private let store: StockedFolder
     private static let secret = "hunter2"

@@ -25,7 +25,7 @@ struct ServerTests {
         return page
     }
 
-    /// Ends the sessions that write to this larder.
+    /// Ends the sessions of all writers of this store.
     private func cutSessions() throws {
         try folder.connect(.readOnly).execute(
             """
@@ -41,7 +41,7 @@ struct ServerTests {
             let writer = try StoreWriter(folder)
             let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
             let queue = try WriteQueue(writer, snapshot: snapshot)
-            // The second snapshot has the first half, with other texts.
+            // The second snapshot has the first half of the pages, with other texts.
             for number in 0..<(round == 1 ? 40 : 20) {
                 try queue.add(try page(number, "page \(number) \(round)"))
                 guard number % 3 > 0 else { continue }
@@ -79,7 +79,7 @@ struct ServerTests {
         for number in 0..<600 {
             try queue.add(try page(number, "page \(number)"))
             if number > 0 {
-                // The number of the page before was told when it came.
+                // The writer has the number of the previous page from its response.
                 var links = NewLinks(from: NewLinks.Target(href: nil, number: UInt32(number)))
                 links.pages = [NewLinks.Target(href: nil, number: UInt32(number - 1))]
                 try queue.addWithoutWaiting(links)
@@ -102,7 +102,7 @@ struct ServerTests {
         let queue = try WriteQueue(writer, snapshot: snapshot)
         let tests = self
         try queue.add(try page(1, "one"))
-        // On the writer's thread, between two transactions.
+        // The closure runs on the writer's thread, between two transactions.
         try queue.commitSoon { try? tests.cutSessions() }
         try queue.add(try page(2, "two"))
         try queue.finish { () throws(StoreError) in
@@ -112,7 +112,7 @@ struct ServerTests {
         let reader = try StoreReader(folder)
         #expect(try reader.sites().first?.published == snapshot.id)
         #expect(try reader.summary().responses == 2)
-        // The site is free again.
+        // The lock of the site is released.
         let next = try StoreWriter(folder)
         #expect(try next.begin(site: "s", start: ["s"], now: 3).id != snapshot.id)
     }
@@ -140,20 +140,20 @@ struct ServerTests {
         let place = try TestPostgreSQL.running.get().place(scratch.file("store"))
         let sockets = try #require(
             place.split(separator: "host=").last?.split(separator: "&").first.map(String.init))
-        // Its way there can be taken away.
-        let way = scratch.file("way")
-        try #require(symlink(sockets, way) == 0)
+        // A link to the socket's folder. Without it, the server is unreachable.
+        let link = scratch.file("link")
+        try #require(symlink(sockets, link) == 0)
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add([page(1, "one")], to: snapshot)
         try writer.end(snapshot, .publish(now: 2))
         let (notices, interruption) = (Monitor<[String]>([]), Interruption())
-        var watched = StoreFolder(place.replacing(sockets, with: way))
+        var watched = StoreFolder(place.replacing(sockets, with: link))
         watched.watch = PostgreSQLWatch(interruption) { notice in notices.change { $0.append(notice) } }
         let reader = try StoreReader(watched)
         let folder = folder
         func cut() throws {
-            unlink(way)
+            unlink(link)
             try folder.connect(.readOnly).execute(
                 """
                 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -161,16 +161,16 @@ struct ServerTests {
                 """)
         }
         try cut()
-        let mending = try NamedThread.start("mending") {
+        let reconnecting = try NamedThread.start("reconnecting") {
             _ = notices.wait(atMost: .seconds(60)) { $0.isEmpty ? nil : true }
-            symlink(sockets, way)
+            symlink(sockets, link)
         }
         #expect(try reader.summary().responses == 1)
-        mending.join()
-        let told = notices.change { $0 }
-        #expect(told.count == 2, "\(told)")
-        #expect(told.first?.contains("; waiting for it to come back") == true, "\(told)")
-        #expect(told.last?.contains("is back; continuing") == true, "\(told)")
+        reconnecting.join()
+        let reported = notices.change { $0 }
+        #expect(reported.count == 2, "\(reported)")
+        #expect(reported.first?.contains("; waiting for it to come back") == true, "\(reported)")
+        #expect(reported.last?.contains("is back; continuing") == true, "\(reported)")
         try cut()
         interruption.request()
         let error = #expect(throws: StoreError.self) { try reader.summary() }
@@ -180,7 +180,7 @@ struct ServerTests {
 
     @Test(.enabled(if: SwallowingRelay.isPossible, "only root can drop packets on this system"))
     func
-        `a network that is gone in the middle of a statement is told, and nobody waits after an interruption`()
+        `a network failure during a statement is reported, and an interruption ends the wait for the network`()
         throws
     {
         let place = try TestPostgreSQL.running.get().place(scratch.file("store"))
@@ -197,30 +197,31 @@ struct ServerTests {
         far.watch = PostgreSQLWatch(interruption) { notice in notices.change { $0.append(notice) } }
         let reader = try StoreReader(far)
         #expect(try reader.summary().responses == 1)
-        func whenTold(_ count: Int, _ body: @escaping @Sendable () -> Void) throws -> NamedThread {
-            try NamedThread.start("mending") {
+        func afterNotices(_ count: Int, _ body: @escaping @Sendable () -> Void) throws -> NamedThread {
+            try NamedThread.start("reconnecting") {
                 _ = notices.wait(atMost: .seconds(60)) { $0.count < count ? nil : true }
                 body()
             }
         }
         relay.swallow(true)
-        let mending = try whenTold(1) { relay.swallow(false) }
+        let reconnecting = try afterNotices(1) { relay.swallow(false) }
         #expect(try reader.summary().responses == 1)
-        mending.join()
-        let told = notices.change { $0 }
-        #expect(told.count == 2, "\(told)")
+        reconnecting.join()
+        let reported = notices.change { $0 }
+        #expect(reported.count == 2, "\(reported)")
         #expect(
-            told.first?.contains("it does not answer; waiting for it to come back") == true, "\(told)")
-        #expect(told.last?.contains("is back; continuing") == true, "\(told)")
+            reported.first?.contains("it does not answer; waiting for it to come back") == true, "\(reported)"
+        )
+        #expect(reported.last?.contains("is back; continuing") == true, "\(reported)")
 
-        // Here the system would give up after ten minutes.
+        // With these settings, the system would give up only after ten minutes.
         var patient = StoreFolder("\(farPlace)&tcp_user_timeout=600000&connect_timeout=600")
         patient.watch = far.watch
         let waiting = try StoreReader(patient)
         #expect(try waiting.summary().responses == 1)
         relay.swallow(true)
         let begun = ContinuousClock.now
-        let stopping = try whenTold(3) { interruption.request() }
+        let stopping = try afterNotices(3) { interruption.request() }
         let error = #expect(throws: StoreError.self) { try waiting.summary() }
         stopping.join()
         #expect(error?.reason == .unreachable)
@@ -254,7 +255,7 @@ struct ServerTests {
                     let writer = try StoreWriter(folder)
                     let snapshot = try writer.begin(site: "s\(thread)", start: ["s"], now: 1)
                     let queue = try WriteQueue(writer, snapshot: snapshot)
-                    // In another order each, so that they get into each other's way.
+                    // Opposite orders, so that the writers conflict.
                     for page in thread % 2 == 0 ? pages : pages.reversed() { try queue.add(page) }
                     try queue.finish(.publish(now: 2))
                 } catch {
@@ -360,7 +361,7 @@ struct ServerTests {
             try writer.add([page(1, "one"), page(2, "two")], to: snapshot)
             try writer.end(snapshot, .publish(now: 2))
         }
-        // Whoever collects has to be alone.
+        // A function, because its writer must be closed: a collection below needs to be the only writer.
         try stock()
         let schema = try #require(folder.server?.schema)
         let role = "reader_\(schema)"
@@ -411,7 +412,7 @@ struct ServerTests {
         let error = #expect(throws: StoreError.self) { try StoreReader(folder) }
         #expect(error?.description.contains("larder store migrate") == true)
         #expect(try folder.condition().needsMigration)
-        // Somebody reads meanwhile, and is waited for: until the server says that the migration waits.
+        // The migration waits for an open transaction of a reader. The loop waits until the server reports the lock.
         let reading = try folder.connect(.readWrite)
         try reading.execute("BEGIN; SELECT count(*) FROM response")
         let look = try connection.prepare(
@@ -433,7 +434,7 @@ struct ServerTests {
         #expect(
             try connection.prepare("SELECT count(snapshot) FROM work_snapshot").first { $0.integer(0) } == 0)
         #expect(try connection.prepare("SELECT count(snapshot) FROM work_move").first { $0.integer(0) } == 0)
-        // The view has its new columns.
+        // The view was recreated with the new columns.
         #expect(
             try connection.prepare("SELECT count(provenance) FROM larder_response").first { $0.integer(0) }
                 == 0)
@@ -457,9 +458,9 @@ struct ServerTests {
         #expect(try folder.condition().writers.isEmpty)
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "http://s/", start: ["s"], now: 1)
-        let told = try folder.condition()
-        #expect(told.writers.map(\.sites) == [["http://s/"]])
-        #expect(told.writers.first?.session != nil && told.writers.first?.isExclusive == false)
+        let reported = try folder.condition()
+        #expect(reported.writers.map(\.sites) == [["http://s/"]])
+        #expect(reported.writers.first?.session != nil && reported.writers.first?.isExclusive == false)
         try writer.end(snapshot, .publish(now: 2))
         #expect(try folder.condition().writers.map(\.sites) == [[]])
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import Cluster
 @testable import Store
 
-/// The state that the workers of one snapshot share.
+/// The database tables that the workers of one snapshot share.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
 struct SharedFrontierTests {
     private let scratch: TemporaryFolder
@@ -19,14 +19,15 @@ struct SharedFrontierTests {
         try frontier.setUpTables()
     }
 
-    private func found(_ href: String, of origin: String) -> SharedFrontier.DiscoveredURL {
+    private func discovered(_ href: String, of origin: String) -> SharedFrontier.DiscoveredURL {
         SharedFrontier.DiscoveredURL(origin: origin, href: href, referrer: nil, facts: 0, identity: 0)
     }
 
-    private func shared(maxPages: Int? = nil, hosts: Int = 3) throws -> SharedFrontier.SharedSnapshot {
+    /// Begins a shared snapshot with a start URL on each host.
+    private func shareSnapshot(maxPages: Int? = nil, hosts: Int = 3) throws -> SharedFrontier.SharedSnapshot {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
-        let starts = (0..<hosts).map { found("http://h\($0)/", of: "http://h\($0)") }
+        let starts = (0..<hosts).map { discovered("http://h\($0)/", of: "http://h\($0)") }
         #expect(
             try frontier.share(
                 snapshot, named: "s", maxPages: maxPages, maxBytes: nil, milliseconds: nil, starts: starts))
@@ -37,7 +38,7 @@ struct SharedFrontierTests {
         return try #require(try frontier.sharedSnapshots().first)
     }
 
-    /// Makes the last report of a worker look old.
+    /// Moves the end of a worker's lease into the past.
     private func endLease(of worker: Int64) throws {
         try folder.connect(.readWrite).execute(
             "UPDATE work_worker SET until = now() - interval '1 hour' WHERE id = \(worker)")
@@ -50,7 +51,7 @@ struct SharedFrontierTests {
     }
 
     @Test func `a host is leased by one worker, and found URLs are known by their href`() throws {
-        let snapshot = try shared().snapshot
+        let snapshot = try shareSnapshot().snapshot
         let (one, two) = (
             try frontier.join(snapshot, named: "one"), try frontier.join(snapshot, named: "two")
         )
@@ -61,14 +62,14 @@ struct SharedFrontierTests {
         #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).count == 2)
         #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).isEmpty)
         for _ in 1...2 {
-            #expect(try frontier.addURLs([found("http://h9/x", of: hosts[0])], by: two, of: snapshot))
+            #expect(try frontier.addURLs([discovered("http://h9/x", of: hosts[0])], by: two, of: snapshot))
         }
         #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).map(\.href) == ["http://h9/x"])
         #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).isEmpty)
     }
 
     @Test func `a worker that does not report loses its hosts, and its late writes are refused`() throws {
-        let shared = try shared()
+        let shared = try shareSnapshot()
         let snapshot = shared.snapshot
         let late = try frontier.join(snapshot, named: "late")
         #expect(try frontier.leaseHosts(8, for: late, of: snapshot).count == 3)
@@ -82,7 +83,8 @@ struct SharedFrontierTests {
         try frontier.leave(late, of: snapshot)
         #expect(throws: StoreError.self) { try writer.commit() }
         #expect(try frontier.renewLease(of: late, in: snapshot, .init()) == nil)
-        #expect(try !frontier.addURLs([found("http://h0/late", of: "http://h0")], by: late, of: snapshot))
+        #expect(
+            try !frontier.addURLs([discovered("http://h0/late", of: "http://h0")], by: late, of: snapshot))
         #expect(throws: StoreError.self) { try writer.end(open, .publish(now: 2)) }
         #expect(try !frontier.isPublished(snapshot: snapshot))
 
@@ -96,7 +98,7 @@ struct SharedFrontierTests {
     }
 
     @Test func `one worker ends the snapshot when no worker has work left`() throws {
-        let snapshot = try shared(hosts: 1).snapshot
+        let snapshot = try shareSnapshot(hosts: 1).snapshot
         let (one, two) = (
             try frontier.join(snapshot, named: "one"), try frontier.join(snapshot, named: "two")
         )
@@ -121,7 +123,7 @@ struct SharedFrontierTests {
     }
 
     @Test func `workers learn how many others have spare capacity, and how many are idle`() throws {
-        let snapshot = try shared().snapshot
+        let snapshot = try shareSnapshot().snapshot
         let one = try frontier.join(snapshot, named: "one")
         for hosts in 0..<3 {
             let other = try frontier.join(snapshot, named: "other")
@@ -142,7 +144,7 @@ struct SharedFrontierTests {
     }
 
     @Test func `the page limit is shared by the snapshot, and unused requests are left to others`() throws {
-        let snapshot = try shared(maxPages: 10).snapshot
+        let snapshot = try shareSnapshot(maxPages: 10).snapshot
         let (one, two) = (
             try frontier.join(snapshot, named: "one"), try frontier.join(snapshot, named: "two")
         )
@@ -159,7 +161,7 @@ struct SharedFrontierTests {
 
     @Test func `responses of a worker that lost its lease count once, and others may fetch the rest`() throws
     {
-        let shared = try shared(maxPages: 10)
+        let shared = try shareSnapshot(maxPages: 10)
         let snapshot = shared.snapshot
         let (one, two) = (
             try frontier.join(snapshot, named: "one"), try frontier.join(snapshot, named: "two")
@@ -189,7 +191,7 @@ struct SharedFrontierTests {
     }
 
     @Test func `requests of a worker that failed to end the snapshot count for the next one`() throws {
-        let shared = try shared(maxPages: 10)
+        let shared = try shareSnapshot(maxPages: 10)
         let last = try frontier.join(shared.snapshot, named: "last")
         let writer = try StoreWriter(folder)
         try writer.add([try page(1), try page(2)], to: try writer.join(shared, as: last))
@@ -198,7 +200,7 @@ struct SharedFrontierTests {
     }
 
     @Test func `a worker that received a moved host has received all earlier moves`() throws {
-        let snapshot = try shared().snapshot
+        let snapshot = try shareSnapshot().snapshot
         let one = try frontier.join(snapshot, named: "one")
         let other = try SharedFrontier(folder)
         try frontier.transaction { () throws(StoreError) in
@@ -217,7 +219,7 @@ struct SharedFrontierTests {
     }
 
     @Test func `the end of a lease includes all work done until then`() throws {
-        let snapshot = try shared().snapshot
+        let snapshot = try shareSnapshot().snapshot
         let late = try frontier.join(snapshot, named: "late")
         try endLease(of: late)
         let other = try SharedFrontier(folder)
@@ -234,7 +236,7 @@ struct SharedFrontierTests {
     }
 
     @Test func `tables of an earlier version get their missing columns`() throws {
-        let snapshot = try shared(maxPages: 3).snapshot
+        let snapshot = try shareSnapshot(maxPages: 3).snapshot
         let connection = try folder.connect(.readWrite)
         try connection.execute(
             """
@@ -249,7 +251,7 @@ struct SharedFrontierTests {
         #expect(try frontier.takePages(2, for: one, of: snapshot) == 2)
         let hosts = try frontier.leaseHosts(3, for: one, of: snapshot).map(\.origin)
         for _ in 1...2 {
-            #expect(try frontier.addURLs([found("http://h9/x", of: hosts[0])], by: one, of: snapshot))
+            #expect(try frontier.addURLs([discovered("http://h9/x", of: hosts[0])], by: one, of: snapshot))
         }
         #expect(try frontier.takeURLs(atMost: 10, for: one, of: snapshot).count == 4)
         try frontier.leave(one, of: snapshot)
@@ -260,7 +262,7 @@ struct SharedFrontierTests {
     }
 
     @Test func `a single prefetch and workers exclude each other`() throws {
-        let shared = try shared()
+        let shared = try shareSnapshot()
         let worker = try frontier.join(shared.snapshot, named: "one")
         do {
             let writer = try StoreWriter(folder)

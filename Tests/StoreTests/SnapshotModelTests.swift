@@ -2,12 +2,12 @@ import Testing
 
 @testable import Store
 
-/// Whatever is done to snapshots in whatever order, readers see what a model of a few lines says.
+/// Random operations on snapshots, after each of which readers must see the same as in a simple model.
 @Suite struct SnapshotModelTests {
     private static let names = ["one", "two"]
     private static let hrefs = (0..<5).map { "http://a.test/\($0)" }
 
-    /// Does to a store and to the model what chance says.
+    /// Applies the same random operations to a store and to the model.
     private struct Player {
         let store: StockedFolder
         var random: TestRandom
@@ -16,9 +16,9 @@ import Testing
         var open: [String: OpenSnapshot] = [:]
         var now: Int64 = 1000
         var log: [String] = []
-        /// From then on a snapshot has what one before and one after it have.
+        /// Whether a snapshot was dropped. Its responses have moved to the next snapshot, so that counts may be larger.
         var hasDropped = false
-        /// From then on a snapshot may have more responses than its own model.
+        /// Whether an unchanged snapshot was merged, so that a snapshot may have more responses than in the model.
         var hasJoined = false
 
         init(seed: UInt64) throws {
@@ -105,7 +105,7 @@ import Testing
             }
         }
 
-        /// Any snapshot of the site, which may be one that cannot be published.
+        /// Publishes a random snapshot of the site, which must fail if it is not complete.
         private mutating func rollBack(_ name: String) throws {
             guard let site = try store.site(name), let snapshot = site.snapshots.randomElement(using: &random)
             else { return }
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<10) func `readers see what the model says`(seed: UInt64) throws {
+    @Test(arguments: 0..<10) func `readers see the same as in the model`(seed: UInt64) throws {
         var player = try Player(seed: seed)
         for _ in 0..<60 {
             try player.step()
@@ -222,7 +222,7 @@ import Testing
     }
 }
 
-/// What the sites of one store show, in as few words as possible: what the store is held against.
+/// A simple model of the sites and snapshots of one store.
 struct SnapshotModel {
     struct Snapshot: Equatable {
         let id: Int64
@@ -232,7 +232,7 @@ struct SnapshotModel {
     }
 
     struct Row: Equatable {
-        /// In which it came: this one, or an earlier one that said the same.
+        /// The snapshot that first had the response: this one, or an earlier one with the same text.
         var snapshot: Int64
         /// Empty for a tombstone.
         let text: String
@@ -242,8 +242,8 @@ struct SnapshotModel {
         var snapshots: [Snapshot] = []
         var published: Int64?
 
-        /// Of each address what the newest snapshot says that is not newer than the one that is published; of a
-        /// site without such a snapshot, what the newest says at all.
+        /// For each URL, the row of the newest snapshot up to the published one. Without a published snapshot, all
+        /// snapshots count.
         var shown: [String: (snapshot: Int64, text: String)] { shown(by: published ?? .max) }
 
         func shown(by last: Int64) -> [String: (snapshot: Int64, text: String)] {
@@ -261,7 +261,7 @@ struct SnapshotModel {
             return last.started > now - days * 24 * 60 * 60 ? last.id : nil
         }
 
-        /// Whether the snapshot follows the published one and has the same texts, so that it takes no place of its own.
+        /// Whether the snapshot follows the published one and has the same texts, so that it is merged with it.
         func isUnchanged(_ snapshot: Int64) -> Bool {
             guard let place = snapshots.firstIndex(where: { $0.id == snapshot }), place > 0,
                 snapshots[place - 1].id == published, snapshots[place - 1].isFinished
@@ -289,7 +289,7 @@ struct SnapshotModel {
             }
         }
 
-        /// A new snapshot ends one that was served as far as it came.
+        /// A new snapshot finishes a published one that was incomplete.
         mutating func finishPublished() {
             if let published { change(published) { $0.isFinished = true } }
         }
@@ -305,7 +305,7 @@ struct SnapshotModel {
             var rows = snapshots.remove(at: place).rows
             guard place < snapshots.count else { return }
             let isGrowing = place == snapshots.count - 1 && !snapshots[place].isFinished
-            // The next one has the row of what came in it.
+            // The next snapshot takes over the rows that first were in this one.
             let next = snapshots[place].id
             func moved(_ row: Row) -> Row {
                 Row(snapshot: row.snapshot == snapshot ? next : row.snapshot, text: row.text)
@@ -318,18 +318,18 @@ struct SnapshotModel {
 
     var sites: [String: Site] = [:]
 
-    /// What says the same as the newest that there is of its address, in whichever site, is no row of its own.
+    /// Adds a response. If the newest row of its URL is of the same site and has the same text, it confirms that row.
     mutating func add(_ text: String, at href: String, to snapshot: Int64, of name: String) {
         let rows = sites.flatMap { name, site in
             site.snapshots.compactMap { $0.rows[href] }.map { (name: name, row: $0) }
         }
         let newest = rows.max { $0.row.snapshot < $1.row.snapshot }
         let isSame = newest.map { $0.name == name && $0.row.text == text } ?? false
-        let came = isSame ? newest?.row.snapshot : snapshot
-        sites[name]?.change(snapshot) { $0.rows[href] = Row(snapshot: came ?? snapshot, text: text) }
+        let first = isSame ? newest?.row.snapshot : snapshot
+        sites[name]?.change(snapshot) { $0.rows[href] = Row(snapshot: first ?? snapshot, text: text) }
     }
 
-    /// What a reader of the whole store gets: what is published before what never was, then what is newest.
+    /// The text that a reader of the store gets: sites with a published snapshot precede others, then the newest row wins.
     func answer(for href: String) -> String? {
         sites.values.compactMap { site in
             site.shown[href].map {

@@ -13,7 +13,7 @@ import Testing
         writer = try StoreWriter(folder)
     }
 
-    /// Publishes a snapshot in which each address answers with its text; nil stands for a tombstone.
+    /// Publishes a snapshot with these pages, abandoned as URL and text. A page with the text nil is a 404.
     @discardableResult
     private func snapshot(
         _ pages: [String: String?], site: String = "s", form: String = "html;utf-8"
@@ -176,8 +176,8 @@ import Testing
     }
 
     @Test func `a snapshot older than a finished one is not continued, whatever the clock says`() throws {
-        let given = try writer.begin(site: "s", start: ["s"], now: 100_000)
-        try writer.end(given, .keepOpen)
+        let abandoned = try writer.begin(site: "s", start: ["s"], now: 100_000)
+        try writer.end(abandoned, .keepOpen)
         let later = try writer.begin(site: "s", start: ["s"], now: 200_000)
         try writer.end(later, .publish(now: 200_001))
         let again = try writer.begin(site: "s", start: ["s"], now: 100_001)
@@ -187,27 +187,29 @@ import Testing
 
     @Test func `the responses of an abandoned snapshot precede older ones`() throws {
         let first = try snapshot(["/": "one", "/old": "old"])
-        let given = try writer.begin(site: "s", start: ["s"], now: 100_000)
+        let abandoned = try writer.begin(site: "s", start: ["s"], now: 100_000)
         let body = try NewBody(.bytes(Array("two".utf8)), form: "html;utf-8", links: [], in: folder)
         try writer.add(
             [
                 NewResponse(
                     href: "/", referrer: nil, status: 200, role: 0, fields: "", fetched: 100_000,
                     body: .new(body))
-            ], to: given)
-        try writer.end(given, .keepOpen)
+            ], to: abandoned)
+        try writer.end(abandoned, .keepOpen)
         let later = try writer.begin(site: "s", start: ["s"], now: 200_000)
         try writer.end(later, .publish(now: 200_001))
         #expect(try text("/") == "two")
         try writer.drop(snapshot: first, of: site())
         #expect(try text("/") == "two")
         #expect(try text("/old") == "old")
-        try writer.drop(snapshot: given.id, of: site())
+        try writer.drop(snapshot: abandoned.id, of: site())
         #expect(try text("/") == "two")
         #expect(try text("/old") == "old")
     }
 
-    @Test func `a caller with outdated data of a site does no harm`() throws {
+    @Test func `changes by a caller with outdated data of a site are checked against the current data`()
+        throws
+    {
         let first = try snapshot(["/": "one"])
         let second = try snapshot(["/": "two"])
         let before = try site()
@@ -225,7 +227,7 @@ import Testing
         let open = try writer.begin(site: "s", start: ["s"], now: 5)
         #expect(throws: StoreError.self) { try writer.begin(site: "s", start: ["s"], now: 5) }
         #expect(throws: StoreError.self) { try writer.publish(snapshot: first, of: site()) }
-        // The site is held as it was.
+        // The failed calls did not release the lock of the site.
         let other = try StoreWriter(folder)
         #expect(throws: StoreError.self) { try other.begin(site: "s", start: ["s"], now: 5) }
         try writer.end(open, .forget)
@@ -263,9 +265,9 @@ import Testing
     }
 
     private func load(_ href: String, _ text: String) throws {
-        let held = try store.reader().response(for: href)
+        let stored = try store.reader().response(for: href)
         try writer.addToOverlay(
-            response(href, text, fetched: 9), replacing: held, origin: "http://a.test", host: "a.test",
+            response(href, text, fetched: 9), replacing: stored, origin: "http://a.test", host: "a.test",
             now: 9)
     }
 
@@ -290,7 +292,7 @@ import Testing
         try writer.publish(snapshot: first, of: site)
         #expect(try store.text(Self.page) == "one")
         #expect(try store.text(Self.other) == nil)
-        // What is loaded then lies over that.
+        // Responses that are loaded afterwards form an overlay over the older snapshot.
         try load(Self.other, "newer")
         #expect(try self.site().overlay != overlay)
         #expect(try store.text(Self.page) == "one")

@@ -7,16 +7,16 @@ import Web
 @testable import Store
 @testable import StoreFaults
 
-/// A store in a temporary folder, and what tests do to it.
+/// A store in a temporary folder, or on the test PostgreSQL server, with functions to fill, read and damage it.
 struct StockedFolder: Sendable {
     let scratch: TemporaryFolder
     let folder: StoreFolder
-    /// What stands behind `--store`.
+    /// The location of the store, as for `--store`.
     let place: String
 
     /// - Parameters:
-    ///   - name: of the store's folder in the temporary one.
-    ///   - compresses: what comes is made small.
+    ///   - name: the name of the store's folder in the temporary folder.
+    ///   - compresses: whether writers compress bodies.
     init(_ name: String = "store", compresses: Bool = false) throws {
         scratch = try TemporaryFolder()
         place = try TestStore.place(scratch.file(name))
@@ -25,7 +25,7 @@ struct StockedFolder: Sendable {
         self.folder = folder
     }
 
-    /// An answer with a text, or with none; its type is that of a page.
+    /// An HTML response with this text; without a body if it is nil.
     func response(
         _ href: String, _ text: String? = "text", status: Int = 200,
         fields: String = "Content-Type: text/html\r\n",
@@ -46,7 +46,7 @@ struct StockedFolder: Sendable {
                 ?? .none)
     }
 
-    /// A snapshot with these answers, complete unless said otherwise. Gives its number.
+    /// Stores a snapshot with these responses, and returns its id. The snapshot is published unless `ending` says otherwise.
     @discardableResult
     func snapshot(
         _ responses: @autoclosure () throws -> [NewResponse], links: [NewLinks] = [], site: String = "s",
@@ -54,7 +54,7 @@ struct StockedFolder: Sendable {
     ) throws -> Int64 {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: site, start: [site], now: now)
-        // Made only now: a writer that opens the store clears away large bodies that are nobody's.
+        // Created only now, because opening a writer removes body files without a row.
         try writer.add(responses(), links: links, to: snapshot)
         try writer.end(snapshot, ending)
         return snapshot.id
@@ -66,14 +66,14 @@ struct StockedFolder: Sendable {
 
     func inspect() throws -> StoreFindings { try reader().inspect() }
 
-    /// The text that is shown for a URL; nil where there is none.
+    /// The text of the response that readers get for a URL; nil without a body.
     func text(_ href: String) throws -> String? {
         let reader = try reader()
         guard let body = try reader.response(for: href)?.body else { return nil }
         return try reader.content(of: body).map { String(decoding: try $0.load(), as: UTF8.self) }
     }
 
-    /// What a person with `sqlite3` or `psql` gets: the first column of each row.
+    /// The first column of each row, as a user of `sqlite3` or `psql` would see it.
     func column(_ sql: String) throws -> [String] { try Self.column(sql, in: connection()) }
 
     static func column(_ sql: String, in database: String) throws -> [String] {
@@ -92,7 +92,7 @@ struct StockedFolder: Sendable {
         return texts
     }
 
-    /// Changes the database behind the store's back. References are not looked at.
+    /// Changes the database directly, without checks of foreign keys.
     func execute(_ sql: String) throws {
         let connection = try connection()
         guard connection.isPostgreSQL else {
@@ -103,8 +103,7 @@ struct StockedFolder: Sendable {
 }
 
 extension NewLinks {
-    /// Links by address. The numbers are made up from the addresses' order here, as a new run makes up its
-    /// own.
+    /// Links between URLs. A URL gets the number of its place in `numbering`, which stands for the numbers of one run.
     init(
         from source: String, pages: [String] = [], assets: [String] = [], guesses: [String] = [],
         numbering: inout [String]
@@ -125,7 +124,7 @@ extension HTTPFields {
     static func vary(_ names: String) -> String { "Vary: \(names)\r\n" }
 }
 
-/// SplitMix64: the same numbers everywhere for the same seed.
+/// The SplitMix64 generator, which returns the same numbers for the same seed on all machines.
 struct TestRandom: RandomNumberGenerator {
     private var state: UInt64
 
@@ -141,8 +140,8 @@ struct TestRandom: RandomNumberGenerator {
 }
 
 extension StockedFolder {
-    /// The store is sound, and every snapshot of the site that is complete has all its pages, as they were
-    /// written.
+    /// Expects that the store passes an inspection, and that each complete snapshot of the site has all its pages
+    /// unchanged.
     func expectWhole(_ stock: Stock, _ note: Comment) throws {
         let findings = try inspect()
         #expect(findings.isSound, "\(note): \(findings)")
@@ -169,8 +168,7 @@ extension StockedFolder {
     }
 }
 
-/// `StoreFaults`, a process that writes to a store and may be killed at it. It prints a letter for each thing
-/// that it did.
+/// A process of `StoreFaults`, which writes to a store until the test kills it. It prints a letter after each step.
 typealias Child = ChildProcess
 
 extension ChildProcess {
@@ -178,7 +176,7 @@ extension ChildProcess {
         try self.init(Self.built("StoreFaults"), words)
     }
 
-    /// What it printed up to this letter for the time of that number; less when it ended before.
+    /// Reads the output up to the `times`th occurrence of this letter; less if the process ends before.
     func read(until letter: Character, times: Int = 1) -> String {
         var (text, seen) = ("", 0)
         while seen < times, let next = read(1).first {
@@ -188,7 +186,7 @@ extension ChildProcess {
         return text
     }
 
-    /// Waits until it has stopped itself, or is gone.
+    /// Waits until the process has stopped itself or has ended.
     func waitUntilStopped() {
         var info = siginfo_t()
         while waitid(P_PID, id_t(process), &info, WSTOPPED | WEXITED | WNOWAIT) != 0, errno == EINTR {}
@@ -196,12 +194,12 @@ extension ChildProcess {
 }
 
 extension Trait where Self == ConditionTrait {
-    /// About what is in a folder, and not in a PostgreSQL.
-    static var ofFiles: Self { .disabled(if: TestStore.isPostgreSQL, "it is about files") }
+    /// Disables a test of the files of a store if stores are on PostgreSQL.
+    static var requiresFolderStore: Self { .disabled(if: TestStore.isPostgreSQL, "it is about files") }
 }
 
 extension [UInt8] {
-    /// So many bytes: these, again and again. Megabytes that a test makes one by one are most of its time.
+    /// `count` bytes that repeat `part`. Much faster than computing each byte, which counts for megabytes.
     init(repeating part: [UInt8], toCount count: Int) {
         var bytes = part
         while bytes.count < count { bytes += bytes }

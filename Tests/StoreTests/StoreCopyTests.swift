@@ -15,7 +15,7 @@ struct StoreCopyTests {
         scratch = try TemporaryFolder()
     }
 
-    enum Way: CaseIterable, Sendable {
+    enum Direction: CaseIterable, Sendable {
         case toServer, fromServer, betweenFolders
     }
 
@@ -24,10 +24,10 @@ struct StoreCopyTests {
             isPostgreSQL ? try TestPostgreSQL.running.get().place(scratch.file(name)) : scratch.file(name))
     }
 
-    private func places(_ way: Way) throws -> (from: StoreFolder, to: StoreFolder) {
+    private func places(_ direction: Direction) throws -> (from: StoreFolder, to: StoreFolder) {
         (
-            try folder("from", isPostgreSQL: way == .fromServer),
-            try folder("to", isPostgreSQL: way == .toServer)
+            try folder("from", isPostgreSQL: direction == .fromServer),
+            try folder("to", isPostgreSQL: direction == .toServer)
         )
     }
 
@@ -47,29 +47,30 @@ struct StoreCopyTests {
         return page
     }
 
-    /// Two sites, three snapshots, an overlay's worth of everything.
+    /// Stores two sites with three snapshots, bodies of all sizes, links, settings, pins, and records of all kinds in the
+    /// activity database.
     private func stock(_ folder: StoreFolder, pages: Int = 40) throws {
         let writer = try StoreWriter(folder)
         for (site, snapshots) in [("http://a/", 2), ("http://b/", 1)] {
             for number in 1...snapshots {
                 let snapshot = try writer.begin(site: site, start: [site], now: Int64(number))
-                var pagesOfIt = try (0..<pages).map {
+                var responses = try (0..<pages).map {
                     try page("\(site)\($0)", Array("page \($0) of snapshot \(number)".utf8), in: folder)
                 }
-                pagesOfIt.append(try page("\(site)empty", [], in: folder))
-                pagesOfIt.append(try page("\(site)gone", nil, in: folder))
-                pagesOfIt.append(try page("\(site)middle", Array(repeating: 9, count: 70_000), in: folder))
-                pagesOfIt.append(try page("\(site)large", Self.large(number), in: folder))
+                responses.append(try page("\(site)empty", [], in: folder))
+                responses.append(try page("\(site)gone", nil, in: folder))
+                responses.append(try page("\(site)middle", Array(repeating: 9, count: 70_000), in: folder))
+                responses.append(try page("\(site)large", Self.large(number), in: folder))
                 var links = NewLinks(from: NewLinks.Target(href: "\(site)0"))
                 links.pages = (0..<pages).map { NewLinks.Target(href: "\(site)\($0)") }
                 links.assets = [NewLinks.Target(href: "http://c/never")]
-                try writer.add(pagesOfIt, links: [links], to: snapshot)
+                try writer.add(responses, links: [links], to: snapshot)
                 try writer.storeSettings("{\"a\":1}", of: snapshot)
                 try writer.end(snapshot, .publish(now: Int64(number) + 10))
             }
         }
         try writer.add(Pin(.site, "http://a/"), now: 3)
-        // A snapshot that is no more: its number is not to be given again.
+        // A removed snapshot, whose id must not be reused.
         let last = try writer.begin(site: "http://b/", start: ["http://b/"], now: 9)
         try writer.end(last, .forget)
         let notes = try ActivityDatabase(folder)
@@ -118,9 +119,11 @@ struct StoreCopyTests {
         }
     }
 
-    @Test(arguments: Way.allCases)
-    func `a copy has all rows with their ids, and can be written to like the original`(way: Way) throws {
-        let (from, to) = try places(way)
+    @Test(arguments: Direction.allCases)
+    func `a copy has all rows with their ids, and can be written to like the original`(direction: Direction)
+        throws
+    {
+        let (from, to) = try places(direction)
         try stock(from)
         let result = try StoreCopy.run(from: from, to: to, verify: true)
         #expect(result.isWhole && !result.isContinued && result.leftOutResponses == 0)
@@ -128,7 +131,7 @@ struct StoreCopyTests {
         #expect(try Image(from) == Image(to))
         #expect(try StoreReader(to).inspect().isSound)
         #expect(try to.condition().isCopying == false)
-        // Numbers go on behind those that ever were.
+        // New ids are larger than all earlier ones, as in the original.
         var next: [Int64] = []
         for folder in [from, to] {
             let writer = try StoreWriter(folder)
@@ -142,7 +145,7 @@ struct StoreCopyTests {
         #expect(try StoreReader(to).inspect().isSound)
     }
 
-    /// A process that is killed in the middle of it.
+    /// Copies in a child process, and kills it before the copy is complete.
     private func copyAndKill(_ from: String, _ to: String) throws {
         let child = try Child("copy", from, to, "@b4")
         #expect(child.read(until: "b", times: 4).hasSuffix("bbbb"))
@@ -150,22 +153,24 @@ struct StoreCopyTests {
         #expect(child.wait().status == -SIGKILL)
     }
 
-    @Test(arguments: Way.allCases)
-    func `an interrupted copy is continued, including later changes of the source`(way: Way) throws {
-        let (from, to) = try places(way)
+    @Test(arguments: Direction.allCases)
+    func `an interrupted copy is continued, including later changes of the source`(direction: Direction)
+        throws
+    {
+        let (from, to) = try places(direction)
         try stock(from, pages: 1500)
         let server = try TestPostgreSQL.running.get()
         func place(_ name: String, _ folder: StoreFolder) -> String {
             folder.server == nil ? folder.path : server.place(scratch.file(name))
         }
         try copyAndKill(place("from", from), place("to", to))
-        // Nobody sees it, or writes to it, before it is whole.
+        // An incomplete copy can be neither read nor written to.
         for open in [{ _ = try StoreReader(to) }, { _ = try StoreWriter(to) }] as [() throws -> Void] {
             let error = #expect(throws: StoreError.self) { try open() }
             #expect(error?.reason == .busy && error?.description.contains("store copy") == true)
         }
         #expect(try to.condition().isCopying)
-        // What is there already may go, and others come in its place.
+        // In the source, responses that are already copied are removed, and new ones are stored.
         let writer = try StoreWriter(from)
         #expect(try writer.remove(urlsNamed: "http://a/1*") { $0.hasPrefix("http://a/1") } > 0)
         _ = try writer.collect(CollectionOptions())
@@ -173,7 +178,7 @@ struct StoreCopyTests {
         try writer.add(
             (0..<50).map { try page("http://a/new/\($0)", Array("new \($0)".utf8), in: from) }, to: snapshot)
         try writer.end(snapshot, .publish(now: 31))
-        // That of another larder is none to go on with.
+        // A copy of another store cannot be continued.
         let other = try folder("other", isPostgreSQL: false)
         try stock(other, pages: 1)
         #expect(throws: StoreError.self) { try StoreCopy.run(from: other, to: to) }
@@ -196,20 +201,21 @@ struct StoreCopyTests {
         #expect(try Image(from) == Image(to))
     }
 
-    @Test(arguments: [Way.toServer, .fromServer])
-    func `a damaged body is reported and left out with its responses`(way: Way) throws {
-        let (from, to) = try places(way)
+    @Test(arguments: [Direction.toServer, .fromServer])
+    func `a damaged body is reported and left out with its responses`(direction: Direction) throws {
+        let (from, to) = try places(direction)
         try stock(from)
         let reader = try StoreReader(from)
         let body = try #require(try reader.response(for: "http://a/3")?.body)
         try from.connect(.readWrite).execute(
-            "UPDATE content SET bytes = \(way == .fromServer ? "'\\x00'" : "x'00'") WHERE body = \(body.id)")
+            "UPDATE content SET bytes = \(direction == .fromServer ? "'\\x00'" : "x'00'") WHERE body = \(body.id)"
+        )
         let result = try StoreCopy.run(from: from, to: to, verify: true)
         #expect(!result.isWhole)
         #expect(result.damaged.map(\.hrefs) == [["http://a/3"]])
         #expect(result.leftOutResponses == 1)
         let copy = try StoreReader(to)
-        // What an earlier snapshot has is shown.
+        // Readers get the response of an earlier snapshot.
         #expect(try copy.response(for: "http://a/3")?.snapshot == 1)
         #expect(try copy.inspect().isSound)
     }
@@ -227,13 +233,13 @@ struct StoreCopyTests {
         #expect(result.unlike.count == 1 && !result.isWhole)
     }
 
-    @Test(arguments: Way.allCases, [false, true])
+    @Test(arguments: Direction.allCases, [false, true])
     func `compressed bodies are copied, and stay compressed where the destination compresses`(
-        way: Way, compresses: Bool
+        direction: Direction, compresses: Bool
     )
         throws
     {
-        var (from, to) = try places(way)
+        var (from, to) = try places(direction)
         (from.compresses, to.compresses) = (true, compresses)
         try stock(from)
         #expect(try StoreCopy.run(from: from, to: to, verify: true).unlike.isEmpty)
@@ -268,11 +274,11 @@ struct StoreCopyTests {
             return found
         }
         _ = try StoreCopy.run(from: from, to: to)
-        let held = try frames(from)
-        #expect(held.count >= 3)
-        #expect(try frames(to) == held)
+        let expected = try frames(from)
+        #expect(expected.count >= 3)
+        #expect(try frames(to) == expected)
         #expect(to.bodyFileNames.isEmpty)
-        // What came as it is, is a frame in the end, whatever it was.
+        // Uncompressed bodies are compressed, whether they were in the database, a pack or a file.
         try stock(plain)
         #expect(try frames(plain).isEmpty)
         plain.compresses = true
@@ -280,7 +286,7 @@ struct StoreCopyTests {
         to = made
         to.compresses = true
         _ = try StoreCopy.run(from: plain, to: to)
-        #expect(try frames(to) == held)
+        #expect(try frames(to) == expected)
     }
 
     @Test func `a folder with other files, or inside of the source, is refused as the destination`() throws {

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Store
 
-/// How a store comes to be: whole, or not at all.
-@Suite(.ofFiles) struct StoreCreationTests {
+/// The creation of a store, which must be complete or have no effect.
+@Suite(.requiresFolderStore) struct StoreCreationTests {
     private let scratch: TemporaryFolder
     private let folder: StoreFolder
 

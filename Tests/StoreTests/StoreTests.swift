@@ -41,7 +41,7 @@ import Testing
         #expect(site.snapshots.map(\.responseCount) == [2])
     }
 
-    /// A collection that moves bodies waits only for readers that use them.
+    /// A shared read keeps its view of the database until a body is read or the read is ended.
     @Test(.enabled(if: !TestStore.isPostgreSQL))
     func `the state of the database is fixed for lookups, but not for bodies`() throws {
         let writer = try StoreWriter(folder)
@@ -65,7 +65,7 @@ import Testing
             }
             #expect(try isThere(new))
         }
-        // Nobody holds one for ever.
+        // A view that is used for a long time is renewed.
         for _ in 0..<2 { try reader.beginSharedRead() }
         try writer.add([response("http://a/last")], to: snapshot)
         for _ in 0..<1000 where try !isThere("http://a/last") { try reader.beginSharedRead() }
@@ -103,7 +103,7 @@ import Testing
             try writer.end(snapshot, .publish(now: 2))
         }
         let summary = try StoreReader(folder).summary()
-        // What comes again is not written again.
+        // Unchanged responses of the second snapshot confirm the existing rows, except on PostgreSQL.
         #expect(summary.responses == (TestStore.isPostgreSQL ? 8 : 4))
         #expect(summary.bodies == 2)
         #expect(summary.bytes == Int64(5 + large.count))
@@ -119,7 +119,7 @@ import Testing
         func shown() throws -> [UInt8]? {
             try reader.response(for: "http://a/")?.body.flatMap { try reader.content(of: $0)?.load() }
         }
-        // Nothing was published yet: what there is, is better than nothing.
+        // Without a published snapshot, readers get the responses of the open one.
         #expect(try shown() == Array("first".utf8))
         try writer.end(first, .publish(now: 2))
 
@@ -272,7 +272,7 @@ import Testing
         let within = try reader.withFixedVersion { () throws(StoreError) -> [Int64] in
             let version = try reader.dataVersion()
             _ = try writer.add([second], to: snapshot)
-            // Within, nothing else begins.
+            // A nested call sees the same version.
             let deeper = try reader.withFixedVersion(isThere)
             return [version, try reader.dataVersion(), try isThere() ? 1 : 0, deeper ? 1 : 0]
         }

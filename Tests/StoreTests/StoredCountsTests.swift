@@ -4,13 +4,13 @@ import Testing
 
 @testable import Store
 
-/// What is kept of how much there is, whatever changes it.
+/// The stored counts of responses and bodies, which each change of the store must update.
 @Suite struct StoredCountsTests {
     private let store: StockedFolder
 
     init() throws { store = try StockedFolder() }
 
-    /// What is told is what there is, row by row, and while nobody writes nobody has to go through the rows to tell it.
+    /// Expects that the stored counts equal the counted rows and, if no writer is open (`isAtRest`), that none are missing.
     private func expectCounts(
         _ folder: StoreFolder? = nil, isAtRest: Bool = true, location: SourceLocation = #_sourceLocation
     ) throws {
@@ -102,11 +102,11 @@ import Testing
         #expect(try store.reader().summary().responses == 7)
     }
 
-    @Test(arguments: ["forgotten", "held back", "so far", "kept open"])
+    @Test(arguments: ["forgotten", "rejected", "so far", "kept open"])
     func `counts are correct after a second snapshot, however it ends`(ending: String) throws {
         try store.snapshot(pages())
         let endings: [String: SnapshotEnding] = [
-            "forgotten": .forget, "held back": .reject(now: 4), "so far": .publishSoFar,
+            "forgotten": .forget, "rejected": .reject(now: 4), "so far": .publishSoFar,
             "kept open": .keepOpen,
         ]
         try store.snapshot(pages(edition: 1), now: 3, ending: try #require(endings[ending]))
@@ -117,15 +117,15 @@ import Testing
         try store.snapshot(pages())
         let writer = try StoreWriter(store.folder)
         for number in 1...3 {
-            let held = try store.reader().response(for: "http://a/1")
+            let stored = try store.reader().response(for: "http://a/1")
             try writer.addToOverlay(
-                page("1", edition: number), replacing: held, origin: "http://a", host: "a", now: 5)
+                page("1", edition: number), replacing: stored, origin: "http://a", host: "a", now: 5)
             try writer.addToOverlay(
                 page("new\(number)"), replacing: nil, origin: "http://b", host: "b", now: 5)
             try expectCounts(isAtRest: false)
         }
         #expect(try onlySite().overlay != nil)
-        // It began before what servers loaded, so that it takes that in.
+        // The next snapshot includes the overlay.
         try store.snapshot(pages(edition: 9), now: 6)
         try expectCounts()
         let open = try writer.begin(site: "s", start: ["s"], now: 10)
@@ -177,7 +177,7 @@ import Testing
         try expectCounts()
     }
 
-    @Test(.ofFiles) func `counts are correct after a repair of damaged bodies or rows`() throws {
+    @Test(.requiresFolderStore) func `counts are correct after a repair of damaged bodies or rows`() throws {
         try store.snapshot(pages())
         try store.execute(
             "UPDATE content SET bytes = x'00' WHERE body = 1; DELETE FROM url WHERE href = 'http://a/2'")
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test(
-        .ofFiles,
+        .requiresFolderStore,
         arguments: [
             "UPDATE tally SET responses = responses + 1 WHERE snapshot > 0",
             "UPDATE tally SET bytes = 1 WHERE snapshot = 0",
@@ -205,7 +205,7 @@ import Testing
         try expectCounts()
     }
 
-    @Test(.ofFiles, arguments: ["", " WHERE snapshot = 0", " WHERE snapshot > 0"])
+    @Test(.requiresFolderStore, arguments: ["", " WHERE snapshot = 0", " WHERE snapshot > 0"])
     func `missing counts are computed by readers, and stored by the next writer`(which: String)
         throws
     {
@@ -219,7 +219,7 @@ import Testing
         try expectCounts()
     }
 
-    @Test(.ofFiles) func `counts are correct after a rebuild from the journal`() throws {
+    @Test(.requiresFolderStore) func `counts are correct after a rebuild from the journal`() throws {
         for edition in 1...2 { try store.snapshot(pages(edition: edition), now: Int64(edition * 10)) }
         try store.scratch.write([], to: "store/larder.db")
         for suffix in ["-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
@@ -227,7 +227,7 @@ import Testing
         try expectCounts()
     }
 
-    @Test(.ofFiles, arguments: [false, true])
+    @Test(.requiresFolderStore, arguments: [false, true])
     func `counts are correct after a copy, to an empty store or a new one`(isThere: Bool) throws {
         for edition in 1...2 { try store.snapshot(pages(edition: edition), now: Int64(edition * 10)) }
         let copy = StoreFolder(store.scratch.file("copy"))
@@ -237,7 +237,8 @@ import Testing
         #expect(try StoreReader(copy).summary() == store.reader().summary())
     }
 
-    @Test(.ofFiles) func `counts are correct after the migration of a store of version 5`() throws {
+    @Test(.requiresFolderStore) func `counts are correct after the migration of a store of version 5`() throws
+    {
         try store.snapshot(pages())
         let before = try store.reader().summary()
         try store.execute("\(EarlierStore.ofVersion6) DROP TABLE tally; PRAGMA user_version = 5")

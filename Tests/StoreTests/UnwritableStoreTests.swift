@@ -5,10 +5,10 @@ import Testing
 
 @testable import Store
 
-/// Reading where SQLite cannot create the files that it wants beside a database: a store is read as it stands.
+/// Readers of a store on a disk where SQLite cannot create the files that it needs beside a database.
 @Suite(.enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"))
 struct UnwritableStoreTests {
-    enum Hindrance: CaseIterable {
+    enum Obstacle: CaseIterable {
         case fullDisk, readOnlyDisk
     }
 
@@ -32,8 +32,8 @@ struct UnwritableStoreTests {
         try writer.end(snapshot, .publish(now: 2))
     }
 
-    private func hinder(_ hindrance: Hindrance) throws {
-        switch hindrance {
+    private func makeUnwritable(_ obstacle: Obstacle) throws {
+        switch obstacle {
         case .fullDisk: try disk.fill()
         case .readOnlyDisk: try disk.makeReadOnly()
         }
@@ -45,12 +45,12 @@ struct UnwritableStoreTests {
         return try reader.content(of: body).map { String(decoding: try $0.load(), as: UTF8.self) }
     }
 
-    @Test(arguments: Hindrance.allCases)
-    func `an unwritable store without an open connection is readable`(hindrance: Hindrance) throws {
+    @Test(arguments: Obstacle.allCases)
+    func `an unwritable store without an open connection is readable`(obstacle: Obstacle) throws {
         try add(1, to: StoreWriter(folder))
         _ = try SearchIndex.openOrCreate(folder)
-        try hinder(hindrance)
-        // The second reader finds what the first one tried to create.
+        try makeUnwritable(obstacle)
+        // The second reader may find files that the first one has tried to create.
         for _ in 1...2 {
             #expect(try text(1, in: folder) == "body 1")
             #expect(try folder.condition().version == Schema.version)
@@ -59,25 +59,25 @@ struct UnwritableStoreTests {
         }
     }
 
-    @Test(arguments: Hindrance.allCases)
+    @Test(arguments: Obstacle.allCases)
     func `an unwritable store whose last run was killed is read with its write-ahead log`(
-        hindrance: Hindrance
+        obstacle: Obstacle
     ) throws {
         try add(1, to: StoreWriter(folder))
         let killed = StoreFolder(disk.path + "/killed")
         try leaveLog(of: folder, in: killed)
-        try hinder(hindrance)
+        try makeUnwritable(obstacle)
         let log = StoreFolder.byteCount(of: killed.database + "-wal")
         for _ in 1...2 {
             let reader = try StoreReader(killed)
             #expect(try reader.response(for: "/1")?.status == 203)
             #expect(!reader.isOutdated)
         }
-        // A writer that comes later finds everything.
+        // The log is unchanged, so that a later writer finds all commits.
         #expect(StoreFolder.byteCount(of: killed.database + "-wal") == log)
     }
 
-    /// Makes a copy of a store as a kill leaves it: with a change in the log, whose index went with the machine.
+    /// Copies a store as a crash of the machine leaves it: with a change in the write-ahead log, and without the log's index.
     private func leaveLog(of folder: StoreFolder, in killed: StoreFolder) throws {
         let connection = try Connection(folder.database, access: .readWrite)
         try connection.execute("UPDATE response SET status = 203")
@@ -100,7 +100,7 @@ struct UnwritableStoreTests {
         #expect(try !StoreReader(folder).isOutdated)
     }
 
-    @Test func `a short run that left no files is noticed`() throws {
+    @Test func `a reader notices a short run that left no files`() throws {
         try add(1, to: StoreWriter(folder))
         try disk.fill()
         let reader = try StoreReader(folder)

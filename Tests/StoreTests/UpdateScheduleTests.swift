@@ -69,7 +69,7 @@ import Testing
         {
             #expect(abs(wait - Int64(expected)) <= Int64(expected) / 10, "\(waits)")
         }
-        // One that came to its end counts from its beginning.
+        // After a completed update, the interval counts from its beginning.
         let next = UpdateSchedule.daily.next(
             of: "a", since: (1_000_001, 1_000_100), UpdateAttempt(at: 1_000_000, count: 3))
         #expect(abs(next - 1_086_401) <= 900)
@@ -94,7 +94,7 @@ import Testing
         #expect(try site().nextUpdate(after: nil) == nil)
     }
 
-    @Test func `of several processes that find a site due, one begins`() throws {
+    @Test func `only one of several processes that find a site due begins an update`() throws {
         let store = try StockedFolder()
         let folder = store.folder
         _ = try StoreWriter(folder)

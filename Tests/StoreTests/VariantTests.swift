@@ -3,14 +3,14 @@ import Web
 
 @testable import Store
 
-/// Answers that vary by fields of the request.
+/// Responses that vary by header fields of the request.
 @Suite struct VariantTests {
     private let store: StockedFolder
     private let href = "http://a.test/"
 
     init() throws { store = try StockedFolder() }
 
-    /// An answer as a prefetch would keep it that asked with these fields.
+    /// The response to a request with these header fields, as a prefetch would store it.
     private func response(_ text: String?, vary: String, to request: HTTPFields, fetched: Int64 = 1) throws
         -> NewResponse
     {
@@ -30,7 +30,8 @@ import Web
         return try reader.content(of: body).map { String(decoding: try $0.load(), as: UTF8.self) }
     }
 
-    private func suits(_ request: HTTPFields) throws -> Bool? {
+    /// Whether the response that readers get matches the request.
+    private func matches(_ request: HTTPFields) throws -> Bool? {
         try store.reader().response(for: href, fields: request)?.matches(request, store.reader().secrets)
     }
 
@@ -48,9 +49,9 @@ import Web
         ])
         #expect(try shown(to: german) == "Hallo")
         #expect(try shown(to: english) == "hello")
-        #expect(try suits(german) == true)
+        #expect(try matches(german) == true)
         #expect(try shown(to: french) == "hello")
-        #expect(try suits(french) == false)
+        #expect(try matches(french) == false)
         #expect(try shown(to: nil) == "hello")
         #expect(try store.reader().sites()[0].snapshots[0].responseCount == 2)
     }
@@ -65,7 +66,7 @@ import Web
         var request = german
         if let codings { request.append("Accept-Encoding", codings) }
         #expect(try shown(to: request) == "x")
-        #expect(try suits(request) == true)
+        #expect(try matches(request) == true)
         #expect(
             try store.column("SELECT variant FROM larder_response") == [
                 "accept-encoding\naccept-language: de"
@@ -75,9 +76,9 @@ import Web
     @Test func `a response that varies by everything is served and matches no request`() throws {
         try store.snapshot([response("x", vary: "*", to: german)])
         #expect(try shown(to: german) == "x")
-        #expect(try suits(german) == false)
+        #expect(try matches(german) == false)
         #expect(try store.column("SELECT variant FROM larder_response") == [VaryKey.never])
-        // Another one of the same snapshot takes its place.
+        // A later response in the same snapshot replaces it.
         try store.snapshot([response("y", vary: "*", to: german)])
         #expect(try shown(to: german) == "y")
     }
@@ -94,7 +95,7 @@ import Web
         #expect(try store.reader().response(for: href, fields: german)?.status == 404)
     }
 
-    @Test func `of two responses in one snapshot the later one is served`() throws {
+    @Test func `the later one of two responses in a snapshot is served`() throws {
         try store.snapshot([response(nil, vary: "", to: german, fetched: 1)], ending: .keepOpen)
         try store.snapshot([response("there again", vary: "Accept-Language", to: german, fetched: 2)])
         #expect(try shown(to: german) == "there again")
@@ -121,14 +122,14 @@ import Web
         #expect(try shown(to: english) == "Hallo")
     }
 
-    /// Else a 404 that has passed would be shown for ever to who is not the one that asked since.
+    /// Otherwise, requesters other than the last one would get an outdated 404 for ever.
     @Test(arguments: ["Accept-Language", "Accept-Language, Accept", "*"])
     func `a response from before a Vary header matches no request any more`(vary: String) throws {
         for (before, newer) in [("old", "new"), (nil, "there again")] {
             try store.snapshot([response(before, vary: "", to: german, fetched: 9)])
             let snapshot = try store.snapshot([response(newer, vary: vary, to: german, fetched: 10)])
             for request in [german, french, nil] { #expect(try shown(to: request) == newer) }
-            #expect(try suits(french) == false)
+            #expect(try matches(french) == false)
             let reader = try store.reader()
             let asOf = try reader.asOf(snapshot) { () throws(StoreError) in
                 try reader.response(for: href, fields: french)
@@ -139,7 +140,7 @@ import Web
         }
     }
 
-    @Test func `of several responses that do not match, the newest one of the newest snapshot is served`()
+    @Test func `without a match, the newest response of the newest snapshot is served`()
         throws
     {
         try store.snapshot([response("older", vary: "*", to: german, fetched: 9)])
