@@ -580,7 +580,7 @@ private struct Play {
         #expect(play.outcomes.first?.links == ["http://a.test/b"])
     }
 
-    @Test func `a page that waits without answering is waited for`() throws {
+    @Test func `a page that does not respond is waited for until its limit`() throws {
         var play = Play { $0.patience = .seconds(3) }
         try play.start()
         try play.reply("Runtime.runIfWaitingForDebugger")

@@ -348,7 +348,7 @@ import Web
         )
     }
 
-    @Test func `version and help answer`() throws {
+    @Test func `--version prints the version, and every command has its help`() throws {
         #expect(try larder("--version").output.hasPrefix("larder "))
         let help = try larder("help")
         #expect(help.status == 0)

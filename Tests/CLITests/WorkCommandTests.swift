@@ -120,7 +120,7 @@ struct WorkCommandTests {
         #expect(fsck.status == 0, "\(fsck)")
     }
 
-    @Test func `a limit of pages holds for all workers together`() throws {
+    @Test func `a page limit applies to all workers together`() throws {
         let workers = try threeWorkers("--max-pages", "40")
         let endings = workers.map { $0.wait() }
         #expect(endings.allSatisfy { $0.status == 0 }, "\(endings)")
@@ -156,7 +156,7 @@ struct WorkCommandTests {
         #expect(held == expected, "\(Set(held).symmetricDifference(expected))")
     }
 
-    @Test func `a limit of pages holds when a worker loses its lease`() throws {
+    @Test func `a page limit applies even if a worker loses its lease`() throws {
         let workers = try threeWorkers("--max-pages", "40")
         #expect(origin.waitForRequests(25))
         try loseLeases(StoreFolder(place), atMost: 1)

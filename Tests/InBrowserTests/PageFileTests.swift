@@ -13,8 +13,8 @@ struct PageFileTests {
         let larder: Larder
         let start: String
 
-        /// - Parameter hasScripts: Whether the page has scripts and drawings that use parts of each other. Browsers do
-        ///   neither run scripts of an MHTML file nor find such parts in it.
+        /// - Parameter hasScripts: Whether the page has scripts and drawings that use parts of each other. In
+        ///   an MHTML file, browsers neither run scripts nor resolve such references.
         init(hasScripts: Bool = true) async throws {
             let (origin, cdn) = (try TestOrigin(), try TestOrigin())
             let any = { (answer: OriginAnswer) in answer.adding("Access-Control-Allow-Origin", "*") }
