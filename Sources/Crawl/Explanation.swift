@@ -61,7 +61,7 @@ public struct ExplainReport: Sendable, Equatable {
     /// The decisions of all stored sites.
     public let sites: [Site]
     /// The status of its stored response; nil if it is not stored.
-    public let heldStatus: Int?
+    public let storedStatus: Int?
     /// The URLs from a start page to the page that first requested it; empty if they are not known.
     public let chain: [String]
     /// The URLs of live responses that link to it.
@@ -79,7 +79,7 @@ public struct ExplainReport: Sendable, Equatable {
         }
         self.url = url.href
         self.sites = sites
-        heldStatus = try reader.response(for: url.href)?.status
+        storedStatus = try reader.response(for: url.href)?.status
         chain = try Self.chain(to: url.href, linkedFrom, reader)
     }
 
@@ -109,7 +109,7 @@ public struct ExplainReport: Sendable, Equatable {
 
 extension ExplainReport: JSONObject {
     package var members: JSONMembers {
-        ["url": url, "storedStatus": heldStatus, "chain": chain, "linkedFrom": linkedFrom, "sites": sites]
+        ["url": url, "storedStatus": storedStatus, "chain": chain, "linkedFrom": linkedFrom, "sites": sites]
     }
 }
 

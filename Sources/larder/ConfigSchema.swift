@@ -21,6 +21,7 @@ enum ConfigSchema {
         return members.text()
     }
 
+    /// The schemas of values, to which the options refer. Numbers may be written with or without quotes.
     private static var definitions: JSONMembers {
         [
             "value": ["type": ["string", "number"]] as JSONMembers,
@@ -33,6 +34,8 @@ enum ConfigSchema {
         ]
     }
 
+    /// The members of a configuration file: options for all commands, and a section for each command. An option
+    /// that has another meaning for some commands is allowed only in their sections.
     private static var properties: JSONMembers {
         var own: [(String, JSONMembers)] = [
             (
@@ -66,6 +69,7 @@ enum ConfigSchema {
         return JSONMembers(merged.map { ($0.0, $0.1) })
     }
 
+    /// The members for the options that files may set, with one member for each earlier name.
     private static func options(_ options: [Option]) -> [(String, JSONMembers)] {
         options.filter { !$0.isCommandLineOnly }.flatMap { option in
             option.keys.map { key in
@@ -74,6 +78,7 @@ enum ConfigSchema {
         }
     }
 
+    /// The schema of an option. Editors show its help, and mark earlier names as deprecated.
     private static func schema(of option: Option, isEarlierName: Bool) -> JSONMembers {
         let standard = option.isFlag ? nil : option.defaultValue
         var members: JSONMembers = [

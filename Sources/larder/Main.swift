@@ -8,6 +8,7 @@ internal import LarderKit
 /// handlers are installed before any work that a signal could interrupt.
 @main
 struct Main {
+    /// Prepares the process, runs the command, and ends the process. Does not return.
     static func main() async {
         ProcessLimits.reopenClosedStandardStreams()
         ProcessLimits.raiseOpenFiles()

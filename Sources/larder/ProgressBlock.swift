@@ -51,6 +51,7 @@ enum ProgressBlock: Equatable {
         return lines.prefix(max(1, height - 1)).map { $0.text(width: room, isColored: isColored) }
     }
 
+    /// The line of work other than a prefetch: title, count, percentage and bytes, as far as they are known.
     private static func line(of progress: WorkProgress, _ title: String) -> BlockLine {
         let noun =
             switch progress.unit {
@@ -69,6 +70,7 @@ enum ProgressBlock: Equatable {
         return BlockLine("", [title, count ?? "\(Wording.number(progress.done)) \(noun)", percent, bytes])
     }
 
+    /// The lines of a prefetch. A terminal with few lines gets the most useful ones.
     private static func lines(
         of progress: PrefetchProgress, room: Int, height: Int, age: Duration
     ) -> [BlockLine] {
@@ -255,6 +257,8 @@ enum Fitting {
 
 /// The line of `--verbose` for one finished request.
 enum FetchLine {
+    /// The line in columns: status, size, time, kind, URL and failure. The status of a request without a response
+    /// is `---`.
     static func text(of url: PrefetchedURL) -> String {
         let status = url.status.map { "\($0)" } ?? "---"
         let size = Wording.bytes(url.byteCount).padded(9, left: true)

@@ -231,6 +231,7 @@ final class Ticker: Sendable {
     /// Set by `start`, taken by `stop`.
     private let running = Mutex<(thread: NamedThread, stop: StopSignal)?>(nil)
 
+    /// Creates a ticker that is not running yet.
     init(every interval: Duration) {
         milliseconds = Int32(interval / .milliseconds(1))
     }

@@ -92,6 +92,7 @@ struct Settings: Sendable {
         return suggestion(for: entry.key, Option.all.map(\.key)) != Self.noSuggestion
     }
 
+    /// Returns why the entry is wrong, as the end of a message; nil if it is an option that files may set.
     private static func mistake(in entry: ConfigFile.OptionEntry) -> String? {
         var known = Option.all
         if let section = entry.section {
@@ -119,10 +120,12 @@ struct Settings: Sendable {
                 "\"\(entry.key)\" has different meanings for \(owners.joined(separator: ", ")); set it in a section, such as "
                 + "{\"\(owners[0])\": {\"\(entry.key)\": …}}"
         }
-        return mistake(in: entry.value, of: option)
+        return typeMistake(in: entry.value, of: option)
     }
 
-    private static func mistake(in value: ConfigFile.Value, of option: Option) -> String? {
+    /// Returns why the value has the wrong type for the option; nil if it does not. `Arguments` checks the value
+    /// itself when it is read.
+    private static func typeMistake(in value: ConfigFile.Value, of option: Option) -> String? {
         switch value {
         case .flag:
             option.isFlag

@@ -10,6 +10,7 @@ struct TextTable {
 
     init(_ columns: [(title: String, alignment: Alignment)]) { self.columns = columns }
 
+    /// Adds a row. It must have a cell for each column.
     mutating func add(_ cells: [String]) { rows.append(cells) }
 
     /// The lines of the table, the titles first.

@@ -27,7 +27,7 @@ import Testing
         #expect(!requested.contains("/secret/x"))
         #expect(!requested.contains("/b.pdf"))
         let secret = try await larder.explain(origin.url("/secret/x"))
-        #expect(secret.heldStatus == nil)
+        #expect(secret.storedStatus == nil)
         #expect(secret.sites[0].isPageFollowed)
         #expect(secret.sites[0].robots?.contains("/secret") == true)
         let excluded = try await larder.explain(origin.url("/b.pdf"))
@@ -38,7 +38,7 @@ import Testing
 
     @Test func `the report has the pages that link to a URL, and the path from the start`() async throws {
         let dot = try await larder.explain(origin.url("/dot.png"))
-        #expect(dot.heldStatus == 200)
+        #expect(dot.storedStatus == 200)
         #expect(dot.linkedFrom == [origin.url("/a")])
         #expect(dot.chain == [origin.url("/"), origin.url("/a")])
         #expect(dot.json.contains("\"linkedFrom\""))

@@ -23,7 +23,7 @@ import Testing
         let report = try await larder.prefetch([origin.url("/")])
         #expect(origin.requests(to: "/hidden").count == 1)
         #expect(report.missing.isEmpty, "a miss may be of a URL that does not exist")
-        #expect(try await larder.explain(origin.url("/hidden")).heldStatus == 200)
+        #expect(try await larder.explain(origin.url("/hidden")).storedStatus == 200)
         #expect(try await larder.misses().misses.isEmpty)
     }
 

@@ -71,6 +71,8 @@ enum ExportCommand {
     /// The maximum number of items in each list. The others are counted.
     private static let maxListedItems = 5
 
+    /// The report as text: the counts and files, then a line for each kind of content that the export lacks, and
+    /// the result of the verification.
     private static func text(of report: ExportReport, at path: String) -> String {
         let snapshot = report.snapshot.map { ", snapshot \($0)" } ?? ""
         var lines = [
@@ -206,6 +208,8 @@ enum ImportCommand {
     /// The maximum number of faults in each list. The others are counted.
     private static let maxListedFaults = 5
 
+    /// The report as text: the counts, then the responses that were not stored as they are in the archives, with
+    /// the reasons, and the command to run next.
     private static func text(of report: ImportReport, _ arguments: Arguments) -> String {
         var lines = [
             "\(report.site), snapshot \(report.snapshot): \(Wording.count(report.responses, "response")) "

@@ -232,6 +232,9 @@ struct CheckOutputs {
     /// Whether the only output is text on standard output.
     var arePrintedText: Bool { outputs.allSatisfy { $0.file == nil && $0.format == .text } }
 
+    /// Parses the values of `--report`, which are `FORMAT` or `FORMAT=FILE`, and `--json`.
+    ///
+    /// - Throws: `UsageError` for an unknown format, and for more than one report on standard output.
     init(_ arguments: Arguments) throws(UsageError) {
         var outputs: [Output] = []
         for text in arguments.texts(.report) {

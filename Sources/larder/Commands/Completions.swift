@@ -6,6 +6,7 @@ enum Completions {
         case bash, zsh, fish
     }
 
+    /// Returns the completion script for a shell, which the user sources or installs.
     static func text(for shell: Shell) -> String {
         switch shell {
         case .bash: bash
@@ -16,6 +17,7 @@ enum Completions {
 
     private static let commands = CommandEntry.all.map(\.name).joined(separator: " ")
 
+    /// The options of a command that scripts complete. `--help` is in no entry.
     private static func options(of entry: CommandEntry) -> [Option] { entry.options + [.help] }
 
     /// A function that completes commands, then options of the command; files and folders after options
@@ -85,6 +87,8 @@ enum Completions {
         return lines.joined(separator: "\n") + "\n"
     }
 
+    /// Returns the action with which zsh completes a value, by its placeholder; empty for values that are not
+    /// files.
     private static func zshAction(for value: String) -> String {
         switch value {
         case "FILE": "_files"
@@ -117,6 +121,7 @@ enum Completions {
         return lines.joined(separator: "\n") + "\n"
     }
 
+    /// Escapes text for a description in single quotes of fish.
     private static func fishQuoted(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("'", with: "\\'")
     }

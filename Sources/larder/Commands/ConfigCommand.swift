@@ -54,6 +54,8 @@ enum ConfigCommand {
         }
     }
 
+    /// The report as text: a line for each file, then one for each setting. A setting of several commands is
+    /// shown once.
     private static func text(of report: ConfigReport) -> String {
         var lines = report.files.map { "\($0.path): \($0.state)" }
         if report.settings.isEmpty {

@@ -99,6 +99,7 @@ enum DemoCommand {
         return (site.origin, try await larder.prefetch([site.origin + "/"]))
     }
 
+    /// The result of a preload, as the end of a line about a step.
     private static func outcome(of report: PreloadReport) -> String {
         switch report.outcome {
         case .current: "nothing has changed, nothing fetched"
@@ -109,6 +110,8 @@ enum DemoCommand {
         }
     }
 
+    /// Compares the stored bundle with the stored manifest. The site has stopped, so this shows that the check
+    /// needs no network.
     private static func checkBundle(_ larder: Larder, origin: String) async throws -> CheckReport {
         var options = CheckOptions()
         options.places = [.stored]

@@ -22,6 +22,7 @@ enum DiffCommand {
         }
     }
 
+    /// The comparison of screenshots as text: a line for each page that differs, then the counts.
     private static func screenshotText(of report: ScreenshotReport, _ arguments: Arguments) -> String {
         let snapshots = "\(report.site), snapshot \(report.from) to \(report.to)"
         guard !report.pages.isEmpty else {
@@ -51,6 +52,7 @@ enum DiffCommand {
         return lines.joined(separator: "\n")
     }
 
+    /// The differences as text: a line for each URL, then the counts.
     private static func text(of report: DifferenceReport) -> String {
         var lines = report.added.map { "added   \($0)" }
         lines += report.changed.map { "changed \($0)" }

@@ -58,6 +58,7 @@ enum EnclosedSiteCommand {
         }
     }
 
+    /// The help of the file. It is not in the table of commands, because its command is the file itself.
     private static func help(_ name: String) -> String {
         """
         \(name) serves the website that it contains.

@@ -25,6 +25,7 @@ enum FsckCommand {
         }
     }
 
+    /// The report as text: the counts, a line for each fault, and the command that repairs the store.
     private static func text(of report: InspectionReport, _ arguments: Arguments) -> String {
         let checked = Wording.count(report.bodiesChecked, "body", plural: "bodies")
         let result =

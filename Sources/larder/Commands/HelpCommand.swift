@@ -120,6 +120,7 @@ struct HelpText {
     func text(of topic: HelpTopic) -> String {
         var lines = [wrap("\(topic.summary)."), ""]
         var rows: [(name: String, text: String)] = []
+        /// Formats the collected rows as one table, so that all of its names have the same width.
         func endRows() {
             if !rows.isEmpty { lines += self.rows(rows) }
             rows = []
@@ -144,6 +145,8 @@ struct HelpText {
         return lines.joined(separator: "\n")
     }
 
+    /// The usage line of a command. Options come after the operands, unless the operands are the command line of
+    /// another program.
     private static func usage(of entry: CommandEntry) -> String {
         let options = entry.options.isEmpty ? nil : "[OPTIONS]"
         let words = entry.runsOtherProgram ? [options, entry.operands] : [entry.operands, options]
@@ -176,6 +179,7 @@ struct HelpText {
         return rows(options.map { ($0.title, Self.description(of: $0)) }, column: column)
     }
 
+    /// The full help of an option, with its default, and whether it can be repeated.
     private static func description(of option: Option) -> String {
         let repeats = option.isRepeatable ? " (repeatable)" : ""
         return option.help + repeats + (option.defaultValue.map { " [default: \($0)]" } ?? "")

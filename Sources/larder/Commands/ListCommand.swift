@@ -48,6 +48,7 @@ final class ListWriter: Sendable {
     /// The size of waiting output in bytes at which it is written.
     private static let minWriteBytes = 32 * 1024
 
+    /// - Parameter hidesMissing: whether URLs that do not exist on the live site are counted only.
     init(_ terminal: Terminal, isJSON: Bool, hidesMissing: Bool = false) {
         self.hidesMissing = hidesMissing
         self.terminal = terminal
@@ -90,6 +91,7 @@ final class ListWriter: Sendable {
         return bytes
     }
 
+    /// The line of a URL: status, media type, size and URL, in columns.
     private static func line(for url: ListedURL) -> String {
         let type = (url.type ?? "-").padded(22)
         let size = url.byteCount.map { Wording.bytes($0) } ?? "-"
@@ -116,6 +118,8 @@ enum MissesCommand {
         }
     }
 
+    /// The report as text: a line for each missed URL, with the number of requests and the page that requested
+    /// it.
     static func text(of report: MissesReport) -> String {
         guard !report.misses.isEmpty else { return "nothing was missed" }
         return report.misses.map { miss in

@@ -35,6 +35,7 @@ enum LoginCommand {
         }
     }
 
+    /// The report as text: a line for each stored login. Cookies themselves are never printed.
     private static func text(of report: LoginsReport) -> String {
         guard !report.logins.isEmpty else { return "no logins are stored" }
         return report.logins.map {

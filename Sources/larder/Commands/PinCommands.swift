@@ -23,16 +23,17 @@ enum PinCommand {
             terminal.say(
                 arguments.has(.json)
                     ? change.json
-                    : "The \(pin.kind.word) \(pin.value) is no longer pinned: \(PinsCommand.cover(of: pin))"
+                    : "The \(pin.kind.word) \(pin.value) is no longer pinned: \(PinsCommand.coverage(of: pin))"
             )
             return .done
         }
     }
 
+    /// The result of pinning, with hints if the user may have meant another kind of pin.
     private static func text(of change: PinChange, _ name: String, _ arguments: Arguments) -> String {
         let pin = change.pin
         var lines = [
-            "The \(pin.kind.word) \(pin.value) is pinned\(change.isNew ? "" : " already"): \(PinsCommand.cover(of: pin))"
+            "The \(pin.kind.word) \(pin.value) is pinned\(change.isNew ? "" : " already"): \(PinsCommand.coverage(of: pin))"
         ]
         if change.alsoNamesURL, change.isNew {
             lines.append(
@@ -61,12 +62,12 @@ enum PinsCommand {
     private static func text(of report: PinsReport) -> String {
         guard !report.pins.isEmpty else { return "nothing is pinned; see: larder help pin" }
         return report.pins.map { pin in
-            "\(pin.kind.word.padded(8))\(pin.value): \(cover(of: pin))"
+            "\(pin.kind.word.padded(8))\(pin.value): \(coverage(of: pin))"
         }.joined(separator: "\n")
     }
 
     /// The URLs and bytes that the pin protects.
-    static func cover(of pin: PinReport) -> String {
+    static func coverage(of pin: PinReport) -> String {
         pin.urls == 0
             ? "no stored URL matches"
             : "\(Wording.count(pin.urls, "URL")), \(Wording.bytes(pin.byteCount))"

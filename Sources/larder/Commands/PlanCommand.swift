@@ -32,6 +32,8 @@ enum PlanCommand {
         }
     }
 
+    /// The report as text: the estimate and its basis, the patterns with the most pages, and the command that
+    /// prefetches the site with the same options.
     private static func text(of report: PlanReport, _ arguments: Arguments) -> String {
         var lines = [
             "\(report.site): \(count(report.pages)) \(pages(report.pages)), \(bytes(report.byteCount)) with their assets, "
@@ -114,9 +116,11 @@ enum ExplainCommand {
         }
     }
 
+    /// The report as text: for each site, the decision and its reason, then the chain of pages from the start to
+    /// the URL, and the URLs that link to it.
     private static func text(of report: ExplainReport, _ arguments: Arguments) -> String {
         var lines = [report.url]
-        lines.append(report.heldStatus.map { "  stored, with status \($0)" } ?? "  not stored")
+        lines.append(report.storedStatus.map { "  stored, with status \($0)" } ?? "  not stored")
         for site in report.sites {
             lines.append("  in \(site.name)")
             lines.append("    as a page: \(site.asPage)\(Remedy.hint(site.remedy))")

@@ -31,7 +31,7 @@ enum PrefetchCommand {
             }
             terminal.report(arguments.has(.json) ? report.json : PrefetchSummary.text(of: report, arguments))
             let status = status(of: report, isStrict: arguments.has(.strict), terminal)
-            return worse(status, try await enforceMaxSize(arguments, terminal))
+            return firstFailure(status, try await enforceMaxSize(arguments, terminal))
         }
     }
 
@@ -165,7 +165,7 @@ enum PrefetchCommand {
     }
 
     /// Combines exit statuses: returns the first one that is not `done`.
-    static func worse(_ first: ExitStatus, _ second: ExitStatus) -> ExitStatus {
+    static func firstFailure(_ first: ExitStatus, _ second: ExitStatus) -> ExitStatus {
         first == .done ? second : first
     }
 }
@@ -193,7 +193,7 @@ enum UpdateCommand {
             let reports = updates.compactMap { try? $0.result.get() }
             let failed = updates.reduce(ExitStatus.done) { status, update in
                 guard case .failure(let error) = update.result else { return status }
-                return PrefetchCommand.worse(status, terminal.reportError(error, "\(update.site): "))
+                return PrefetchCommand.firstFailure(status, terminal.reportError(error, "\(update.site): "))
             }
             if arguments.has(.json) {
                 terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")
@@ -219,14 +219,15 @@ enum UpdateCommand {
                 let own = PrefetchCommand.status(
                     of: $1, isStrict: arguments.has(.strict), isUpdate: true, terminal)
                 // The previous copy can still be read, so the status is not that of a broken machine.
-                return PrefetchCommand.worse($0, own == .unable ? .incomplete : own)
+                return PrefetchCommand.firstFailure($0, own == .unable ? .incomplete : own)
             }
             let unchanged = updates.filter { !((try? $0.result.get())?.isPublished ?? false) }.map(\.site)
             if updates.count > 1, !unchanged.isEmpty, status != .interrupted {
                 terminal.fail(failureText(of: unchanged, among: updates.count))
             }
-            let whole = PrefetchCommand.worse(status, unchanged.isEmpty ? .done : .incomplete)
-            return PrefetchCommand.worse(whole, try await PrefetchCommand.enforceMaxSize(arguments, terminal))
+            let whole = PrefetchCommand.firstFailure(status, unchanged.isEmpty ? .done : .incomplete)
+            return PrefetchCommand.firstFailure(
+                whole, try await PrefetchCommand.enforceMaxSize(arguments, terminal))
         }
     }
 

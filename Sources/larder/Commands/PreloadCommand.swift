@@ -30,11 +30,12 @@ enum PreloadCommand {
                 terminal.report(reports.map { text(of: $0, arguments) }.joined(separator: "\n"))
             }
             return reports.reduce(.done) {
-                PrefetchCommand.worse($0, status(of: $1, isStrict: arguments.has(.strict), terminal))
+                PrefetchCommand.firstFailure($0, status(of: $1, isStrict: arguments.has(.strict), terminal))
             }
         }
     }
 
+    /// The options of a preload, with the callbacks of the progress display.
     private static func options(_ arguments: Arguments, _ display: ProgressDisplay) throws(UsageError)
         -> PreloadOptions
     {
@@ -69,10 +70,10 @@ enum PreloadCommand {
         case .current, .changed:
             return isStrict && !report.missing.isEmpty ? .incomplete : .done
         case .refused:
-            terminal.fail("\(report.manifest): \(refusal(of: report))" + rest(of: report))
+            terminal.fail("\(report.manifest): \(refusalReason(of: report))" + liveSetText(of: report))
             return .incomplete
         case .unreachable:
-            terminal.fail("\(report.manifest): not everything could be fetched" + rest(of: report))
+            terminal.fail("\(report.manifest): not everything could be fetched" + liveSetText(of: report))
             return report.isServed ? isStrict ? .incomplete : .done : .unable
         case .interrupted:
             return .interrupted
@@ -80,7 +81,7 @@ enum PreloadCommand {
     }
 
     /// The end of an error line, about the set that stays live.
-    private static func rest(of report: PreloadReport) -> String {
+    private static func liveSetText(of report: PreloadReport) -> String {
         guard let since = report.sinceDate, let snapshot = report.snapshot else {
             let next =
                 report.outcome == .refused
@@ -91,7 +92,7 @@ enum PreloadCommand {
     }
 
     /// The reason why the preload was refused, as a sentence without a period.
-    private static func refusal(of report: PreloadReport) -> String {
+    private static func refusalReason(of report: PreloadReport) -> String {
         if report.manifestFailure != nil { return "the manifest cannot be used" }
         if report.refused.contains(where: \.isRequired) { return "bundles do not match the manifest" }
         return "required bundles are gone"
@@ -119,17 +120,18 @@ enum PreloadCommand {
         case .current:
             lines.append("\(report.manifest): \(bundles), all stored and current; nothing fetched")
         case .changed, .refused, .interrupted:
-            lines.append("\(report.manifest): \(bundles), \(counts(report))")
+            lines.append("\(report.manifest): \(bundles), \(countsText(of: report))")
         case .unreachable:
-            lines.append("\(report.manifest): \(report.manifestFailure ?? "\(bundles), \(counts(report))")")
+            lines.append(
+                "\(report.manifest): \(report.manifestFailure ?? "\(bundles), \(countsText(of: report))")")
         }
         if report.outcome == .refused, let failure = report.manifestFailure { lines.append("  \(failure)") }
         if report.assets > 0 {
             lines.append("  \(Wording.count(report.assets, "asset")) fetched with them")
         }
         if report.isInsecure { lines.append("  INSECURE: certificates were not verified") }
-        lines += list(report.refused, "refused")
-        lines += list(report.missing, "not fetched")
+        lines += problemLines(report.refused, "refused")
+        lines += problemLines(report.missing, "not fetched")
         lines += report.weakProofs.map { "  \($0)" }
         if let snapshot = report.snapshot, let since = report.sinceDate {
             lines.append("  \(report.site): snapshot \(snapshot) of \(since) is live")
@@ -137,12 +139,16 @@ enum PreloadCommand {
         return lines.joined(separator: "\n")
     }
 
-    private static func counts(_ report: PreloadReport) -> String {
+    /// The counts of reused and fetched bundles, the bytes and the time, for a line about the manifest.
+    private static func countsText(of report: PreloadReport) -> String {
         "\(Wording.number(report.reused)) reused, \(Wording.number(report.fetched)) fetched, "
             + "\(Wording.bytes(report.byteCount)) in \(Wording.time(report.elapsed))"
     }
 
-    private static func list(_ problems: [PreloadReport.Problem], _ word: String) -> [String] {
+    /// The lines about bundles with one kind of problem.
+    ///
+    /// - Parameter word: the end of the heading, such as `refused`.
+    private static func problemLines(_ problems: [PreloadReport.Problem], _ word: String) -> [String] {
         guard !problems.isEmpty else { return [] }
         var lines = ["  \(Wording.number(problems.count)) \(word):"]
         for problem in problems.prefix(maxListedProblems) {

@@ -83,6 +83,7 @@ enum ProxyCommand {
 /// signal that ended it, or 127 or 126 if it could not be started. Statuses 2 and 3 may also come from
 /// `larder` itself, before the program starts.
 enum RecordCommand {
+    /// Runs `larder record`: the proxy loads by the policy and stores all responses.
     static func record(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await runThroughProxy(arguments, terminal, hint: replayHint(arguments)) { options, proxy in
             proxy.storesEverything = true
@@ -96,6 +97,7 @@ enum RecordCommand {
         return "To replay it offline: \(CommandLine.shellCommand(["replay"] + store + ["COMMAND"]))"
     }
 
+    /// Runs `larder replay`: the proxy answers from the store only, and makes no network requests.
     static func replay(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await runThroughProxy(arguments, terminal) { options, proxy in
             options.policy = .offline
@@ -148,6 +150,7 @@ enum RecordCommand {
     /// The maximum number of URLs without a response that are listed. The others are counted.
     private static let maxListedURLs = 20
 
+    /// Prints the counts of requests, and the URLs without a response, to standard error.
     private static func report(_ traffic: ProxyTraffic, isOffline: Bool, _ terminal: Terminal) {
         terminal.remark(ProxyCommand.summary(of: traffic, isOffline: isOffline))
         if let losses = ProxyCommand.losses(of: traffic) { terminal.remark(losses) }
@@ -210,6 +213,7 @@ struct TrustFolder {
     private var certificate: String { path + "/larder-ca.pem" }
     private var bundle: String { path + "/bundle.pem" }
 
+    /// Creates the folder and its files. Removes it again if a file cannot be written.
     init(_ authority: ProxyAuthority) throws(SystemError) {
         let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(base)/larder-XXXXXX".utf8CString)
@@ -294,6 +298,7 @@ enum AuthorityCommand {
         }
     }
 
+    /// The authority as text, with the commands that make common clients trust it.
     private static func text(_ authority: ProxyAuthority) -> String {
         """
         Certificate authority of this store: SHA-256 \(authority.fingerprint)

@@ -47,6 +47,7 @@ enum RemoveCommand {
         return answer == "y" || answer == "yes"
     }
 
+    /// The line about an operand whose content was removed.
     private static func text(of removal: Larder.Removal) -> String {
         switch removal {
         case .site(let name): "Removed \(name)"
@@ -72,6 +73,7 @@ enum RemoveCommand {
         }
     }
 
+    /// The result of `larder drop`: the count of removed snapshots, and the table of the others.
     private static func dropText(of report: SnapshotsReport, _ count: Int, _ arguments: Arguments) -> String {
         """
         \(Wording.count(count, "snapshot")) dropped; to have the room back: \(arguments.command("gc"))

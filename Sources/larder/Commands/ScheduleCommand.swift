@@ -13,8 +13,8 @@ internal import Reports
 enum ScheduleCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let (sites, wanted) = splitInterval(arguments.operands)
-            guard let wanted else {
+            let (sites, interval) = splitInterval(arguments.operands)
+            guard let interval else {
                 // The name of a site contains a dot or a scheme; anything else is probably a wrong interval.
                 if let last = sites.last, last != "localhost",
                     !last.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: ":") })
@@ -31,18 +31,18 @@ enum ScheduleCommand {
                 return try await list(sites, arguments, terminal)
             }
             guard !sites.isEmpty else {
-                throw UsageError("no site is named; name one with: larder schedule SITE \(wanted)")
+                throw UsageError("no site is named; name one with: larder schedule SITE \(interval)")
             }
             if arguments.commandLineValue(of: .hour) != nil {
                 throw UsageError(
                     "\(Option.hour.name) sets the time of the printed timer; leave it out, since the interval of a site counts "
                         + "from its last update")
             }
-            let schedule = UpdateSchedule(wanted)
+            let schedule = UpdateSchedule(interval)
             let larder = try arguments.larder
             for site in sites {
-                let known = try await larder.schedule(site, schedule)
-                terminal.say(line(of: known))
+                let changed = try await larder.schedule(site, schedule)
+                terminal.say(line(of: changed))
             }
             if arguments.has(.install) { return try await install([], arguments, terminal) }
             if schedule != nil { terminal.note(runnerText(larder.scheduleRunner, arguments)) }
@@ -51,7 +51,7 @@ enum ScheduleCommand {
     }
 
     /// The sites, and the interval: the last word, or the last word after `every`; nil if there is none.
-    private static func splitInterval(_ operands: [String]) -> (sites: [String], wanted: String?) {
+    private static func splitInterval(_ operands: [String]) -> (sites: [String], interval: String?) {
         guard let last = operands.last, last == off || UpdateSchedule(last) != nil else {
             return (operands, nil)
         }

@@ -11,7 +11,7 @@ enum SearchCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             var options = SearchOptions()
-            let (larder, question) = (try arguments.larder, question(arguments.operands))
+            let (larder, query) = (try arguments.larder, query(arguments.operands))
             options.type = try arguments.typeFilter
             let snapshot = try arguments.snapshotOption
             (options.site, options.snapshot) = (snapshot?.site, snapshot?.name)
@@ -20,10 +20,10 @@ enum SearchCommand {
                 (options.site, options.snapshot) = (parts.site, snapshot?.name ?? parts.snapshot)
             }
             options.limit = try arguments.number(.limit, in: 1...1000)
-            var report = try await larder.search(question, options: options)
+            var report = try await larder.search(query, options: options)
             let isUnindexed = report.texts == nil || report.unread > 0
             if isUnindexed, await indexUnreadPages(report.unread, larder, terminal) {
-                report = try await larder.search(question, options: options)
+                report = try await larder.search(query, options: options)
             }
             if arguments.has(.json) {
                 terminal.report(report.json)
@@ -31,8 +31,8 @@ enum SearchCommand {
                 let isColored = Screen.ofReports().isColored
                 for hit in report.hits { terminal.show(text(of: hit, isColored: isColored)) }
                 var unquoted: String?
-                if report.hits.isEmpty, question.contains("\"") {
-                    let words = question.replacing("\"", with: " ")
+                if report.hits.isEmpty, query.contains("\"") {
+                    let words = query.replacing("\"", with: " ")
                     // Without the quotation marks, there may be no words left.
                     let other = try? await larder.search(words, options: options)
                     if other?.hits.isEmpty == false { unquoted = words }
@@ -64,8 +64,8 @@ enum SearchCommand {
     /// The number of pages above which indexing takes long enough to be announced.
     private static let minAnnouncedPages = 1000
 
-    /// The question of the operands. An operand with several words was quoted in the shell, and is a phrase.
-    static func question(_ operands: [String]) -> String {
+    /// Returns the query that the operands form. An operand with several words was quoted in the shell, and is a phrase.
+    static func query(_ operands: [String]) -> String {
         guard operands.count > 1 else { return operands.joined() }
         return operands.map { word in
             word.utf8.contains(UInt8(ascii: " ")) && !word.utf8.contains(UInt8(ascii: "\""))
@@ -93,7 +93,7 @@ enum SearchCommand {
 
     /// The lines on standard error: why there are no hits, pages without an index, and similar words.
     ///
-    /// - Parameter unquoted: the question without quotation marks, if only that has hits.
+    /// - Parameter unquoted: the query without quotation marks, if only that has hits.
     private static func remarks(
         _ report: SearchReport, _ unquoted: String?, _ arguments: Arguments
     ) -> [String] {
@@ -137,6 +137,7 @@ enum IndexCommand {
         }
     }
 
+    /// The counts of an index run, on one line. `import` prints it too.
     static func text(of report: IndexReport) -> String {
         var parts = ["\(Wording.count(report.texts, "page")) indexed in \(Wording.time(report.elapsed))"]
         if report.known > 0 { parts.append("\(Wording.number(report.known)) already indexed") }

@@ -145,6 +145,7 @@ enum ServeCommand {
         return .own
     }
 
+    /// The options for connections to origins.
     private static func network(_ arguments: Arguments) throws(UsageError) -> NetworkOptions {
         var network = try arguments.networkOptions()
         // `--timeout` has another meaning for servers: see `ServeOptions.patience`.

@@ -19,6 +19,8 @@ enum ShowCommand {
 /// The report of `larder show` as text. Rows have a name of 14 columns, and are left out if there is no
 /// value.
 enum URLReportText {
+    /// The report as text: the reason if the URL is not stored, else a block for each response, then the number
+    /// of URLs that link to it.
     static func text(of report: URLReport, _ arguments: Arguments) -> String {
         var lines: [String] = []
         if let absence = report.absence {
@@ -126,6 +128,7 @@ extension URLReport.Links {
 
 /// The text about a URL that is not stored.
 enum AbsenceText {
+    /// The text of the reason why a URL is not stored, with a URL that can be shown instead, or URLs nearby.
     static func text(of url: String, _ absence: Absence, _ arguments: Arguments) -> String {
         var lines = ["\(url) is not stored" + (absence.failure.map { ": \($0)" } ?? "")]
         if let substitute = absence.substitute {

@@ -12,6 +12,7 @@ enum SnapshotsCommand {
         }
     }
 
+    /// The report as text: for each site, its name and a table of its snapshots.
     static func text(of report: SnapshotsReport) -> String {
         guard !report.sites.isEmpty else { return "No site is stored" }
         return report.sites.flatMap { site in
@@ -28,6 +29,7 @@ enum SnapshotsCommand {
         }.joined(separator: "\n")
     }
 
+    /// The state of a snapshot, as the last column of the table; empty for an earlier snapshot that is complete.
     private static func state(of snapshot: StatusReport.Snapshot, in site: StatusReport.Site) -> String {
         switch site.state(of: snapshot) {
         case .live: "live" + (snapshot.confirmed.map { ", confirmed \(LocalTime.minute($0))" } ?? "")
@@ -82,6 +84,7 @@ extension Arguments {
         }
     }
 
+    /// Parses the number of a snapshot. Throws a `UsageError` with the command that lists them.
     private func snapshotName(_ text: String) throws(UsageError) -> SnapshotName {
         guard let name = SnapshotName(text) else {
             throw UsageError(

@@ -32,6 +32,8 @@ enum StatusCommand {
     /// A number, or a dash if it is not known.
     private static func count(_ number: Int?) -> String { number.map(Wording.number) ?? "-" }
 
+    /// The report as text: the size of the store, a table of the sites, then a line for each site whose last run
+    /// is not complete, and one if scheduled updates do not run.
     private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
         let disk =
             report.diskByteCount.map { " (\(Wording.bytes($0)) on disk, with the search index)" } ?? ""

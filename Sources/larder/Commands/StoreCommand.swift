@@ -39,6 +39,8 @@ enum StoreCommand {
 
     // MARK: Copy
 
+    /// Runs `larder store copy`. A copy cannot stop early: the first signal ends the process, and the same
+    /// command continues the copy.
     private static func copy(
         from: String, to: String, _ arguments: Arguments, _ terminal: Terminal
     ) async throws -> ExitStatus {
@@ -60,6 +62,9 @@ enum StoreCommand {
     /// The maximum number of damaged bodies in each list. The counts include the others.
     private static let maxListedBodies = 5
 
+    /// The report of a copy as text.
+    ///
+    /// - Parameter paths: the paths or addresses of both stores, without passwords.
     private static func copyText(of report: CopyReport, _ paths: [String]) -> String {
         let copied = Wording.count(report.copiedBodies, "body", plural: "bodies")
         var lines = [
@@ -101,6 +106,7 @@ enum StoreCommand {
 
     // MARK: Status
 
+    /// The report of `larder store status` as text: kind, version, contents, size of each part, and writers.
     private static func statusText(of report: StoreReport, _ arguments: Arguments) -> String {
         var lines: [String] = [report.path]
         if let server = report.serverVersion {
@@ -127,6 +133,8 @@ enum StoreCommand {
         return lines.joined(separator: "\n")
     }
 
+    /// The end of the line about a process that writes to the store: the session and address, if the store is in
+    /// PostgreSQL, and its sites.
     private static func writerText(of writer: StoreReport.Writer) -> String {
         var words = ""
         if let session = writer.session { words += " by session \(session)" }
@@ -136,6 +144,7 @@ enum StoreCommand {
         return words + (writer.sites.isEmpty ? "" : ": " + writer.sites.joined(separator: ", "))
     }
 
+    /// The names of the steps that were needed.
     private static func migrationText(of report: MigrationReport) -> String {
         report.steps.isEmpty
             ? "\(report.path) is up to date"

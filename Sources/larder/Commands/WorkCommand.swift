@@ -28,11 +28,13 @@ enum WorkCommand {
                 terminal.report(reports.map { text(of: $0, arguments) }.joined(separator: "\n"))
             }
             return reports.reduce(ExitStatus.done) {
-                PrefetchCommand.worse($0, status(of: $1, arguments, terminal))
+                PrefetchCommand.firstFailure($0, status(of: $1, arguments, terminal))
             }
         }
     }
 
+    /// The report of this worker as text. Only the worker that finished the snapshot has the figures of all
+    /// workers.
     private static func text(of report: PrefetchReport, _ arguments: Arguments) -> String {
         guard let work = report.work else { return PrefetchSummary.text(of: report, arguments) }
         var lines: [String] = []
@@ -59,6 +61,7 @@ enum WorkCommand {
         return lines.joined(separator: "\n")
     }
 
+    /// Returns the exit status of one snapshot. If another worker finished it, only whether it is live counts.
     private static func status(
         of report: PrefetchReport, _ arguments: Arguments, _ terminal: Terminal
     ) -> ExitStatus {
