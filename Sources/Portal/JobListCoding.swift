@@ -5,7 +5,7 @@ internal import Web
 package struct JobListFile: Sendable {
     /// The saved content; nil if there is none.
     package let saved: [UInt8]?
-    /// Saves the content atomically. Called on the jobRunner's threads.
+    /// Saves the content atomically. Called on the threads of the `JobRunner`.
     package let save: @Sendable (String) -> Void
 
     package init(saved: [UInt8]?, save: @escaping @Sendable (String) -> Void) {
@@ -13,9 +13,12 @@ package struct JobListFile: Sendable {
     }
 }
 
-/// Encodes and decodes the jobs of a queue. Commands are saved as the fields of their forms and are validated
-/// like those.
+/// Encodes and decodes the jobs of a queue as JSON.
+///
+/// A command is saved as the fields of its form. Reading it applies the checks of a submitted form, so that a damaged or
+/// forged file can contain only commands that a user of the portal can give.
 enum JobListCoding {
+    /// The version of the format. A file of another version is ignored.
     private static let version = 1
     /// The maximum number of lines of a saved outcome. Further ones are dropped.
     private static let maxOutcomeLines = 60
@@ -51,6 +54,7 @@ enum JobListCoding {
         return jobs
     }
 
+    /// Decodes one job; nil if a field is missing or invalid.
     private static func decodeJob(_ entry: JSONValue) -> PortalJob? {
         let fields = (entry["fields"]?.array ?? []).compactMap { pair -> (name: String, value: String)? in
             guard let name = pair[0]?.string, let value = pair[1]?.string else { return nil }

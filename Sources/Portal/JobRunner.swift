@@ -15,14 +15,17 @@ package final class JobRunner: Sendable {
     /// Carries out a command on a thread of the runner.
     package typealias Worker = @Sendable (PortalCommand, JobRun) -> (end: JobEnd, outcome: [Phrase])
 
+    /// The state that the monitor protects.
     private struct RunnerState {
         var queue = JobQueue()
+        /// The running jobs, by number.
         var runs: [Int: JobRun] = [:]
-        /// Callbacks for the end of a job.
+        /// Callbacks for the end of a job. Each is removed before it is called, so that it is called once.
         var waiters: [(number: Int, onEnd: @Sendable () -> Void)] = []
         var watchers: [Watcher] = []
         /// Watchers that have not received an event yet.
         var newWatchers: [Watcher] = []
+        /// All started threads; `close` waits for them.
         var threads: [NamedThread] = []
         /// Whether the threads of the lanes were started.
         var hasLaneThreads = false
@@ -61,8 +64,11 @@ package final class JobRunner: Sendable {
         removeUnusedFiles()
     }
 
+    /// All jobs in the list, the oldest first.
     package var jobs: [PortalJob] { state.change { $0.queue.jobs } }
 
+    /// The jobs that a user may see.
+    ///
     /// - Parameter hidesPrivate: whether to hide jobs that may name private responses, for users of other
     ///   machines.
     package func jobs(hidesPrivate: Bool) -> [PortalJob] {
@@ -92,17 +98,18 @@ package final class JobRunner: Sendable {
         return number
     }
 
-    /// Cancels a waiting job, or asks a running one to stop.
+    /// Cancels a waiting job, or asks a running one to stop. Returns before a running job has stopped.
     package func stop(_ number: Int) {
         let run = state.change { state in state.queue.stop(number) ? state.runs[number] : nil }
         run?.cancel()
         notifyWaiters()
     }
 
-    /// Repeats a job that was stopped or failed.
+    /// Adds the command of an ended job again. Returns the number of the new job; nil if the job is not in the list, has
+    /// not ended, or too many jobs wait.
     ///
-    /// - Parameter principal: the principal that repeats it. The job gets at most the rights of its first
-    ///   principal, because a user may press the button without knowing what the job does.
+    /// - Parameter principal: the principal that repeats it. The new job gets at most the rights of the first principal:
+    ///   the user who presses the button may not know which URLs a job of another user requests.
     func restart(_ number: Int, by principal: Principal) -> Int? {
         guard let job = state.change({ $0.queue[number] }), job.isOver else { return nil }
         let hasMoreRights = principal.nearestZone > job.principal.nearestZone
@@ -149,7 +156,7 @@ package final class JobRunner: Sendable {
         return true
     }
 
-    /// The body of a lane's thread.
+    /// Runs the jobs of a lane until the runner closes. This is the body of the lane's thread.
     private func runJobs(of lane: PortalCommand.Lane) {
         while let (job, run) = waitForJob(of: lane) {
             let (end, outcome) = worker(job.command, run)
@@ -161,8 +168,12 @@ package final class JobRunner: Sendable {
         }
     }
 
-    /// Waits for the next job of the lane; nil when the jobRunner closes.
+    /// Waits for the next job of the lane; nil when the runner closes.
+    ///
+    /// A planned job becomes due without any change of the state, so the wait ends at its time. Before each wait the time
+    /// of the next planned job is read again, since it changes when a job is planned or cancelled.
     private func waitForJob(of lane: PortalCommand.Lane) -> (PortalJob, JobRun)? {
+        /// The result of a wait: the next job, the end of the thread, or another wait with a new deadline.
         enum LaneTurn {
             case end, again
             case job(PortalJob, JobRun)
@@ -194,19 +205,21 @@ package final class JobRunner: Sendable {
 
     // MARK: - Saving
 
+    /// The next step of the saving thread.
     private enum SaveTurn {
         case end
         case to(JobQueue)
     }
 
-    /// Saves the list of jobs whenever it changes, until the jobRunner closes.
+    /// Saves the list of jobs whenever it changes, until the runner closes. `close` saves the last change. This is the body
+    /// of a thread, because writing a file may take long.
     private func saveChanges() {
         while case .to(let queue) = state.wait({ state -> SaveTurn? in
             state.isClosed ? .end : Self.unsavedChange(&state)
         }) { jobList?.save(JobListCoding.encode(queue.jobs)) }
     }
 
-    /// Returns the queue if it changed since it was saved.
+    /// Returns the queue if it changed since it was saved, and counts it as saved.
     private static func unsavedChange(_ state: inout RunnerState) -> SaveTurn? {
         guard state.queue.listRevision != state.savedListRevision else { return nil }
         state.savedListRevision = state.queue.listRevision
@@ -239,15 +252,18 @@ package final class JobRunner: Sendable {
 
     /// The minimum interval between events, however fast figures change.
     private static let tick = Duration.milliseconds(500)
-    /// The interval of comment lines that reveal closed connections.
+    /// The interval of comment lines. Writing to a closed connection fails, which reveals clients that are gone.
     private static let heartbeat = Duration.seconds(15)
 
-    /// Sends events to the watchers; waits while there are none. Encodes each state at most twice: with and
-    /// without private responses.
+    /// Sends events to the watchers until the runner closes. This is the body of a thread.
+    ///
+    /// New watchers get the current state at once, all watchers every change. Each state is encoded once with and once
+    /// without private responses, however many watchers there are.
     private func sendEvents() {
         var version = 0
         var (text, publicText): ([UInt8], [UInt8]) = ([], [])
         while true {
+            /// The result of a wait: events to send, the end of the thread, or no news.
             enum EventTurn {
                 case end, none
                 case some([Watcher], new: [Watcher], JobQueue)
@@ -296,7 +312,8 @@ package final class JobRunner: Sendable {
         }
     }
 
-    /// Sends bytes to a watcher. A client that is too slow misses events; each event contains the whole state.
+    /// Sends bytes to a watcher. A client that reads too slowly misses events. It loses nothing, because each event contains
+    /// the state of all jobs.
     private static func send(_ bytes: [UInt8], to stream: ReplyStream) {
         guard stream.hasRoom else { return }
         bytes.withUnsafeBytes { stream.take($0) }
@@ -311,7 +328,8 @@ package final class JobRunner: Sendable {
         return Array("event: jobs\ndata: \(members.text(.compact))\n\n".utf8)
     }
 
-    /// Stops running jobs, which keep their progress, and returns when they have ended.
+    /// Stops running jobs and returns when they have ended. Jobs that did not finish are interrupted, so that the next run
+    /// of the server offers to continue them. Further jobs are refused.
     package func close() {
         let (runs, threads) = state.change { state in
             state.isClosed = true
@@ -331,10 +349,13 @@ package final class JobRunner: Sendable {
     }
 }
 
-/// A running job, which receives progress and cancellation.
+/// A running job, from the view of its worker: the worker reports progress through it and learns of cancellation.
+///
+/// Any thread may use it. A mutex protects the state; the cancellation handler is called without holding it.
 package final class JobRun: Sendable {
     private struct JobRunState {
         var isCancelled = false
+        /// The handler that `onCancel` has set.
         var cancel: (@Sendable () -> Void)?
     }
 
@@ -346,6 +367,7 @@ package final class JobRun: Sendable {
     package let number: Int
     /// The principal that gave the command.
     package let principal: Principal
+    /// The files of imports and exports; nil if this server may not use them.
     package let files: PortalFiles?
 
     package init(
@@ -355,9 +377,12 @@ package final class JobRun: Sendable {
         (self.number, self.principal, self.files, self.report) = (number, principal, files, report)
     }
 
+    /// Whether the worker should stop.
     package var isCancelled: Bool { state.withLock(\.isCancelled) }
 
-    /// - Parameter body: called on cancellation; immediately if the job is already cancelled.
+    /// Sets the handler for cancellation, in place of an earlier one.
+    ///
+    /// - Parameter body: called on the thread that cancels; at once if the job is already cancelled.
     package func onCancel(_ body: @escaping @Sendable () -> Void) {
         let isCancelled = state.withLock { state in
             state.cancel = body
@@ -366,6 +391,7 @@ package final class JobRun: Sendable {
         if isCancelled { body() }
     }
 
+    /// Cancels the job. The worker decides when it stops.
     package func cancel() {
         let body = state.withLock { state in
             state.isCancelled = true

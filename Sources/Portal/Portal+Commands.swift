@@ -5,10 +5,13 @@ package import Store
 internal import System
 internal import Web
 
-/// The objects that carry out commands from the portal.
+/// The objects that carry out commands from the portal. The portals of all server threads share them.
 package struct PortalServices: Sendable {
+    /// Decides which visitors may give commands.
     package let accessGuard: PortalGuard
+    /// Carries out the commands.
     package let jobRunner: JobRunner
+    /// Whether mirrored pages have a bar.
     package var bar = BarSwitch()
     /// The browser extensions that may save pages; nil if none may.
     package var extensions: ExtensionPairings?
@@ -34,9 +37,14 @@ package struct PortalServices: Sendable {
 }
 
 extension Portal {
-    /// Handles a request that changes something. Returns nil if the reply follows later.
+    /// Handles a POST request, which changes something. Returns nil if the reply follows later.
+    ///
+    /// The checks come in this order: requests of the browser extension, which have a token of their own; uploads, whose
+    /// token is a part of the body; the login, which has no token yet; then the token and the origin of all other forms.
+    /// Only after them does the name of the command matter.
     ///
     /// - Parameters:
+    ///   - target: the path of the request.
     ///   - type: the Content-Type of the body.
     ///   - slot: reserves a slot for the later reply.
     package func handleCommand(
@@ -50,11 +58,12 @@ extension Portal {
         if target == PortalLinks.commands + "import", let type,
             let upload = Self.upload(type, services, visitor)
         {
-            let isWanted = upload.receive(body)
+            let needsMore = upload.receive(body)
             return makeUploadHandler(visitor, services, isLast: false)(
-                upload, isWanted || upload.outcome != nil)
+                upload, needsMore || upload.outcome != nil)
         }
         guard let type, type.lowercased().hasPrefix("application/x-www-form-urlencoded") else {
+            // The forms of the portal have no other type. Pages of other origins can send `text/plain`.
             return refusal(415, Phrase(.refusedOrigin), visitor)
         }
         let form = PortalRequest(path: target, form: body)
@@ -90,6 +99,7 @@ extension Portal {
         let command: PortalCommand?
         do throws(PortalFormError) {
             let principal = services.accessGuard.principal(of: visitor)
+            // A visitor who may not see a job may not stop or repeat it, and gets the same answer as for an unknown job.
             if let number = form.number("job"), hidesPrivate(from: visitor),
                 !jobs(for: visitor, services).contains(where: { $0.number == Int(clamping: number) })
             {
@@ -155,6 +165,12 @@ extension Portal {
         }
     }
 
+    /// Adds a command to the jobs.
+    ///
+    /// A long command redirects to the page of jobs at once. For a quick command the reply waits until the job has ended,
+    /// and then redirects to the page with its outcome.
+    ///
+    /// - Parameter back: the path that the command was sent from.
     private func runCommand(
         _ command: PortalCommand, back: String, _ visitor: PortalVisitor, _ services: PortalServices,
         _ slot: () -> ReplySlot
@@ -168,7 +184,6 @@ extension Portal {
             if case .remove = command { return seeOther(Self.returnPath("/", noticeOfJob: number)) }
             return seeOther(PortalLinks.jobs)
         }
-        // Quick commands: the reply waits for the outcome and shows it on the page that the command came from.
         let slot = slot()
         let number = PendingJobNumber()
         let securityFields = self.securityFields
@@ -240,8 +255,8 @@ extension Portal {
         return reply
     }
 
-    /// Makes the closure that imports an uploaded archive and answers. It is made ahead, since the portal
-    /// belongs to the server's thread.
+    /// Makes the closure that imports an uploaded archive and answers. The portal belongs to the server's thread, so the
+    /// closure contains copies of the values that an answer needs, and can run on the upload's thread.
     ///
     /// - Parameter isLast: whether the answer closes the connection.
     private func makeUploadHandler(
@@ -272,6 +287,7 @@ extension Portal {
 
     // MARK: - The password
 
+    /// Checks a password on a new thread, since that takes a tenth of a second and may have to wait for other attempts.
     private func logIn(
         _ form: PortalRequest, _ visitor: PortalVisitor, _ services: PortalServices, _ slot: () -> ReplySlot
     ) -> Answer? {
@@ -293,11 +309,14 @@ extension Portal {
         return nil
     }
 
-    /// Answers that are made ahead, since the portal belongs to the server's thread.
+    /// The possible answers to a login. They are made on the server's thread, to which the portal belongs, and sent from
+    /// the thread that checks the password.
     private struct LoginReplies: Sendable {
         let wrong: Answer
         let impossible: Answer
+        /// The security fields of the portal.
         let fields: [(name: String, value: String)]
+        /// Makes the answer that tells the client how many seconds to wait.
         let makeTooFast: @Sendable (Int64) -> Answer
 
         init(_ portal: Portal, _ visitor: PortalVisitor) {
@@ -330,13 +349,15 @@ extension Portal {
 
     // MARK: - Live
 
-    /// Streams events as long as the client is connected. Returns nil if the stream has begun.
+    /// Streams the state of the jobs as server-sent events, as long as the client is connected. Returns nil if the stream
+    /// has begun, else the reason why not.
     package func streamJobEvents(for visitor: PortalVisitor, slot: () -> ReplySlot) -> Answer? {
         guard let services else { return notFound(PortalLinks.live, visitor) }
         switch services.accessGuard.access(of: visitor, now: SystemClock.seconds()) {
         case .full, .readOnly: break
         case .loginRequired, .denied: return refusal(403, Phrase(.refusedLogin), visitor)
         }
+        // `none`: the user opened the address of the stream in the browser.
         if visitor.foreignOriginReason != nil, visitor.fetchSite != "none" {
             return refusal(403, Phrase(.refusedOrigin), visitor)
         }
@@ -345,6 +366,7 @@ extension Portal {
             ("HTTP/1.1 200 OK\r\n" + lines.map { "\($0.0): \($0.1)\r\n" }.joined()).utf8)
         let stream = ReplyStream(slot(), acceptsChunks: true) { _, _, _ in head }
         guard stream.begin(status: 200, fields: HTTPFields(), byteCount: nil) else { return nil }
+        // With too many watchers the stream ends empty. The page works without it.
         if !services.jobRunner.watch(stream, hidesPrivate: hidesPrivate(from: visitor)) {
             stream.end(isWhole: true)
             stream.didStoreResponse()
@@ -354,13 +376,17 @@ extension Portal {
 
     // MARK: - Answers
 
+    /// Attributes of the session cookie. Scripts cannot read it, and no other site can send it.
     private var cookieTraits: String {
         "Path=/; HttpOnly; SameSite=Strict" + (layout.scheme == "https" ? "; Secure" : "")
     }
 
+    /// The name of the session cookie.
     var cookieName: String { PortalVisitor.cookieName(port: layout.port) }
 
-    /// - Parameter form: the submitted form, to be corrected.
+    /// The page that says why a command was refused.
+    ///
+    /// - Parameter form: the submitted form, which the page shows again for correction.
     private func refusal(
         _ status: Int, _ reason: Phrase, _ visitor: PortalVisitor, form: PortalRequest? = nil
     ) -> Answer {
@@ -371,10 +397,16 @@ extension Portal {
         html(NotFoundPage(target: target), target, visitor)
     }
 
+    /// Redirects to a page after a command (303), so that reloading the page does not repeat the command.
+    ///
+    /// - Parameters:
+    ///   - place: the path of the page.
+    ///   - cookie: the value of a `Set-Cookie` field.
     private func seeOther(_ place: String, cookie: String? = nil) -> Answer {
         Self.seeOther(place, securityFields, cookie: cookie)
     }
 
+    /// The same redirect for threads that have no portal.
     private static func seeOther(
         _ place: String, _ fields: [(name: String, value: String)], cookie: String? = nil
     ) -> Answer {
@@ -383,7 +415,10 @@ extension Portal {
             status: 303, fields: own + (cookie.map { [("Set-Cookie", $0)] } ?? []) + fields, body: [])
     }
 
-    /// Sanitizes a return path: only paths of the portal are allowed.
+    /// Returns the path to redirect to after a command. The text comes from a form, so anything that a browser could take
+    /// for another origin (`//host`, `/\host`) or for a header field becomes the home page.
+    ///
+    /// - Parameter number: the job whose outcome the page shows, as the query field `did`.
     package static func returnPath(_ text: String?, noticeOfJob number: Int? = nil) -> String {
         guard let text, text.hasPrefix("/"), !text.hasPrefix("//"), !text.hasPrefix("/\\"),
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }), text.utf8.count < 4000
@@ -398,16 +433,18 @@ extension Portal {
     }
 }
 
-/// The number of a job, which may be over before its number is known to the callback.
+/// The number of a job that was just added. The job's end callback needs it, but can run before `JobRunner.add` has
+/// returned the number. Thread-safe.
 final class PendingJobNumber: Sendable {
     private let number = Monitor<Int?>(nil)
 
+    /// The number. Waits until it is set; nil after five seconds.
     var value: Int? { number.wait(atMost: .seconds(5)) { $0 } }
     func set(_ value: Int) { number.change { $0 = value } }
 }
 
 extension PortalCommand {
-    /// Whether the client waits for the outcome.
+    /// Whether the reply waits for the end of the job, because the command is quick.
     fileprivate var waitsForOutcome: Bool {
         switch self {
         case .pin, .unpin, .drop, .rollBack, .changeSettings, .installTimer: true

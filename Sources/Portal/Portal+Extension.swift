@@ -7,16 +7,17 @@ internal import Web
 /// The requests of the browser extension, which sends pages as the browser shows them.
 ///
 /// They are the only requests of another origin that may change something. Each needs the `Origin` of an extension,
-/// and the token that the extension got for a code of the portal. The client must be on this machine.
+/// which no page can send. A request to save a page also needs the token that the extension got in exchange for a code
+/// of the portal. The client must be on this machine.
 extension Portal {
-    /// Whether the request is one of the extension's. Its answer has no CORS fields, so that only an extension with
+    /// Whether the request comes from a browser extension. Its answer has no CORS fields, so that only an extension with
     /// the permission for this host reads it.
     package static func isExtensionRequest(_ target: String, origin: String?) -> Bool {
         [PortalLinks.pair, PortalLinks.savePage].contains(target)
             && origin.map(ExtensionPairings.isExtension) ?? false
     }
 
-    /// The maximum size of a sent page in bytes.
+    /// The maximum size of a page that the extension sends, in bytes. Larger pages get a 413.
     static let maxPageByteCount: Int64 = 256 << 20
 
     /// Handles a request of the extension whose body is in memory. Returns nil if the reply follows later.
@@ -101,13 +102,14 @@ extension Portal {
 
     // MARK: - Admission
 
-    /// A request that may be carried out.
+    /// A request that passed the checks, with the objects that carry it out.
     private struct ExtensionAdmission: Sendable {
         let origin: String
         let pairings: ExtensionPairings
         let files: PortalFiles
     }
 
+    /// The reason why a request of the extension was refused, with the status code of the answer.
     fileprivate struct ExtensionRefusal: Error, Sendable {
         let status: Int
         let reason: Phrase
@@ -115,6 +117,8 @@ extension Portal {
         init(_ status: Int, _ reason: Phrase) { (self.status, self.reason) = (status, reason) }
     }
 
+    /// Checks the origin, the client, the rights of the server and the token. Pairing needs no token, because it
+    /// provides one.
     private func admit(
         _ target: String, _ visitor: PortalVisitor, _ services: PortalServices
     ) -> Result<ExtensionAdmission, ExtensionRefusal> {
@@ -153,6 +157,7 @@ extension Portal {
         }
     }
 
+    /// Makes the reader of a sent page. `admit` has checked the request, so that its form needs no token.
     private static func upload(_ type: String?, _ admission: ExtensionAdmission) -> PortalUpload? {
         type.flatMap {
             PortalUpload(type: $0, admission.files, makes: "save", maxByteCount: maxPageByteCount) { _ in nil
@@ -172,20 +177,22 @@ extension Portal {
             jobRunner: jobRunner, layout: layout, language: visitor.language, fields: securityFields)
     }
 
-    /// Makes answers on another thread than the portal's.
+    /// Makes the answers of jobs. It contains copies of the values that they need, because the portal belongs to the
+    /// server's thread and a job ends on another one.
     private struct ExtensionReplies: Sendable {
         let jobRunner: JobRunner
         let layout: OriginLayout
         let language: PortalLanguage
         let fields: [(name: String, value: String)]
 
+        /// The answer if no further job is accepted.
         var tooManyJobsAnswer: Answer { answer(to: ExtensionRefusal(503, Phrase(.mistakeTooManyJobs))) }
 
         func answer(to refusal: ExtensionRefusal) -> Answer {
             Self.json(refusal.status, ["error": refusal.reason.text(in: language)], fields)
         }
 
-        /// The answer when the job is over.
+        /// The answer to a request whose job has ended: the saved page, or the reason of the failure.
         func answer(ofJob number: Int?) -> Answer {
             guard let job = jobRunner.jobs.first(where: { $0.number == number }) else {
                 return tooManyJobsAnswer
@@ -205,12 +212,14 @@ extension Portal {
                 ], fields)
         }
 
-        /// The answer with the fields of a connection that ends after it.
+        /// Adds the fields of the last answer on a connection. `UploadThread` sends it without the event loop, which
+        /// otherwise adds the date.
         func closingConnection(_ answer: Answer) -> Answer {
             let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()).text
             return answer.adding(("Date", now)).adding(("Connection", "close"))
         }
 
+        /// Makes a JSON answer.
         static func json(
             _ status: Int, _ members: JSONMembers, _ fields: [(name: String, value: String)]
         ) -> Answer {

@@ -14,17 +14,24 @@ internal import Web
 ///
 /// Not thread-safe: each server thread has a portal of its own. The portals share the objects in `services`.
 package struct Portal {
+    /// The addresses of the server: its scheme, port and host names.
     package let layout: OriginLayout
     /// The objects that carry out commands; nil if the portal is read-only.
     package let services: PortalServices?
     private let links = PortalLinks()
+    /// Counts and reports that this thread's store reader computed.
     package let cache: PortalCache
+    /// The results of bundle checks; nil if there are none to show.
     private let verdicts: ScriptsPage.Verdicts?
+    /// The log of the proxy beside the mirror; nil if there is no proxy.
     package let traffic: ProxyLogSource?
     /// The server's serverMetrics, for `/-/metrics`.
     package let serverMetrics: ServerMetrics?
+    /// Returns the time in seconds since 1970. Tests inject it.
     private let now: () -> Int64
 
+    /// Creates the portal of one server thread.
+    ///
     /// - Parameters:
     ///   - verdicts: the results of bundle checks.
     ///   - walk: finds the missing URLs of sites.
@@ -45,13 +52,20 @@ package struct Portal {
 
     /// Answers a GET request.
     ///
-    /// - Parameter visitor: the requester; gets JSON if its Accept field names it.
+    /// Style sheets, scripts and icons need no login, because the login page itself loads them. Every other answer
+    /// follows the login check.
+    ///
+    /// - Parameters:
+    ///   - target: the path and query of the request.
+    ///   - visitor: the requester; gets JSON if its Accept field names it.
+    ///   - reader: the store reader of the thread.
     package func answer(
         _ target: String, for visitor: PortalVisitor = PortalVisitor(), reader: StoreReader
     ) throws(StoreError) -> Answer {
         if let file = staticFile(target) { return file }
         let isMetrics = PortalRequest(target: target).path == PortalLinks.metrics
         if let loginPage = loginPage(for: visitor) {
+            // Programs that collect metrics cannot use a login form.
             guard isMetrics else { return html(loginPage, "/", visitor) }
             return .text(403, "Log in to the portal first.\n", fields: pageFields(script: nil))
         }
@@ -77,10 +91,13 @@ package struct Portal {
         WebURL(Self.pastedURL(target)).flatMap(layout.address)
     }
 
+    /// The part of a target behind the portal's address: `https://a.test/` in `/https://a.test/` and in
+    /// `/-/https://a.test/`.
     private static func pastedURL(_ target: String) -> String {
         String(target.hasPrefix("/-/") ? target.dropFirst(3) : target.dropFirst())
     }
 
+    /// All sites of the store. They are read again only after the store has changed.
     package func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {
         try cache.update(from: reader)
         return try cache.sites(reader)
@@ -154,11 +171,12 @@ package struct Portal {
         services.jobRunner.jobs(hidesPrivate: hidesPrivate(from: visitor))
     }
 
-    /// Whether jobs and proxy traffic hide private responses from the visitor.
+    /// Whether jobs and proxy traffic hide private responses from the visitor. The local user sees them all.
     package func hidesPrivate(from visitor: PortalVisitor) -> Bool {
         layout.withholdsPrivate && services?.accessGuard.principal(of: visitor) != .localUser
     }
 
+    /// The page for a path. Nil if no page has the path, or the visitor may not see it.
     private func page(
         _ request: PortalRequest, _ visitor: PortalVisitor, _ reader: StoreReader
     ) throws(StoreError) -> (any PortalPage)? {
@@ -203,6 +221,7 @@ package struct Portal {
         }
     }
 
+    /// The page about one site, for `/-/sites/ID` and `/-/sites/ID/NAME`. Nil if the site or page does not exist.
     private func sitePage(
         _ request: PortalRequest, _ place: SearchPosition?, _ reader: StoreReader
     ) throws(StoreError) -> (any PortalPage)? {
@@ -284,7 +303,8 @@ package struct Portal {
             let snapshot = site.snapshots.last(where: { $0.name == name }),
             let body = try reader.screenshot(of: href, in: snapshot.id)?.body,
             let bytes = try reader.content(of: body)?.load(),
-            // Only PNG data is served under the portal's origin, whatever the row says.
+            // Only PNG data is served under the portal's origin, whatever the row says: another type could run scripts
+            // that read the portal's token.
             bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
         else { return nil }
         return Answer(
@@ -293,8 +313,8 @@ package struct Portal {
             body: bytes)
     }
 
-    /// Returns the file that a job made; nil for other requests, if there is no file, and if the visitor may
-    /// not see the job.
+    /// Returns the file that a job made. Nil for other requests, if there is no file, or if the visitor may not see the
+    /// job.
     private func resultFile(_ request: PortalRequest, _ visitor: PortalVisitor) -> Answer? {
         guard request.path.hasPrefix(PortalLinks.files), let services else { return nil }
         let number = request.path.dropFirst(PortalLinks.files.utf8.count).prefix { $0 != "/" }
@@ -320,9 +340,11 @@ package struct Portal {
             file: Answer.FileBody(path: file.path, byteCount: Int(file.byteCount)))
     }
 
-    /// Response fields: the pages load only their own style, and no other site may read or frame them.
+    /// Header fields of every answer: the pages load only their own style and images, and no other origin may read or
+    /// frame them.
     package var securityFields: [(name: String, value: String)] { securityFields(hasScript: false) }
 
+    /// - Parameter hasScript: whether the page may run the portal's scripts, and connect to the portal from them.
     private func securityFields(hasScript: Bool) -> [(name: String, value: String)] {
         let scripts = hasScript ? " script-src 'self'; connect-src 'self';" : ""
         let policy =
@@ -336,6 +358,7 @@ package struct Portal {
         ]
     }
 
+    /// Writes a page as HTML.
     func html(_ page: some PortalPage, _ target: String, _ visitor: PortalVisitor) -> Answer {
         Answer(
             status: page.status,
@@ -343,6 +366,9 @@ package struct Portal {
             body: PortalFrame.html(page, context(target, visitor)))
     }
 
+    /// The values that a page needs beyond its content: language, token, rights, and the outcome of the last command.
+    ///
+    /// Only a visitor with full access gets the token. Without it, the pages contain no forms that send commands.
     package func context(_ target: String, _ visitor: PortalVisitor) -> PortalContext {
         let separator = target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
         var context = PortalContext(
@@ -364,12 +390,14 @@ package struct Portal {
         case .loginRequired, .denied: return context
         }
         context.hasSession = visitor.session != nil && services.accessGuard.hasSessions
+        // Set by `returnPath(_:noticeOfJob:)` after a command.
         if let number = PortalRequest(target: target).number("did") {
             context.noticedJob = jobs(for: visitor, services).first { $0.number == number }
         }
         return context
     }
 
+    /// Writes a page as JSON. Its context has no token, since JSON contains no forms.
     private func json(
         _ page: some PortalPage, _ target: String, _ visitor: PortalVisitor
     ) -> Answer {
@@ -384,6 +412,9 @@ package struct Portal {
             body: Array("\(page.members(context).text())\n".utf8))
     }
 
+    /// Header fields of a page. The same URL has different answers for each language, format and session.
+    ///
+    /// - Parameter script: the path of the page's script; nil if it has none.
     func pageFields(script: String?) -> [(name: String, value: String)] {
         [("Cache-Control", "no-store"), ("Vary", "Accept, Accept-Language, Cookie")]
             + securityFields(hasScript: script != nil)
@@ -415,12 +446,14 @@ package struct Portal {
     }
 }
 
-/// A request to the portal: a path and form fields.
+/// A request to the portal: a path and form fields. Numbers and lengths of fields are limited, so that every later step
+/// can use them without checks of its own.
 package struct PortalRequest: Equatable {
+    /// The path without the query.
     package let path: String
     private let fields: [String: String]
 
-    /// The maximum length of a field. Longer ones are truncated.
+    /// The maximum length of a decoded field in bytes. Longer ones are truncated.
     static let maxFieldBytes = 4096
     /// The maximum number of fields. Further ones are ignored.
     private static let maxFields = 16
@@ -446,6 +479,7 @@ package struct PortalRequest: Equatable {
         self.fields = Dictionary(fields.prefix(Self.maxFields).map { ($0.name, $0.value) }) { $1 }
     }
 
+    /// Parses `name=value` pairs. The first of repeated fields counts.
     private static func parseFields(_ bytes: ArraySlice<UInt8>) -> [String: String] {
         var fields: [String: String] = [:]
         for field in bytes.split(separator: UInt8(ascii: "&")).prefix(maxFields) {
@@ -461,12 +495,17 @@ package struct PortalRequest: Equatable {
         fields[name].flatMap { $0.isEmpty ? nil : $0 }
     }
 
+    /// The value of a field as a number; nil if it is missing or is not a number.
     package func number(_ name: String) -> Int64? { self[name].flatMap { Int64($0) } }
 
+    /// The value of a field as the name of a snapshot; nil if it is missing or is not such a name.
     package func snapshot(_ name: String) -> SnapshotName? { self[name].flatMap { SnapshotName($0) } }
 
+    /// Decodes `application/x-www-form-urlencoded` text: `+` is a space, and `%` starts two hexadecimal digits. An
+    /// incomplete escape stays as it is, as in the URL Standard.
     private static func percentDecoded(_ bytes: ArraySlice<UInt8>) -> String {
         var decoded: [UInt8] = []
+        // Three input bytes can become one byte.
         var rest = bytes.prefix(3 * maxFieldBytes)
         while let byte = rest.popFirst(), decoded.count < maxFieldBytes {
             if byte == UInt8(ascii: "+") {
@@ -493,11 +532,12 @@ package struct PortalRequest: Equatable {
     }
 }
 
-/// The limits on what one page of the portal reads and shows. Longer lists continue on the next page.
+/// The limits on what one page of the portal reads and shows. They bound the time of one request, since requests of a
+/// server thread wait for each other. Longer lists continue on the next page.
 package enum PortalLimits {
-    /// The maximum number of responses that are counted exactly.
+    /// The maximum number of responses of a snapshot that are counted. Beyond it, figures are based on the first ones.
     static let maxCountedResponses = 20_000
-    /// The maximum number of items of a list.
+    /// The maximum number of items of a list. Some lists of short items have four times as many.
     package static let maxListItems = 50
     /// The maximum number of items of a list of titles.
     static let maxTitles = 200
@@ -505,21 +545,25 @@ package enum PortalLimits {
     package static let maxScreenshotPages = 12
     /// The maximum number of search hits.
     static let maxSearchHits = 20
-    /// The maximum number of URLs that are read to list a folder, and URLs per slice. Slices get shorter
-    /// after half of the budget.
+    /// The maximum number of URLs that are read to list a folder. Beyond it, the list continues on the next page.
     static let maxFolderURLs = 8_192
+    /// The number of URLs that are read at a time to list a folder.
     package static let folderSliceURLs = 512
+    /// The same number after half of `maxFolderURLs`.
     static let shortFolderSliceURLs = 32
-    /// The maximum numbers of bodies and URLs that one step of a search reads.
+    /// The maximum number of bodies that one step of a search reads.
     static let maxSearchedBodies: Int64 = 100_000
+    /// The maximum number of URLs that one step of a search reads.
     static let maxSearchedURLs = 100_000
-    /// The maximum number of URLs that are walked on one page to find the missing URLs of sites.
+    /// The maximum number of URLs that are visited on one page to find the missing URLs of sites. Beyond it, a site is
+    /// shown without them.
     static let maxMissingWalkURLs = 8000
     /// The maximum number of bodies whose links are searched for missing URLs or for links to a page.
     static let maxLinkingBodies = 4_000
+    /// The maximum length of a search text in bytes. Longer texts are cut.
     package static let maxSearchTextBytes = 200
     /// The maximum number of bytes that are read to compute missing MD5 digests.
     static let maxDigestBytes = 4_000_000
-    /// The maximum number of responses of a site whose snapshots are compared here.
+    /// The maximum number of responses of all snapshots of a site. Beyond it, the portal compares none of them.
     package static let maxComparedResponses = 60_000
 }

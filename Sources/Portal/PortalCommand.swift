@@ -3,20 +3,31 @@ package import Store
 internal import Web
 
 /// A command that a user gives in the portal. It is parsed from a form and carried out by a `JobRunner.Worker`.
+///
+/// Every command can also be written as a form (`form`). The saved list of jobs contains these forms, so that a command
+/// from the file is checked like a command from a browser.
 package enum PortalCommand: Sendable, Equatable {
+    /// Downloads a site, or one page with everything that it needs.
     case prefetch(address: String, SiteSettingsForm)
     /// Updates a site, or all sites if `site` is nil.
     case update(site: String?)
+    /// Fetches one URL and stores the response.
     case fetch(url: String)
+    /// Checks that a site is complete without the network.
     case check(site: String)
     case pin(PortalPin)
     case unpin(PortalPin)
+    /// Removes one snapshot.
     case drop(snapshot: SnapshotName, site: String)
+    /// Makes an older snapshot live.
     case rollBack(site: String, snapshot: Int64)
+    /// Removes a site with all of its snapshots.
     case remove(site: String)
-    /// Previews a cleanup, and carries it out. The limit is a size such as `2G`; nil for no limit.
+    /// Shows what a cleanup would remove. The limit is a size such as `2G`; nil for no limit.
     case forecast(limit: String?)
+    /// Removes content that no snapshot uses, and more if the store is larger than the limit.
     case collect(limit: String?)
+    /// Changes the settings of a site for its next update.
     case changeSettings(site: String, SiteSettingsForm)
     /// Installs the systemd timer that runs due updates.
     case installTimer
@@ -30,11 +41,13 @@ package enum PortalCommand: Sendable, Equatable {
 
     /// A site or URL to pin.
     package struct PortalPin: Sendable, Equatable {
+        /// Whether `name` is the name of a site; else it is a URL.
         package let isSite: Bool
         package let name: String
     }
 
-    /// A queue of jobs. Different lanes run at the same time; each lane runs one job at a time.
+    /// A queue of jobs with a thread of its own. Different lanes run at the same time; each lane runs one job at a time, so
+    /// that a short command need not wait for hours of downloads.
     package enum Lane: Sendable, CaseIterable {
         /// For commands that make network requests and may take hours.
         case network
@@ -44,6 +57,7 @@ package enum PortalCommand: Sendable, Equatable {
         case archives
     }
 
+    /// The lane that runs the command.
     package var lane: Lane {
         switch self {
         case .prefetch, .update, .fetch: .network
@@ -77,7 +91,7 @@ package enum PortalCommand: Sendable, Equatable {
         }
     }
 
-    /// The site and snapshot that must exist; nil if the command names none.
+    /// The site and snapshot that must exist, else the command is refused; nil if the command names none.
     package var target: (site: String, snapshot: SnapshotName?)? {
         switch self {
         case .update(let site): site.map { ($0, nil) }
@@ -104,6 +118,7 @@ package enum PortalCommand: Sendable, Equatable {
         }
     }
 
+    /// The title of the job, in the visitor's language.
     package var title: Phrase {
         switch self {
         case .prefetch(let address, let form): Phrase(form.isOnlyPage ? .jobSavePage : .jobPrefetch, address)
@@ -129,7 +144,10 @@ package enum PortalCommand: Sendable, Equatable {
     }
 }
 
-/// The settings of a site, as a form contains them.
+/// The settings of a site, as a form contains them: for a new prefetch, or to change a site.
+///
+/// LarderKit applies it to a `SitePlan`. A field that is nil or empty leaves the plan's value as it is; only a change of
+/// settings then also clears the limits and patterns, because its form shows all of them.
 package struct SiteSettingsForm: Sendable, Equatable {
     /// Whether only the page itself is fetched, with everything that it needs.
     package var isOnlyPage = false
@@ -137,6 +155,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
     package var scope: String?
     package var render: String?
     package var robots: String?
+    /// The maximum number of links between a start URL and a page.
     package var depth: Int?
     package var maxPages: Int?
     package var connectionsPerHost: Int?
@@ -144,18 +163,23 @@ package struct SiteSettingsForm: Sendable, Equatable {
     package var updateInterval: String?
     /// A size such as `200M`, for one run only.
     package var maxBytes: String?
+    /// URL patterns of pages to fetch and to leave out.
     package var include: [String] = []
     package var exclude: [String] = []
 
     package init() {}
 
+    /// The value of the field `what` for one page.
     package static let pageOnly = "page"
     static let subjectNames = ["site", pageOnly]
     static let scopeNames = ["host", "path", "domain"]
     static let renderModeNames = ["auto", "never", "always"]
     static let robotsPolicyNames = ["obey", "ignore"]
+    /// The value of the field `every` for a site without automatic updates.
     package static let never = "off"
 
+    /// Reads a submitted form.
+    ///
     /// - Throws: the first invalid field, to be shown.
     package init(_ form: PortalRequest) throws(PortalFormError) {
         func choice(_ name: String, _ names: [String]) throws(PortalFormError) -> String? {
@@ -203,7 +227,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
         maxBytes = form["bytes"]
     }
 
-    /// The fields of an equivalent form.
+    /// The fields of an equivalent form. Fields without a value are left out.
     package var fields: [(name: String, value: String)] {
         let all: [(String, String?)] = [
             ("what", isOnlyPage ? Self.pageOnly : nil), ("scope", scope), ("render", render),
@@ -217,7 +241,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
         return all.compactMap { name, value in value.map { (name, $0) } }
     }
 
-    /// Parses the stored settings of a site.
+    /// Reads the stored settings of a site, which are JSON. Settings that cannot be read give an empty form.
     package init(settings text: String) {
         guard let json = try? JSONValue.parse(text.utf8.span) else { return }
         func texts(_ key: String) -> [String] { json[key]?.array?.compactMap(\.string) ?? [] }
@@ -232,6 +256,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
         exclude = texts("exclude")
     }
 
+    /// The patterns in a text area, which blanks or line breaks separate; at most 100.
     private static func lines(_ text: String?) -> [String] {
         (text ?? "").utf8.split(whereSeparator: { $0 == 0x0a || $0 == 0x0d || $0 == 0x20 || $0 == 0x09 })
             .prefix(100).map { String(decoding: $0, as: UTF8.self) }
@@ -240,6 +265,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
 
 /// An invalid field of a form.
 package struct PortalFormError: Error, Equatable {
+    /// The reason, which the portal shows to the visitor.
     let phrase: Phrase
 
     init(_ phrase: Phrase) { self.phrase = phrase }
@@ -313,6 +339,7 @@ extension PortalCommand {
     /// Names of `ArchiveFormat`, in the order of the form.
     package static let exportForms = ["zip", "wacz", "warc", "har", "zim", "html"]
 
+    /// Parses a URL as a user types it, for example without a scheme. Returns it in full.
     private static func address(_ text: String) throws(PortalFormError) -> String {
         do throws(URLInputError) { return try WebURL.parseUserInput(text).href } catch {
             switch error.kind {

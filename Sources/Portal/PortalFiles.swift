@@ -5,11 +5,17 @@ package import System
 internal import Web
 
 /// The files of the portal's jobs: uploaded archives until they are imported, and exports until they are
-/// downloaded. One server owns the folder and removes files that belong to no job. Thread-safe.
+/// downloaded. Each file has a folder of its own, named after its upload or job.
+///
+/// One server owns the folder and removes files that belong to no job (`removeUnusedFiles`). It may do so only with the
+/// complete list of jobs, so other servers of the same store get no `PortalFiles`. Any thread may use it: the only
+/// mutable value, the set of active uploads, has a mutex.
 package final class PortalFiles: Sendable {
+    /// The folder of all files.
     private let path: String
     /// The folder of the store, which is on the same disk.
     private let storePath: String
+    /// The folders of uploads that belong to no job yet.
     private let activeUploads = Mutex<Set<String>>([])
     /// The disk space that uploads leave free. Uploads that would need it are refused.
     static let minFreeBytes: Int64 = 256 << 20
@@ -25,6 +31,7 @@ package final class PortalFiles: Sendable {
     /// A file that is being uploaded. It belongs to no job until `finish` is called. In the meantime, `removeUnusedFiles`
     /// spares it, because its number is in `activeUploads`.
     struct PendingUpload: ~Copyable {
+        /// The random name of the upload: 128 bits, as hexadecimal digits.
         let number: String
         let name: String
         fileprivate let file: File
@@ -34,6 +41,7 @@ package final class PortalFiles: Sendable {
             let number = PortalFiles.makeUploadID()
             (self.number, self.files, self.name) = (number, files, name)
             let folder = files.uploadFolder(number)
+            // Before the folder exists, so that `removeUnusedFiles` never sees it unprotected.
             files.activeUploads.withLock { _ = $0.insert(PortalFiles.uploadFolderName(number)) }
             do throws(SystemError) {
                 try Folder.make(folder)
@@ -53,18 +61,23 @@ package final class PortalFiles: Sendable {
         }
     }
 
+    /// Creates the file of a new upload.
+    ///
+    /// - Parameter name: the client's name for the file.
     func beginUpload(named name: String) throws(SystemError) -> PendingUpload {
         try PendingUpload(self, named: Self.safeName(name) ?? "archive")
     }
 
+    /// The number of uploads that are not finished.
     var uploadCount: Int { activeUploads.withLock(\.count) }
 
+    /// Removes the folder of an upload that could not begin.
     private func discardUpload(_ number: String) {
         Folder.remove(uploadFolder(number))
         activeUploads.withLock { _ = $0.remove(Self.uploadFolderName(number)) }
     }
 
-    /// Whether the disk has space for this many more bytes.
+    /// Whether the disk has space for this many more bytes and `minFreeBytes`. True if the system cannot tell.
     package func hasSpace(for byteCount: Int64 = 0) -> Bool {
         var status = statvfs()
         guard statvfs(storePath, &status) == 0 else { return true }
@@ -73,7 +86,8 @@ package final class PortalFiles: Sendable {
         return room.overflow || room.partialValue - Self.minFreeBytes > byteCount
     }
 
-    /// Returns the path of an uploaded file; nil if it no longer exists.
+    /// Returns the path of an uploaded file; nil if it no longer exists. The arguments can come from a form or from the
+    /// saved list of jobs, so they are checked before they become a path.
     package func uploadPath(_ number: String, named name: String) -> String? {
         guard Self.isUploadID(number), Self.safeName(name) == name else { return nil }
         let file = "\(uploadFolder(number))/\(name)"
@@ -115,7 +129,10 @@ package final class PortalFiles: Sendable {
 
     /// Removes files that belong to no job and are not being uploaded.
     ///
-    /// - Parameter jobs: called after the uploads were listed, since an upload becomes a job.
+    /// - Parameters:
+    ///   - jobs: returns all jobs. It is called after the active uploads were listed: a job is added before its upload
+    ///     leaves that list, so each file is in at least one of the two.
+    ///   - now: seconds since 1970.
     func removeUnusedFiles(_ jobs: () -> [PortalJob], now: Int64) {
         var needed = activeUploads.withLock { $0 }
         for job in jobs() {
@@ -154,6 +171,7 @@ package final class PortalFiles: Sendable {
         return text.isEmpty ? nil : text
     }
 
+    /// Whether the text has the form of an upload's number.
     static func isUploadID(_ text: String) -> Bool {
         text.utf8.count == 32
             && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }

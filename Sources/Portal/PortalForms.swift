@@ -4,13 +4,15 @@ internal import Web
 
 /// Texts in the reader's language.
 extension HTMLWriter {
+    /// A sentence as plain text, for attributes and for text within other text.
     package func words(_ sentence: Sentence, _ parts: String...) -> String {
         sentence.text(in: language, parts)
     }
 
+    /// Writes a sentence, with `parts` in its placeholders.
     package mutating func say(_ sentence: Sentence, _ parts: String...) { say(Phrase(sentence, parts)) }
 
-    /// Writes the text, with its code in `code` elements.
+    /// Writes a phrase, with its code in `code` elements.
     package mutating func say(_ phrase: Phrase) {
         for span in phrase.sentence.spans(in: language, phrase.values(in: language)) {
             if span.isCode { element("code", text: span.text) } else { text(span.text) }
@@ -40,9 +42,15 @@ extension HTMLWriter {
 // MARK: - Forms that send commands
 
 extension HTMLWriter {
-    /// Writes a form that sends a command; nothing if the visitor may send none.
+    /// Writes a form that sends a command; nothing if the visitor may send none. The form contains the token and the path
+    /// of the page to return to.
     ///
-    /// - Parameter fields: hidden fields.
+    /// - Parameters:
+    ///   - name: the name of the command, as in `PortalCommand.init(_:_:)`.
+    ///   - style: the class of the form.
+    ///   - fields: hidden fields.
+    ///   - hasFile: whether the form uploads a file.
+    ///   - content: writes the visible fields and the button.
     package mutating func commandForm(
         _ name: String, _ context: PortalContext, style: String = "order",
         fields: [(name: String, value: String)] = [], hasFile: Bool = false,
@@ -56,6 +64,7 @@ extension HTMLWriter {
                 "enctype": hasFile ? "multipart/form-data" : nil,
             ]
         ) { html in
+            // The token comes first: an upload is refused as soon as a file begins without it.
             html.void("input", ["type": "hidden", "name": "token", "value": token])
             html.void("input", ["type": "hidden", "name": "back", "value": context.address])
             for field in fields {
@@ -65,7 +74,12 @@ extension HTMLWriter {
         }
     }
 
-    /// Writes a form with only a button. `thing` is appended for screen readers.
+    /// Writes a form with only a button.
+    ///
+    /// - Parameters:
+    ///   - thing: the object of the command, which is appended for screen readers: a page can have many equal buttons.
+    ///   - isQuiet: whether the button has no background.
+    ///   - warns: whether the button has the colour of a warning.
     mutating func commandButton(
         _ name: String, _ sentence: Sentence, about thing: String = "", _ context: PortalContext,
         fields: [(name: String, value: String)] = [], isQuiet: Bool = true, warns: Bool = false
@@ -83,6 +97,11 @@ extension HTMLWriter {
     }
 
     /// Writes an input field with its label.
+    ///
+    /// - Parameters:
+    ///   - type: the type of the `input` element.
+    ///   - mode: the `inputmode`, which selects the keyboard of a phone.
+    ///   - mistake: the ids of the elements that describe what is wrong with the value; nil if it is valid.
     package mutating func inputField(
         _ name: String, _ label: Sentence, type: String = "text", value: String = "", hint: Sentence? = nil,
         isRequired: Bool = false, isWide: Bool = false, mode: String? = nil, mistake: String? = nil
@@ -102,6 +121,7 @@ extension HTMLWriter {
         }
     }
 
+    /// Writes a list of options, of which the user selects one.
     package mutating func choiceField(
         _ name: String, _ label: Sentence, _ options: [(value: String, words: Sentence)], chosen: String?
     ) {
@@ -119,6 +139,7 @@ extension HTMLWriter {
         }
     }
 
+    /// Writes a text area with one value per line.
     package mutating func linesField(_ name: String, _ label: Sentence, _ values: [String], hint: Sentence) {
         let id = "f-\(name)"
         element("div", ["class": "field wide"]) { html in
@@ -188,6 +209,7 @@ extension SiteSettingsForm {
 }
 
 extension SiteSettingsForm {
+    /// Writes the list of update intervals.
     private func writeSchedule(to html: inout HTMLWriter) {
         var choices: [(value: String, words: Phrase)] = [
             (Self.never, Phrase(.everyNever)), ("hourly", Phrase(.everyHour)), ("6h", Phrase(.everySix)),

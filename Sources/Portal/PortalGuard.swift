@@ -8,14 +8,18 @@ package import Web
 /// A command needs the token that the portal's pages contain. Mirrored pages have other origins, so they cannot read
 /// the portal's pages; a form that they send lacks the token, and its `Origin` differs. On a server that other machines
 /// can reach, visitors must log in with a password first; each session has a token of its own.
+///
+/// A mutex protects the sessions, a monitor the login attempts. Passwords are hashed outside both, so that requests of
+/// other visitors need not wait.
 package final class PortalGuard: Sendable {
     /// The settings of the server that decide about access.
     package struct Configuration: Sendable {
-        /// Whether other machines can reach the server.
+        /// Whether the server listens on an address that other machines can reach.
         package var isExposed = false
-        /// Whether nothing may or can be changed.
+        /// Whether commands are refused, because an option of the server says so or the store is not writable.
         package var isReadOnly = false
-        /// The hash of the password; nil if none is set.
+        /// Returns the hash of the password; nil if none is set. It is read for each request, so that a new password applies
+        /// at once.
         package var password: @Sendable () -> PasswordHash? = { nil }
 
         package init(
@@ -27,6 +31,7 @@ package final class PortalGuard: Sendable {
     }
 
     private let configuration: Configuration
+    /// The token for commands on a server that only this machine can reach. It is valid until the server stops.
     private let token = PortalGuard.makeSecret()
     private let sessions = Mutex(PortalSessions())
     private let rateLimiter = Monitor(LoginRateLimiter())
@@ -46,6 +51,8 @@ package final class PortalGuard: Sendable {
         case denied
     }
 
+    /// Returns the rights of a visitor. A request with a valid session extends the session.
+    ///
     /// - Parameter now: seconds of the monotonic clock.
     func access(of visitor: PortalVisitor, now: Int64) -> AccessLevel {
         guard configuration.isExposed else {
@@ -61,6 +68,10 @@ package final class PortalGuard: Sendable {
     }
 
     /// Returns why a command is refused; nil if it is allowed.
+    ///
+    /// - Parameters:
+    ///   - given: the token in the form; nil if there is none.
+    ///   - now: seconds of the monotonic clock.
     package func refusal(of visitor: PortalVisitor, token given: String?, now: Int64) -> Sentence? {
         if let refusal = visitor.foreignOriginReason { return refusal }
         switch access(of: visitor, now: now) {
@@ -75,9 +86,10 @@ package final class PortalGuard: Sendable {
         }
     }
 
-    /// The principal of the jobs that a visitor starts. On a server that other machines can reach, only a
-    /// client on a loopback address is the local user. Forwarded requests never count as local, because a
-    /// reverse proxy on this machine forwards requests of any client.
+    /// The principal of the jobs that a visitor starts. It decides which network zones the jobs may connect to.
+    ///
+    /// On a server that other machines can reach, only a client on a loopback address is the local user. Forwarded requests
+    /// never count as local, because a reverse proxy on this machine forwards requests of any client.
     package func principal(of visitor: PortalVisitor) -> Principal {
         guard !visitor.isForwarded else { return .remoteUser }
         guard configuration.isExposed else { return .localUser }
@@ -147,6 +159,7 @@ package final class PortalGuard: Sendable {
     /// Whether there are logins.
     var hasSessions: Bool { configuration.isExposed }
 
+    /// Ends a session. Does nothing for nil or an unknown session.
     package func logOut(_ session: String?) {
         if let session { sessions.withLock { $0.remove(session) } }
     }
@@ -161,13 +174,16 @@ package final class PortalGuard: Sendable {
     }
 }
 
-/// The sender of a request to the portal, as far as the request shows.
+/// The sender of a request to the portal, as far as the request shows. All values come from the client, except its
+/// address: none of them proves anything without the token, the session or the password.
 package struct PortalVisitor: Equatable, Sendable {
     /// The host and port of the request.
     package var authority = ""
+    /// The value of `Origin`: the origin of the page that sent the request.
     package var origin: String?
-    /// The value of `Sec-Fetch-Site`.
+    /// The value of `Sec-Fetch-Site`: how that page's origin relates to the portal's.
     package var fetchSite: String?
+    /// The secret of a session, from the cookie.
     var session: String?
     /// The token of a browser extension (`Authorization: Bearer`).
     var bearerToken: String?
@@ -176,11 +192,16 @@ package struct PortalVisitor: Equatable, Sendable {
     package var language = PortalLanguage.english
     /// The address of the client; nil if unknown.
     package var client: LoginClient?
-    /// Whether a proxy forwarded the request.
+    /// Whether a proxy forwarded the request. The address of the client is then that of the proxy.
     package var isForwarded = false
 
     package init() {}
 
+    /// Reads the header fields of a request.
+    ///
+    /// - Parameters:
+    ///   - authority: the host and port that the request was sent to.
+    ///   - port: the port of the server, which is a part of the cookie's name.
     package init(_ fields: HTTPFields, authority: String, port: UInt16, client: LoginClient? = nil) {
         (self.authority, self.client) = (authority, client)
         (origin, fetchSite, accept) = (fields["Origin"], fields["Sec-Fetch-Site"], fields["Accept"])
@@ -218,8 +239,10 @@ package struct PortalVisitor: Equatable, Sendable {
     }
 }
 
-/// The sessions of logged-in visitors. This is a pure value: the caller passes the time.
+/// The sessions of logged-in visitors. This is a pure value: the caller passes the time, in seconds of the monotonic
+/// clock. Sessions exist only in memory, so that stopping the server ends all of them.
 struct PortalSessions {
+    /// The token and the end of each session, by its secret.
     private var sessions: [String: (token: String, until: Int64)] = [:]
     /// The password of the sessions: changing it ends all of them.
     private var password: PasswordHash?
@@ -229,6 +252,7 @@ struct PortalSessions {
     /// The maximum number of sessions. Beyond it, the one that was unused for longest ends.
     private static let maxSessions = 64
 
+    /// Adds a session with its token.
     mutating func add(_ session: String, for password: PasswordHash, token: String, now: Int64) {
         endSessionsOfOtherPasswords(password)
         sessions = sessions.filter { $0.value.until > now }
@@ -240,6 +264,7 @@ struct PortalSessions {
         sessions[session] = (token, now + Self.lifetime)
     }
 
+    /// Returns the token of a session and extends the session; nil if the session is unknown or has ended.
     mutating func token(of session: String, for password: PasswordHash, now: Int64) -> String? {
         endSessionsOfOtherPasswords(password)
         guard let known = sessions[session], known.until > now else { return nil }
@@ -256,7 +281,7 @@ struct PortalSessions {
 }
 
 extension PortalGuard {
-    /// Whether this is the name of a portal's session cookie, on any port.
+    /// Whether this is the name of a portal's session cookie, on any port. Such cookies are never sent to an origin.
     package static func isSession(cookie name: some StringProtocol) -> Bool {
         name.hasPrefix("larder-") && UInt16(name.dropFirst("larder-".utf8.count)) != nil
     }

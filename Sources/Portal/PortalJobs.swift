@@ -1,19 +1,22 @@
 internal import Reports
 package import Web
 
-/// A job of the portal and its progress.
+/// A command that was accepted, with its progress and result. Only the `JobQueue` changes jobs.
 package struct PortalJob: Sendable, Equatable {
+    /// The number of the job, which is unique in the store.
     package let number: Int
     package let command: PortalCommand
     /// The principal that started the job.
     package let principal: Principal
     fileprivate(set) var state: JobState
+    /// The last reported progress; nil before the first report, and for jobs that report none.
     fileprivate(set) var progress: JobProgress?
     /// The result, or the reason of a failure.
     fileprivate(set) var outcome: [Phrase] = []
     /// The time when the job was added, in seconds since 1970.
     package let addedAt: Int64
-    /// Whether an earlier run of the server started it, perhaps with other options.
+    /// Whether an earlier run of the server started the job. Its outcome may then name private responses, since that
+    /// server may have had other options.
     private(set) var isOfEarlierRun = false
 
     fileprivate init(
@@ -34,8 +37,11 @@ package struct PortalJob: Sendable, Equatable {
         isOfEarlierRun = true
     }
 
-    /// The job as users of other machines see it if private responses are hidden from them. Nil for jobs of
-    /// the local user, whose title and outcome may name private responses.
+    /// The job as users of other machines see it if private responses are hidden from them.
+    ///
+    /// Nil for jobs of the local user, whose title and outcome may name private responses. Other jobs lose the names of
+    /// hosts, and their outcome unless a remote user of this server run started them: only then does the worker leave
+    /// private responses out of it.
     var withoutPrivate: PortalJob? {
         guard principal != .localUser else { return nil }
         var job = self
@@ -44,9 +50,11 @@ package struct PortalJob: Sendable, Equatable {
         return job
     }
 
-    /// The state of a job. A new job is `waiting`, or `planned` if its command has a delay, then `running`,
-    /// then `ended`. A running job that the user stops is `stopping` until the worker returns; a job that is
-    /// stopped before it starts ends at once.
+    /// The state of a job.
+    ///
+    /// A new job is `waiting`, or `planned` if its command has a delay; then it is `running`, then `ended`. A running job
+    /// that the user stops is `stopping` until the worker returns. A job that is stopped before it starts ends at once.
+    /// `ended` is final: to repeat a command, `JobRunner.restart` adds a new job.
     package enum JobState: Sendable, Equatable {
         /// The job waits for its turn.
         case waiting
@@ -62,7 +70,7 @@ package struct PortalJob: Sendable, Equatable {
     var isPlanned: Bool { if case .planned = state { true } else { false } }
 }
 
-/// The way in which a job ended.
+/// The way in which a job ended. The raw values are saved in the list of jobs and sent to scripts.
 package enum JobEnd: String, Sendable {
     case done
     /// The job finished, but something was missing or wrong.
@@ -75,19 +83,25 @@ package enum JobEnd: String, Sendable {
     case interrupted
 }
 
-/// The progress of a job, in figures.
+/// The progress of a job, as the worker reports it. Counts are totals of the job so far.
 package struct JobProgress: Sendable, Equatable {
+    /// The site that the job works on; empty if there is none.
     package var site = ""
+    /// Whether all requests have ended and the snapshot is being completed.
     package var isStoring = false
     package var pages = 0
+    /// The number of pages that wait to be fetched.
     package var queuedPages = 0
     package var files = 0
     package var queuedFiles = 0
     package var failed = 0
     package var byteCount = 0
     package var bytesPerSecond = 0
+    /// The time since the start.
     package var seconds = 0
+    /// The estimated time until the end; nil if it is unknown.
     package var secondsLeft: Int?
+    /// The progress on some hosts. There can be more: see `hostCount`.
     package var hosts: [Host] = []
     package var hostCount = 0
     /// The number of responses so far, for imports and exports, which do not count pages.
@@ -112,12 +126,13 @@ package struct JobProgress: Sendable, Equatable {
     package init() {}
 }
 
-/// The waiting, running and finished jobs. Each lane runs one job at a time, in order. This is a pure value: the caller
-/// passes events and the time. `JobRunner` owns it, and carries the jobs out.
+/// The waiting, running and finished jobs. Each lane runs one job at a time, in order.
 ///
-/// Job numbers ascend and are never reused, also across runs of the server. `PortalJob.JobState` describes the states of
-/// a job.
+/// This is a pure value: the caller passes events and the time. `JobRunner` owns it, and carries the jobs out. These
+/// invariants hold: `jobs` is sorted by number; numbers ascend and are never reused, also across runs of the server; in
+/// each lane, at most one job is running or stopping. `PortalJob.JobState` describes the states of a job.
 package struct JobQueue {
+    /// All jobs, the oldest first.
     private(set) var jobs: [PortalJob] = []
     /// A counter that increases with every change. Watching clients receive an event when it changes.
     private(set) var version = 1
@@ -138,7 +153,9 @@ package struct JobQueue {
     }
 
     /// Adds a job and returns its number. If the same job waits or runs already, returns the number of that
-    /// one; nil if too many jobs wait.
+    /// one; nil if too many jobs wait or run.
+    ///
+    /// A command that needs a site cancels the planned removal of that site.
     ///
     /// - Parameters:
     ///   - principal: the principal that starts the job. A job of another principal counts as the same only
@@ -152,7 +169,6 @@ package struct JobQueue {
         }
         if let same { return same.number }
         guard jobs.count(where: { !$0.isOver }) < Self.maxUnfinishedJobs else { return nil }
-        // A command for a site cancels its planned removal.
         if let site = command.wantedSite {
             for job in jobs where job.isPlanned && job.command == .remove(site: site) { _ = stop(job.number) }
         }
@@ -176,6 +192,7 @@ package struct JobQueue {
         return queue
     }
 
+    /// The job with the number; nil if it is not in the list.
     subscript(number: Int) -> PortalJob? { jobs.last { $0.number == number } }
 
     /// Starts and returns the next job of the lane; nil if one is running or none is due.
@@ -205,12 +222,12 @@ package struct JobQueue {
         }.min()
     }
 
-    /// Replaces the figures of a running job.
+    /// Stores the progress of a job. Ignores numbers that are not in the list.
     mutating func setProgress(_ progress: JobProgress, ofJob number: Int) {
         change(number) { $0.progress = progress }
     }
 
-    /// Ends a job. A job that fails while it is stopping counts as stopped.
+    /// Ends a job. A job that fails while it is stopping counts as stopped, because the cancellation caused the failure.
     ///
     /// - Parameter isServerClosing: whether the server is closing. Running jobs that stop or fail are then interrupted.
     mutating func end(_ number: Int, _ end: JobEnd, _ outcome: [Phrase], isServerClosing: Bool = false) {
@@ -224,8 +241,8 @@ package struct JobQueue {
         }
     }
 
-    /// Cancels a job that has not started. Returns whether the job is running and must be cancelled by the
-    /// caller.
+    /// Stops a job: one that has not started ends, one that runs is `stopping`. Returns whether the caller must now cancel
+    /// the running job.
     mutating func stop(_ number: Int) -> Bool {
         var mustCancel = false
         change(number) { job in
@@ -248,7 +265,7 @@ package struct JobQueue {
         listRevision += 1
     }
 
-    /// Changes a job, and increases the counters if that makes a difference.
+    /// Changes a job, and increases the counters if that makes a difference. So reports without news cause no events.
     private mutating func change(_ number: Int, _ body: (inout PortalJob) -> Void) {
         guard let index = jobs.lastIndex(where: { $0.number == number }) else { return }
         let before = jobs[index]
@@ -273,6 +290,7 @@ package struct JobQueue {
 extension PortalJob: JSONObject {
     package var members: JSONMembers { members(in: .english) }
 
+    /// The job as JSON, with texts in a language.
     func members(in language: PortalLanguage) -> JSONMembers {
         [
             "job": number, "state": stateName, "title": command.title.text(in: language),
@@ -280,6 +298,7 @@ extension PortalJob: JSONObject {
         ]
     }
 
+    /// The name of the state in JSON and in the saved list of jobs.
     var stateName: String {
         switch state {
         case .waiting: "waiting"

@@ -3,8 +3,13 @@ internal import HTTPServer
 internal import System
 internal import Web
 
-/// An uploaded file. It is written to the disk as it arrives, after its form has shown the token, which comes
-/// first. Not thread-safe.
+/// A form with a file that a client uploads. The file is written to the disk as it arrives.
+///
+/// The token is the first field of the form. The file begins only after it was checked, so that a client without the
+/// right to upload writes nothing to the disk. `receive` takes the bytes of the form, `end` returns the outcome, and
+/// `releaseFile` passes the file to its job or removes it. After a refusal, no further bytes are read.
+///
+/// Not thread-safe: it belongs to the thread that receives the form.
 final class PortalUpload {
     /// The result of an upload.
     enum UploadOutcome: Equatable {
@@ -14,23 +19,33 @@ final class PortalUpload {
 
     private var reader: MultipartReader
     private let files: PortalFiles
+    /// Returns why a client with this token may not upload.
     private let refusal: (_ token: String?) -> Phrase?
     /// The name of the command that the upload becomes.
     private let command: String
     private let maxByteCount: Int64
+    /// The fields of the form so far.
     private var fields: [(name: String, value: String)] = []
+    /// The file; nil until it has begun and after `releaseFile`.
     private var pendingUpload: PortalFiles.PendingUpload?
     /// The name of the file; nil until the file has begun.
     private var name: String?
+    /// Whether the next bytes belong to the file. A second file of the form is skipped.
     private var isInFile = false
+    /// The size of the file so far.
     private var byteCount: Int64 = 0
+    /// The number of bytes since the last check of the free disk space.
     private var uncheckedByteCount = 0
+    /// The result; nil until the upload was refused or has ended.
     private(set) var outcome: UploadOutcome?
 
     /// The number of bytes between checks of the free disk space.
     private static let checkIntervalBytes = 16 << 20
+    /// The name of the field with the file.
     static let fileField = "file"
 
+    /// Creates the reader of a form.
+    ///
     /// - Parameters:
     ///   - type: the Content-Type; the result is nil if it is not a form with files.
     ///   - command: the name of the command that the upload becomes.
@@ -56,6 +71,7 @@ final class PortalUpload {
         return outcome == nil
     }
 
+    /// Handles the next part of the form.
     private func handle(_ event: MultipartReader.FormEvent) {
         switch event {
         case .field(let name, let value): fields.append((name, value))
@@ -76,6 +92,7 @@ final class PortalUpload {
         }
     }
 
+    /// Writes the next bytes of the file.
     private func write(_ bytes: [UInt8]) {
         guard isInFile else { return }
         guard byteCount + Int64(bytes.count) <= maxByteCount else {
@@ -91,7 +108,10 @@ final class PortalUpload {
         if !files.hasSpace() { refuse(507, Phrase(.mistakeNoDiskSpace)) }
     }
 
-    /// Ends the upload, when its body is complete or the client has disconnected.
+    /// Ends the upload, when its body is complete or the client has disconnected. The caller of a successful upload then
+    /// adds the command to the jobs and calls `releaseFile`.
+    ///
+    /// - Parameter isWhole: whether the whole body was received.
     func end(isWhole: Bool) -> UploadOutcome {
         if outcome == nil { outcome = makeOutcome(isWhole) }
         guard let outcome else { return .refused(400, Phrase(.mistakeForm)) }
@@ -99,18 +119,20 @@ final class PortalUpload {
         return outcome
     }
 
-    /// Ends the pendingUpload: a job owns the file from now on, or it is removed.
+    /// Ends the upload of the file: a job owns it from now on, or it is removed.
     func releaseFile(isWanted: Bool) {
         pendingUpload?.finish(isWanted: isWanted)
         pendingUpload = nil
     }
 
+    /// The command that the form describes, or the reason why there is none.
     private func makeOutcome(_ isWhole: Bool) -> UploadOutcome {
         if let reason = refusal(form["token"]) { return .refused(403, reason) }
         guard isWhole, reader.isDone else { return .refused(400, Phrase(.mistakeForm)) }
         guard let name, byteCount > 0, let number = pendingUpload?.number else {
             return .refused(400, Phrase(.mistakeNoFile))
         }
+        // The client may not name the stored file: these two fields come from the upload itself.
         let own = fields.filter { $0.name != "upload" && $0.name != "name" }
         let all = own + [("upload", number), ("name", name)]
         do throws(PortalFormError) {
@@ -127,12 +149,18 @@ final class PortalUpload {
 }
 
 /// Reads the body of an upload that is too long for memory on its own thread, and answers the client.
+///
+/// The thread owns the socket and closes it. Two time limits keep slow clients from occupying threads: the whole form up
+/// to the file must arrive within `tokenTimeoutMilliseconds`, and after that no pause may be longer than
+/// `idleTimeoutMilliseconds`.
 enum UploadThread {
     /// The number of milliseconds without data after which the client counts as disconnected.
     private static let idleTimeoutMilliseconds: Int32 = 60_000
     /// The time in which the client must show the token, in milliseconds.
     private static let tokenTimeoutMilliseconds: Int64 = 30_000
 
+    /// Makes the takeover that receives the body on a new thread.
+    ///
     /// - Parameters:
     ///   - make: called on the thread that uses the upload.
     ///   - answer: called once, with the result.
@@ -157,7 +185,10 @@ enum UploadThread {
         }
     }
 
-    /// Whether the whole body was received and accepted.
+    /// Reads the body until it ends, is refused, or the client is gone or too slow. Returns whether the whole body was
+    /// received and accepted.
+    ///
+    /// - Parameter received: the bytes that the event loop has already read.
     private static func run(
         _ detachedClient: DetachedClient, _ received: [UInt8], _ reader: BodyReader, _ upload: PortalUpload
     ) -> Bool {
@@ -192,5 +223,6 @@ enum UploadThread {
 }
 
 extension PortalUpload {
+    /// Whether the file has begun, and so the token was accepted.
     fileprivate var hasFile: Bool { name != nil }
 }
