@@ -465,7 +465,7 @@ package struct SiteRun {
         guard folder.exists else { return nil }
         return try mapStoreError { () throws(StoreError) in
             let frontier = try SharedFrontier(folder)
-            try frontier.prepare()
+            try frontier.setUpTables()
             let shared = try frontier.sharedSnapshots()
             return try StoreReader(folder).sites().first { site in shared.contains { $0.site == site.id } }
         }
