@@ -13,16 +13,16 @@ typedef struct {
     char *channel;
     int process;
     char *text;
-} larder_pq_notice;
+} larder_pq_notification;
 
 typedef larder_pq_connection *(*larder_pq_connect)(const char *words);
 typedef void (*larder_pq_finish)(larder_pq_connection *);
 /// `PQstatus`, `PQsocket`, `PQconsumeInput`, `PQisBusy`, `PQflush`, `PQsetSingleRowMode`.
-typedef int (*larder_pq_ask)(larder_pq_connection *);
+typedef int (*larder_pq_connection_call)(larder_pq_connection *);
 /// `PQsetnonblocking`.
-typedef int (*larder_pq_set)(larder_pq_connection *, int is_on);
-typedef char *(*larder_pq_message)(const larder_pq_connection *);
-typedef const char *(*larder_pq_parameter)(const larder_pq_connection *, const char *name);
+typedef int (*larder_pq_set_nonblocking)(larder_pq_connection *, int is_on);
+typedef char *(*larder_pq_error_message)(const larder_pq_connection *);
+typedef const char *(*larder_pq_parameter_status)(const larder_pq_connection *, const char *name);
 /// `PQsendQuery`.
 typedef int (*larder_pq_send_command)(larder_pq_connection *, const char *command);
 /// `PQsendPrepare`.
@@ -36,8 +36,8 @@ typedef int (*larder_pq_send_prepared)(
     larder_pq_connection *, const char *name, int count, const char *const *values, const int *lengths, const int *formats,
     int result_format);
 /// `PQgetResult`.
-typedef larder_pq_result *(*larder_pq_next)(larder_pq_connection *);
-typedef larder_pq_notice *(*larder_pq_notices)(larder_pq_connection *);
+typedef larder_pq_result *(*larder_pq_next_result)(larder_pq_connection *);
+typedef larder_pq_notification *(*larder_pq_next_notification)(larder_pq_connection *);
 typedef void (*larder_pq_free)(void *);
 typedef void (*larder_pq_notice_processor)(void *context, const char *message);
 /// `PQsetNoticeProcessor`. Its result, the previous processor, is not used.
@@ -45,11 +45,11 @@ typedef void *(*larder_pq_set_notice_processor)(larder_pq_connection *, larder_p
 
 typedef void (*larder_pq_clear)(larder_pq_result *);
 /// `PQresultStatus`, `PQntuples`.
-typedef int (*larder_pq_figure)(const larder_pq_result *);
-typedef char *(*larder_pq_field)(const larder_pq_result *, int code);
-typedef char *(*larder_pq_changed)(larder_pq_result *);
+typedef int (*larder_pq_result_call)(const larder_pq_result *);
+typedef char *(*larder_pq_error_field)(const larder_pq_result *, int code);
+typedef char *(*larder_pq_changed_row_count)(larder_pq_result *);
 /// `PQgetlength`, `PQgetisnull`.
-typedef int (*larder_pq_measure)(const larder_pq_result *, int row, int column);
+typedef int (*larder_pq_value_call)(const larder_pq_result *, int row, int column);
 typedef char *(*larder_pq_value)(const larder_pq_result *, int row, int column);
 
 #endif

@@ -308,7 +308,7 @@ package final class WorkerSync: Sendable {
             let (worker, snapshot) = (worker, snapshot)
             var incoming = Incoming()
             var hasLease = true
-            // Several short transactions, so that other workers do not wait long for the locked rows.
+            // In parts, so that the size of a statement is limited.
             var place = 0
             while place < outgoing.discovered.count {
                 let part = Array(

@@ -10,30 +10,30 @@ struct LibPQ: Sendable {
 
     let connect: larder_pq_connect
     let finish: larder_pq_finish
-    let status: larder_pq_ask
-    let consumeInput: larder_pq_ask
-    let setSingleRowMode: larder_pq_ask
-    let isBusy: larder_pq_ask
-    let flush: larder_pq_ask
-    let socket: larder_pq_ask
-    let setNonblocking: larder_pq_set
-    let errorMessage: larder_pq_message
-    let parameterStatus: larder_pq_parameter
+    let status: larder_pq_connection_call
+    let consumeInput: larder_pq_connection_call
+    let setSingleRowMode: larder_pq_connection_call
+    let isBusy: larder_pq_connection_call
+    let flush: larder_pq_connection_call
+    let socket: larder_pq_connection_call
+    let setNonblocking: larder_pq_set_nonblocking
+    let errorMessage: larder_pq_error_message
+    let parameterStatus: larder_pq_parameter_status
     let sendCommand: larder_pq_send_command
     let sendPreparation: larder_pq_send_preparation
     let sendValues: larder_pq_send_values
     let sendPrepared: larder_pq_send_prepared
-    let nextResult: larder_pq_next
-    let nextNotification: larder_pq_notices
+    let nextResult: larder_pq_next_result
+    let nextNotification: larder_pq_next_notification
     let free: larder_pq_free
     let setNoticeProcessor: larder_pq_set_notice_processor
     let clear: larder_pq_clear
-    let resultStatus: larder_pq_figure
-    let rowCount: larder_pq_figure
-    let errorField: larder_pq_field
-    let changedRowCount: larder_pq_changed
-    let valueLength: larder_pq_measure
-    let isNull: larder_pq_measure
+    let resultStatus: larder_pq_result_call
+    let rowCount: larder_pq_result_call
+    let errorField: larder_pq_error_field
+    let changedRowCount: larder_pq_changed_row_count
+    let valueLength: larder_pq_value_call
+    let isNull: larder_pq_value_call
     let value: larder_pq_value
 
     private init?() {
@@ -44,30 +44,30 @@ struct LibPQ: Sendable {
         }
         guard let connect = find("PQconnectdb", larder_pq_connect.self),
             let finish = find("PQfinish", larder_pq_finish.self),
-            let status = find("PQstatus", larder_pq_ask.self),
-            let consumeInput = find("PQconsumeInput", larder_pq_ask.self),
-            let setSingleRowMode = find("PQsetSingleRowMode", larder_pq_ask.self),
-            let isBusy = find("PQisBusy", larder_pq_ask.self),
-            let flush = find("PQflush", larder_pq_ask.self),
-            let socket = find("PQsocket", larder_pq_ask.self),
-            let setNonblocking = find("PQsetnonblocking", larder_pq_set.self),
-            let errorMessage = find("PQerrorMessage", larder_pq_message.self),
-            let parameterStatus = find("PQparameterStatus", larder_pq_parameter.self),
+            let status = find("PQstatus", larder_pq_connection_call.self),
+            let consumeInput = find("PQconsumeInput", larder_pq_connection_call.self),
+            let setSingleRowMode = find("PQsetSingleRowMode", larder_pq_connection_call.self),
+            let isBusy = find("PQisBusy", larder_pq_connection_call.self),
+            let flush = find("PQflush", larder_pq_connection_call.self),
+            let socket = find("PQsocket", larder_pq_connection_call.self),
+            let setNonblocking = find("PQsetnonblocking", larder_pq_set_nonblocking.self),
+            let errorMessage = find("PQerrorMessage", larder_pq_error_message.self),
+            let parameterStatus = find("PQparameterStatus", larder_pq_parameter_status.self),
             let sendCommand = find("PQsendQuery", larder_pq_send_command.self),
             let sendPreparation = find("PQsendPrepare", larder_pq_send_preparation.self),
             let sendValues = find("PQsendQueryParams", larder_pq_send_values.self),
             let sendPrepared = find("PQsendQueryPrepared", larder_pq_send_prepared.self),
-            let nextResult = find("PQgetResult", larder_pq_next.self),
-            let nextNotification = find("PQnotifies", larder_pq_notices.self),
+            let nextResult = find("PQgetResult", larder_pq_next_result.self),
+            let nextNotification = find("PQnotifies", larder_pq_next_notification.self),
             let free = find("PQfreemem", larder_pq_free.self),
             let setNoticeProcessor = find("PQsetNoticeProcessor", larder_pq_set_notice_processor.self),
             let clear = find("PQclear", larder_pq_clear.self),
-            let resultStatus = find("PQresultStatus", larder_pq_figure.self),
-            let rowCount = find("PQntuples", larder_pq_figure.self),
-            let errorField = find("PQresultErrorField", larder_pq_field.self),
-            let changedRowCount = find("PQcmdTuples", larder_pq_changed.self),
-            let valueLength = find("PQgetlength", larder_pq_measure.self),
-            let isNull = find("PQgetisnull", larder_pq_measure.self),
+            let resultStatus = find("PQresultStatus", larder_pq_result_call.self),
+            let rowCount = find("PQntuples", larder_pq_result_call.self),
+            let errorField = find("PQresultErrorField", larder_pq_error_field.self),
+            let changedRowCount = find("PQcmdTuples", larder_pq_changed_row_count.self),
+            let valueLength = find("PQgetlength", larder_pq_value_call.self),
+            let isNull = find("PQgetisnull", larder_pq_value_call.self),
             let value = find("PQgetvalue", larder_pq_value.self)
         else { return nil }
         (self.connect, self.finish, self.status, self.errorMessage) = (connect, finish, status, errorMessage)

@@ -176,9 +176,9 @@ final class PostgreSQLConnection {
     func notificationCount() -> Int64 {
         _ = library.consumeInput(handle)
         var count: Int64 = 0
-        while let notice = library.nextNotification(handle) {
+        while let notification = library.nextNotification(handle) {
             count += 1
-            library.free(UnsafeMutableRawPointer(notice))
+            library.free(UnsafeMutableRawPointer(notification))
         }
         return count
     }

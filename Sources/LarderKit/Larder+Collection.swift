@@ -35,7 +35,7 @@ extension Larder {
             var done: CollectionResult?
             func collect(_ options: CollectionOptions) throws(StoreError) {
                 var further = try StoreWriter(folder).collect(options) {
-                    progress?(WorkProgress(.room, done: 0, of: nil, byteCount: $0))
+                    progress?(WorkProgress(.diskSpace, done: 0, of: nil, byteCount: $0))
                 }
                 SearchIndex.clean(reader)
                 if let done { further.add(earlier: done) }

@@ -7,7 +7,7 @@ public struct WorkProgress: Sendable, Equatable {
     public enum Unit: String, Sendable, CaseIterable {
         case bodies, bundles, pages, responses
         /// No items: `byteCount` is the number of bytes in use.
-        case room
+        case diskSpace = "room"
     }
 
     /// The kind of the counted items.

@@ -721,7 +721,8 @@ extension Option {
         brief: "Pass connections to this host through unchanged", isRepeatable: true)
     static let pem = Option(name: "--pem", placeholder: nil, help: "Print only the certificate (PEM)")
 
-    private static let ofProxy: [Option] =
+    /// The options that `proxy`, `record` and `replay` share.
+    private static let commonProxyOptions: [Option] =
         [
             .into, .rule.inGroup(.general), .maxSize, .compress.inGroup(.general), .memory, .passthrough,
             .verify, .quiet,
@@ -732,10 +733,10 @@ extension Option {
             .store, .port.withDefault("8081"), .policy.withDefault("protocol"), .listen, .proxyUser,
             .connectPort,
             .patience,
-        ] + ofProxy
-    static let record: [Option] = [.store, .policy.withDefault("revalidate")] + ofProxy
+        ] + commonProxyOptions
+    static let record: [Option] = [.store, .policy.withDefault("revalidate")] + commonProxyOptions
     static let replay: [Option] =
-        [.store] + ofProxy.filter { ![.into, .maxSize, .compress.inGroup(.general)].contains($0) }
+        [.store] + commonProxyOptions.filter { ![.into, .maxSize, .compress.inGroup(.general)].contains($0) }
     static let authority: [Option] = [.store, .pem, .json]
     static let login: [Option] = [
         .store, .forgetLogin, .browser.inGroup(.general), .json, .quiet, .proxy, .resolve, .insecure,

@@ -59,14 +59,14 @@ enum ProgressBlock: Equatable {
             case .bundles: "bundles"
             case .pages: "pages"
             case .responses: "responses"
-            case .room: ""
+            case .diskSpace: ""
             }
         let count = progress.total.map {
             "\(Wording.number(progress.done)) of \(Wording.number($0)) \(noun)"
         }
         let percent = progress.total.flatMap { $0 > 0 ? "\(min(100, progress.done * 100 / $0)) %" : nil }
         let bytes = progress.byteCount > 0 ? Wording.bytes(progress.byteCount) : nil
-        if progress.unit == .room { return BlockLine("", [title, bytes.map { "\($0) in use" }]) }
+        if progress.unit == .diskSpace { return BlockLine("", [title, bytes.map { "\($0) in use" }]) }
         return BlockLine("", [title, count ?? "\(Wording.number(progress.done)) \(noun)", percent, bytes])
     }
 

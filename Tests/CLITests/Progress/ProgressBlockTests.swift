@@ -133,7 +133,7 @@ import Testing
         ),
         (WorkProgress(.bundles, done: 3, of: 4), "Comparing, 3 of 4 bundles, 75 %"),
         (WorkProgress(.pages, done: 12, of: nil), "Comparing, 12 pages"),
-        (WorkProgress(.room, done: 0, of: nil, byteCount: 1000), "Comparing, 1.0 kB in use"),
+        (WorkProgress(.diskSpace, done: 0, of: nil, byteCount: 1000), "Comparing, 1.0 kB in use"),
         (WorkProgress(.bodies, done: 0, of: 0), "Comparing, 0 of 0 bodies"),
     ])
     func `other work has one line`(work: WorkProgress, line: String) {
