@@ -37,7 +37,7 @@ struct HelpText {
         self.isColored = isColored
     }
 
-    /// For standard output.
+    /// The help for standard output, with the width and colours of its terminal.
     static var ofReports: HelpText {
         HelpText(width: Output.standard.columns ?? 80, isColored: Screen.ofReports().isColored)
     }
