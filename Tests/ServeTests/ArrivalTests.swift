@@ -5,7 +5,7 @@ import Web
 @testable import Mirror
 @testable import Portal
 
-/// What was changed while something was on its way, and what passed and could not be kept after all.
+/// URLs that change while a request is running, and responses that could not be stored after they were sent.
 @Suite struct ArrivalTests {
     private func url(_ path: String) throws -> WebURL { try #require(WebURL("http://jam.test" + path)) }
 
@@ -18,7 +18,7 @@ import Web
         #expect(!elsewhere.isOutdated)
         let after = changes.stamp(at: try url("/a"))
         #expect(!after.isOutdated)
-        // Who asks now does not share what was asked for then.
+        // A new request does not share the running request.
         #expect(after.number != before.number)
         changes.note([])
         #expect(!after.isOutdated)

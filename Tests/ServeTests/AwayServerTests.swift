@@ -7,7 +7,7 @@ import Testing
 @testable import Mirror
 @testable import Store
 
-/// A PostgreSQL that is away while a server runs.
+/// A mirror server whose PostgreSQL server becomes unreachable.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
 struct AwayServerTests {
     @Test func `while PostgreSQL is away, requests get a 503, and later requests succeed again`() throws {
@@ -15,10 +15,10 @@ struct AwayServerTests {
         let place = try TestPostgreSQL.running.get().place(scratch.file("own"))
         let sockets = try #require(
             place.split(separator: "host=").last?.split(separator: "&").first.map(String.init))
-        // Its way there can be taken away.
-        let way = scratch.file("way")
-        try #require(symlink(sockets, way) == 0)
-        let folder = StoreFolder(place.replacing(sockets, with: way))
+        // A link to the socket's folder. Without it, PostgreSQL is unreachable.
+        let link = scratch.file("link")
+        try #require(symlink(sockets, link) == 0)
+        let folder = StoreFolder(place.replacing(sockets, with: link))
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(
             site: "https://example.test/", start: ["https://example.test/"], now: 1)
@@ -44,14 +44,14 @@ struct AwayServerTests {
         }
         #expect(try get().text == "home")
 
-        unlink(way)
+        unlink(link)
         let others = """
             FROM pg_stat_activity
             WHERE pid <> pg_backend_pid() AND application_name = 'larder \(folder.server?.schema ?? "")'
             """
         let connection = try StoreFolder(place).connect(.readOnly)
         try connection.execute("SELECT pg_terminate_backend(pid) \(others)")
-        // They have been told to end by then, and end when the machine lets them.
+        // The function only signals the sessions, which end some time later.
         var left: Int64 = 1
         while left > 0 { try connection.prepare("SELECT count(*) \(others)").each { left = $0.integer(0) } }
         for _ in 0..<2 {
@@ -60,11 +60,12 @@ struct AwayServerTests {
             #expect(away["Retry-After"] == "2")
             #expect(away.text.contains("cannot "))
         }
-        try #require(symlink(sockets, way) == 0)
+        try #require(symlink(sockets, link) == 0)
         #expect(try get().text == "home")
-        let told = notices.change { $0 }
-        #expect(told.count == 2, "\(told)")
-        #expect(told.first?.contains("answered with 503") == true && told.last?.contains("again") == true)
+        let reported = notices.change { $0 }
+        #expect(reported.count == 2, "\(reported)")
+        #expect(
+            reported.first?.contains("answered with 503") == true && reported.last?.contains("again") == true)
     }
 
     @Test func `records that could not be written are put back and counted once`() {

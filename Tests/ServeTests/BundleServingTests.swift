@@ -13,7 +13,7 @@ import Web
 @testable import Mirror
 @testable import Portal
 
-/// What a manifest in force requires, whoever asks and whatever the policy.
+/// A manifest requires a digest for a URL. The server must enforce it for all clients and policies.
 @Suite struct BundleServingTests {
     private static let url = "https://example.test/app.js"
     private static let (good, bad) = ("import('https://other.test/x.js')", "import('https://evil.test/x.js')")
@@ -59,30 +59,30 @@ import Web
         return try #require(answer)
     }
 
-    /// What a server says where a bundle should be.
-    private static let others: [(status: Int, fields: HTTPFields)] = [
+    /// Responses of an origin that are not the bundle.
+    private static let otherResponses: [(status: Int, fields: HTTPFields)] = [
         (302, ["Location": "https://evil.test/x.js"]), (404, [:]), (410, [:]), (500, [:]),
         (206, ["Content-Range": "bytes 0-3/9"]),
     ]
 
-    @Test(arguments: others, [CachePolicy.protocol, .auto, .preferCache, .revalidate, .reload])
+    @Test(arguments: otherResponses, [CachePolicy.protocol, .auto, .preferCache, .revalidate, .reload])
     func `a redirect, error or partial response never replaces a bundle`(
         other: (status: Int, fields: HTTPFields), policy: CachePolicy
     ) throws {
         var fields = other.fields
         fields.set("Content-Type", "text/javascript")
-        servers.say("/app.js", other.status, fields, "evil")
+        servers.respond("/app.js", other.status, fields, "evil")
         let lacking = try store(nil)
         for asked in [[], [("Range", "bytes=0-3")]] {
             let answer = try get(lacking, Self.options(policy), fields: asked)
             #expect(answer.status == 504 && !answer.text.contains("evil"), "\(answer.status)")
         }
         #expect(try StoreReader(lacking.folder).response(for: Self.url) == nil)
-        // What was held stays, be it another by now.
+        // A stored response is kept, even if it does not match the digest.
         let differing = try store(Self.bad)
         _ = try get(differing, Self.options(policy))
-        let held = try #require(try StoreReader(differing.folder).response(for: Self.url))
-        #expect(held.status == 200 && held.body != nil)
+        let stored = try #require(try StoreReader(differing.folder).response(for: Self.url))
+        #expect(stored.status == 200 && stored.body != nil)
     }
 
     @Test(arguments: [
@@ -100,16 +100,16 @@ import Web
         #expect(answer["Larder-Bundle"] == "verified; by=md5; md5=\(Self.md5(Self.good).hex)")
         let sha256 = DigestStream.digest(.sha256, of: Array(Self.good.utf8).span)
         #expect(answer["ETag"] == "\"\(sha256.hex)\"")
-        let told = FieldDigest.parseStructured(answer["Repr-Digest"] ?? "")
-        #expect(Set(told.map(\.bytes)) == [sha256.bytes, Self.md5(Self.good).bytes])
+        let digests = FieldDigest.parseStructured(answer["Repr-Digest"] ?? "")
+        #expect(Set(digests.map(\.bytes)) == [sha256.bytes, Self.md5(Self.good).bytes])
         #expect(servers.requests.isEmpty)
         let again = try get(store, Self.options(policy), fields: [("If-None-Match", "\"\(sha256.hex)\"")])
         #expect(again.status == 304)
-        // Without a manifest its addresses lead to the larder.
+        // Without a manifest, URLs in the script are rewritten to the mirror.
         #expect(try get(store, Self.options(.offline, requiring: nil)).text.contains(".localhost:"))
     }
 
-    /// A digest says nothing of the head.
+    /// A digest covers only the body, so that no header field can be trusted.
     @Test func `a bundle gets the media type of its file extension, and no header that could load something`()
         throws
     {
@@ -154,7 +154,7 @@ import Web
             "Refresh": "0;url=/x", "Link": "</y>; rel=preload", "Service-Worker-Allowed": "/",
             "Content-Disposition": "attachment", "X-Own": "1",
         ]
-        // Offline it is stored, else it has just been loaded.
+        // Under the policy offline the bundle comes from the store; under protocol it has just been loaded.
         let url = Self.url.replacing("https:", with: "http:")
         let pages: [StockedStore.Entry] = [
             .init(href: "http://example.test/", text: "start", type: "text/plain")
@@ -164,7 +164,7 @@ import Web
                 ? pages + [.init(href: url, text: Self.good, type: "text/html", extra: extra.block)] : pages)
         var fields = extra
         fields.set("Content-Type", "text/html")
-        servers.say("/app.js", 200, fields, Self.good)
+        servers.respond("/app.js", 200, fields, Self.good)
         var options = MirrorOptions()
         options.policy = policy
         options.requirements = { _ throws(StoreError) in
@@ -195,7 +195,7 @@ import Web
 
     @Test(arguments: [CachePolicy.protocol, .auto, .preferCache, .revalidate, .reload])
     func `the response to a POST never replaces a bundle`(policy: CachePolicy) throws {
-        servers.say(
+        servers.respond(
             "/app.js", 200,
             [
                 "Content-Type": "text/javascript", "Content-Location": "/app.js",
@@ -273,8 +273,8 @@ import Web
         let answer = try get(store, options)
         #expect(answer.status == 500)
         #expect(answer["Larder-Bundle"] == nil)
-        // A server is asked where that is allowed, and what comes is right again.
-        servers.say("/app.js", 200, ["Content-Type": "text/javascript"], text)
+        // If the policy allows it, the bundle is loaded from the origin, which repairs the store.
+        servers.respond("/app.js", 200, ["Content-Type": "text/javascript"], text)
         options.policy = .protocol
         let loaded = try get(store, options)
         #expect(loaded.status == 200)
@@ -299,10 +299,10 @@ import Web
     func `a response that does not match the manifest is neither served nor stored`(policy: CachePolicy)
         throws
     {
-        servers.say("/app.js", 200, ["Content-Type": "text/javascript"], Self.bad)
+        servers.respond("/app.js", 200, ["Content-Type": "text/javascript"], Self.bad)
         let store = try store(Self.good)
-        let held = try get(store, Self.options(policy), fields: [("Cache-Control", "no-cache")])
-        #expect(held.text != Self.bad)
+        let stored = try get(store, Self.options(policy), fields: [("Cache-Control", "no-cache")])
+        #expect(stored.text != Self.bad)
         let fresh = try self.store(nil)
         let answer = try get(fresh, Self.options(policy))
         #expect(answer.status == 504)
@@ -318,12 +318,12 @@ import Web
         let store = try store(Self.bad)
         let old = try get(store, Self.options(.offline))
         #expect(old["Larder-Bundle"] == "differs; md5=\(Self.md5(Self.bad).hex)")
-        servers.say("/app.js", 200, ["Content-Type": "text/javascript"], Self.good)
+        servers.respond("/app.js", 200, ["Content-Type": "text/javascript"], Self.good)
         let answer = try get(store, Self.options(policy))
         #expect(answer.text == Self.good)
         #expect(answer["Larder-Bundle"]?.hasPrefix("verified") == true)
         #expect(servers.requests.count == 1)
-        // It lies on top of the snapshot, which stays as it was.
+        // The loaded release is in the overlay; the snapshot is unchanged.
         let site = try #require(try StoreReader(store.folder).sites().first)
         let reader = try StoreReader(store.folder)
         let snapshot = try #require(site.published)
@@ -366,7 +366,7 @@ import Web
         let store = try store(Self.good)
         var options = Self.options(.auto, requiring: nil)
         options.patience = .seconds(1)
-        // The time for which a server that hangs is left alone does not end.
+        // A fixed clock, so that the time during which the silent origin is not requested again does not end.
         let start = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch())
         options.clock = { start }
         let waiting = Mutex<[@Sendable (LoadOutcome) -> Void]>([])
@@ -378,19 +378,19 @@ import Web
         let host = "example-test.localhost:\(server.port)"
         let clock = ContinuousClock()
         var answer: RawResponse?
-        // The server's patience is counted from when it has the request, which is later than this.
+        // The patience counts from the arrival of the request, which is later than the start of this measurement.
         let time = try clock.measure { answer = try client.get("/", host: host) }
         #expect(answer?.text == "start")
         #expect(answer?["Larder"] == "stale")
         #expect(time > .milliseconds(990))
-        // No client waits for this server again until it has answered. If each client waited, none of these requests would take
-        // less than the patience; on a machine that is busy, some of them may take more.
+        // Later clients do not wait for the origin. If they did, each of these requests would take at least as long as the
+        // patience. On a busy machine, some requests may take longer for other reasons.
         var isQuick = false
         for _ in 0..<60 where !isQuick {
             isQuick = try clock.measure { _ = try client.get("/", host: host) } < .milliseconds(990)
         }
         #expect(isQuick)
-        // What it answers later is kept.
+        // The late response is stored.
         let now = HTTPDate(secondsSinceEpoch: 1_900_000_000)
         for done in waiting.withLock({ $0 }) {
             done(
@@ -410,22 +410,22 @@ import Web
         var options = Self.options(.preferCache, requiring: nil)
         let fields: HTTPFields = ["Content-Type": "text/plain"]
         for method in ["POST", "PUT", "PATCH", "DELETE"] {
-            servers.say("/api", 200, fields, method)
+            servers.respond("/api", 200, fields, method)
             for _ in 1...2 { #expect(try get(store, options, "/api", method: method).text == method) }
         }
         #expect(servers.requests.count == 8)
         options.rules = [try CacheRules.Rule("/api post")]
-        servers.say("/api", 200, fields, "kept")
+        servers.respond("/api", 200, fields, "kept")
         for method in ["POST", "PUT", "PATCH", "DELETE"] {
             for _ in 1...2 { #expect(try get(store, options, "/api", method: method).text == "kept") }
         }
         #expect(
             servers.requests.map(\.method).suffix(5) == ["DELETE", "POST", "PUT", "PATCH", "DELETE"])
-        // Where all origins share one name, an answer to one person's cookie is given to nobody else.
+        // Where all origins share one name, a response to a request with a cookie is not served to other clients.
         options.root = WebURL("https://example.test/")
         options.address = ListenAddress("*") ?? .loopback
         options.rules = [try CacheRules.Rule("/own post")]
-        servers.say("/own", 200, fields, "own")
+        servers.respond("/own", 200, fields, "own")
         for _ in 1...2 { _ = try get(store, options, "/own", method: "POST", fields: [("Cookie", "a=b")]) }
         #expect(servers.requests.suffix(2).map(\.method) == ["POST", "POST"])
     }
@@ -441,12 +441,12 @@ import Web
             ("/v.js?v=1", "/w.js?v=1", [], false), ("/v.js?1234", "/v.js?5678", [], true),
         ] as [(String, String, [String], Bool)])
     func `a response of another version of the URL is served if the rules allow it`(
-        held: String, asked: String, rules: [String], isFound: Bool
+        stored: String, asked: String, rules: [String], isFound: Bool
     )
         throws
     {
         let store = try StockedStore([
-            .init(href: "https://example.test" + held, text: "held", type: "text/javascript")
+            .init(href: "https://example.test" + stored, text: "stored", type: "text/javascript")
         ])
         var options = Self.options(.offline, requiring: nil)
         options.rules = try rules.map { try CacheRules.Rule($0) }
@@ -473,8 +473,8 @@ import Web
 
     @Test func `a response of the wrong type, or one that a rule refuses, is not stored`() throws {
         let store = try store(nil)
-        servers.say("/lib.js", 200, ["Content-Type": "text/html"], "<form>log in</form>")
-        servers.say("/big", 200, ["Content-Type": "text/plain"], String(repeating: "x", count: 3000))
+        servers.respond("/lib.js", 200, ["Content-Type": "text/html"], "<form>log in</form>")
+        servers.respond("/big", 200, ["Content-Type": "text/plain"], String(repeating: "x", count: 3000))
         var options = Self.options(.preferCache, requiring: nil)
         options.rules = [try CacheRules.Rule("** refuse larger-than=2k")]
         for target in ["/lib.js", "/big"] {

@@ -5,7 +5,7 @@ import Web
 
 @testable import Mirror
 
-/// An earlier snapshot, looked at without a roll-back.
+/// Earlier snapshots, which a server serves under their own host names without a roll-back.
 @Suite struct EarlierSnapshotTests {
     private let store: StockedStore
     private let server: MirrorServer
@@ -53,7 +53,7 @@ import Web
         let answer = try get("/" + target, "localhost")
         #expect(answer.status == (expected == nil ? 404 : 302))
         #expect(answer["Location"] == expected?.replacing("PORT", with: "\(server.port)"))
-        // What is not there is told on a page like all others.
+        // An error is shown on a page of the portal.
         #expect(expected != nil || answer.text.contains("role=\"alert\"") && answer.text.contains("<h1>"))
     }
 
@@ -74,7 +74,7 @@ import Web
         #expect(missing.text.contains("This earlier snapshot does not contain this URL."))
         #expect(missing.text.contains("href=\"http://example-test.localhost:\(server.port)/new\""))
         #expect(try get("/", "past-9-example-test.localhost").status == 404)
-        // Scripts ask for the names of their own snapshot.
+        // The name endpoint, which the shim uses, returns a name of the same snapshot.
         let name = try get("/-/larder/name/https://www.cdn.test", "past-1-example-test.localhost")
         #expect(name.text == "www.past-1-cdn-test.localhost")
     }
@@ -85,35 +85,35 @@ import Web
         #expect(try ActivityDatabase(store.folder).misses().isEmpty)
     }
 
-    /// From a page to what it asks for, as a browser says it; nil for what is given.
+    /// The host of a page, the host that it requests, and the status of the response.
     @Test(arguments: [
         ("past-1-example-test", "past-1-cdn-test", 200), ("past-1-example-test", "cdn-test", 403),
         ("example-test", "past-1-cdn-test", 403), ("past-2-example-test", "past-1-cdn-test", 403),
         ("past-1-example-test", "example-test", 403), ("example-test", "cdn-test", 200),
     ])
     func `a page of one snapshot cannot load or read another snapshot`(
-        page: String, asked: String, status: Int
+        page: String, target host: String, status: Int
     ) throws {
         defer { server.stop() }
         let origin = "http://\(page).localhost:\(server.port)"
-        let target = asked.hasSuffix("cdn-test") ? "/a.js" : "/"
+        let target = host.hasSuffix("cdn-test") ? "/a.js" : "/"
         let read: [(String, String)] = [
             ("Origin", origin), ("Referer", origin + "/"), ("Sec-Fetch-Site", "cross-site"),
             ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"),
         ]
-        let answer = try get(target, asked + ".localhost", read)
+        let answer = try get(target, host + ".localhost", read)
         #expect(answer.status == status)
         #expect((answer["Access-Control-Allow-Origin"] != nil) == (status == 200))
         let shown: [(String, String)] = [
             ("Referer", origin + "/"), ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors"),
             ("Sec-Fetch-Dest", "script"),
         ]
-        #expect(try get(target, asked + ".localhost", shown).status == status)
+        #expect(try get(target, host + ".localhost", shown).status == status)
         let window: [(String, String)] = [
             ("Referer", origin + "/"), ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"),
             ("Sec-Fetch-Dest", "document"), ("Sec-Fetch-User", "?1"),
         ]
-        #expect(try get(target, asked + ".localhost", window).status == 200)
+        #expect(try get(target, host + ".localhost", window).status == 200)
     }
 
     @Test func `the portal links to each snapshot`() throws {

@@ -5,8 +5,8 @@ import TestOrigin
 import Testing
 import Web
 
-/// A server that loads, on a disk without room: clients get what is stored and what is loaded, and whoever runs
-/// the server is told once that nothing is recorded.
+/// A server that loads responses while its disk is full. Clients get stored and loaded responses, and the server prints
+/// one notice that it records nothing.
 @Suite(.enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"))
 struct FullDiskServingTests {
     private static let policies = [CachePolicy.auto, .protocol, .revalidate]
@@ -53,17 +53,17 @@ struct FullDiskServingTests {
     }
 
     private func expectAnswers(_ get: (String) throws -> RawResponse) throws {
-        servers.say("/stale", 304, ["ETag": "\"v1\"", "Cache-Control": "max-age=1"])
+        servers.respond("/stale", 304, ["ETag": "\"v1\"", "Cache-Control": "max-age=1"])
         for _ in 1...3 {
             let confirmed = try get("/stale")
             #expect(confirmed.status == 200 && confirmed.text == "stored", "\(confirmed.status)")
         }
-        servers.say("/stale", 200, ["Content-Type": "text/plain", "ETag": "\"v2\""], "newer")
+        servers.respond("/stale", 200, ["Content-Type": "text/plain", "ETag": "\"v2\""], "newer")
         for _ in 1...3 {
             let loaded = try get("/stale")
             #expect(loaded.status == 200 && loaded.text == "newer", "\(loaded.status)")
         }
-        servers.say("/new", 200, ["Content-Type": "text/plain"], "new")
+        servers.respond("/new", 200, ["Content-Type": "text/plain"], "new")
         #expect(try get("/new").text == "new")
     }
 
@@ -74,7 +74,7 @@ struct FullDiskServingTests {
         try disk.fill()
         try serving(policy) { get in
             try expectAnswers(get)
-            // Whoever insists on asking gets nothing then.
+            // Under the policy revalidate, a silent origin means an error.
             guard policy != .revalidate else { return }
             servers.fallSilent("/stale")
             let stored = try get("/stale")
@@ -88,17 +88,18 @@ struct FullDiskServingTests {
     func `a server whose disk becomes full serves responses, and records again when there is space`(
         policy: CachePolicy
     ) throws {
-        servers.say("/new", 200, ["Content-Type": "text/plain"], "first")
+        servers.respond("/new", 200, ["Content-Type": "text/plain"], "first")
         try serving(policy) { get in
             #expect(try get("/new").text == "first")
             try disk.fill()
-            // Some of what SQLite writes still fits into what its log has already.
-            servers.say("/large", 200, ["Content-Type": "text/plain"], String(repeating: "x", count: 900_000))
+            // A large response, because small writes may still fit into the existing write-ahead log.
+            servers.respond(
+                "/large", 200, ["Content-Type": "text/plain"], String(repeating: "x", count: 900_000))
             #expect(try get("/large").body.count == 900_000)
             try expectAnswers(get)
             #expect(notices.all.count == 1, "\(notices.all)")
             try disk.free()
-            servers.say("/later", 200, ["Content-Type": "text/plain"], "later")
+            servers.respond("/later", 200, ["Content-Type": "text/plain"], "later")
             #expect(try get("/later").text == "later")
         }
         #expect(notices.all.count == 2, "\(notices.all)")

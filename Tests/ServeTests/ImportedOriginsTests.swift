@@ -5,13 +5,14 @@ import Web
 
 @testable import Mirror
 
-/// An archive's responses run in no place from which they could read responses that an origin sent.
+/// Documents and scripts of an archive must not run in an origin of which responses were fetched, because they could
+/// read those.
 @Suite struct ImportedOriginsTests {
     private static let json = "application/json"
 
-    /// Two stores with a bank's page, a private response from another host of the bank, and a stranger's archive. In one
-    /// the archive was imported first, in the other last.
-    private func stores() throws -> [StockedStore] {
+    /// Two stores with the page of a bank, a private response from another host of the bank, and the archive of an
+    /// attacker. In one store the archive was imported first, in the other last.
+    private func makeStores() throws -> [StockedStore] {
         let bank: [StockedStore.Entry] = [
             .init(href: "http://bank.test/", text: "<script src=http://ads.test/ad.js></script>"),
             .init(href: "http://api.bank-parts.test/me.json", text: "{}", type: Self.json, flags: .isPrivate),
@@ -56,11 +57,11 @@ import Web
     func `imported documents, workers and scripts do not run in an origin that was fetched`()
         throws
     {
-        for store in try stores() {
+        for store in try makeStores() {
             let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
             defer { server.stop() }
             let client = try RawClient(port: Int(server.port))
-            func isShown(
+            func isServed(
                 _ host: String, _ target: String, _ destination: String, from page: String? = nil
             ) throws -> Bool {
                 let answer = try client.get(
@@ -68,20 +69,20 @@ import Web
                     fields: Self.fields(destination, from: page, port: server.port))
                 return answer.status == 200
             }
-            // Its own site, which is shown as before.
-            #expect(try isShown("attacker-test", "/", "document"))
-            #expect(try isShown("attacker-test", "/own.js", "script", from: "attacker-test"))
-            #expect(try isShown("ads-test", "/ad.js", "script", from: "attacker-test"))
-            // Where it would speak for others, asked for twice: what the first request found must not help the second.
+            // The site of the archive itself is served.
+            #expect(try isServed("attacker-test", "/", "document"))
+            #expect(try isServed("attacker-test", "/own.js", "script", from: "attacker-test"))
+            #expect(try isServed("ads-test", "/ad.js", "script", from: "attacker-test"))
+            // In other origins, archived responses are refused. The second request checks that a cached response is refused too.
             for _ in 0..<2 {
-                #expect(try !isShown("bank-test", "/planted.html", "document"))
-                #expect(try !isShown("bank-test", "/planted.html", "iframe", from: "attacker-test"))
-                #expect(try !isShown("www-bank-test", "/", "document"))
-                #expect(try !isShown("api-bank--parts-test", "/p.html", "iframe", from: "attacker-test"))
-                #expect(try !isShown("bank-test", "/worker.js", "worker", from: "bank-test"))
-                #expect(try !isShown("ads-test", "/ad.js", "script", from: "bank-test"))
+                #expect(try !isServed("bank-test", "/planted.html", "document"))
+                #expect(try !isServed("bank-test", "/planted.html", "iframe", from: "attacker-test"))
+                #expect(try !isServed("www-bank-test", "/", "document"))
+                #expect(try !isServed("api-bank--parts-test", "/p.html", "iframe", from: "attacker-test"))
+                #expect(try !isServed("bank-test", "/worker.js", "worker", from: "bank-test"))
+                #expect(try !isServed("ads-test", "/ad.js", "script", from: "bank-test"))
             }
-            #expect(try isShown("bank-test", "/", "document"))
+            #expect(try isServed("bank-test", "/", "document"))
         }
     }
 

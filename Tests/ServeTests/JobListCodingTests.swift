@@ -134,7 +134,7 @@ import Web
         }
         let number = try #require(first.add(.update(site: "https://a.test/"), by: .localUser))
         while first.jobs.first?.state != .running { sched_yield() }
-        // As it stands in the file while it runs, for a server that is killed.
+        // The file has the job as running, in case the server is killed.
         while !kept.withLock({ $0.contains("\"running\"") }) { sched_yield() }
         first.close()
         #expect(kept.withLock { $0.contains("\"interrupted\"") })

@@ -7,47 +7,47 @@ import Testing
 @testable import Portal
 
 @Suite struct LoginRateLimiterTests {
-    /// Tries once; nil where it was let, else how many seconds have to pass.
+    /// Attempts a login. Returns nil if it was allowed, or the number of seconds to wait.
     @discardableResult
     private func attempt(
-        _ pace: inout LoginRateLimiter, _ client: String?, isRight: Bool = false, now: Int64
+        _ limiter: inout LoginRateLimiter, _ client: String?, isRight: Bool = false, now: Int64
     ) -> Int64? {
-        switch pace.register(from: client.flatMap { LoginClient($0) }, now: now) {
+        switch limiter.register(from: client.flatMap { LoginClient($0) }, now: now) {
         case .tooFast(let seconds): return seconds
         case .waits(let number):
-            guard pace.turn(of: number, now: now) == .now else {
-                pace.cancel(number)
+            guard limiter.turn(of: number, now: now) == .now else {
+                limiter.cancel(number)
                 return 1
             }
-            pace.finish(number, isRight: isRight, now: now)
+            limiter.finish(number, isRight: isRight, now: now)
             return nil
         }
     }
 
     @Test func `a client waits longer after each failure beyond the free attempts`() {
-        var pace = LoginRateLimiter()
-        for _ in 0..<5 { #expect(attempt(&pace, "192.0.2.1", now: 100) == nil) }
-        #expect(attempt(&pace, "192.0.2.1", now: 100) == 2)
-        #expect(attempt(&pace, "192.0.2.1", now: 102) == nil)
-        #expect(attempt(&pace, "192.0.2.1", now: 102) == 4)
+        var limiter = LoginRateLimiter()
+        for _ in 0..<5 { #expect(attempt(&limiter, "192.0.2.1", now: 100) == nil) }
+        #expect(attempt(&limiter, "192.0.2.1", now: 100) == 2)
+        #expect(attempt(&limiter, "192.0.2.1", now: 102) == nil)
+        #expect(attempt(&limiter, "192.0.2.1", now: 102) == 4)
         var longest: Int64 = 0
         for number in 0..<30 {
-            let wait = attempt(&pace, "192.0.2.1", now: 10_000 + Int64(number) * 400)
+            let wait = attempt(&limiter, "192.0.2.1", now: 10_000 + Int64(number) * 400)
             #expect(wait == nil)
-            longest = max(longest, attempt(&pace, "192.0.2.1", now: 10_000 + Int64(number) * 400) ?? 0)
+            longest = max(longest, attempt(&limiter, "192.0.2.1", now: 10_000 + Int64(number) * 400) ?? 0)
         }
         #expect(longest == 300)
-        #expect(attempt(&pace, "192.0.2.1", isRight: true, now: 30_000) == nil)
-        for _ in 0..<4 { #expect(attempt(&pace, "192.0.2.1", now: 30_000) == nil) }
+        #expect(attempt(&limiter, "192.0.2.1", isRight: true, now: 30_000) == nil)
+        for _ in 0..<4 { #expect(attempt(&limiter, "192.0.2.1", now: 30_000) == nil) }
     }
 
     @Test func `failures of one client do not delay another`() {
-        var pace = LoginRateLimiter()
-        for _ in 0..<40 { attempt(&pace, "192.0.2.1", now: 0) }
-        #expect(attempt(&pace, "192.0.2.1", isRight: true, now: 0) != nil)
-        #expect(attempt(&pace, "192.0.2.2", isRight: true, now: 0) == nil)
-        #expect(attempt(&pace, "127.0.0.1", isRight: true, now: 0) == nil)
-        #expect(attempt(&pace, nil, isRight: true, now: 0) == nil)
+        var limiter = LoginRateLimiter()
+        for _ in 0..<40 { attempt(&limiter, "192.0.2.1", now: 0) }
+        #expect(attempt(&limiter, "192.0.2.1", isRight: true, now: 0) != nil)
+        #expect(attempt(&limiter, "192.0.2.2", isRight: true, now: 0) == nil)
+        #expect(attempt(&limiter, "127.0.0.1", isRight: true, now: 0) == nil)
+        #expect(attempt(&limiter, nil, isRight: true, now: 0) == nil)
     }
 
     @Test(
@@ -64,81 +64,81 @@ import Testing
         ("127.0.0.1", true), ("127.9.9.9", true), ("::1", true), ("192.0.2.1", false), ("fe80::1", false),
         ("::2", false),
     ])
-    func `this machine is known`(address: String, isHere: Bool) throws {
+    func `this machine is recognised by its loopback addresses`(address: String, isHere: Bool) throws {
         #expect(try #require(LoginClient(address)).isHere == isHere)
     }
 
     @Test func `one attempt runs at a time, and each client may have one waiting`() throws {
-        var pace = LoginRateLimiter()
+        var limiter = LoginRateLimiter()
         let (first, second) = (LoginClient("192.0.2.1"), LoginClient("192.0.2.2"))
-        #expect(pace.register(from: first, now: 0) == .waits(number: 1))
-        #expect(pace.turn(of: 1, now: 0) == .now)
-        #expect(pace.register(from: first, now: 0) == .tooFast(seconds: 1))
-        #expect(pace.register(from: second, now: 0) == .waits(number: 2))
-        #expect(pace.register(from: second, now: 0) == .tooFast(seconds: 1))
-        #expect(pace.turn(of: 2, now: 0) == .later)
-        pace.finish(1, isRight: false, now: 0)
-        #expect(pace.turn(of: 2, now: 0) == .now)
+        #expect(limiter.register(from: first, now: 0) == .waits(number: 1))
+        #expect(limiter.turn(of: 1, now: 0) == .now)
+        #expect(limiter.register(from: first, now: 0) == .tooFast(seconds: 1))
+        #expect(limiter.register(from: second, now: 0) == .waits(number: 2))
+        #expect(limiter.register(from: second, now: 0) == .tooFast(seconds: 1))
+        #expect(limiter.turn(of: 2, now: 0) == .later)
+        limiter.finish(1, isRight: false, now: 0)
+        #expect(limiter.turn(of: 2, now: 0) == .now)
     }
 
     @Test func `after many failures attempts run once a second, local and known clients first`()
         throws
     {
-        var pace = LoginRateLimiter()
-        attempt(&pace, "192.0.2.200", isRight: true, now: 0)
-        // Each has its five.
+        var limiter = LoginRateLimiter()
+        attempt(&limiter, "192.0.2.200", isRight: true, now: 0)
+        // Each client has five free attempts.
         for machine in 1...10 {
-            for _ in 0..<5 { attempt(&pace, "198.51.100.\(machine)", now: 0) }
+            for _ in 0..<5 { attempt(&limiter, "198.51.100.\(machine)", now: 0) }
         }
-        #expect(attempt(&pace, "203.0.113.1", now: 0) == 1)
-        #expect(attempt(&pace, "203.0.113.1", now: 1) == nil)
-        #expect(attempt(&pace, "203.0.113.2", now: 1) == 1)
-        // Whoever floods the line has others go before.
+        #expect(attempt(&limiter, "203.0.113.1", now: 0) == 1)
+        #expect(attempt(&limiter, "203.0.113.1", now: 1) == nil)
+        #expect(attempt(&limiter, "203.0.113.2", now: 1) == 1)
+        // The queue is full of attempts of unknown clients. Local and known clients go first.
         for machine in 0..<LoginRateLimiter.maxWaitingAttempts {
-            let arrival = pace.register(from: LoginClient("203.0.113.\(100 + machine)"), now: 1)
+            let arrival = limiter.register(from: LoginClient("203.0.113.\(100 + machine)"), now: 1)
             guard case .waits = arrival else {
                 Issue.record("\(machine): \(arrival)")
                 continue
             }
         }
-        #expect(pace.register(from: LoginClient("203.0.113.99"), now: 1) == .tooFast(seconds: 2))
-        #expect(attempt(&pace, "127.0.0.1", isRight: true, now: 1) == nil)
-        #expect(attempt(&pace, "192.0.2.200", isRight: true, now: 1) == nil)
-        // Quiet comes back.
-        #expect(attempt(&pace, "127.0.0.1", now: 1000) == nil)
+        #expect(limiter.register(from: LoginClient("203.0.113.99"), now: 1) == .tooFast(seconds: 2))
+        #expect(attempt(&limiter, "127.0.0.1", isRight: true, now: 1) == nil)
+        #expect(attempt(&limiter, "192.0.2.200", isRight: true, now: 1) == nil)
+        // Later the limit on failures has expired.
+        #expect(attempt(&limiter, "127.0.0.1", now: 1000) == nil)
     }
 
-    @Test func `a displaced attempt is told that it will never run`() throws {
-        var pace = LoginRateLimiter()
-        guard case .waits(let busy) = pace.register(from: LoginClient("::1"), now: 0) else { return }
-        #expect(pace.turn(of: busy, now: 0) == .now)
+    @Test func `a displaced attempt learns that it will never run`() throws {
+        var limiter = LoginRateLimiter()
+        guard case .waits(let busy) = limiter.register(from: LoginClient("::1"), now: 0) else { return }
+        #expect(limiter.turn(of: busy, now: 0) == .now)
         var numbers: [Int] = []
         for machine in 0..<LoginRateLimiter.maxWaitingAttempts {
-            if case .waits(let number) = pace.register(from: LoginClient("203.0.113.\(machine)"), now: 0) {
+            if case .waits(let number) = limiter.register(from: LoginClient("203.0.113.\(machine)"), now: 0) {
                 numbers.append(number)
             }
         }
-        guard case .waits(let mine) = pace.register(from: LoginClient("127.0.0.1"), now: 0) else {
+        guard case .waits(let local) = limiter.register(from: LoginClient("127.0.0.1"), now: 0) else {
             Issue.record("this machine finds no place")
             return
         }
         let last = try #require(numbers.last)
-        #expect(pace.turn(of: last, now: 0) == .never)
-        pace.finish(busy, isRight: false, now: 0)
-        #expect(pace.turn(of: numbers[0], now: 0) == .later)
-        #expect(pace.turn(of: mine, now: 0) == .now)
+        #expect(limiter.turn(of: last, now: 0) == .never)
+        limiter.finish(busy, isRight: false, now: 0)
+        #expect(limiter.turn(of: numbers[0], now: 0) == .later)
+        #expect(limiter.turn(of: local, now: 0) == .now)
     }
 
     @Test func `the number of remembered clients is limited, and waiting clients are kept`() {
-        var pace = LoginRateLimiter()
-        for _ in 0..<12 { attempt(&pace, "192.0.2.1", now: 0) }
+        var limiter = LoginRateLimiter()
+        for _ in 0..<12 { attempt(&limiter, "192.0.2.1", now: 0) }
         for number in 0..<3000 {
-            attempt(&pace, "198.\(51 + number / 65_536).\(number / 256 % 256).\(number % 256)", now: 2)
+            attempt(&limiter, "198.\(51 + number / 65_536).\(number / 256 % 256).\(number % 256)", now: 2)
         }
         for number in 0..<3000 {
-            attempt(&pace, "10.1.\(number / 256).\(number % 256)", now: 3 + Int64(number))
+            attempt(&limiter, "10.1.\(number / 256).\(number % 256)", now: 3 + Int64(number))
         }
-        #expect(pace.recordCount <= LoginRateLimiter.maxRecords)
+        #expect(limiter.recordCount <= LoginRateLimiter.maxRecords)
         var locked = LoginRateLimiter()
         for _ in 0..<200 {
             var now: Int64 = 0

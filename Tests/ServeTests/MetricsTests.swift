@@ -9,8 +9,8 @@ import Web
 @testable import Portal
 
 @Suite struct MetricsTests {
-    /// A text in Prometheus' format, read strictly: what a family is stands before its samples, all of a family
-    /// stand together, and none is there twice.
+    /// A strict parser of Prometheus' text format: the help and type of a family precede its samples, the samples of a
+    /// family are together, and no sample occurs twice.
     private struct Exposition {
         var kinds: [String: String] = [:]
         var samples: [String: Double] = [:]
@@ -124,19 +124,19 @@ import Web
         let store = try StockedStore([.init(href: "https://example.test/", text: "home")])
         let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 0)
         defer { server.stop() }
-        // By a name of the mirror's they are not there.
+        // Host names of the mirror have no metrics.
         let client = try RawClient(port: Int(server.port))
         let mirrored = try client.get("/-/metrics", host: "example-test.localhost:\(server.port)")
         #expect(mirrored.status == 504 && !mirrored.text.contains("larder_info"))
-        let asked = try client.get(
+        let fromPage = try client.get(
             "/-/metrics", host: "localhost:\(server.port)",
             fields: [
                 ("Origin", "http://example-test.localhost:\(server.port)"), ("Sec-Fetch-Site", "cross-site"),
             ])
-        #expect(asked.status == 403 && !asked.text.contains("larder_info"))
+        #expect(fromPage.status == 403 && !fromPage.text.contains("larder_info"))
         let jobRunner = JobRunner { _, _ in (.done, []) }
         defer { jobRunner.close() }
-        // Other machines say the password first.
+        // Other machines must log in first.
         let services = PortalServices(accessGuard: PortalGuard(.init(isExposed: true)), jobRunner: jobRunner)
         let portal = Portal(layout: OriginLayout(port: 8080), services: services)
         let answer = try portal.answer("/-/metrics", reader: StoreReader(store.folder))

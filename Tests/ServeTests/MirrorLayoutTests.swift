@@ -65,10 +65,10 @@ import Web
             #expect(moved["Location"] == "http://port-81.cdn-test.localhost:\(port)/z")
             let cdn = "cdn-test.localhost:\(port)"
             #expect(try client.get("/only", host: cdn).text == "only by http")
-            // From there, links lead back to the root.
+            // Links of other origins to the site are rewritten to the root.
             let frame = try client.get("/x/y/frame", host: cdn)
             #expect(frame.text.contains("\"\(here)/\""))
-            // The site has one name, and the addresses of other origins are nowhere else.
+            // The site has only the name of the root, and other origins have only their own host names.
             let own = try client.get("/a?b", host: "example-test.localhost:\(port)")
             #expect(own.status == 307 || own.status == 302)
             #expect(own["Location"] == "\(here)/a?b")
@@ -78,7 +78,7 @@ import Web
         }
     }
 
-    /// The response's text, and the folder of other origins for pages of the root.
+    /// Runs a server for other machines. `folder` is the sealed path below which pages of the root find other origins.
     private func exposed(_ use: (_ client: RawClient, _ here: String, _ folder: String) throws -> Void) throws
     {
         try serving {
@@ -213,7 +213,7 @@ import Web
             (["Origin": "https://evil.test", "Accept": "text/html"], 403),
             (["Accept": "image/avif,*/*"], 403),
         ] as [(HTTPFields, Int)])
-    func `where origins share a name, a request from an unknown page is not redirected to a copy`(
+    func `if origins share a name, a request from an unknown page is not redirected to a copy`(
         evidence: HTTPFields, status: Int
     ) throws {
         try exposed { client, here, folder in
@@ -228,7 +228,7 @@ import Web
     }
 
     @Test(arguments: [[], [("Referer", "https://evil.test/")]])
-    func `where origins share a name, a pasted URL gets a page with a link to the copy`(
+    func `if origins share a name, a pasted URL gets a page with a link to the copy`(
         evidence: [(String, String)]
     ) throws {
         try exposed { client, here, folder in
@@ -275,7 +275,7 @@ import Web
             ] {
                 #expect(try client.get(address, host: here, fields: fields).status == 403, "\(fields)")
             }
-            // A document beside the root has an opaque origin, and its browser says so.
+            // A document of another origin has an opaque origin, and its browser sends `cross-site`.
             let own = try client.get(
                 learnt, host: here,
                 fields: browser + [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Dest", "image")])
@@ -291,7 +291,7 @@ import Web
             let cdn = "http://cdn-test.localhost:\(port)"
             #expect(answer["Link"] == "</a.css>; rel=preload, <\(cdn)/b.js>; rel=\"preload; x\"")
             #expect(answer["Refresh"] == "5; url=\(cdn)/next")
-            // What names no origin leads where it should by itself.
+            // A relative URL needs no rewriting.
             #expect(answer["Content-Location"] == "/headed.en")
         }
     }
@@ -319,7 +319,7 @@ import Web
                 try client.get("/t", host: host).text.hasPrefix(
                     "<!-- <head> --><!doctype html>\n<script src=\"/-/"))
             #expect(try client.get("/piece", host: host).text == "<div><script>1</script></div>")
-            // Without doctype, `<html>` and `<head>` it may be a piece: what the browser makes of it tells.
+            // HTML without doctype, `<html>` and `<head>` may be a fragment. It is a page only if the browser loads it as one.
             for (destination, hasShim) in [
                 ("document", true), ("iframe", true), ("frame", true), ("object", true), ("embed", true),
                 ("empty", false),
@@ -399,7 +399,7 @@ import Web
                 let part = [
                     ("Sec-Fetch-Site", "cross-site"), ("Referer", "http://cdn-test.localhost:\(port)/"),
                 ]
-                // A program, and another origin's page, are not what an earlier site left.
+                // Programs and pages of other origins are not affected by an earlier site.
                 #expect(try client.get("/headed", host: host).status == 200)
                 #expect(try client.get("/headed", host: host, fields: part).status == 200)
                 #expect(try client.get("/headed", host: host, fields: Self.ofOwnPage).status == 403)
@@ -409,7 +409,7 @@ import Web
                 let second = try client.get("/headed", host: host, fields: Self.navigation)
                 #expect(second.status == 200 && second["Clear-Site-Data"] == nil)
                 #expect(try client.get("/headed", host: host, fields: Self.ofOwnPage).status == 200)
-                // Each name has what is its own.
+                // Browsers store data separately for each host name.
                 let other = try client.get("/", host: "127.0.0.1:\(port)", fields: Self.navigation)
                 #expect(other["Clear-Site-Data"] != nil)
                 #expect(store.folder.servedRoots["localhost:\(port)"] == "https://example.test")
@@ -457,24 +457,24 @@ import Web
     }
 
     @Test
-    func `where origins share a name, a service worker script starts with the guard and cannot be a module`()
+    func `if origins share a name, a service worker script starts with the guard and cannot be a module`()
         throws
     {
         try store.publish([
             .init(href: "https://example.test/own.js", text: "onfetch = null", type: "text/javascript")
         ])
         try exposed { client, host, _ in
-            // Ready for pages.
+            // The script is cached in the form for pages.
             for _ in 0..<2 { #expect(try client.get("/own.js", host: host).text == "onfetch = null") }
             for fields in [
                 [("Service-Worker", "script")],
                 [("Service-Worker", "script"), ("Sec-Fetch-Site", "same-origin")],
-                // What a module imports.
+                // The headers of an import by a module.
                 [("Sec-Fetch-Dest", "serviceworker"), ("Sec-Fetch-Site", "same-origin")],
             ] {
                 let script = try client.get("/own.js", host: host, fields: fields).text
                 #expect(script.contains("stopImmediatePropagation") && script.hasSuffix("onfetch = null"))
-                // No name in a module, whose imports would run first.
+                // `await` is not a valid name in a module, so that this makes a module fail. Its imports would run first.
                 #expect(script.contains(", await = 0;"))
             }
             #expect(try client.get("/own.js", host: host).text == "onfetch = null")
@@ -529,7 +529,7 @@ import Web
                     #expect(try client.get("/mine", host: host, fields: fields).status == status, "\(fields)")
                 }
             }
-            // What is public they get.
+            // Public responses are served.
             #expect(try client.get("/headed", host: host, fields: browser).status == 200)
         }
     }

@@ -8,23 +8,23 @@ import Web
 
 @testable import HTTPServer
 
-/// A mirror that asks servers: what it does between the values of `Web/Caching`, which have tests of their
-/// own.
+/// A mirror that loads responses from origins. The rules of HTTP caching have their own tests in `Caching`.
 @Suite struct MirrorLoadingTests {
-    /// Servers that say what a test has them say, without a network.
+    /// Scripted origins without a network. A target without a script gets a 404.
     final class ScriptedServers: Sendable {
         private let script = Mutex<[String: (Int, HTTPFields, String)?]>([:])
         private let asked = Mutex<[LoadRequest]>([])
         private let early = Mutex<[String: HTTPFields]>([:])
 
-        /// What goes before the answer, with 103.
-        func hint(_ target: String, _ fields: HTTPFields) { early.withLock { $0[target] = fields } }
+        /// Sends a 103 with these header fields before each response to `target`.
+        func setEarlyHints(_ target: String, _ fields: HTTPFields) { early.withLock { $0[target] = fields } }
 
-        /// What is asked from now on; nil for no answer at all.
-        func say(_ target: String, _ status: Int = 200, _ fields: HTTPFields = [:], _ text: String = "") {
+        /// Sets the response to requests for `target` from now on.
+        func respond(_ target: String, _ status: Int = 200, _ fields: HTTPFields = [:], _ text: String = "") {
             script.withLock { $0[target] = (status, fields, text) }
         }
 
+        /// Makes requests for `target` fail without a response.
         func fallSilent(_ target: String) { script.withLock { $0[target] = .some(nil) } }
 
         var requests: [LoadRequest] { asked.withLock { $0 } }
@@ -63,7 +63,7 @@ import Web
         options.policy = policy
         options.rules = try rules.map { try CacheRules.Rule($0) }
         if isExposed { options.address = ListenAddress("*") ?? .loopback }
-        // A server that is silent is left alone for a while, and nothing becomes stale meanwhile.
+        // A fixed clock: a silent origin is not requested again, and no response becomes stale.
         let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch())
         options.clock = { now }
         options.load = { [servers] in servers.load($0, $1) }
@@ -83,8 +83,8 @@ import Web
         }
     }
 
-    /// Has the site at the root come from this machine, as a prefetch by its user may.
-    private func fetchedFromThisMachine() throws {
+    /// Replaces the stored site with one that was fetched from this machine.
+    private func storeSiteOfThisMachine() throws {
         try store.publish([
             .init(
                 href: "https://example.test/held", text: "held", type: "text/plain",
@@ -96,10 +96,10 @@ import Web
 
     @Test(arguments: [true, false])
     func `a 103 response is forwarded with its links rewritten`(root: Bool) throws {
-        servers.hint(
+        servers.setEarlyHints(
             "/new",
             ["Link": "</a.css>; rel=preload, <https://cdn.test/b.js>; rel=preload", "Set-Cookie": "a=b"])
-        servers.say("/new", 200, ["Content-Type": "text/plain"], "new")
+        servers.respond("/new", 200, ["Content-Type": "text/plain"], "new")
         var options = MirrorOptions()
         options.root = root ? WebURL("https://example.test/") : nil
         options.policy = .protocol
@@ -118,7 +118,7 @@ import Web
         let answer = try client.response()
         #expect(answer.status == 200)
         #expect(answer.text == "new")
-        // Nothing of it is kept, and who speaks HTTP/1.0 would take it for the answer.
+        // Clients of HTTP/1.0 get no 103, which they would take for the response. It is not stored either.
         try client.send("GET /new HTTP/1.0\r\nHost: \(host)\r\nCache-Control: no-cache\r\n\r\n")
         #expect(try client.response().status == 200)
     }
@@ -126,13 +126,14 @@ import Web
     @Test func `a forwarded response gets no Vary header, and no rewritten URL that needs no rewriting`()
         throws
     {
-        servers.say("/plain", 200, ["Content-Type": "text/plain", "Content-Location": "plain.en"], "p")
-        servers.say("/open", 200, ["Content-Type": "text/plain", "Access-Control-Allow-Origin": "*"], "o")
-        servers.say(
+        servers.respond("/plain", 200, ["Content-Type": "text/plain", "Content-Location": "plain.en"], "p")
+        servers.respond(
+            "/open", 200, ["Content-Type": "text/plain", "Access-Control-Allow-Origin": "*"], "o")
+        servers.respond(
             "/named", 200, ["Content-Type": "text/plain", "Access-Control-Allow-Origin": "https://a.test"],
             "n")
-        servers.say("/moved", 302, ["Location": "../new?a=b#c"])
-        servers.say("/away", 302, ["Location": "//cdn.test/x", "Content-Location": "/y"])
+        servers.respond("/moved", 302, ["Location": "../new?a=b#c"])
+        servers.respond("/away", 302, ["Location": "//cdn.test/x", "Content-Location": "/y"])
         try serving(.protocol, isExposed: true) { (get: Get) throws -> Void in
             for _ in 0..<2 {
                 for target in ["/plain", "/open", "/moved", "/away"] {
@@ -148,7 +149,7 @@ import Web
     }
 
     @Test func `a missing response is loaded once, stored, and then fresh`() throws {
-        servers.say(
+        servers.respond(
             "/new", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=600", "ETag": "\"n\""],
             "new")
         try serving(.protocol) { (get: Get) throws -> Void in
@@ -172,7 +173,7 @@ import Web
     @Test func `a stale response is validated by its tag, and a 304 updates its headers`()
         throws
     {
-        servers.say("/held", 304, ["ETag": "\"v1\"", "Cache-Control": "max-age=60", "X-New": "yes"])
+        servers.respond("/held", 304, ["ETag": "\"v1\"", "Cache-Control": "max-age=60", "X-New": "yes"])
         try serving(.protocol) { (get: Get) throws -> Void in
             let first = try get("/held", [])
             #expect(first.text == "held")
@@ -192,7 +193,7 @@ import Web
     func `each policy sends the requests that it defines`(policy: CachePolicy, source: String, asked: Int)
         throws
     {
-        servers.say("/held", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=60"], "newer")
+        servers.respond("/held", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=60"], "newer")
         try serving(policy) { (get: Get) throws -> Void in
             let answer = try get("/held", [])
             #expect(answer["Larder"] == source)
@@ -204,13 +205,13 @@ import Web
     }
 
     @Test func `a response refreshed in the background is served the next time`() throws {
-        servers.say("/held", 200, ["Content-Type": "text/plain"], "newer")
+        servers.respond("/held", 200, ["Content-Type": "text/plain"], "newer")
         try serving(.refreshBehind) { (get: Get) throws -> Void in _ = try get("/held", []) }
         try serving(.offline) { (get: Get) throws -> Void in #expect(try get("/held", []).text == "newer") }
     }
 
     @Test func `a request header or a rule can choose another policy`() throws {
-        servers.say("/held", 200, ["Content-Type": "text/plain"], "newer")
+        servers.respond("/held", 200, ["Content-Type": "text/plain"], "newer")
         try serving(.preferCache) { (get: Get) throws -> Void in
             #expect(try get("/held", [("Larder-Policy", "offline")])["Larder"] == "hit")
             #expect(try get("/none", [("Larder-Policy", "offline")]).status == 504)
@@ -243,20 +244,22 @@ import Web
     }
 
     @Test func `an unsafe request is forwarded and invalidates the stored response`() throws {
-        servers.say("/fresh", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=600"], "one")
+        servers.respond("/fresh", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=600"], "one")
         try serving(.protocol) { (get: Get) throws -> Void in
             #expect(try get("/fresh", [])["Larder"] == "loaded")
             #expect(try get("/fresh", [])["Larder"] == "hit")
-            servers.say("/fresh", 200, ["Content-Type": "text/plain", "Cache-Control": "no-store"], "done")
+            servers.respond(
+                "/fresh", 200, ["Content-Type": "text/plain", "Cache-Control": "no-store"], "done")
             #expect(try get("/fresh", [(":method", "POST")]).text == "done")
-            servers.say("/fresh", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=600"], "two")
+            servers.respond(
+                "/fresh", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=600"], "two")
             #expect(try get("/fresh", []).text == "two")
         }
         #expect(servers.requests.map(\.method) == ["GET", "POST", "GET"])
     }
 
     @Test func `offline forwards nothing and serves recorded responses`() throws {
-        servers.say("/api", 200, ["Content-Type": "text/plain"], "answer")
+        servers.respond("/api", 200, ["Content-Type": "text/plain"], "answer")
         try serving(.preferCache, rules: ["/api post"]) { (get: Get) throws -> Void in
             for _ in 0..<2 { #expect(try get("/api", [(":method", "POST")]).text == "answer") }
         }
@@ -269,7 +272,8 @@ import Web
     }
 
     @Test func `a response that must not be stored is served and not stored`() throws {
-        servers.say("/secret", 200, ["Content-Type": "text/plain", "Cache-Control": "no-store"], "secret")
+        servers.respond(
+            "/secret", 200, ["Content-Type": "text/plain", "Cache-Control": "no-store"], "secret")
         try serving(.preferCache) { (get: Get) throws -> Void in
             for _ in 0..<2 { #expect(try get("/secret", [])["Larder"] == "loaded") }
         }
@@ -283,9 +287,9 @@ import Web
             "Content-Type": "text/plain", "Cache-Control": "max-age=600", "Vary": "Accept-Language",
         ]
         try serving(.protocol) { (get: Get) throws -> Void in
-            servers.say("/words", 200, fields, "words")
+            servers.respond("/words", 200, fields, "words")
             #expect(try get("/words", [("Accept-Language", "en")]).text == "words")
-            servers.say("/words", 200, fields, "Worte")
+            servers.respond("/words", 200, fields, "Worte")
             #expect(try get("/words", [("Accept-Language", "de")]).text == "Worte")
             #expect(try get("/words", [("Accept-Language", "en")]).text == "words")
             #expect(try get("/words", [("Accept-Language", "de")])["Larder"] == "hit")
@@ -295,20 +299,20 @@ import Web
 
     @Test
     func
-        `where all origins share one name, an origin gets neither the root's cookies nor the mirror's headers`()
+        `if all origins share one name, an origin gets neither the root's cookies nor the mirror's headers`()
         throws
     {
         let asked: [(String, String)] = [
             ("Cookie", "a=b"), ("X-Own", "y"), ("Larder-Policy", "reload"), ("Accept-Encoding", "br"),
         ]
         let open: HTTPFields = ["Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "X-Own"]
-        servers.say("/b", 200, open, "b")
-        try fetchedFromThisMachine()
+        servers.respond("/b", 200, open, "b")
+        try storeSiteOfThisMachine()
         try serving(.protocol, isExposed: true) { (get: Get) throws -> Void in
             let ours = [("Origin", "http://HERE"), ("Referer", "http://HERE/x")]
             _ = try get("/a", asked + ours)
             _ = try get("BESIDE/https/other.test/b", asked.filter { $0.0 != "Larder-Policy" } + ours)
-            // A header of one's own needs the other site's consent, and no server consents to this one.
+            // A custom header field needs permission by CORS. The origin allows `X-Own`, but not `Larder-Policy`.
             #expect(try get("BESIDE/https/other.test/b", asked + ours).status == 403)
         }
         let preflights = servers.requests.filter { $0.method == "OPTIONS" }
@@ -341,7 +345,7 @@ import Web
             [("Referer", "http://HERE/held"), ("Sec-Fetch-Site", "none")],
         ]
         servers.fallSilent("/a")
-        try fetchedFromThisMachine()
+        try storeSiteOfThisMachine()
         try serving(.reload, isExposed: true) { (get: Get) throws -> Void in
             for fields in asks {
                 _ = try get("/a", fields)
@@ -364,7 +368,7 @@ import Web
         }
         let misses = try ActivityDatabase.openIfExists(store.folder)?.misses() ?? []
         let from = Dictionary(uniqueKeysWithValues: misses.map { ($0.href, $0.from) })
-        // An update would request what is beside the root with the user's credentials.
+        // Misses in other origins are not recorded: an update would request them with the user's credentials.
         #expect(from == ["https://example.test/b": .fromThisMachine], "\(from)")
     }
 
@@ -397,7 +401,7 @@ import Web
         try store.publish(
             flags.map { [.init(href: "\(host)/", text: "named", flags: $0)] }
                 ?? [.init(href: "https://elsewhere.test/", text: "")], site: "\(host)/")
-        // What would come from there would say where the host is by now.
+        // No response, because its zone would replace that of the stored responses.
         servers.fallSilent("/admin")
         try namedServing { (client, local) throws in
             for place in ["\(host)/admin", "\(host):8443/admin", "http://named.test/admin"] {
@@ -424,7 +428,7 @@ import Web
     @Test func `a response to another machine's credentials does not replace the shared response`()
         throws
     {
-        servers.say("/held", 200, ["Content-Type": "text/plain", "ETag": "\"v2\""], "for one")
+        servers.respond("/held", 200, ["Content-Type": "text/plain", "ETag": "\"v2\""], "for one")
         try serving(.protocol, isExposed: true) { (get: Get) throws -> Void in
             _ = try get("/held", [("Cookie", "x=y"), ("Cache-Control", "no-cache")])
             servers.fallSilent("/held")
@@ -440,9 +444,10 @@ import Web
             "Content-Type": "text/plain", "Cache-Control": "public, max-age=9999, immutable",
             "Expires": "Thu, 01 Jan 2099 00:00:00 GMT",
         ]
-        servers.say("/open", 200, lasting, "open")
-        servers.say("/mine", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=9999"], "mine")
-        servers.say("/never", 200, ["Content-Type": "text/plain", "Cache-Control": "no-store"], "never")
+        servers.respond("/open", 200, lasting, "open")
+        servers.respond(
+            "/mine", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=9999"], "mine")
+        servers.respond("/never", 200, ["Content-Type": "text/plain", "Cache-Control": "no-store"], "never")
         for policy in [CachePolicy.auto, .protocol, .preferCache] {
             try serving(policy, root: root) { (get: Get) throws -> Void in
                 for (target, said) in [("/open", "no-cache"), ("/never", "no-store")] {
@@ -464,7 +469,7 @@ import Web
                 extra: "ETag: \"v1\"\r\n",
                 flags: .isPrivate)
         ])
-        servers.say("/held", status, ["Content-Type": "text/plain", "ETag": "\"v1\""], "everybody's")
+        servers.respond("/held", status, ["Content-Type": "text/plain", "ETag": "\"v1\""], "everybody's")
         try serving(.auto, root: false) { (get: Get) throws -> Void in
             _ = try get(
                 "/held",
@@ -472,7 +477,7 @@ import Web
                     ("Referer", "http://xHERE/"),
                     ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Dest", "image"),
                 ])
-            // In a window of its own, where the other page does not see it, a person gets the user's response.
+            // A navigation by the user to a window of its own gets the private response, because no page can read it there.
             let window = try get(
                 "/held",
                 [
@@ -494,8 +499,8 @@ import Web
             ("X-Forwarded-Host", "evil.test"), ("X-Forwarded-Proto", "http"), ("Forwarded", "host=evil.test"),
             ("X-Original-URL", "/admin"), ("X-Rewrite-URL", "/admin"),
         ]
-        servers.say("/a", 200, ["Content-Type": "text/plain"], "a")
-        servers.say("/held", 200, ["Content-Type": "text/plain"], "newer")
+        servers.respond("/a", 200, ["Content-Type": "text/plain"], "a")
+        servers.respond("/held", 200, ["Content-Type": "text/plain"], "newer")
         try serving(.preferCache, isExposed: true) { (get: Get) throws -> Void in
             #expect(try get("/a", claims).text == "a")
             let asked = [("Larder-Policy", "reload")]

@@ -6,15 +6,15 @@ import Testing
 @Suite struct MirrorNotesTests {
     private static let page = "https://example.test/"
 
-    /// Serves a store, and gives what stands in its notes when the server has ended.
-    private func notes(
+    /// Runs a server on a store, and returns the store's activity database after the server has stopped.
+    private func activity(
         of store: StockedStore, memoryLimit: Int = 1_000_000,
         _ use: (RawClient, _ port: UInt16) throws -> Void
     ) throws -> ActivityDatabase {
-        try notes(in: store.folder, memoryLimit: memoryLimit, use)
+        try activity(in: store.folder, memoryLimit: memoryLimit, use)
     }
 
-    private func notes(
+    private func activity(
         in folder: StoreFolder, memoryLimit: Int = 1_000_000,
         _ use: (RawClient, _ port: UInt16) throws -> Void
     ) throws -> ActivityDatabase {
@@ -40,17 +40,17 @@ import Testing
     ) throws {
         let store = try stocked()
         let before = try StoreReader(store.folder).response(for: Self.page)
-        let book = try notes(of: store, memoryLimit: memoryLimit) { client, port in
+        let recorded = try activity(of: store, memoryLimit: memoryLimit) { client, port in
             for _ in 0..<3 { _ = try client.get("/", host: "example-test.localhost:\(port)") }
         }
-        let times = try book.servedTimes()
+        let times = try recorded.servedTimes()
         #expect(Array(times.keys) == [try #require(before).url])
-        // Some day of this century, and no count of seconds since the machine started.
+        // Times since 1970, not since the start of the machine.
         #expect(times.values.allSatisfy { $0 > 1_700_000_000 })
     }
 
     @Test func `a miss is recorded with its referrer, count and destination`() throws {
-        let book = try notes(of: try stocked()) { client, port in
+        let recorded = try activity(of: try stocked()) { client, port in
             let host = "example-test.localhost:\(port)"
             for _ in 0..<2 {
                 _ = try client.get(
@@ -64,7 +64,7 @@ import Testing
             _ = try client.get(
                 "/z", host: "port-81.other-test.localhost:\(port)", fields: [("Sec-Fetch-Dest", "style")])
         }
-        let misses = try book.misses()
+        let misses = try recorded.misses()
         #expect(
             misses.map(\.href) == [
                 "http://other.test:81/z", "https://example.test/x.png?a=b", "https://example.test/y",
@@ -74,7 +74,7 @@ import Testing
         #expect(misses.map(\.from) == [.fromThisMachine, [], .fromThisMachine])
         #expect(misses.map(\.referrer) == [nil, "https://example.test/dir/a.html", nil])
         #expect(misses.allSatisfy { $0.last >= $0.first && $0.first > 1_700_000_000 })
-        #expect(try book.missesToFetch(forHosts: ["example.test"]).map(\.href).count == 2)
+        #expect(try recorded.missesToFetch(forHosts: ["example.test"]).map(\.href).count == 2)
     }
 
     @Test func `a miss of a site that uses only http is recorded with http`() throws {
@@ -83,7 +83,7 @@ import Testing
                 href: "http://plain.test/", assets: ["http://cdn.test/a.png", "https://pics.test/b.png"]),
             .init(href: "https://example.test/"), .init(href: "http://example.test/old"),
         ])
-        let book = try notes(in: shelf.folder) { client, port in
+        let recorded = try activity(in: shelf.folder) { client, port in
             func miss(_ target: String, _ host: String) throws {
                 let answer = try client.get(
                     target, host: "\(host).localhost:\(port)",
@@ -97,7 +97,7 @@ import Testing
             try miss("/new", "example-test")
         }
         #expect(
-            try book.misses().map(\.href) == [
+            try recorded.misses().map(\.href) == [
                 "http://cdn.test/a.png", "http://cdn.test/made-by-a-script.png", "http://plain.test/far",
                 "https://example.test/new", "https://pics.test/b.png",
             ])
@@ -105,7 +105,7 @@ import Testing
 
     @Test func `a miss page lists the pages that link to the URL and stored URLs near it`() throws {
         let store = try stocked()
-        _ = try notes(of: store) { client, port in
+        _ = try activity(of: store) { client, port in
             let answer = try client.get(
                 "/dir/c.html", host: "example-test.localhost:\(port)",
                 fields: [("Accept", "text/html"), ("Referer", "http://example-test.localhost:\(port)/")])

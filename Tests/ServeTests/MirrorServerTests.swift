@@ -30,7 +30,7 @@ import Testing
             .init(href: "https://example.test/gone", status: 404),
             .init(href: "http://example.test:8080/", text: "plain", type: "text/plain"),
             .init(href: "https://example.test/a|b?c=|", text: "bar", type: "text/plain"),
-            // The two schemes of a host have one local name.
+            // http and https URLs of a host have the same local name.
             .init(
                 href: "http://example.test/up", status: 301,
                 extra: "Location: https://example.test/up#there\r\n"),
@@ -75,7 +75,7 @@ import Testing
         #expect(answer["Strict-Transport-Security"] == nil)
     }
 
-    /// A digest that was right is in the way where the body's links are led; one that was wrong stays in the way.
+    /// Rewriting changes a body, so that a correct `integrity` would block it. A wrong one must still block it.
     @Test func `an integrity attribute is disabled if it matched the stored script, and stays if it did not`()
         throws
     {
@@ -140,10 +140,10 @@ import Testing
             for (fields, status) in [
                 ([("Sec-Fetch-Site", "none"), ("Sec-Fetch-Dest", "document")], 302),
                 ([("User-Agent", "Mozilla/5.0 X")], 302),
-                // An earlier site's page or service worker.
+                // A page or service worker that an earlier site left.
                 ([("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Dest", "empty")], 403),
                 ([("Referer", "http://\(host)/")], 403), ([("Origin", "http://\(host)")], 403),
-                // A program.
+                // A program other than a browser.
                 ([("User-Agent", "curl/8")], 200),
             ] {
                 let answer = try client.get("/?a=b", host: host, fields: fields)
@@ -186,8 +186,8 @@ import Testing
         let server = try MirrorServer(store.folder, port: 0, threadCount: 4, memoryLimit: 1_000_000)
         defer { server.stop() }
         let port = Int(server.port)
-        // Each request may be answered by another thread.
-        func pass() throws -> Int {
+        // A new connection for each request, so that any thread may answer it.
+        func repeatByServiceWorker() throws -> Int {
             let passed = [
                 ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "empty"),
             ]
@@ -201,16 +201,16 @@ import Testing
                 fields: fields + [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")])
             return answer["Location"]
         }
-        #expect(try pass() == 403)
-        // As a window that another site's script opens.
+        #expect(try repeatByServiceWorker() == 403)
+        // A window that a script of another site opens.
         _ = try open([("Sec-Fetch-Site", "cross-site")])
-        #expect(try pass() == 403)
+        #expect(try repeatByServiceWorker() == 403)
         for _ in 0..<12 {
             #expect(
                 try open([("Sec-Fetch-Site", "none"), ("Sec-Fetch-User", "?1")])
                     == "http://example-test.localhost:\(port)/open")
-            #expect(try pass() == 200)
-            #expect(try pass() == 403)
+            #expect(try repeatByServiceWorker() == 200)
+            #expect(try repeatByServiceWorker() == 403)
         }
     }
 
@@ -253,7 +253,7 @@ import Testing
             let asked = fields + [("Access-Control-Request-Method", "PUT")]
             #expect(try client.get(target, method: "OPTIONS", host: host, fields: asked).status == 403)
         }
-        // What is looked up and not found is a miss.
+        // A lookup in the store would have counted a miss.
         let figures = try client.get("/-/metrics", host: "localhost:\(port)").text
         #expect(figures.contains("larder_misses_total 0"))
     }
@@ -424,7 +424,7 @@ import Testing
                 #expect(answer["Cross-Origin-Resource-Policy"] == "same-origin")
             }
         }
-        // What one client was told is not what the next one gets.
+        // The CORS header of one client's response is not sent to the next client.
         #expect(try answer("/open", to: nil)["Access-Control-Allow-Origin"] == nil)
     }
 
@@ -559,12 +559,12 @@ import Testing
     @Test(
         "A page that is not stored is answered by the shell that its server sends for every URL",
         arguments: [
-            // All pages of the folder have the same body, or all queries of the path.
+            // All stored pages of the folder, or all queries of the path, have the same body.
             ("/app/users/7", "<p>shell"), ("/app/", "<p>shell"), ("/app/a/b?c", "<p>shell"),
             ("/stories?id=3", "<p>stories"),
-            // Before its scripts run, the page without the query has hardly any text.
+            // The page without the query has little text before its scripts run.
             ("/board?dark=1", "<div id=root>"),
-            // Pages differ, or there is only one.
+            // The pages of the folder differ, or there is only one.
             ("/app/file.pdf", nil), ("/home/x", nil), ("/docs/c", nil), ("/docs/a?page=2", nil),
             ("/single/b", nil), ("/new", nil),
         ] as [(String, String?)])
@@ -587,7 +587,7 @@ import Testing
         #expect(answer.status == (body == nil ? 504 : 200))
         #expect(answer["Larder"] == (body == nil ? "miss" : "hit; by=shell"))
         if let body { #expect(answer.text.contains(body)) }
-        // A script gets no page in place of its data.
+        // A script that requests data does not get a page.
         let data = try client.get(
             target, host: host, fields: [("Sec-Fetch-Dest", "empty"), ("Accept", "application/json")])
         #expect(data.status == 504 && data.text.isEmpty)
@@ -603,7 +603,7 @@ import Testing
             .init(href: "https://example.test/page/", text: "page"),
             .init(href: "https://example.test/file", text: "f"),
         ])
-        try store.learn([
+        try store.addUnpublished([
             .init(href: "https://example.test/page", status: 301, extra: "Location: /page/\r\n"),
             .init(href: "https://example.test/file/", status: 301, extra: "Location: /file\r\n"),
         ])
@@ -611,10 +611,10 @@ import Testing
         defer { other.stop() }
         let client = try RawClient(port: Int(other.port))
         let here = "example-test.localhost:\(other.port)"
-        for (asked, held) in [("/page", "/page/"), ("/file/", "/file")] {
-            let answer = try client.get(asked, host: here)
+        for (requested, stored) in [("/page", "/page/"), ("/file/", "/file")] {
+            let answer = try client.get(requested, host: here)
             #expect(answer.status == 302)
-            #expect(answer["Location"] == "http://\(here)\(held)")
+            #expect(answer["Location"] == "http://\(here)\(stored)")
             #expect(answer["Larder"] == "hit; by=slash")
         }
         #expect(try client.get("/app.js/", host: here).status == 504)
@@ -634,13 +634,13 @@ import Testing
             let answer = try client.get(path, host: "example-test.localhost:\(other.port)")
             #expect((answer["Content-Security-Policy"] == nil) == isAllowed, "\(path)")
         }
-        // The larder's own pages need nothing of it.
+        // Pages of the portal have their own policy in both cases.
         let portal = try client.get("/", host: "localhost:\(other.port)")
         #expect(portal["Content-Security-Policy"]?.hasPrefix("default-src 'none'") == true)
     }
 }
 
-/// Bodies that are kept as frames of zstd, for clients that take them so.
+/// Bodies that are stored as zstd frames, and sent as such to clients that accept zstd.
 @Suite struct FrameServingTests {
     private let store: StockedStore
     private let server: MirrorServer
@@ -694,7 +694,7 @@ import Testing
             #expect(
                 ZstdFrame.decompress(answer.body, byteCount: Self.script.utf8.count)
                     == Array(Self.script.utf8))
-            // Parts of it are of the text, and are not to be put together with the frame's.
+            // Ranges are of the decompressed text, so that they must not be combined with the frame.
             #expect(answer["ETag"] == got[0]["ETag"].map { "W/" + $0 } && answer["Accept-Ranges"] == nil)
         }
     }

@@ -14,7 +14,7 @@ import Testing
         return Array("\(text)------jam\(end)".utf8)
     }
 
-    /// What comes of it in pieces of so many bytes, with the bytes of a file put together.
+    /// The events of a form that arrives in pieces of `size` bytes. Consecutive events with bytes of a file are joined.
     private static func events(_ bytes: [UInt8], in size: Int) throws -> (
         events: [MultipartReader.FormEvent], MultipartReader
     ) {
@@ -43,7 +43,7 @@ import Testing
                 (#"name="file"; filename="C:\\a \"b\".har""#, content),
                 ("name=site", "https://a.test/"),
             ], end: "--\r\n and more")
-        // What looks like the delimiter within a file and is none, as another follows than ends it.
+        // The file contains text that differs from the delimiter only in its last characters.
         let (events, reader) = try Self.events(
             Self.replaced(bytes, "------jam\u{0}", by: "------jaM\u{0}"), in: size)
         #expect(reader.isDone && !reader.isBroken)

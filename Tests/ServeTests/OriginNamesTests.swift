@@ -70,7 +70,7 @@ import Web
             return
         }
         #expect(origins.contains { WebURL($0)?.origin == url.origin })
-        // No host has such a name by itself.
+        // The name of a host never looks like that of a snapshot.
         let posing = try #require(WebURL("https://snapshot.7.example/"))
         #expect(names.name(of: posing).flatMap(OriginNames.snapshot) == nil)
     }
@@ -83,10 +83,10 @@ import Web
     }
 
     @Test(arguments: [
-        // They would be read as something else.
+        // These labels would be decoded as something else.
         "https://a.-com", "https://ipv6.abcd-1", "https://port-80.example.com",
         "https://hash.abcdefghijklmnopqrstuvwxyz", "https://hash-abcdefghijklmnopqrstuvwxyz.com.example.com",
-        // And these are too long.
+        // These labels are too long.
         "https://\(String(repeating: "a", count: 61)).co.uk",
         "https://\(Array(repeating: String(repeating: "b", count: 50), count: 5).joined(separator: ".")).co.uk",
     ])
@@ -149,7 +149,7 @@ import Web
         #expect(blind.name(of: WebURL("https://www.bbc.co.uk/") ?? .blank) == "www-bbc-co-uk.localhost")
     }
 
-    /// Two hosts under one name would share everything.
+    /// Two hosts with the same name would share an origin in the browser.
     @Test func `no two hosts have one name`() throws {
         let labels = [
             "a", "-", "a-", "-a", "a--b", "port-80", "ipv6", "hash", "xn--a", "1", "co", "com", "uk", "b-",

@@ -7,8 +7,8 @@ import Web
 @testable import Mirror
 @testable import Portal
 
-/// What a server gives to other machines: nothing where it does not listen for them, and else no trace of what was
-/// fetched with credentials.
+/// Responses of a server to other machines: none if it listens only on loopback, and otherwise without any trace of
+/// responses that were fetched with credentials.
 @Suite struct OtherMachineTests {
     private let store: StockedStore
 
@@ -45,7 +45,7 @@ import Web
         "x-forwarded-host: a.test",
         "X-Forwarded-Proto: https", "X-Forwarded: yes", "X-Real-IP: 192.0.2.1",
     ])
-    func `a server on loopback gives nothing to a request that a proxy passed on`(line: String) throws {
+    func `a server on loopback refuses a request that a proxy forwarded`(line: String) throws {
         let words = line.split(separator: ":", maxSplits: 1).map { $0.drop { $0 == " " } }
         let field = (String(words[0]), String(words[1]))
         try serving(listens: false) {
@@ -101,7 +101,7 @@ import Web
             $0.load = { _, done in done(.failure("it is silent")) }
         } _: { (client, port) throws in
             let host = "localhost:\(port)"
-            // From here on the server is known to be silent.
+            // After this request, the mirror treats the origin as silent.
             _ = try client.get("/other", host: host)
             for fields in [
                 [], [("Accept", "text/html")],
@@ -118,7 +118,7 @@ import Web
                     return ["\(answer.status)", text] + lines
                 }
                 #expect(pair[0][0] != "403" && !pair[0][1].contains("4711"), "\(pair[0])")
-                // The page of the root links to one of them, which its miss page may say.
+                // The stored start page links to /private, which the miss page may show.
                 #expect(pair[0][0] == pair[1][0] && Array(pair[0][2...]) == Array(pair[1][2...]), "\(fields)")
                 if !fields.contains(where: { $0.0 == "Accept" }) { #expect(pair[0][1] == pair[1][1]) }
             }
@@ -163,7 +163,8 @@ import Web
         .init(href: "https://cdn.test/lib.js", text: "good()", type: "text/javascript"),
     ]
 
-    /// Whether the archive is imported before the site is fetched, and into a site of the same name.
+    /// `isFirst`: whether the archive is imported before the site is fetched. `isSameSite`: whether it is imported into the
+    /// same site.
     @Test(arguments: [(true, true), (true, false), (false, false)])
     func `an archive with the start URL of a shown site adds no response to it`(
         isFirst: Bool, isSameSite: Bool

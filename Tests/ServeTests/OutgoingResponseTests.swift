@@ -47,7 +47,7 @@ import Web
     {
         let client = try script.client()
         let answer = try client.get(target, method: method, fields: fields)
-        // The connection is usable after the answer.
+        // The connection is usable after the response.
         #expect(try client.get("/memory", fields: [("Range", "bytes=0-0")]).body == [Self.body[0]])
         return answer
     }
@@ -135,7 +135,7 @@ import Web
     }
 
     @Test(arguments: ["/gone", "/short"])
-    func `a file that is missing or shorter than its answer says gets a 500`(
+    func `a file that is missing or shorter than announced gets a 500`(
         target: String
     ) throws {
         let client = try script.client()

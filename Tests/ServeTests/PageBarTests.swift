@@ -54,8 +54,8 @@ import Web
             target, host: "\(host):\(server.port)", fields: fields)
     }
 
-    /// Turns it on or off as the portal's own page does.
-    private func turn(_ isOn: Bool, _ server: MirrorServer) throws {
+    /// Turns the bar on or off with the form of the portal.
+    private func setBar(_ isOn: Bool, _ server: MirrorServer) throws {
         let page = try get("/-/bar", from: server, host: "localhost").text
         let start = "name=\"token\" value=\""
         let token = try #require(page.split(separator: start).dropFirst().first?.prefix { $0 != "\"" })
@@ -77,7 +77,7 @@ import Web
         let uses = ["", "iframe", "empty", "script", "object"]
         var without: [String: RawResponse] = [:]
         for use in uses { without[use] = try get("/", Self.fields(use), from: server) }
-        try turn(true, server)
+        try setBar(true, server)
         let shown = try get("/", Self.window, from: server)
         #expect(shown.text.contains("larder-bar"))
         #expect(
@@ -91,7 +91,7 @@ import Web
         }
         #expect(try get("/w.js", Self.window, from: server).text == "postMessage(1)")
 
-        try turn(false, server)
+        try setBar(false, server)
         let after = try get("/", Self.window, from: server)
         #expect(after.body == before.body)
         for name in ["ETag", "Content-Security-Policy", "Cache-Control", "Content-Type"] {
@@ -102,7 +102,7 @@ import Web
     @Test func `the bar is inserted before the scripts, and the rest of the page is unchanged`() throws {
         defer { server.stop() }
         let before = try get("/", Self.window, from: server).text
-        try turn(true, server)
+        try setBar(true, server)
         let shown = try get("/", Self.window, from: server).text
         let start = try #require(shown.firstRange(of: "<script data-larder="))
         let end = try #require(shown[start.lowerBound...].firstRange(of: "</script>"))
@@ -113,11 +113,11 @@ import Web
     func `a page without scripts gets the bar at its end`(target: String) throws {
         defer { server.stop() }
         let before = try get(target, Self.window, from: server).text
-        try turn(true, server)
+        try setBar(true, server)
         let shown = try get(target, Self.window, from: server).text
         #expect(shown.hasPrefix(before + "<script data-larder=") && shown.hasSuffix("</script>"))
         #expect(try get(target, from: server).text == before)
-        try turn(false, server)
+        try setBar(false, server)
         #expect(try get(target, Self.window, from: server).text == before)
     }
 
@@ -145,7 +145,7 @@ import Web
     }
 
     @Test(arguments: [("empty", false), ("script", false), ("image", false), ("iframe", true)])
-    func `the bar is served to frames only, and other origins cannot read it`(use: String, isGiven: Bool)
+    func `the bar is served to frames only, and other origins cannot read it`(use: String, isServed: Bool)
         throws
     {
         let server = try Self.server(store, hasBar: true)
@@ -156,7 +156,7 @@ import Web
         ]
         let bar = try get(
             "/-/bar/frame?url=https://example.test/", fields, from: server, host: "larder.localhost")
-        #expect(bar.status == (isGiven ? 200 : 403))
+        #expect(bar.status == (isServed ? 200 : 403))
         #expect(bar["Access-Control-Allow-Origin"] == nil)
         #expect(try get("/", fields, from: server, host: "larder.localhost").status == 403)
     }
@@ -164,7 +164,7 @@ import Web
     @Test func `with a site at the root, the bar comes from the portal's own name`() throws {
         let server = try Self.server(store, hasBar: true, root: "https://example.test/")
         defer { server.stop() }
-        // The browser clears first what it may have of an earlier site.
+        // The first response makes the browser clear data of an earlier site.
         #expect(try get("/", Self.window, from: server, host: "localhost").status == 307)
         let shown = try get("/", Self.window, from: server, host: "localhost")
         #expect(shown.text.contains("data-larder=\"http://larder.localhost:\(server.port)/-/bar/frame?url="))

@@ -84,7 +84,7 @@ import Web
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
         let jobRunner = JobRunner { _, _ in (.done, []) }
         defer { jobRunner.close() }
-        let answer = try sent("prefetch", "url=\(address)&depth=3&scope=path", shelf, jobRunner)
+        let answer = try send("prefetch", "url=\(address)&depth=3&scope=path", shelf, jobRunner)
         #expect(answer.status == 400)
         let page = String(decoding: answer.bytes, as: UTF8.self)
         #expect(page.contains(words) && page.contains(help), "\(page)")
@@ -113,7 +113,7 @@ import Web
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
         let jobRunner = JobRunner { _, _ in (.done, []) }
         defer { jobRunner.close() }
-        let answer = try sent(name, form, shelf, jobRunner)
+        let answer = try send(name, form, shelf, jobRunner)
         #expect(answer.status == 404)
         #expect(String(decoding: answer.bytes, as: UTF8.self).contains(words))
         #expect(jobRunner.jobs.isEmpty)
@@ -131,12 +131,12 @@ import Web
         forwarded.isForwarded = true
         let site = "site=https://example.test/"
         for (visitor, first) in [(forwarded, PortalVisitor()), (PortalVisitor(), forwarded)] {
-            _ = try sent("update", site, shelf, jobRunner, by: first)
+            _ = try send("update", site, shelf, jobRunner, by: first)
             let count = jobRunner.jobs.count
             _ = principals.wait { $0.count == count ? true : nil }
             let number = try #require(jobRunner.jobs.last?.number)
             while jobRunner.jobs.last?.isOver == false { sched_yield() }
-            _ = try sent("goon", "job=\(number)", shelf, jobRunner, by: visitor)
+            _ = try send("goon", "job=\(number)", shelf, jobRunner, by: visitor)
             _ = principals.wait { $0.count == count + 1 ? true : nil }
         }
         #expect(principals.change { $0 } == [.localUser, .remoteUser, .remoteUser, .remoteUser])
@@ -150,12 +150,12 @@ import Web
         forwarded.isForwarded = true
         for (visitor, canInstall) in [(forwarded, true), (PortalVisitor(), false)] {
             let answer = try #require(
-                try sent("timer", "", shelf, jobRunner, by: visitor, canInstallTimer: canInstall))
+                try send("timer", "", shelf, jobRunner, by: visitor, canInstallTimer: canInstall))
             #expect(answer.status == 403)
         }
         #expect(jobRunner.jobs.isEmpty)
-        // The answer comes when the order is carried out.
-        #expect(try sent("timer", "", shelf, jobRunner, canInstallTimer: true) == nil)
+        // The response is sent when the command has been executed.
+        #expect(try send("timer", "", shelf, jobRunner, canInstallTimer: true) == nil)
         #expect(jobRunner.jobs.map(\.command) == [.installTimer])
     }
 
@@ -211,21 +211,21 @@ import Web
         }
     }
 
-    /// The response to a request of the portal's owner; nil if it is sent later.
-    private func sent(
+    /// Sends the form of a command with a valid token, and returns the response; nil if it is sent later.
+    private func send(
         _ name: String, _ form: String, _ shelf: PortalShelf, _ jobRunner: JobRunner,
         by visitor: PortalVisitor = PortalVisitor()
     ) throws -> Answer {
-        try #require(try sent(name, form, shelf, jobRunner, by: visitor, canInstallTimer: false))
+        try #require(try send(name, form, shelf, jobRunner, by: visitor, canInstallTimer: false))
     }
 
-    private func sent(
+    private func send(
         _ name: String, _ form: String, _ shelf: PortalShelf, _ jobRunner: JobRunner,
         by visitor: PortalVisitor = PortalVisitor(), canInstallTimer: Bool
     ) throws -> Answer? {
         var visitor = visitor
         var accessGuard = PortalGuard(.init())
-        // Only a server that listens for other machines has such visitors.
+        // Only a server that listens for other machines accepts forwarded requests, after a login.
         if visitor.isForwarded {
             let hash = try #require(PasswordHash("correct horse"))
             accessGuard = PortalGuard(.init(isExposed: true, password: { hash }))

@@ -25,7 +25,8 @@ import Web
             number: number, command: command, principal: .localUser, end: end, outcome: [], addedAt: addedAt)
     }
 
-    private func handIn(_ name: String) throws -> String {
+    /// Uploads a file completely, and returns the number of the upload.
+    private func upload(_ name: String) throws -> String {
         let draft = try files.beginUpload(named: name)
         try draft.write(Array("jam".utf8))
         draft.finish(isWanted: true)
@@ -33,33 +34,35 @@ import Web
     }
 
     @Test func `uploads are stored until they are imported, and exports until they expire`() throws {
-        let waits = try handIn("a.har")
-        let isDone = try handIn("b.har")
-        let isNobodys = try handIn("c.har")
-        let wentOn = try handIn("e.har")
-        let onItsWay = try files.beginUpload(named: "d.har")
+        let interrupted = try upload("a.har")
+        let imported = try upload("b.har")
+        let unused = try upload("c.har")
+        let restarted = try upload("e.har")
+        let unfinished = try files.beginUpload(named: "d.har")
         let place = try files.makeResultPath(ofJob: 3, named: "a.zip")
         try WholeFile.replace(place, with: "zip")
         for number in [4, 5, 6] { _ = try files.makeResultPath(ofJob: number, named: "b.zip") }
-        func takeIn(_ upload: String, _ name: String) -> PortalCommand {
+        func importCommand(_ upload: String, _ name: String) -> PortalCommand {
             .importArchive(upload: upload, name: name, site: nil, base: nil)
         }
         let export = PortalCommand.export(site: "a", snapshot: nil, form: "zip")
         let jobs = [
-            job(takeIn(waits, "a.har"), 1, .interrupted), job(takeIn(isDone, "b.har"), 2, .done),
-            job(takeIn(wentOn, "e.har"), 2, .interrupted), job(takeIn(wentOn, "e.har"), 2, .done),
+            job(importCommand(interrupted, "a.har"), 1, .interrupted),
+            job(importCommand(imported, "b.har"), 2, .done),
+            job(importCommand(restarted, "e.har"), 2, .interrupted),
+            job(importCommand(restarted, "e.har"), 2, .done),
             job(export, 3, .done), job(export, 4, .stopped), job(export, 5, .done, addedAt: -8 * Self.day),
         ]
         files.removeUnusedFiles({ jobs }, now: 6 * Self.day)
-        #expect(files.uploadPath(waits, named: "a.har") != nil)
-        #expect(files.uploadPath(isDone, named: "b.har") == nil)
-        #expect(files.uploadPath(wentOn, named: "e.har") == nil)
-        #expect(files.uploadPath(isNobodys, named: "c.har") == nil)
-        #expect(files.uploadPath(onItsWay.number, named: "d.har") != nil)
+        #expect(files.uploadPath(interrupted, named: "a.har") != nil)
+        #expect(files.uploadPath(imported, named: "b.har") == nil)
+        #expect(files.uploadPath(restarted, named: "e.har") == nil)
+        #expect(files.uploadPath(unused, named: "c.har") == nil)
+        #expect(files.uploadPath(unfinished.number, named: "d.har") != nil)
         #expect(files.resultFile(ofJob: 3) == .init(path: place, name: "a.zip", byteCount: 3))
         #expect((4...6).allSatisfy { files.resultFile(ofJob: $0) == nil })
-        onItsWay.finish(isWanted: false)
-        #expect(files.uploadPath(onItsWay.number, named: "d.har") == nil)
+        unfinished.finish(isWanted: false)
+        #expect(files.uploadPath(unfinished.number, named: "d.har") == nil)
         #expect(files.uploadCount == 0)
         files.removeUnusedFiles({ [] }, now: 0)
         #expect(Folder.names(in: StoreFolder(scratch.path).portalFiles) == [])
@@ -81,7 +84,7 @@ import Web
     }
 
     @Test func `an invalid upload number finds no file`() throws {
-        let number = try handIn("a.har")
+        let number = try upload("a.har")
         #expect(files.uploadPath(number, named: "../a.har") == nil)
         #expect(files.uploadPath("../upload-\(number)", named: "a.har") == nil)
         #expect(files.uploadPath(number, named: "b.har") == nil)

@@ -164,13 +164,13 @@ import Web
             layout: OriginLayout(port: 8080, isExposed: true),
             services: PortalServices(accessGuard: accessGuard, jobRunner: jobRunner),
             now: { PortalShelf.now })
-        var asker = visitor(origin: "http://localhost:8080", site: "same-origin")
+        var owner = visitor(origin: "http://localhost:8080", site: "same-origin")
         func send(_ target: String, _ form: String) throws -> Answer {
             let mailbox = try ReplyMailbox()
             let later = DeferredReply(mailbox, token: 1, DisconnectFlag())
             let type = "application/x-www-form-urlencoded"
             if let answer = try portal.handleCommand(
-                target, type: type, body: Array(form.utf8), from: asker, reader: shelf.reader(),
+                target, type: type, body: Array(form.utf8), from: owner, reader: shelf.reader(),
                 slot: later.makeSlot)
             {
                 return answer
@@ -183,7 +183,7 @@ import Web
             }
         }
         func text(_ answer: Answer) -> String { String(decoding: answer.bytes, as: UTF8.self) }
-        func home() throws -> String { text(try portal.answer("/", for: asker, reader: shelf.reader())) }
+        func home() throws -> String { text(try portal.answer("/", for: owner, reader: shelf.reader())) }
 
         #expect(try !home().contains("Recipes"))
         #expect(try home().contains("type=\"password\""))
@@ -195,15 +195,15 @@ import Web
         #expect(cookie.hasSuffix("; Path=/; HttpOnly; SameSite=Strict"))
         let start = "Set-Cookie: larder-8080="
         #expect(cookie.hasPrefix(start))
-        asker.session = String(cookie.dropFirst(start.utf8.count).prefix { $0 != ";" })
+        owner.session = String(cookie.dropFirst(start.utf8.count).prefix { $0 != ";" })
         #expect(try home().contains("Recipes"))
         #expect(try send("/-/do/update", "").status == 403)
-        // A session counts from its last request, by the machine's clock, which may have run for days.
-        let token = try #require(given(accessGuard, asker, now: SystemClock.seconds()))
+        // The portal uses the clock of the machine, so that the token must be created with the same time.
+        let token = try #require(given(accessGuard, owner, now: SystemClock.seconds()))
         #expect(try send("/-/do/update", "token=\(token)").status == 303)
         #expect(try send("/-/logout", "token=\(token)").status == 303)
         #expect(try !home().contains("Recipes"))
-        asker.origin = "http://evil.test"
+        owner.origin = "http://evil.test"
         #expect(try send("/-/login", "password=correct+horse").status == 403)
     }
 }

@@ -9,12 +9,12 @@ import Testing
 @testable import Mirror
 @testable import Portal
 
-/// Searches that take long: one is held up until the test lets it go.
+/// The queue of searches. Each search waits until the test allows it to continue.
 @Suite struct PortalSearchQueueTests {
     private let store: StockedStore
-    /// Targets of searches that have begun, and whether they may go on.
+    /// The targets of searches that have begun, and whether these may continue.
     private let began = Monitor<[String]>([])
-    private let mayGoOn = Monitor(false)
+    private let mayContinue = Monitor(false)
 
     init() throws {
         store = try StockedStore([
@@ -26,18 +26,18 @@ import Testing
 
     private func server() throws -> MirrorServer {
         var options = MirrorOptions()
-        let (began, mayGoOn) = (began, mayGoOn)
+        let (began, mayContinue) = (began, mayContinue)
         options.willSearch = { target in
             began.change { $0.append(target) }
-            _ = mayGoOn.wait(atMost: .hangGuard) { $0 ? true : nil }
+            _ = mayContinue.wait(atMost: .hangGuard) { $0 ? true : nil }
         }
-        // One thread has all clients.
+        // One thread serves all clients, so that a search on it would block them.
         return try MirrorServer(
             store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, options: options)
     }
 
-    /// Asks, and does not wait for the answer.
-    private func ask(_ target: String, _ server: MirrorServer) throws -> RawClient {
+    /// Sends a request without waiting for the response.
+    private func send(_ target: String, _ server: MirrorServer) throws -> RawClient {
         let client = try RawClient(port: Int(server.port))
         try client.send("GET \(target) HTTP/1.1\r\nHost: localhost:\(server.port)\r\n\r\n")
         return client
@@ -50,91 +50,91 @@ import Testing
     @Test func `a slow search does not delay pages for other clients, and is answered at the end`() throws {
         let server = try server()
         defer { server.stop() }
-        let searching = try ask("/-/search?q=plum&format=json", server)
+        let searching = try send("/-/search?q=plum&format=json", server)
         try waitForSearches(1)
         let other = try RawClient(port: Int(server.port))
         let host = "localhost:\(server.port)"
         #expect(try other.get("/", host: host).status == 200)
         #expect(try other.get("/", host: "example-test.localhost:\(server.port)").text.contains("plums"))
         #expect(try other.get("/-/search", host: host).status == 200)
-        mayGoOn.change { $0 = true }
+        mayContinue.change { $0 = true }
         let answer = try searching.response()
         #expect(answer.status == 200)
         #expect(answer.text.contains("Plum jam"))
         #expect(answer["Cache-Control"] == "no-store")
-        // The connection goes on.
+        // The connection is still usable.
         #expect(try searching.get("/-/sites/1/search?q=pear", host: host).text.contains("Pear jam"))
     }
 
-    /// Without a server: every search that is made fails, and says so.
-    private final class Answers: Sendable {
-        let searches: PortalSearchQueue
-        private let given = Monitor<[Int: String]>([:])
+    /// A queue without a server, which records the outcome of each search: a status, or "made" if the search was executed,
+    /// which fails because there is no store.
+    private final class RecordedSearches: Sendable {
+        let queue: PortalSearchQueue
+        private let outcomes = Monitor<[Int: String]>([:])
 
         init(_ willSearch: @escaping @Sendable (String) -> Void) {
-            searches = PortalSearchQueue(willSearch: willSearch) { () throws(StoreError) in
+            queue = PortalSearchQueue(willSearch: willSearch) { () throws(StoreError) in
                 throw StoreError(.failed, doing: "open", path: "nowhere", detail: "there is none")
             }
         }
 
-        func ask(_ number: Int, _ words: String, asker: String? = nil) -> Bool {
+        func add(_ number: Int, _ words: String, sender: String? = nil) -> Bool {
             var question = PortalSearchQueue.SearchRequest("/-/search?q=\(words)", PortalVisitor())
-            question.sender = asker
-            return searches.add(question) { [given] found in
+            question.sender = sender
+            return queue.add(question) { [outcomes] found in
                 let text =
                     switch found {
                     case .success(let answer): "\(answer.status)"
                     case .failure: "made"
                     }
-                given.change { $0[number] = text }
+                outcomes.change { $0[number] = text }
             }
         }
 
-        func answer(_ number: Int) -> String? { given.wait(atMost: .hangGuard) { $0[number] } }
-        var count: Int { given.change { $0.count } }
+        func outcome(_ number: Int) -> String? { outcomes.wait(atMost: .hangGuard) { $0[number] } }
+        var count: Int { outcomes.change { $0.count } }
     }
 
-    private func answers() -> Answers {
-        let (began, mayGoOn) = (began, mayGoOn)
-        return Answers { target in
+    private func recordedSearches() -> RecordedSearches {
+        let (began, mayContinue) = (began, mayContinue)
+        return RecordedSearches { target in
             began.change { $0.append(target) }
-            _ = mayGoOn.wait(atMost: .hangGuard) { $0 ? true : nil }
+            _ = mayContinue.wait(atMost: .hangGuard) { $0 ? true : nil }
         }
     }
 
-    @Test func `of the searches of one sender only the last is answered, and earlier ones get a 409`() throws
-    {
-        let answers = answers()
-        #expect(answers.ask(0, "p", asker: "1") && answers.ask(1, "x"))
+    @Test func `a new search of a sender supersedes its earlier ones, which get a 409`() throws {
+        let searches = recordedSearches()
+        #expect(searches.add(0, "p", sender: "1") && searches.add(1, "x"))
         try waitForSearches(2)
-        #expect(answers.ask(2, "pl", asker: "1") && answers.ask(3, "pear", asker: "2"))
-        #expect(answers.ask(4, "plu", asker: "1") && answers.ask(5, "x"))
-        // What waits is let go of at once.
-        #expect(answers.answer(2) == "409" && answers.count == 1)
-        mayGoOn.change { $0 = true }
-        #expect(answers.answer(0) == "409")
-        for number in [1, 3, 4, 5] { #expect(answers.answer(number) == "made") }
-        answers.searches.close()
-        #expect(!answers.ask(6, "late"))
+        #expect(searches.add(2, "pl", sender: "1") && searches.add(3, "pear", sender: "2"))
+        #expect(searches.add(4, "plu", sender: "1") && searches.add(5, "x"))
+        // A waiting search is answered at once when it is superseded.
+        #expect(searches.outcome(2) == "409" && searches.count == 1)
+        mayContinue.change { $0 = true }
+        #expect(searches.outcome(0) == "409")
+        for number in [1, 3, 4, 5] { #expect(searches.outcome(number) == "made") }
+        searches.queue.close()
+        #expect(!searches.add(6, "late"))
     }
 
     @Test func `a search is refused if too many are waiting`() throws {
-        let answers = answers()
-        for number in 0..<2 { #expect(answers.ask(number, "x")) }
+        let searches = recordedSearches()
+        for number in 0..<2 { #expect(searches.add(number, "x")) }
         try waitForSearches(2)
-        for number in 2..<66 { #expect(answers.ask(number, "x")) }
-        #expect(!answers.ask(66, "x"))
-        mayGoOn.change { $0 = true }
-        for number in 0..<66 { #expect(answers.answer(number) == "made") }
-        #expect(answers.ask(67, "x"))
-        #expect(answers.answer(67) == "made")
-        answers.searches.close()
+        for number in 2..<66 { #expect(searches.add(number, "x")) }
+        #expect(!searches.add(66, "x"))
+        mayContinue.change { $0 = true }
+        for number in 0..<66 { #expect(searches.outcome(number) == "made") }
+        #expect(searches.add(67, "x"))
+        #expect(searches.outcome(67) == "made")
+        searches.queue.close()
     }
 
     @Test func `a search requested by a foreign page is refused`() throws {
         let server = try server()
         defer { server.stop() }
-        mayGoOn.change { $0 = true }
+        mayContinue.change { $0 = true }
         let refused = try RawClient(port: Int(server.port)).get(
             "/-/search?q=plum&format=json", host: "localhost:\(server.port)",
             fields: [
@@ -147,9 +147,9 @@ import Testing
 
     @Test func `a stopping server does not wait for searches`() throws {
         let server = try server()
-        let client = try ask("/-/search?q=plum", server)
+        let client = try send("/-/search?q=plum", server)
         try waitForSearches(1)
-        mayGoOn.change { $0 = true }
+        mayContinue.change { $0 = true }
         server.stop()
         server.stop()
         _ = client

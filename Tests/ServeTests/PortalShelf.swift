@@ -7,13 +7,13 @@ import Web
 @testable import Origins
 @testable import Portal
 
-/// A store for the portal's tests, and the portal over it.
+/// A store with entries that a test chooses, and a portal without a server that answers requests for its pages.
 struct PortalShelf {
     struct Entry {
         var href: String
         var title: String?
         var text: String? = "text"
-        /// In the place of a text.
+        /// The body in place of `text`.
         var bytes: [UInt8]?
         var request = RequestKey.get
         var status = 200
@@ -26,7 +26,7 @@ struct PortalShelf {
     }
 
     static let site = "https://example.test/"
-    /// A minute after everything was fetched.
+    /// The current time of the portal, a minute after all responses were fetched.
     static let now: Int64 = 1_800_000_060
 
     let scratch: TemporaryFolder
@@ -40,7 +40,7 @@ struct PortalShelf {
         if !entries.isEmpty { try snapshot(entries) }
     }
 
-    /// Adds a snapshot; gives its number.
+    /// Adds a snapshot, and returns its id.
     @discardableResult
     func snapshot(_ entries: [Entry], site: String = site, isComplete: Bool = true) throws -> Int64 {
         let writer = try StoreWriter(folder)
@@ -79,12 +79,12 @@ struct PortalShelf {
 
     func reader() throws -> StoreReader { try StoreReader(folder) }
 
-    struct Got {
+    struct Page {
         let status: Int
         let head: String
         let body: String
 
-        /// Everything of a field of the head that begins a line.
+        /// The values of all header fields with this name.
         func fields(_ name: String) -> [String] {
             head.split(separator: "\r\n").filter { $0.hasPrefix("\(name): ") }.map {
                 String($0.dropFirst(name.count + 2))
@@ -97,13 +97,13 @@ struct PortalShelf {
     func get(
         _ target: String, accept: String? = nil, verdicts: ScriptsPage.Verdicts? = nil,
         in language: PortalLanguage = .english
-    ) throws -> Got {
+    ) throws -> Page {
         let portal = Portal(layout: OriginLayout(port: 8080), verdicts: verdicts, now: { Self.now })
         var visitor = PortalVisitor()
         visitor.accept = accept
         visitor.language = language
         let answer = try portal.answer(target, for: visitor, reader: reader())
-        return Got(
+        return Page(
             status: answer.status,
             head: String(decoding: answer.bytes[..<answer.headByteCount], as: UTF8.self),
             body: String(decoding: answer.bytes[answer.headByteCount...], as: UTF8.self))

@@ -39,8 +39,8 @@ import Web
         #expect(page.status == 200)
         #expect(page.fields("Content-Type") == ["text/html; charset=utf-8"])
         #expect(page.fields("Cache-Control") == ["no-store"])
-        #expect(page.body.components(of: "<h1>") == 1)
-        #expect(page.body.components(of: "<main ") == 1)
+        #expect(page.body.count(of: "<h1>") == 1)
+        #expect(page.body.count(of: "<main ") == 1)
         let separator = target.contains("?") ? "&" : "?"
         let program = try shelf.get("\(target)\(separator)format=json")
         #expect(program.fields("Content-Type") == ["application/json"])
@@ -51,7 +51,7 @@ import Web
     }
 
     @Test(arguments: pages + ["/nothing", "/-/jar-1.svg"])
-    func `no page may run a script but the portal's own of the search, be framed or send a form elsewhere`(
+    func `pages run no script except that of the search, cannot be framed, and send forms only to the portal`(
         target: String
     ) throws {
         let page = try shelf.get(target)
@@ -74,7 +74,7 @@ import Web
     }
 
     @Test(arguments: pages + ["/nothing"])
-    func `every page is in Chinese for who prefers that, and its data are the same`(target: String) throws {
+    func `every page has no English sentence if the language is Chinese`(target: String) throws {
         let page = try shelf.get(target, in: .chinese).body
         #expect(page.contains("<html lang=\"zh-Hans\">"))
         for sentence in Sentence.allCases where sentence.translations.english.utf8.count > 14 {
@@ -91,7 +91,7 @@ import Web
         #expect(try shelf.get(target).body.contains("<html lang=\"en\">"))
     }
 
-    @Test func `pages are listed by their titles, as they are shown now`() throws {
+    @Test func `pages are listed by the titles of their visible responses`() throws {
         func titles(_ target: String) throws -> [String] {
             try shelf.get(target + "format=json").json()["pages"]?.array?.compactMap { $0["title"]?.string }
                 ?? []
@@ -235,11 +235,13 @@ import Web
         #expect(try shelf.get("/-/sites/1/changes?kind=added&page=-9223372036854775808").status == 200)
     }
 
-    @Test func `pictures of two snapshots stand side by side, and nothing but pictures goes out as such`()
+    @Test
+    func
+        `screenshots of two snapshots are shown side by side, and other responses are not served as pictures`()
         throws
     {
         let png = "\u{89}PNG\r\n\u{1a}\n"
-        func look(_ href: String, _ text: String) -> PortalShelf.Entry {
+        func screenshot(_ href: String, _ text: String) -> PortalShelf.Entry {
             var entry = PortalShelf.Entry(href: href, text: nil, role: 2, type: "image/png", form: "opaque")
             entry.bytes = Array(png.unicodeScalars.map { UInt8($0.value) }) + Array(text.utf8)
             entry.request = .renderedPicture
@@ -249,12 +251,14 @@ import Web
         #expect(try shelf.get("/-/sites/1/pictures").body.contains("larder help rendering"))
         let (start, plum) = ("https://example.test/", "https://example.test/jam/plum")
         try shelf.snapshot([
-            .init(href: start, text: "b"), look(start, "old"), .init(href: plum), look(plum, "as it was"),
+            .init(href: start, text: "b"), screenshot(start, "old"), .init(href: plum),
+            screenshot(plum, "as it was"),
         ])
-        var wrong = look("https://example.test/evil", "")
+        var wrong = screenshot("https://example.test/evil", "")
         wrong.bytes = Array("<script>".utf8)
         try shelf.snapshot([
-            .init(href: start, text: "c"), look(start, "new"), .init(href: plum, text: nil, status: 404),
+            .init(href: start, text: "c"), screenshot(start, "new"),
+            .init(href: plum, text: nil, status: 404),
             .init(href: "https://example.test/evil"), wrong,
         ])
         let report = try shelf.get("/-/sites/1/pictures?format=json").json()
@@ -265,7 +269,7 @@ import Web
         #expect(page.contains("/-/sites/1/picture?snapshot=2&amp;url=\(start)"))
         #expect(page.contains("Differences"))
         #expect(try shelf.get("/-/sites/1").body.contains("Screenshots"))
-        // What changed of pages is not told a second time of their pictures.
+        // Changed pictures are not listed among the changed URLs.
         #expect(
             try shelf.get("/-/sites/1/changes?format=json").json()["changed"]?.array?.map(\.string) == [start]
         )
@@ -284,7 +288,7 @@ import Web
         #expect(try shelf.get("/-/sites/2/picture?snapshot=3&url=\(start)").status == 404)
     }
 
-    @Test func `a page's details tell its digests, its headers and its links`() throws {
+    @Test func `the details of a page show its digests, its headers and its links`() throws {
         let page = try shelf.get("/-/page?url=https://example.test/%23part").body
         for words in [
             // The MD5 of "start".
@@ -336,7 +340,7 @@ import Web
         #expect(misses?.first?["role"]?.string == "page")
     }
 
-    @Test func `the scripts come with their digests, and with what a check found`() throws {
+    @Test func `the list of scripts shows their digests and the findings of a check`() throws {
         let reader = try shelf.reader()
         let page = try shelf.get("/-/scripts") { hrefs in
             hrefs.compactMap { href in
@@ -357,8 +361,8 @@ import Web
 }
 
 extension String {
-    /// How often the words are in it.
-    func components(of words: String) -> Int { ranges(of: words).count }
+    /// The number of occurrences of a text.
+    func count(of text: String) -> Int { ranges(of: text).count }
 }
 
 /// Text from outside at every place of a page where unescaped markup would take effect.
@@ -396,13 +400,13 @@ extension String {
             let own = "<script src=\"\(SearchScript.path)\" defer=\"\"></script>"
             #expect(!page.body.replacing(own, with: "", maxReplacements: 1).contains(mark), "\(mark)")
         }
-        // Quotes stand in markup of ours only: every tag is one that a strict reader takes.
+        // Hostile quotes would break a tag, so that a strict parser would fail.
         #expect(Self.isWellFormed(page.body))
-        // JSON says the same without being markup.
+        // The JSON form of the page is valid.
         _ = try shelf.get(target + (target.contains("?") ? "&" : "?") + "format=json").json()
     }
 
-    /// Tags as this writer writes them: names of letters, values between double quotes, nothing else.
+    /// Whether all tags have the form of `HTMLWriter`: names of letters, and attribute values in double quotes.
     private static func isWellFormed(_ html: String) -> Bool {
         var rest = html.dropFirst("<!doctype html>".count)
         var open: [Substring] = []
@@ -453,7 +457,7 @@ extension String {
         ("\u{2066}x\u{2069}\u{200F}", "\\u2066x\\u2069\\u200f"),
         ("\u{9B}31m\u{85}", "\\u009b31m\\u0085"), ("a\u{2028}b\r", "a\\u2028b\\u000d"),
     ])
-    func `control characters of titles and header fields are shown, and do nothing`(
+    func `control characters in titles and header fields are shown as visible text`(
         text: String, shown: String
     ) throws {
         let shelf = try PortalShelf([
@@ -471,7 +475,7 @@ extension String {
         ("https://a.test/b/c?d&e", "https://a.test/<wbr>b/<wbr>c?<wbr>d&amp;<wbr>e"), ("", ""), ("/", "/"),
         ("//", "//"), ("a//b", "a//b"), ("https://", "https://"), ("/a", "/a"), ("é/ü", "é/<wbr>ü"),
     ])
-    func `an address may be broken behind its slashes`(address: String, expected: String) {
+    func `a line may break after a slash or question mark of a URL`(address: String, expected: String) {
         var html = HTMLWriter()
         html.url(address)
         #expect(String(decoding: html.bytes, as: UTF8.self) == "<bdi>\(expected)</bdi>")

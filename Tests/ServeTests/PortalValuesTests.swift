@@ -126,7 +126,8 @@ import Testing
         var entries = 0
         var start: String? = "https://example.test/"
         while let from = start {
-            let listing = try FolderListing.list("https://example.test/", site: 1, from: from, limit: limit, reader)
+            let listing = try FolderListing.list(
+                "https://example.test/", site: 1, from: from, limit: limit, reader)
             for item in listing.items {
                 switch item {
                 case .folder(let prefix, let count, _):
@@ -141,12 +142,13 @@ import Testing
         #expect(entries == 0)
     }
 
-    @Test func `a folder that is larger than one counts is passed by`() throws {
+    @Test func `a folder with too many URLs to count is listed with a lower bound`() throws {
         let many = (0..<1_700).map {
             PortalShelf.Entry(href: "https://example.test/a/\(10_000 + $0)", text: nil, status: 301)
         }
         let shelf = try PortalShelf(many + [.init(href: "https://example.test/z", title: "Last")])
-        let listing = try FolderListing.list("https://example.test/", site: 1, from: nil, limit: 10, shelf.reader())
+        let listing = try FolderListing.list(
+            "https://example.test/", site: 1, from: nil, limit: 10, shelf.reader())
         #expect(listing.items.count == 2)
         guard case .folder(_, let count, true) = listing.items[0] else {
             Issue.record("\(listing.items[0])")
@@ -164,7 +166,8 @@ import Testing
         let listing = try FolderListing.list(
             "https://example.test/", site: 1, from: nil, limit: 100, PortalShelf(many).reader())
         #expect(listing.items.count == 60)
-        #expect(listing.items.first == .folder(prefix: "https://example.test/f10/", count: 150, isMore: false))
+        #expect(
+            listing.items.first == .folder(prefix: "https://example.test/f10/", count: 150, isMore: false))
         guard case .folder(_, let count, true) = listing.items[59] else {
             Issue.record("\(listing.items[59])")
             return
@@ -203,7 +206,7 @@ import Testing
         #expect(linkers.sorted() == (0..<10).map { "https://example.test/\($0)" })
     }
 
-    @Test func `beyond a limit counts say so, and sizes are estimates`() throws {
+    @Test func `counts beyond the limit are marked as capped, and sizes as estimates`() throws {
         let reader = try Self.shelf(100).reader()
         let all = try reader.tally(ofSnapshot: 1, limit: 1000)
         #expect(all.pages == 100)

@@ -50,7 +50,7 @@ import Web
         let text = try texts(targets, showsPrivate: false, listens: true)
         #expect(text.contains("Open page"))
         #expect(!text.contains("Secret plan"))
-        // A page repeats the address that the request names, and nothing else of the private responses.
+        // Only pages whose own URL contains "secret" may contain that word.
         let lists = Self.targets.filter { !$0.contains("secret") }
         #expect(try !texts(lists, showsPrivate: false, listens: true).contains("secret"))
     }
@@ -114,7 +114,7 @@ import Web
         #expect(try open.hasAnythingFromOrigin(site: site.id) && open.importedSites().isEmpty)
     }
 
-    /// Otherwise an archive would stand in for a site whose responses are all private.
+    /// Otherwise an archive would be served as a site whose own responses are all private.
     @Test func `a site whose only responses from its origin are private does not count as imported`() throws {
         let store = try StockedStore([
             .init(href: "https://example.test/", text: "mine", flags: .isPrivate),

@@ -7,7 +7,7 @@ import Testing
 @testable import HTTPServer
 @testable import Mirror
 
-/// What clients may do to a server, done to a proxy's port and inside of CONNECT.
+/// Hostile, slow and silent clients of a proxy, on its port and inside a CONNECT tunnel.
 @Suite struct ProxyConnectionTests {
     private let folder: TemporaryFolder
     private let security: TLSServer
@@ -18,7 +18,7 @@ import Testing
         security = try TLSServer(CertificateAuthority.openOrCreate(in: folder.path))
     }
 
-    /// How a client's words get to where requests are answered.
+    /// The destination of a client's requests: the proxy's port, or a tunnel through it.
     enum Way: CaseIterable {
         case port, tunnel
     }
@@ -45,7 +45,7 @@ import Testing
         return client
     }
 
-    /// A client of a server with short limits; throws where it was cut off, or where the server has no place.
+    /// A new client of a server with short time limits. Throws if it was disconnected, or if the server is full.
     private func newcomer(_ script: HTTPScript, by way: Way) throws -> RawClient {
         let client = try script.client()
         guard way == .tunnel else { return client }
@@ -54,16 +54,16 @@ import Testing
         return client
     }
 
-    /// What a newcomer is answered by a server with short limits.
+    /// The text that a new client receives from a server with short time limits.
     private func getAfter(_ script: HTTPScript, by way: Way) throws -> String {
         try untilNotCutOff { try newcomer(script, by: way).get(url("/after", by: way), host: "h").text }
     }
 
     private func url(_ path: String, by way: Way) -> String { way == .tunnel ? path : "http://h" + path }
 
-    // MARK: - What hides
+    // MARK: - Request smuggling
 
-    /// In a tunnel there is no other to be had, and none in whose request something hides.
+    /// A CONNECT inside a tunnel, and a CONNECT whose body hides a request, are refused.
     private static let hidingTunnels = [
         "CONNECT g:443 HTTP/1.1\r\nHost: g:443\r\nContent-Length: 40\r\n\r\n",
         "CONNECT g:443 HTTP/1.1\r\nHost: g:443\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -88,7 +88,7 @@ import Testing
     func `an ambiguous request head gets a 400 and ends the connection`(
         head: (text: String, status: Int), way: Way
     ) throws {
-        // On the port they are what a proxy is for, and an URL without a path is whole.
+        // The port of a proxy accepts CONNECT and absolute URLs.
         let isForPort = head.text.hasPrefix("CONNECT ") || head.text.hasPrefix("GET http://a?b ")
         guard way == .tunnel || !isForPort else { return }
         let script = try script()
@@ -143,7 +143,7 @@ import Testing
         #expect(try client.response().text == "/b")
     }
 
-    // MARK: - Who takes time
+    // MARK: - Slow clients
 
     @Test(
         arguments: [
@@ -162,7 +162,7 @@ import Testing
     func `a head that takes too long gets a 408, however steadily it arrives`(way: Way) throws {
         let script = try script { $0.headTimeoutMilliseconds = 200 }
         let client = try client(script, by: way)
-        // Ends by the refusal, or because nobody reads any more.
+        // Ends with the 408, or with a failed write after the proxy has closed the connection.
         try client.send("GET \(url("/", by: way)) HTTP/1.1\r\n")
         let refusal = try script.drip(Array("X: y\r\n".utf8), by: client)
         #expect(refusal == nil || refusal?.status == 408)
@@ -177,8 +177,8 @@ import Testing
         let client = try client(script, by: way)
         try client.send("GET \(url("/large", by: way)) HTTP/1.1\r\nHost: h\r\n\r\n")
         #expect(try other.get(url("/after", by: way), host: "h").text == "/after")
-        // There is a place for a third client as soon as the server has let go the one that takes nothing. That one
-        // is let go as well where this machine stops it for longer than the limit.
+        // A third client can connect as soon as the proxy has disconnected the one that reads nothing. The third
+        // is disconnected too if this machine pauses the test for longer than the limit, so it tries again.
         let body = try untilNotCutOff { () -> [UInt8]? in
             let answer = try newcomer(script, by: way).get(url("/large", by: way), host: "h")
             return answer.status == 200 ? answer.body : nil
@@ -202,21 +202,21 @@ import Testing
         }
         let line = "GET \(url("/a", by: way)) HTTP/1.1\r\n"
         let clients = try (0..<3).map { _ in
-            // A client is let go where this machine stops it before it has begun a request.
+            // A client is disconnected if this machine pauses the test before the request begins; then it tries again.
             try untilNotCutOff {
                 let client = try newcomer(script, by: way)
                 try client.send("\(line)Host: h\r\n\r\n\(line)")
                 return try client.response().text == "/a" ? client : nil
             }
         }
-        // Each has begun another request, so that none makes room.
+        // Each has begun another request, so that none is idle.
         let refused = try script.client()
         #expect(try refused.response().status == 503)
         for client in clients {
             try client.send("Host: h\r\n\r\n")
             #expect(try client.response().text == "/a")
         }
-        // As soon as one of them has been idle for long enough, there is room: the first one has been for longest.
+        // As soon as one of them has been idle for long enough, it is disconnected. The first one has been for longest.
         let text = try untilNotCutOff {
             let answer = try newcomer(script, by: way).get(url("/after", by: way), host: "h")
             return answer.status == 200 ? answer.text : nil
@@ -225,7 +225,7 @@ import Testing
         #expect(try clients[0].readToEnd().isEmpty)
     }
 
-    /// The beginning of a client's hello, of which the rest does not come, and what is none.
+    /// Incomplete and invalid ClientHello messages.
     @Test(
         arguments: [
             [0x16], [0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00],
@@ -237,7 +237,7 @@ import Testing
                 100, 100, 100
             )
         }
-        // Where this machine stops the client, it is let go before it has sent them.
+        // If this machine pauses the test, the client is disconnected before it has sent the bytes; then it tries again.
         try untilNotCutOff {
             let client = try newcomer(script, by: .tunnel)
             try client.send(bytes)
@@ -249,7 +249,7 @@ import Testing
     @Test func `a ClientHello that takes too long ends the connection, however steadily it arrives`() throws {
         let script = try script { ($0.headTimeoutMilliseconds, $0.stallTimeoutMilliseconds) = (200, 200) }
         let client = try client(script, by: .tunnel)
-        // A record of 16,000 bytes, which never comes to its end.
+        // A record of 16,000 bytes, which never ends.
         try client.send([0x16, 0x03, 0x01, 0x3e, 0x80, 0x01, 0x00, 0x3e, 0x7c])
         #expect(try script.drip([0], by: client) == nil)
     }
@@ -266,7 +266,7 @@ import Testing
         #expect(try getAfter(script, by: way) == "/after")
     }
 
-    // MARK: - Noise
+    // MARK: - Random bytes
 
     @Test(arguments: Way.allCases)
     func `random bytes end only their own connection`(way: Way) throws {
@@ -281,10 +281,10 @@ import Testing
             var bytes = (0..<Int.random(in: 1...4000, using: &generator)).map { _ in
                 UInt8.random(in: 0...255, using: &generator)
             }
-            // As TLS begins, or as a request does.
+            // Some begin like TLS, and some like a request.
             if turn % 3 == 0 { bytes = [0x16, 0x03, 0x01] + bytes }
             if turn % 3 == 1 { bytes = Array("GET /".utf8) + bytes }
-            // It may have been let go by now.
+            // The client may have been disconnected already.
             _ = try? client.send(bytes)
             client.closeWriting()
             _ = try? client.readToEnd()
@@ -293,7 +293,7 @@ import Testing
     }
 }
 
-/// A proxy that says which target it was asked for.
+/// A proxy that responds with the target of the request.
 private final class ScriptedProxy: Responder {
     private let security: TLSServer
     private let note: (String) -> Void

@@ -6,7 +6,7 @@ import Web
 
 @testable import Mirror
 
-/// A mirror whose network lies while its pages are read: offline, it shows what it showed before.
+/// A mirror whose network sends other content in place of the site's. Offline, the mirror must serve the stored pages.
 @Suite struct ReplacementServingTests {
     private let store: StockedStore
     private let servers = MirrorLoadingTests.ScriptedServers()
@@ -61,7 +61,8 @@ import Web
         }
     }
 
-    struct Lie: Sendable, CustomTestStringConvertible {
+    /// A response that the network sends to all requests.
+    struct Replacement: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let status: Int
         let fields: HTTPFields
@@ -73,47 +74,49 @@ import Web
     ]
     private static let portal = "<title>Hotel WiFi</title><form method=post><button>Accept</button></form>"
 
-    static let lies: [Lie] = [
-        Lie(testDescription: "one page for everything", status: 200, fields: html, text: portal),
-        Lie(testDescription: "nothing, with 200", status: 200, fields: html, text: ""),
-        Lie(testDescription: "404 for everything", status: 404, fields: html, text: "not found"),
-        Lie(testDescription: "410 for everything", status: 410, fields: html, text: ""),
-        Lie(
+    static let replacements: [Replacement] = [
+        Replacement(testDescription: "one page for everything", status: 200, fields: html, text: portal),
+        Replacement(testDescription: "nothing, with 200", status: 200, fields: html, text: ""),
+        Replacement(testDescription: "404 for everything", status: 404, fields: html, text: "not found"),
+        Replacement(testDescription: "410 for everything", status: 410, fields: html, text: ""),
+        Replacement(
             testDescription: "a redirect to a login elsewhere", status: 302,
             fields: ["Location": "http://login.test/", "Cache-Control": "max-age=600"], text: ""),
-        Lie(testDescription: "511 for everything", status: 511, fields: html, text: portal),
-        Lie(testDescription: "403 for everything", status: 403, fields: html, text: "forbidden"),
-        Lie(
+        Replacement(testDescription: "511 for everything", status: 511, fields: html, text: portal),
+        Replacement(testDescription: "403 for everything", status: 403, fields: html, text: "forbidden"),
+        Replacement(
             testDescription: "a challenge for everything", status: 200, fields: html,
             text: "<title>Just a moment...</title>"),
     ]
 
-    @Test(arguments: lies, [CachePolicy.auto, .protocol, .revalidate, .reload, .refreshBehind])
+    @Test(arguments: replacements, [CachePolicy.auto, .protocol, .revalidate, .reload, .refreshBehind])
     func `the response of a captive portal is served while online, and the stored page offline`(
-        lie: Lie, policy: CachePolicy
+        replacement: Replacement, policy: CachePolicy
     )
         throws
     {
-        for target in Self.targets { servers.say(target, lie.status, lie.fields, lie.text) }
+        for target in Self.targets {
+            servers.respond(target, replacement.status, replacement.fields, replacement.text)
+        }
         try serving(policy) { (get: Get) throws -> Void in
             for target in Self.targets {
                 let answer = try get(target)
-                if policy != .refreshBehind, lie.status < 500 {
-                    #expect(answer.status == lie.status, "\(target)")
+                if policy != .refreshBehind, replacement.status < 500 {
+                    #expect(answer.status == replacement.status, "\(target)")
                 }
             }
             guard policy == .auto else { return }
-            // The network is gone, and the server is still running.
+            // The origin does not respond any more, while the mirror is still running.
             for target in Self.targets { servers.fallSilent(target) }
             for target in Self.targets {
                 #expect(try get(target).text.contains("stored \(target)"), "\(target)")
             }
         }
-        try expectStored("\(lie.testDescription)")
+        try expectStored("\(replacement.testDescription)")
     }
 
     @Test func `the first suspicious response of a host is reported once`() throws {
-        for target in Self.targets { servers.say(target, 200, Self.html, Self.portal) }
+        for target in Self.targets { servers.respond(target, 200, Self.html, Self.portal) }
         let notices = Mutex<[String]>([])
         let keep: @Sendable (String) -> Void = { notice in notices.withLock { $0.append(notice) } }
         try serving(.auto, notice: keep) { get in
@@ -127,14 +130,16 @@ import Web
 
     @Test func `a captive portal's page that contains the requested URL is not stored`() throws {
         for target in Self.pages {
-            servers.say(target, 200, Self.html, "<title>Hotel WiFi</title><form action=/?to=\(target)>")
+            servers.respond(target, 200, Self.html, "<title>Hotel WiFi</title><form action=/?to=\(target)>")
         }
         try serving(.auto) { (get: Get) throws -> Void in for target in Self.pages { _ = try get(target) } }
         try expectStored("")
     }
 
     @Test func `changed pages of the real site are stored`() throws {
-        for target in Self.pages { servers.say(target, 200, Self.html, "<title>T \(target)</title>newer") }
+        for target in Self.pages {
+            servers.respond(target, 200, Self.html, "<title>T \(target)</title>newer")
+        }
         try serving(.auto) { (get: Get) throws -> Void in for target in Self.pages { _ = try get(target) } }
         try serving(.offline) { (get: Get) throws -> Void in
             for target in Self.pages { #expect(try get(target).text.contains("newer")) }
@@ -142,13 +147,13 @@ import Web
     }
 
     @Test func `a 404 is stored only after another response showed that the server is the site's`() throws {
-        servers.say("/1", 404, Self.html, "gone")
-        servers.say("/2", 304, ["ETag": "\"/2\""])
+        servers.respond("/1", 404, Self.html, "gone")
+        servers.respond("/2", 304, ["ETag": "\"/2\""])
         try serving(.auto) { (get: Get) throws -> Void in
             #expect(try get("/1").status == 404)
             #expect(try get("/2").text.contains("stored /2"))
         }
-        try expectStored("the first time it is doubtful")
+        try expectStored("the first 404 is not trusted")
         try serving(.auto) { (get: Get) throws -> Void in
             #expect(try get("/1").status == 404)
             #expect(try get("/2").text.contains("stored /2"))

@@ -21,7 +21,7 @@ import Web
         #expect(!FetchUse(script).isWindow && FetchUse(script).isRead && !script.isNavigation)
     }
 
-    /// To hosts of plain http a browser does not say whose page asks.
+    /// Browsers do not send Fetch Metadata to hosts with plain http.
     @Test(
         arguments: [
             (["User-Agent": "curl/8"], "user"), ([:], "user"),
@@ -40,14 +40,14 @@ import Web
     ) {
         let context = RequestContext(
             ofProxy: fields, requesting: WebURL("http://b.test/"), isShared: false)
-        let told: String =
+        let kindText: String =
             switch context.kind {
             case .user: "user"
             case .page(let origins): origins == ["http://a.test"] ? "a" : "\(origins)"
             case .portal, .unknownPage, .export: "?"
             case .foreignPage: "foreign page"
             }
-        #expect(told == kind)
+        #expect(kindText == kind)
     }
 
     @Test(
@@ -67,7 +67,7 @@ import Web
             (["Origin": "http://a-test.localhost:8080"], "a"),
             (["Origin": "http://b-test.localhost:8080"], "b"),
             (["Origin": "http://larder.localhost:8080"], "portal"),
-            // What is there may be an earlier site at the root, or its service worker.
+            // The page may be of an earlier site at the root, or its service worker.
             (["Origin": "http://localhost:8080"], "foreign page"),
             (["Origin": "http://127.0.0.1:8080"], "foreign page"),
             (["Origin": "null"], "foreign page"),
@@ -126,7 +126,7 @@ import Web
             (["Referer": "http://192.0.2.1:8080/-/web/0.https.b.test/https/b.test/x"], []),
             (["Origin": "null"], []),
         ] as [(HTTPFields, [String])])
-    func `where all origins share one name, only a seal proves that a page is not the root's`(
+    func `if all origins share one name, only a seal proves that a page is not the root's`(
         fields: HTTPFields, origins: [String]
     ) throws {
         let layout = OriginLayout(
@@ -134,7 +134,7 @@ import Web
         #expect(RequestContext(fields, authority: "192.0.2.1:8080", layout: layout).origins == origins)
     }
 
-    @Test func `where all origins share one name, a sealed address proves its page`() throws {
+    @Test func `if all origins share one name, a sealed address proves its page`() throws {
         let layout = OriginLayout(
             port: 8080, root: WebURL("https://a.test/").flatMap(RootOrigin.init), isExposed: true)
         func origins(at folder: String) -> [String] {
@@ -148,7 +148,7 @@ import Web
             WebURL("https://b.test/").flatMap { root.addressWithOwnSeal(of: $0) }.flatMap { WebURL($0) })
         let folder = String(b.target.dropLast("https/b.test/".utf8.count))
         #expect(origins(at: folder) == ["https://b.test", "http://b.test"])
-        // A browser says that a foreign page has it.
+        // The headers show that a foreign page uses the sealed path.
         for evidence in [("Origin", "https://evil.test"), ("Referer", "https://evil.test/x")] {
             var fields: HTTPFields = ["Sec-Fetch-Dest": "image"]
             fields.set(evidence.0, evidence.1)
@@ -156,7 +156,7 @@ import Web
             let context = RequestContext(fields, authority: "192.0.2.1:8080", layout: seen)
             #expect(context.kind == .foreignPage)
         }
-        // The root's pages have the origin that they request, and say so; documents beside it have none.
+        // Browsers mark requests of the root's pages as same-origin, whereas documents of other origins have an opaque one.
         for (name, value) in [
             ("Origin", "null"), ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Site", "same-site"),
         ] {
@@ -168,7 +168,8 @@ import Web
                 #expect((context.kind == .foreignPage) == isForeign, "\(name): \(value)")
             }
         }
-        // Documents beside the root have no origin and send no referrer: one of the root's scripts has the seal.
+        // Documents of other origins send `Origin: null` and no referrer. With these headers, a script of the root uses
+        // the seal.
         for (name, value) in [
             ("Origin", "http://192.0.2.1:8080"), ("Referer", "http://192.0.2.1:8080\(folder)https/b.test/x"),
             ("Sec-Fetch-Site", "same-origin"),
@@ -200,7 +201,7 @@ import Web
                 "localhost:8080",
                 ["https://b.test", "http://b.test"]
             ),
-            // A root's script that pretends to be another site's page.
+            // A script of the root that pretends to be a page of another site.
             (
                 ["Sec-Fetch-Site": "same-origin", "Referer": "http://localhost:8080/-/web/https/b.test/x"],
                 "localhost:8080", ["https://a.test", "http://a.test"]
@@ -218,8 +219,8 @@ import Web
 
     @Test(
         arguments: [
-            // A page of the other site, its own, a neighbour, a sandboxed one, nobody's, and one from
-            // elsewhere.
+            // A page of another site, of the same origin, of the same site, a sandboxed page, no page, a program, and a
+            // foreign page.
             (
                 [
                     "Origin": "http://a-test.localhost:8080", "Referer": "http://a-test.localhost:8080/p",
@@ -256,7 +257,7 @@ import Web
             ),
         ] as [(HTTPFields, HTTPFields)])
     func `an origin gets the headers that the page would have sent on the web`(
-        sent: HTTPFields, told: HTTPFields
+        sent: HTTPFields, kindText: HTTPFields
     )
         throws
     {
@@ -267,6 +268,6 @@ import Web
             in: &fields, to: try #require(WebURL("https://b.test/x")), page: nil, layout: layout)
         #expect(
             Set(fields.list.map { "\($0.name): \($0.value)" })
-                == Set(told.list.map { "\($0.name): \($0.value)" }))
+                == Set(kindText.list.map { "\($0.name): \($0.value)" }))
     }
 }

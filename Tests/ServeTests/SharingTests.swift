@@ -7,7 +7,7 @@ import Web
 @testable import Mirror
 @testable import Origins
 
-/// What pages of other origins may do with a copy, as a table: the copy is `https://b.test/x`.
+/// The access of pages of other origins to the mirrored response of `https://b.test/x`.
 @Suite struct SharingTests {
     private static let url = WebURL("https://b.test/x") ?? .blank
 
@@ -26,8 +26,8 @@ import Web
         }
     }
 
-    /// What a page gets: nil where it is refused, else what it is told of its rights.
-    private func given(
+    /// The CORS header lines that a page gets with the response; nil if the response is refused, or "withheld".
+    private func corsLines(
         _ sharing: Sharing, to page: String, site: String, destination: String = "empty",
         mode: String = "cors",
         layout: OriginLayout = OriginLayout(port: 8080), authority: String = "b-test.localhost:8080",
@@ -49,7 +49,9 @@ import Web
         }
     }
 
-    private func held(_ fields: HTTPFields, _ flags: ResponseFlags = [], role: UInt8 = 1) -> Sharing {
+    /// The sharing of a stored response with these header fields and flags.
+    private func storedSharing(_ fields: HTTPFields, _ flags: ResponseFlags = [], role: UInt8 = 1) -> Sharing
+    {
         Sharing(Self.url, fields, flags, isPage: role == 0)
     }
 
@@ -69,20 +71,22 @@ import Web
 
     @Test(
         arguments: [
-            // By its server's word.
+            // The origin has sent CORS headers.
             (star, [.hadOriginHeader], 1, "Origin: * "), (star, [], 0, "Origin: * "),
             (named, [.hadOriginHeader], 1, a), (named, [], 0, a),
             ([:], [.hadOriginHeader], 1, ""), (twice, [], 1, ""),
-            // Not known.
+            // The origin has sent none, or for another page.
             ([:], [], 1, ""), ([:], [], 0, ""), (echoed, [.hadOriginHeader], 1, "Origin: * "),
-            // Nobody on the public network could have.
+            // Responses of this machine or the private network, which public pages could not have requested.
             ([:], [.fromThisMachine], 1, ""), ([:], [.fromPrivateNetwork], 1, ""),
             (echoed, [.fromThisMachine], 1, ""),
         ] as [(HTTPFields, ResponseFlags, UInt8, String)])
     func `another site's page reads a response if CORS allows it`(
         fields: HTTPFields, flags: ResponseFlags, role: UInt8, told: String
     ) throws {
-        #expect(given(held(fields, flags, role: role), to: Page.other.rawValue, site: "cross-site") == told)
+        #expect(
+            corsLines(storedSharing(fields, flags, role: role), to: Page.other.rawValue, site: "cross-site")
+                == told)
     }
 
     @Test(
@@ -100,46 +104,49 @@ import Web
         ) throws
     {
         let fields = HTTPFields([.init(name: "Content-Type", value: type)])
-        #expect(given(held(fields, flags), to: Page.other.rawValue, site: "cross-site") == told)
-        // At the site that a server shows to other machines, a foreign page reads none of it.
+        #expect(corsLines(storedSharing(fields, flags), to: Page.other.rawValue, site: "cross-site") == told)
+        // On a server for other machines, a foreign page reads none of them.
         let layout = OriginLayout(
             port: 8080, root: WebURL("https://b.test/").flatMap(RootOrigin.init), isExposed: true)
-        let foreign = given(
-            held(fields, flags), to: Page.outside.rawValue, site: "cross-site", layout: layout,
+        let foreign = corsLines(
+            storedSharing(fields, flags), to: Page.outside.rawValue, site: "cross-site", layout: layout,
             authority: "192.0.2.1:8080")
         #expect(foreign != "Origin: * ")
     }
 
     @Test func `a CORS permission for one site does not apply to another`() throws {
-        let sharing = held([
+        let sharing = storedSharing([
             "Access-Control-Allow-Origin": "https://c.test", "Access-Control-Allow-Credentials": "true",
             "Vary": "Origin",
         ])
-        #expect(given(sharing, to: Page.other.rawValue, site: "cross-site") == "")
-        #expect(given(held(Self.named), to: "null", site: "cross-site", referrer: Page.other.rawValue) == "")
+        #expect(corsLines(sharing, to: Page.other.rawValue, site: "cross-site") == "")
         #expect(
-            given(held(Self.star), to: "null", site: "cross-site", referrer: Page.other.rawValue)
+            corsLines(
+                storedSharing(Self.named), to: "null", site: "cross-site", referrer: Page.other.rawValue)
+                == "")
+        #expect(
+            corsLines(storedSharing(Self.star), to: "null", site: "cross-site", referrer: Page.other.rawValue)
                 == "Origin: * ")
     }
 
-    @Test func `a private response is given only to pages of its own site`() throws {
-        let sharing = held(Self.star, .isPrivate)
-        #expect(given(sharing, to: Page.own.rawValue, site: "same-origin") == "")
+    @Test func `a private response is served only to pages of its own site`() throws {
+        let sharing = storedSharing(Self.star, .isPrivate)
+        #expect(corsLines(sharing, to: Page.own.rawValue, site: "same-origin") == "")
         #expect(
-            given(
+            corsLines(
                 sharing, to: Page.neighbour.rawValue, site: "same-site", destination: "image", mode: "no-cors"
             ) == "")
         for (destination, mode) in [
             ("empty", "cors"), ("image", "no-cors"), ("script", "no-cors"), ("embed", "navigate"),
         ] {
             #expect(
-                given(
+                corsLines(
                     sharing, to: Page.other.rawValue, site: "cross-site", destination: destination, mode: mode
                 ) == nil
             )
         }
         #expect(
-            given(
+            corsLines(
                 sharing, to: Page.other.rawValue, site: "cross-site", destination: "document",
                 mode: "navigate") == ""
         )
@@ -151,12 +158,12 @@ import Web
         destination: String, flags: ResponseFlags
     ) throws {
         let layout = OriginLayout(port: 8080, root: WebURL("https://b.test/").flatMap(RootOrigin.init))
-        for sharing in [held(Self.star, flags), Sharing(missing: Self.url)] {
-            let given = given(
+        for sharing in [storedSharing(Self.star, flags), Sharing(missing: Self.url)] {
+            let lines = corsLines(
                 sharing, to: "http://localhost:3000", site: "same-site", destination: destination,
                 mode: destination == "empty" ? "cors" : "no-cors", layout: layout,
                 authority: "localhost:8080")
-            #expect(given == nil)
+            #expect(lines == nil)
         }
     }
 
@@ -167,74 +174,78 @@ import Web
         let layout = OriginLayout(
             port: 8080, root: WebURL("https://b.test/").flatMap(RootOrigin.init), isExposed: isExposed,
             showsPrivate: showsPrivate)
-        let open = held(Self.star)
-        let secret = held(Self.star, .isPrivate)
+        let open = storedSharing(Self.star)
+        let secret = storedSharing(Self.star, .isPrivate)
         let here = "http://localhost:8080"
         #expect(
-            given(open, to: here, site: "same-origin", layout: layout, authority: "localhost:8080")
+            corsLines(open, to: here, site: "same-origin", layout: layout, authority: "localhost:8080")
                 == "Origin: * ")
-        let given = given(secret, to: here, site: "same-origin", layout: layout, authority: "localhost:8080")
-        #expect(given == (told == "withheld" ? told : ""))
+        let lines = corsLines(
+            secret, to: here, site: "same-origin", layout: layout, authority: "localhost:8080")
+        #expect(lines == (told == "withheld" ? told : ""))
     }
 
     @Test(arguments: ["empty", "image", "script", "iframe", "font", "audio", "object"])
     func `a foreign page gets no response, but the user may follow its links`(destination: String)
         throws
     {
-        for sharing in [held(Self.star), Sharing(missing: Self.url), .portal] {
+        for sharing in [storedSharing(Self.star), Sharing(missing: Self.url), .portal] {
             #expect(
-                given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: destination) == nil
+                corsLines(sharing, to: Page.outside.rawValue, site: "cross-site", destination: destination)
+                    == nil
             )
-            // A script can open windows, and look how many frames they have.
+            // A script can open a window and count its frames, which reveals something about the response.
             #expect(
-                given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: "document") == nil)
+                corsLines(sharing, to: Page.outside.rawValue, site: "cross-site", destination: "document")
+                    == nil)
             #expect(
-                given(
+                corsLines(
                     sharing, to: Page.outside.rawValue, site: "cross-site", destination: "document",
                     byUser: true) == "Cross-Origin-Opener-Policy: same-origin ")
         }
         #expect(
-            given(.common, to: Page.outside.rawValue, site: "cross-site", destination: destination)
+            corsLines(.common, to: Page.outside.rawValue, site: "cross-site", destination: destination)
                 == "Origin: * ")
     }
 
     @Test func `mirrored pages cannot read the portal`() {
-        #expect(given(.portal, to: Page.other.rawValue, site: "cross-site") == nil)
+        #expect(corsLines(.portal, to: Page.other.rawValue, site: "cross-site") == nil)
         #expect(
-            given(
+            corsLines(
                 .portal, to: Page.other.rawValue, site: "cross-site", destination: "iframe", mode: "navigate")
                 == nil)
         #expect(
-            given(
+            corsLines(
                 .portal, to: "http://larder.localhost:8080", site: "same-origin",
                 authority: "larder.localhost:8080") == "")
         #expect(
-            given(.portal, to: "http://localhost:8080", site: "same-site", authority: "larder.localhost:8080")
+            corsLines(
+                .portal, to: "http://localhost:8080", site: "same-site", authority: "larder.localhost:8080")
                 == nil)
     }
 
     @Test(
         arguments: [
-            // The root's pages request a response of b.test, which to a browser has their origin.
+            // Pages of the root request a response of b.test. For the browser, it has the same origin as they.
             ([:], "empty", "cors", nil), ([:], "empty", "no-cors", nil),
             (star, "empty", "cors", "Origin: * "),
             ([:], "image", "no-cors", ""), ([:], "script", "no-cors", ""), ([:], "image", "cors", nil),
             ([:], "iframe", "navigate", ""), (star, "worker", "same-origin", nil),
             (star, "sharedworker", "same-origin", nil), (star, "serviceworker", "same-origin", nil),
         ] as [(HTTPFields, String, String, String?)])
-    func `where all origins share one name, the server enforces the same-origin policy`(
+    func `if all origins share one name, the server enforces the same-origin policy`(
         fields: HTTPFields, destination: String, mode: String, told: String?
     ) throws {
         let layout = OriginLayout(
             port: 8080, root: WebURL("https://a.test/").flatMap(RootOrigin.init), isExposed: true)
         let here = "http://192.0.2.1:8080"
         let folder = layout.forClient("192.0.2.1:8080").folder
-        let given = given(
-            held(fields, .hadOriginHeader), to: here, site: "same-origin", destination: destination,
+        let lines = corsLines(
+            storedSharing(fields, .hadOriginHeader), to: here, site: "same-origin", destination: destination,
             mode: mode,
             layout: layout.forClient("192.0.2.1:8080", target: folder + "https/b.test/x"),
             authority: "192.0.2.1:8080")
-        #expect(given == told)
+        #expect(lines == told)
     }
 
     /// For a browser, the root's page and what it embeds have one origin: scripts of the page can read it.
@@ -248,7 +259,7 @@ import Web
                 ], true
             ),
         ] as [(HTTPFields, Bool)])
-    func `where all origins share one name, the root's page embeds only private responses that it may read`(
+    func `if all origins share one name, the root's page embeds only private responses that it may read`(
         fields: HTTPFields, isGiven: Bool
     ) throws {
         let root = try #require(WebURL("https://a.test/").flatMap(RootOrigin.init))
@@ -274,8 +285,8 @@ import Web
     {
         let root = try #require(WebURL("https://a.test/").flatMap(RootOrigin.init))
         let layout = OriginLayout(port: 8080, root: root, isExposed: true).forClient("localhost:8080")
-        func given(_ sharing: Sharing, to page: String) throws -> String? {
-            // A browser does not say which page it is; the seal does.
+        func corsLines(_ sharing: Sharing, to page: String) throws -> String? {
+            // The headers do not show which page it is, but the seal does.
             let url = try #require(WebURL("https://\(page)/"))
             let seal = try #require(layout.addressWithOwnSeal(of: url).flatMap { WebURL($0) })
             let asked = layout.forClient("localhost:8080", target: seal.target)
@@ -287,12 +298,12 @@ import Web
             }
             return String(decoding: lines, as: UTF8.self)
         }
-        let own = held([:], .hadOriginHeader)
+        let own = storedSharing([:], .hadOriginHeader)
         let lines = "Access-Control-Allow-Origin: null\r\nAccess-Control-Allow-Credentials: true\r\n"
-        #expect(try given(own, to: "b.test") == lines)
-        #expect(try given(own, to: "c.test") == nil)
-        #expect(try given(Sharing(missing: try #require(WebURL("https://a.test/y"))), to: "b.test") == "")
-        // Invented, or of another server.
+        #expect(try corsLines(own, to: "b.test") == lines)
+        #expect(try corsLines(own, to: "c.test") == nil)
+        #expect(try corsLines(Sharing(missing: try #require(WebURL("https://a.test/y"))), to: "b.test") == "")
+        // The seal is invented, or of another server.
         #expect(
             OriginLayout(port: 8080, root: root, isExposed: true)
                 .forClient("x", target: "/-/web/0.https.b.test/https/b.test/").sealedPage == .unknown)

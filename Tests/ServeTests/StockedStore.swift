@@ -10,14 +10,14 @@ extension RawResponse {
     }
 }
 
-/// A store in a folder of its own, stocked by hand.
+/// A store in a temporary folder, with responses that a test chooses.
 struct StockedStore {
     struct Entry {
         var href: String
         var text: String?
         var type = "text/html"
         var status = 200
-        /// Field lines beside the type, each with its CRLF.
+        /// Header lines besides Content-Type, each with its CRLF.
         var extra = ""
         var title: String?
         var flags: ResponseFlags = []
@@ -47,16 +47,16 @@ struct StockedStore {
         try writer.end(snapshot, .publish(now: 2))
     }
 
-    /// Adds a snapshot that is not shown.
-    func learn(_ entries: [Entry]) throws {
+    /// Adds a snapshot that is not published.
+    func addUnpublished(_ entries: [Entry]) throws {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(
             site: "https://example.test/", start: ["https://example.test/"], now: 3)
         try writer.add(entries.map(response), to: snapshot)
     }
 
-    /// Moves the store away, so that nothing is at its path.
-    func takeAway() throws {
+    /// Moves the store, so that its path does not exist any more.
+    func moveAway() throws {
         guard rename(folder.path, scratch.file("taken")) == 0 else {
             throw TestError("moving \(folder.path)")
         }

@@ -6,13 +6,13 @@ import Web
 
 @testable import Mirror
 
-/// Bodies that changed on the disk after they had come.
+/// Bodies that changed on the disk after they were stored.
 @Suite struct VerificationTests {
     private let store: StockedStore
     private static let address = "https://example.test/film"
 
     init() throws {
-        // Large enough for a file of its own.
+        // The body is large enough for a file of its own.
         store = try StockedStore([
             .init(
                 href: Self.address, text: String(repeating: "a", count: Limits.maxPackedBodyBytes + 1),
@@ -20,7 +20,7 @@ import Web
         ])
     }
 
-    /// Changes one byte of it.
+    /// Changes one byte of the body's file.
     private func damage() throws {
         let reader = try StoreReader(store.folder)
         let body = try #require(try reader.response(for: Self.address)?.body)
@@ -46,7 +46,7 @@ import Web
     @Test func `a damaged body is loaded again if the policy allows it`() throws {
         try damage()
         let servers = MirrorLoadingTests.ScriptedServers()
-        servers.say(
+        servers.respond(
             "/film", 200, ["Content-Type": "text/plain"],
             String(repeating: "a", count: Limits.maxPackedBodyBytes + 1)
         )

@@ -11,7 +11,7 @@ import Web
 @Suite struct WatchedStoreTests {
     private static let address = "https://example.test/"
 
-    /// A server that looks for each request, and what it answers.
+    /// Runs a server that checks the store for changes before each request.
     private func serving(_ store: StockedStore, _ use: (_ get: () throws -> RawResponse) throws -> Void)
         throws
     {
@@ -39,14 +39,14 @@ import Web
         try serving(store) { get in
             let older = try get()
             #expect(older.text == "older")
-            try store.takeAway()
+            try store.moveAway()
             let between = try get()
             #expect(between.status == 503)
             #expect(between.text.contains("the store does not exist"))
             try store.publish([.init(href: Self.address, text: "newer")])
             let newer = try get()
             #expect(newer.text == "newer")
-            // Both are the first body of the first snapshot of their store.
+            // The ETags differ although both bodies have the same id in their stores.
             #expect(newer["ETag"] != older["ETag"])
         }
     }
@@ -84,13 +84,14 @@ import Web
         other = try WatchedStore(store.folder, secondsBetweenChecks: 10)
     }
 
-    private func keep(_ text: String, derivedIn generation: TierGeneration) -> Bool {
+    /// Caches a response. Returns false if it was refused, because its generation is over.
+    private func insert(_ text: String, derivedIn generation: TierGeneration) -> Bool {
         let key = Array("key".utf8)
         return tier.insert(
             .text(200, text), byteCount: text.utf8.count, id: 1, for: key.span, derivedIn: generation, now: 0)
     }
 
-    private var isHeld: Bool {
+    private var isCached: Bool {
         let key = Array("key".utf8)
         return tier.value(for: key.span, now: 0) != nil
     }
@@ -100,15 +101,15 @@ import Web
     {
         let before = one.generation(in: tier, at: 0)
         #expect(other.generation(in: tier, at: 0) == before)
-        #expect(keep("older", derivedIn: before))
-        #expect(isHeld)
+        #expect(insert("older", derivedIn: before))
+        #expect(isCached)
         try store.publish([.init(href: Self.address, text: "newer")])
-        // It is not time for a look.
+        // The next check of this thread is not due.
         #expect(other.generation(in: tier, at: 9) == before)
-        #expect(isHeld)
+        #expect(isCached)
         #expect(one.generation(in: tier, at: 10) != before)
-        #expect(!isHeld)
-        #expect(!keep("older", derivedIn: before))
+        #expect(!isCached)
+        #expect(!insert("older", derivedIn: before))
     }
 
     @Test
@@ -121,17 +122,17 @@ import Web
         let seen = one.generation(in: tier, at: 10)
         let followed = other.generation(in: tier, at: 9)
         #expect(seen != before)
-        // It has seen the change for itself, and cannot know whether there was another since.
+        // The second thread begins a generation of its own, because the store may have changed again since the first check.
         #expect(followed != seen)
         #expect(one.generation(in: tier, at: 10) == followed)
         #expect(other.generation(in: tier, at: 11) == followed)
-        #expect(keep("newer", derivedIn: followed))
+        #expect(insert("newer", derivedIn: followed))
         #expect(other.generation(in: tier, at: 19) == followed)
-        #expect(isHeld)
+        #expect(isCached)
     }
 
     @Test mutating func `the first check notices a store that was replaced before it`() throws {
-        try store.takeAway()
+        try store.moveAway()
         try store.publish([.init(href: Self.address, text: "newer")])
         let late = try WatchedStore(store.folder, secondsBetweenChecks: 10)
         let untouched = tier.generation
@@ -144,7 +145,7 @@ import Web
     {
         _ = one.generation(in: tier, at: 0)
         _ = other.generation(in: tier, at: 0)
-        try store.takeAway()
+        try store.moveAway()
         _ = one.generation(in: tier, at: 10)
         let gone = other.generation(in: tier, at: 10)
         for now: Int64 in [10, 20, 30] {
@@ -157,7 +158,7 @@ import Web
         #expect(try one.reader.response(for: Self.address) != nil)
     }
 
-    // MARK: - Moments
+    // MARK: - Generations begun by transactions
 
     private func generation(
         since look: TierGeneration, _ thread: inout WatchedStore
@@ -172,13 +173,13 @@ import Web
     {
         let look = one.generation(in: tier, at: 0)
         _ = other.generation(in: tier, at: 0)
-        #expect(keep("older", derivedIn: look))
+        #expect(insert("older", derivedIn: look))
         #expect(try generation(since: look, &one) == look)
         try store.publish([.init(href: Self.address, text: "newer")])
         let begun = try #require(try generation(since: look, &one))
         #expect(begun != look && tier.generation == begun)
-        #expect(!isHeld && !keep("older", derivedIn: look))
-        // It is as new as a look, and no look of this thread is due.
+        #expect(!isCached && !insert("older", derivedIn: look))
+        // The transaction counts as a check, so that none is due.
         #expect(one.generation(in: tier, at: 9) == begun)
         #expect(other.generation(in: tier, at: 9) != look)
     }
@@ -198,15 +199,15 @@ import Web
         throws
     {
         let look = one.generation(in: tier, at: 0)
-        #expect(keep("older", derivedIn: look))
-        try store.learn([.init(href: "https://example.test/more", text: "more")])
+        #expect(insert("older", derivedIn: look))
+        try store.addUnpublished([.init(href: "https://example.test/more", text: "more")])
         #expect(try generation(since: look, &one) == look)
-        #expect(isHeld)
+        #expect(isCached)
         #expect(one.generation(in: tier, at: 10) != look)
     }
 }
 
-/// While snapshots are published, no client gets an older one than it has seen, whichever thread answers.
+/// While snapshots are published, no client may get an older snapshot than before, whichever thread answers.
 @Suite struct SnapshotSwitchTests {
     private static let names = ["/a", "/b", "/c"]
 
@@ -216,7 +217,7 @@ import Web
         }
     }
 
-    /// A server that does not look at the store by itself while the test runs.
+    /// A server that makes no periodic checks of the store during the test.
     private static func server(_ store: StockedStore) throws -> MirrorServer {
         try MirrorServer(
             store.folder, port: 0, threadCount: 4, memoryLimit: 10_000_000, secondsBetweenChecks: 1_000_000)
@@ -230,7 +231,7 @@ import Web
         let server = try Self.server(store)
         defer { server.stop() }
         let host = "example-test.localhost:\(server.port)"
-        // The kernel spreads them over the threads.
+        // The kernel distributes the connections over the threads.
         let clients = try (0..<16).map { _ in try RawClient(port: Int(server.port)) }
         func expectAll(_ number: Int) throws {
             for client in clients {
@@ -240,7 +241,7 @@ import Web
         try expectAll(1)
         for number in 2...6 {
             try store.publish(Self.snapshot(number))
-            // Nobody has asked for this before, so that it comes from the store.
+            // This URL was not requested before, so that the response comes from the store.
             let first = try clients[number].get("/only-in-\(number)", host: host)
             #expect(first.text == "\(number)")
             try expectAll(number)
@@ -260,7 +261,7 @@ import Web
                     var (newest, turn) = (1, 0)
                     while !isOver.load(ordering: .relaxed) {
                         turn += 1
-                        // What is not there is looked for in the store each time.
+                        // A missing URL is looked up in the store each time.
                         let name = turn % 5 == 0 ? "/missing-\(turn)" : Self.names[turn % 3]
                         let text = try clients[turn % 4].get(
                             name, host: "example-test.localhost:\(server.port)"
@@ -283,7 +284,7 @@ import Web
     @Test func `a memory-only response is replaced by a snapshot that was published after it`() throws {
         let store = try StockedStore(Self.snapshot(1))
         let servers = MirrorLoadingTests.ScriptedServers()
-        servers.say(
+        servers.respond(
             "/a", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=100000"], "loaded")
         var options = MirrorOptions()
         options.root = WebURL("https://example.test/")

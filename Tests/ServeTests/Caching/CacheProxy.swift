@@ -12,49 +12,49 @@ import Web
 @testable import Mirror
 @testable import Portal
 
-/// A mirror with a site at its root, and a proxy, that ask an origin on loopback by RFC 9111.
+/// The two caches under test, a mirror with a site at its root and a proxy, in front of a scripted origin on loopback.
+/// Both use the policy `protocol`, RFC 9111.
 final class CacheProxy: Sendable {
     private let scratch: TemporaryFolder
     private let origin: TestOrigin
-    private let said = Mutex<OriginAnswer>(OriginAnswer())
+    private let originAnswer = Mutex<OriginAnswer>(OriginAnswer())
     private let clock = Clock()
     private let loadCount = Monitor(0)
-    private let doors: [Door]
+    private let caches: [Cache]
 
     private static let start: Int64 = 1_900_000_000
 
-    /// One of the two, with a store of its own.
-    private struct Door: Sendable {
+    /// One of the two caches, with a store of its own.
+    private struct Cache: Sendable {
         let name: String
         let folder: StoreFolder
         let loads: LoadThread
         let server: MirrorServer
         let client: RawClient
-        /// What stands before a path, and in `Host`.
+        /// The prefix of each path in a request line, and the value of `Host`.
         let (prefix, host): (String, String)
     }
 
-    /// - Parameter hasProxy: else there is the mirror alone, to which fields speak that are for reverse
-    ///   proxies.
+    /// - Parameter hasProxy: false tests only the mirror, for header fields that are meant for reverse proxies.
     init(rules: String = "", hasProxy: Bool = true) throws {
         scratch = try TemporaryFolder()
         origin = try TestOrigin()
-        var doors: [Door] = []
+        var caches: [Cache] = []
         for isProxy in hasProxy ? [false, true] : [false] {
-            doors.append(
-                try Self.door(
+            caches.append(
+                try Self.cache(
                     isProxy, StoreFolder(scratch.file(isProxy ? "proxy" : "mirror")), origin, clock,
                     loadCount, rules))
         }
-        self.doors = doors
-        origin.otherwise { [weak self] _ in self?.said.withLock { $0 } }
+        self.caches = caches
+        origin.otherwise { [weak self] _ in self?.originAnswer.withLock { $0 } }
     }
 
-    private static func door(
+    private static func cache(
         _ isProxy: Bool, _ folder: StoreFolder, _ origin: TestOrigin, _ clock: Clock,
         _ loadCount: Monitor<Int>,
         _ rules: String
-    ) throws -> Door {
+    ) throws -> Cache {
         let writer = try StoreWriter(folder)
         if !rules.isEmpty {
             let start = origin.url("/")
@@ -75,12 +75,13 @@ final class CacheProxy: Sendable {
                 loadCount.change { $0 += 1 }
             }
         }
-        // What is ready is to be forgotten although nobody looks at the store.
+        // The proxy does not check its store for changes, so that these tests show that its own changes invalidate
+        // cached responses.
         guard isProxy else {
             let server = try MirrorServer(
                 folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 0,
                 options: options)
-            return Door(
+            return Cache(
                 name: "mirror", folder: folder, loads: loads, server: server,
                 client: try RawClient(port: Int(server.port)),
                 prefix: "",
@@ -93,16 +94,16 @@ final class CacheProxy: Sendable {
         let server = try MirrorServer(
             folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenChecks: 1_000_000_000,
             options: options, proxy: (0, proxy))
-        return Door(
+        return Cache(
             name: "proxy", folder: folder, loads: loads, server: server,
             client: try RawClient(port: Int(server.proxyPort ?? 0)),
             prefix: "http://127.0.0.1:\(origin.port)", host: "127.0.0.1:\(origin.port)")
     }
 
     deinit {
-        for door in doors {
-            door.server.stop()
-            door.loads.stop()
+        for cache in caches {
+            cache.server.stop()
+            cache.loads.stop()
         }
     }
 
@@ -114,60 +115,67 @@ final class CacheProxy: Sendable {
         func set(_ time: Int64) { seconds.store(CacheProxy.start + time, ordering: .relaxed) }
     }
 
-    /// Takes the steps, and holds each against what is to come of it.
+    /// Runs the steps on each cache, and compares the effects with the expected ones.
     func run(_ steps: [CacheCase.Step]) throws {
-        for door in doors {
+        for cache in caches {
             for (number, step) in steps.enumerated() {
-                try take(step, number, door, "step \(number) by the \(door.name)")
-                // The same again, from what is ready by then.
-                guard !step.asks, !step.asksBehind, step.status < 500 else { continue }
+                try runStep(step, number, cache, "step \(number) by the \(cache.name)")
+                // Repeated requests are answered from responses that are cached in memory.
+                guard !step.requestsOrigin, !step.refreshesBehind, step.status < 500 else { continue }
                 for turn in 2...3 {
-                    try take(step, number, door, "step \(number) by the \(door.name), turn \(turn)")
+                    try runStep(step, number, cache, "step \(number) by the \(cache.name), turn \(turn)")
                 }
             }
         }
     }
 
-    private func take(_ step: CacheCase.Step, _ number: Int, _ door: Door, _ comment: Comment) throws {
+    private func runStep(_ step: CacheCase.Step, _ number: Int, _ cache: Cache, _ comment: Comment) throws {
         clock.set(step.time)
         let answer = Self.answer(step, number)
-        said.withLock { $0 = answer }
+        originAnswer.withLock { $0 = answer }
         let before = origin.requests.count
         let loadsBefore = loadCount.change { $0 }
         var request = step.request.map(Self.field)
         if ["POST", "PUT", "PATCH"].contains(step.method) { request.append(("Content-Length", "0")) }
-        var got = try door.client.get(
-            door.prefix + step.path, method: step.method, host: door.host, fields: request)
-        // What the origin says before its answer goes on to the client.
-        while got.status < 200 { got = try door.client.response(toHead: step.method == "HEAD") }
-        if step.asksBehind {
+        var got = try cache.client.get(
+            cache.prefix + step.path, method: step.method, host: cache.host, fields: request)
+        // Interim responses are forwarded to the client.
+        while got.status < 200 { got = try cache.client.response(toHead: step.method == "HEAD") }
+        if step.refreshesBehind {
             loadCount.wait { $0 > loadsBefore ? () : nil }
-            try waitUntilKept(origin.url(step.path), step.time, door)
-            // What comes is kept in its order: when this is answered, all know of what came before it.
-            said.withLock { $0 = OriginAnswer(fields: [("Cache-Control", "no-store")], text: "behind") }
-            _ = try door.client.get(door.prefix + "/behind", host: door.host)
+            try waitUntilStored(origin.url(step.path), step.time, cache)
+            // Responses are stored in order. After the response to this request, all threads see the refreshed one.
+            originAnswer.withLock {
+                $0 = OriginAnswer(fields: [("Cache-Control", "no-store")], text: "behind")
+            }
+            _ = try cache.client.get(cache.prefix + "/behind", host: cache.host)
         }
-        let asked = origin.requests.dropFirst(before)
-        #expect(!asked.isEmpty == (step.asks || step.asksBehind), "asked, \(comment)")
-        // A proxy tells whose fault it is that there is no answer, and adds no field of its own.
-        let isOwn = door.name == "proxy" && step.shows == .anything
-        #expect(got.status == (isOwn && step.asks && step.status == 504 ? 502 : step.status), comment)
+        let requests = origin.requests.dropFirst(before)
+        #expect(
+            !requests.isEmpty == (step.requestsOrigin || step.refreshesBehind),
+            "requests to the origin, \(comment)")
+        // A proxy answers 502 if the origin failed, and adds no header fields of its own.
+        let isOwn = cache.name == "proxy" && step.shows == .anything
+        #expect(
+            got.status == (isOwn && step.requestsOrigin && step.status == 504 ? 502 : step.status), comment)
         if step.method != "HEAD" { check(got, step, number, comment) }
-        for line in step.gets where door.name != "proxy" || !line.hasPrefix("Larder:") {
-            // A browser asks the mirror each time, whatever the origin says.
+        for line in step.expectedByClient where cache.name != "proxy" || !line.hasPrefix("Larder:") {
+            // The mirror makes browsers revalidate each response, whatever lifetime the origin sets.
             let isLifetime = ["Cache-Control:", "Expires:"].contains { line.hasPrefix($0) }
-            let expected = door.name == "mirror" && isLifetime ? "Cache-Control: no-cache" : line
+            let expected = cache.name == "mirror" && isLifetime ? "Cache-Control: no-cache" : line
             check(expected, in: got.fields, "the client in \(comment)")
         }
-        for line in step.sent { check(line, in: asked.first?.fields ?? [], "the origin in \(comment)") }
+        for line in step.expectedByOrigin {
+            check(line, in: requests.first?.fields ?? [], "the origin in \(comment)")
+        }
     }
 
-    /// A proxy answers what comes before it is kept.
-    private func waitUntilKept(_ url: String, _ time: Int64, _ door: Door) throws {
+    /// A proxy sends a response before it is stored.
+    private func waitUntilStored(_ url: String, _ time: Int64, _ cache: Cache) throws {
         let deadline = ContinuousClock.now + .hangGuard
         while ContinuousClock.now < deadline {
-            let held = try StoreReader(door.folder).response(for: url)
-            if held?.fetched == Self.start + time { return }
+            let stored = try StoreReader(cache.folder).response(for: url)
+            if stored?.fetched == Self.start + time { return }
             usleep(5_000)
         }
         throw HangError("\(url) to be stored")
@@ -193,11 +201,12 @@ final class CacheProxy: Sendable {
     }
 
     private static func answer(_ step: CacheCase.Step, _ number: Int) -> OriginAnswer {
-        guard let said = step.said else { return .hangUp }
-        let isTyped = said.lines.contains { $0.lowercased().hasPrefix("content-type:") } || said.status == 304
-        let fields = (isTyped ? [] : [("Content-Type", "text/plain")]) + said.lines.map(field)
-        let text = [204, 304].contains(said.status) ? "" : said.body ?? body(number, said.status)
-        return said.bend(OriginAnswer(status: said.status, fields: fields, text: text))
+        guard let response = step.originResponse else { return .hangUp }
+        let isTyped =
+            response.lines.contains { $0.lowercased().hasPrefix("content-type:") } || response.status == 304
+        let fields = (isTyped ? [] : [("Content-Type", "text/plain")]) + response.lines.map(field)
+        let text = [204, 304].contains(response.status) ? "" : response.body ?? body(number, response.status)
+        return response.modify(OriginAnswer(status: response.status, fields: fields, text: text))
     }
 
     private static func body(_ number: Int, _ status: Int) -> String { status == 204 ? "" : "step \(number)" }

@@ -48,15 +48,15 @@ import Testing
             .confirmed(2, "Cache-Control: max-age=600").sending("If-None-Match: \"1\""), .held(3)),
         CacheCase(
             "an invalidated response is not served if the origin is silent", first, .asks(1).by("POST"),
-            .refused(2, 504, asks: true)),
+            .refused(2, 504, requestsOrigin: true)),
         CacheCase(
             "a response loaded afterwards is fresh", first, .asks(1).by("PUT"),
             .asks(2, "Cache-Control: max-age=600"),
             .held(3, of: 2)),
         CacheCase(
             "an unsafe request without a response invalidates nothing", first,
-            .refused(1, 504, asks: true).by("POST"),
+            .refused(1, 504, requestsOrigin: true).by("POST"),
             .held(2)),
     ])
-    func invalidation(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func invalidation(_ example: CacheCase) throws { try CacheProxy().run(example.steps) }
 }

@@ -73,7 +73,7 @@ import Testing
         CacheCase(
             "queries are distinguished", .load("Cache-Control: max-age=60"), .asks(1).at("/a?b"), .held(2)),
     ])
-    func lifetime(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func lifetime(_ example: CacheCase) throws { try CacheProxy().run(example.steps) }
 
     @Test(arguments: [
         ("0", 0), ("-1", 0), ("", 0), ("soon", 0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
@@ -109,7 +109,7 @@ import Testing
         try CacheProxy().run([.load("Cache-Control: max-age=60", "Age: \(age)"), isFresh ? .held() : .asks()])
     }
 
-    @Test func `of two Age headers the first counts`() throws {
+    @Test func `the first of two Age headers counts`() throws {
         try CacheProxy().run([.load("Cache-Control: max-age=60", "Age: 0", "Age: 7200"), .held()])
         try CacheProxy().run([.load("Cache-Control: max-age=60", "Age: 7200", "Age: 0"), .asks()])
     }
@@ -174,5 +174,5 @@ import Testing
             "a heuristic lifetime is a day at most", .load("Last-Modified: @-10000000"), .held(86_399),
             .asks(86_400)),
     ])
-    func heuristics(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func heuristics(_ example: CacheCase) throws { try CacheProxy().run(example.steps) }
 }

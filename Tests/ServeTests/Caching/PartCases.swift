@@ -14,7 +14,7 @@ import Testing
         var step = CacheCase.Step.asks(time, "Content-Range: bytes \(range)", status: 206).saying(body)
             .showing(body)
             .getting("Content-Range: bytes \(range)")
-        step.said?.lines += lines.isEmpty ? ["Cache-Control: max-age=600", "ETag: \"1\""] : lines
+        step.originResponse?.lines += lines.isEmpty ? ["Cache-Control: max-age=600", "ETag: \"1\""] : lines
         if let asked { return step.with("Range: bytes=\(asked)").sending("Range: bytes=\(asked)") }
         return step
     }
@@ -47,8 +47,8 @@ import Testing
             "a stale body is validated, and then the range is served", whole,
             cut(600, "0-3", "0123", "0-3/10").confirmedByOrigin),
     ])
-    func `a range of a stored body is served from the store`(_ scene: CacheCase) throws {
-        try CacheProxy().run(scene.steps)
+    func `a range of a stored body is served from the store`(_ example: CacheCase) throws {
+        try CacheProxy().run(example.steps)
     }
 
     @Test(arguments: [
@@ -107,13 +107,14 @@ import Testing
             .showing("0123456789"), cut(2, "5-6", "56", "5-6/10")),
         CacheCase(
             "a range does not replace a stored whole body", whole,
-            // To who did not ask for one it is no answer.
+            // The client did not request a range, so that a 206 is not a valid response.
             .asks(1, "Content-Range: bytes 0-4/10", status: 206).saying("01234").with(
                 "Cache-Control: no-cache"
             )
             .answering(504).showingAnything.sending("!Range"), full(2)),
         CacheCase(
-            "a 206 without Content-Range is not stored", part(0, "0-4/10", "01234", asked: "0-4").without,
+            "a 206 without Content-Range is not stored",
+            part(0, "0-4/10", "01234", asked: "0-4").withoutContentRange,
             .asks(1)),
         CacheCase(
             "a 416 is forwarded to the client",
@@ -131,8 +132,8 @@ import Testing
             part(0, "0-4/10", "01234", "Cache-Control: max-age=600", asked: "0-4"),
             .asks(1).by("POST"), part(2, "0-4/10", "01234", asked: "0-4")),
     ])
-    func `a loaded range is stored, served and combined with others`(_ scene: CacheCase) throws {
-        try CacheProxy().run(scene.steps)
+    func `a loaded range is stored, served and combined with others`(_ example: CacheCase) throws {
+        try CacheProxy().run(example.steps)
     }
 
     private static func cut2(_ time: Int64) -> CacheCase.Step {
@@ -145,7 +146,7 @@ import Testing
             CacheCase.Step.asks(0, "Content-Type: text/html", "Cache-Control: max-age=600").saying(
                 "<p>one</p>"
             )
-            .with("Range: bytes=0-2").answering(206).showing("<p>").bent { $0 }
+            .with("Range: bytes=0-2").answering(206).showing("<p>").modifyingResponse { $0 }
         ])
     }
 }
@@ -153,25 +154,25 @@ import Testing
 extension CacheCase.Step {
     fileprivate var confirmedByOrigin: Self {
         var step = self
-        step.asks = true
-        step.said = .init(status: 304, lines: ["ETag: \"1\""])
-        step.sent.append("If-None-Match: \"1\"")
+        step.requestsOrigin = true
+        step.originResponse = .init(status: 304, lines: ["ETag: \"1\""])
+        step.expectedByOrigin.append("If-None-Match: \"1\"")
         return step
     }
 
-    /// The client, who asked for the whole, gets it.
+    /// The client requested the whole body and receives it.
     fileprivate var completing: Self {
         var step = self
         step.status = 200
         step.shows = .text("0123456789")
-        step.gets = ["Content-Length: 10", "!Content-Range"]
+        step.expectedByClient = ["Content-Length: 10", "!Content-Range"]
         return step
     }
 
-    fileprivate var without: Self {
+    fileprivate var withoutContentRange: Self {
         var step = self
-        step.said?.lines.removeAll { $0.hasPrefix("Content-Range") }
-        step.gets = []
+        step.originResponse?.lines.removeAll { $0.hasPrefix("Content-Range") }
+        step.expectedByClient = []
         return step
     }
 }

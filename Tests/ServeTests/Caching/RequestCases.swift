@@ -61,7 +61,7 @@ import Testing
             "request directives are forwarded to the origin",
             wish(minute, "max-age=5, foo").sending("Cache-Control: max-age=5, foo")),
     ])
-    func requestDirectives(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func requestDirectives(_ example: CacheCase) throws { try CacheProxy().run(example.steps) }
 
     @Test(arguments: [500, 502, 503, 504])
     func `a 5xx response is answered with the stale stored response, unless a directive forbids it`(
@@ -87,20 +87,23 @@ import Testing
 
     @Test(arguments: [
         CacheCase("a silent origin", minute, .stale(60).getting("Age: 60", "Larder: stale")),
-        CacheCase("a silent origin and no stored response", .refused(0, 504, asks: true)),
+        CacheCase("a silent origin and no stored response", .refused(0, 504, requestsOrigin: true)),
         CacheCase(
             "a silent origin and must-revalidate", .load("Cache-Control: max-age=60, must-revalidate"),
-            .refused(60, 504, asks: true)),
+            .refused(60, 504, requestsOrigin: true)),
         CacheCase(
             "a silent origin and proxy-revalidate", .load("Cache-Control: max-age=60, proxy-revalidate"),
-            .refused(60, 504, asks: true)),
+            .refused(60, 504, requestsOrigin: true)),
         CacheCase(
-            "a silent origin and s-maxage", .load("Cache-Control: s-maxage=60"), .refused(60, 504, asks: true)
+            "a silent origin and s-maxage", .load("Cache-Control: s-maxage=60"),
+            .refused(60, 504, requestsOrigin: true)
         ),
         CacheCase(
-            "a silent origin and no-cache", .load("Cache-Control: no-cache"), .refused(1, 504, asks: true)),
+            "a silent origin and no-cache", .load("Cache-Control: no-cache"),
+            .refused(1, 504, requestsOrigin: true)),
         CacheCase(
-            "a silent origin and a request's no-cache", minute, wish(.refused(1, 504, asks: true), "no-cache")
+            "a silent origin and a request's no-cache", minute,
+            wish(.refused(1, 504, requestsOrigin: true), "no-cache")
         ),
         CacheCase(
             "stale-if-error within its time", .load("Cache-Control: max-age=60, stale-if-error=60"),
@@ -117,7 +120,7 @@ import Testing
         CacheCase(
             "stale-if-error and a silent origin", .load("Cache-Control: max-age=60, stale-if-error=60"),
             .stale(119),
-            .refused(121, 504, asks: true)),
+            .refused(121, 504, requestsOrigin: true)),
         CacheCase(
             "stale-while-revalidate", .load("Cache-Control: max-age=60, stale-while-revalidate=60"),
             .held(61).refreshing("Cache-Control: max-age=60").getting("Larder: stale", "Age: 61"),
@@ -142,5 +145,5 @@ import Testing
             .asks(60, "Cache-Control: max-age=60", status: 429),
             .asks(61)),
     ])
-    func staleness(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func staleness(_ example: CacheCase) throws { try CacheProxy().run(example.steps) }
 }

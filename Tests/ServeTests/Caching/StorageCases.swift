@@ -94,7 +94,7 @@ import Testing
             .load("Cache-Control: max-age=60", "Content-Type: application/x-foo", "Content-Language: de"),
             .held(1).getting("Content-Type: application/x-foo", "Content-Language: de")),
     ])
-    func storage(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func storage(_ example: CacheCase) throws { try CacheProxy().run(example.steps) }
 
     @Test func `with a site at the root, a cookie is set for the client's host without Domain and Secure`()
         throws
@@ -109,22 +109,24 @@ import Testing
     @Test(arguments: [
         CacheCase(
             "a truncated body is not stored",
-            .load("Cache-Control: max-age=60").bent { $0.truncated(after: 3) }.answering(504),
+            .load("Cache-Control: max-age=60").modifyingResponse { $0.truncated(after: 3) }.answering(504),
             .asks(1)),
         CacheCase(
             "a truncated chunk is not stored",
-            .load("Cache-Control: max-age=60").bent { $0.brokenChunk(after: 3) }.answering(504), .asks(1)),
+            .load("Cache-Control: max-age=60").modifyingResponse { $0.brokenChunk(after: 3) }.answering(504),
+            .asks(1)),
         CacheCase(
-            "a chunked body is stored", .load("Cache-Control: max-age=60").bent { $0.chunked(2) },
+            "a chunked body is stored",
+            .load("Cache-Control: max-age=60").modifyingResponse { $0.chunked(2) },
             .held(1).getting("Content-Length: 6")),
         CacheCase(
             "a body delimited by the end of the connection is stored",
-            .load("Cache-Control: max-age=60").bent { $0.untilClose() },
+            .load("Cache-Control: max-age=60").modifyingResponse { $0.untilClose() },
             .held(1)),
     ])
-    func framing(_ scene: CacheCase) throws {
-        var steps = scene.steps
-        // Of what breaks off a proxy's client has got the beginning.
+    func framing(_ example: CacheCase) throws {
+        var steps = example.steps
+        // A proxy has already sent the beginning of a response that breaks off.
         let isBroken = steps[0].status == 504
         if isBroken { steps[0].shows = .anything }
         try CacheProxy(hasProxy: !isBroken).run(steps)
@@ -135,7 +137,7 @@ import Testing
         throws
     {
         try CacheProxy().run([
-            .load("Cache-Control: max-age=60").bent {
+            .load("Cache-Control: max-age=60").modifyingResponse {
                 $0.preceded(
                     by: status,
                     [("Cache-Control", "no-store"), ("X-Early", "1"), ("Link", "</s.css>; rel=preload")])
@@ -171,7 +173,7 @@ import Testing
             .load("WWW-Authenticate: Basic realm=a", status: 401).getting("WWW-Authenticate: Basic realm=a"),
             .asks(1)),
     ])
-    func authorization(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func authorization(_ example: CacheCase) throws { try CacheProxy().run(example.steps) }
 
     @Test func `a response with the rule memory-only is cached and validated like a stored one`() throws {
         let rules = #"{"rules":["/** memory-only"]}"#
@@ -225,7 +227,7 @@ import Testing
         CacheCase(
             "must-revalidate in CDN-Cache-Control is honoured",
             .load("CDN-Cache-Control: max-age=60, must-revalidate"),
-            .refused(60, 504, asks: true)),
+            .refused(60, 504, requestsOrigin: true)),
     ])
-    func targeted(_ scene: CacheCase) throws { try CacheProxy(hasProxy: false).run(scene.steps) }
+    func targeted(_ example: CacheCase) throws { try CacheProxy(hasProxy: false).run(example.steps) }
 }

@@ -1,7 +1,7 @@
 import TestOrigin
 import Testing
 
-/// RFC 9111, section 4.3, and RFC 9110, section 13: conditions, the client's and ours.
+/// RFC 9111, section 4.3, and RFC 9110, section 13: conditions of the client and of the cache.
 @Suite struct ValidationCases {
     private static let tagged = CacheCase.Step.load("Cache-Control: max-age=60", "ETag: \"1\"", "X-Foo: old")
     private static let weak = CacheCase.Step.load("Cache-Control: max-age=60", "ETag: W/\"1\"")
@@ -48,8 +48,8 @@ import Testing
             .held(1, status: 404).with("If-None-Match: \"1\"")),
         CacheCase("If-Match is left to the origin", tagged, .held(1).with("If-Match: \"2\"")),
     ])
-    func `a fresh stored response evaluates the conditions of the request`(_ scene: CacheCase) throws {
-        try CacheProxy().run(scene.steps)
+    func `a fresh stored response evaluates the conditions of the request`(_ example: CacheCase) throws {
+        try CacheProxy().run(example.steps)
     }
 
     @Test(arguments: [
@@ -83,8 +83,8 @@ import Testing
             "a 304 with another ETag confirms nothing", tagged,
             .stale(60, status: 304).sayingTag("2").getting("Larder: stale", "ETag: \"1\"")),
     ])
-    func `a stale stored response is validated with its ETag and Last-Modified`(_ scene: CacheCase) throws {
-        try CacheProxy().run(scene.steps)
+    func `a stale stored response is validated with its ETag and Last-Modified`(_ example: CacheCase) throws {
+        try CacheProxy().run(example.steps)
     }
 
     @Test(arguments: [
@@ -114,10 +114,12 @@ import Testing
             "If-Match without a stored response",
             .load(status: 412).with("If-Match: \"1\"").sending("If-Match: \"1\"")),
     ])
-    func `conditions of the request are forwarded if no stored response can be validated`(_ scene: CacheCase)
+    func `conditions of the request are forwarded if no stored response can be validated`(
+        _ example: CacheCase
+    )
         throws
     {
-        try CacheProxy().run(scene.steps)
+        try CacheProxy().run(example.steps)
     }
 
     @Test(arguments: [
@@ -150,13 +152,13 @@ import Testing
         CacheCase("no-store ends the storage", tagged, .confirmed(60, "Cache-Control: no-store"), .asks(61)),
         CacheCase("the tag, where it had none", dated, .confirmed(60, "Last-Modified: @-100"), .held(119)),
     ])
-    func `a 304 updates the headers of the stored response`(_ scene: CacheCase) throws {
-        try CacheProxy().run(scene.steps)
+    func `a 304 updates the headers of the stored response`(_ example: CacheCase) throws {
+        try CacheProxy().run(example.steps)
     }
 
     private static func head(_ time: Int64, _ lines: String..., status: Int = 200) -> CacheCase.Step {
         var step = CacheCase.Step.asks(time, status: status).by("HEAD")
-        step.said?.lines = lines
+        step.originResponse?.lines = lines
         return step
     }
 
@@ -181,21 +183,21 @@ import Testing
             .asks(61)),
         CacheCase(
             "with another length invalidates", tagged,
-            head(60, "Cache-Control: max-age=60", "ETag: \"1\"", "Content-Length: 7").bent {
+            head(60, "Cache-Control: max-age=60", "ETag: \"1\"", "Content-Length: 7").modifyingResponse {
                 $0.claiming(length: 7)
             },
             .asks(61)),
         CacheCase("with a 410 invalidates", tagged, head(60, status: 410), .asks(61)),
     ])
-    func `a HEAD request uses and updates the stored response of GET`(_ scene: CacheCase) throws {
-        try CacheProxy().run(scene.steps)
+    func `a HEAD request uses and updates the stored response of GET`(_ example: CacheCase) throws {
+        try CacheProxy().run(example.steps)
     }
 }
 
 extension CacheCase.Step {
     fileprivate func sayingTag(_ tag: String) -> Self {
         var step = self
-        step.said?.lines.append("ETag: \"\(tag)\"")
+        step.originResponse?.lines.append("ETag: \"\(tag)\"")
         return step
     }
 }

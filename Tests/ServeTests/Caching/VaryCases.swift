@@ -4,7 +4,7 @@ import Testing
 @Suite struct VaryCases {
     private static func load(_ vary: String...) -> CacheCase.Step {
         var step = CacheCase.Step.load("Cache-Control: max-age=600")
-        step.said?.lines += vary.map { "Vary: \($0)" }
+        step.originResponse?.lines += vary.map { "Vary: \($0)" }
         return step
     }
 
@@ -74,7 +74,7 @@ import Testing
             load("Accept-Encoding").with("Accept-Encoding: gzip"),
             .held(1).with("Accept-Encoding: br")),
     ])
-    func selection(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func selection(_ example: CacheCase) throws { try CacheProxy().run(example.steps) }
 
     @Test(arguments: [
         CacheCase(
@@ -102,5 +102,5 @@ import Testing
             asks(1, "Foo").with("Foo: 2"),
             .asks(2).by("POST"), .asks(3).with("Foo: 1"), .asks(3).with("Foo: 2")),
     ])
-    func variants(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func variants(_ example: CacheCase) throws { try CacheProxy().run(example.steps) }
 }
