@@ -3,10 +3,13 @@ package import Store
 internal import Synchronization
 internal import Web
 
-/// The browser extensions that may save pages, and the code that pairs another one. Thread-safe.
+/// The browser extensions that may save pages, and the code that pairs another one.
 ///
 /// An extension exchanges a code, which the portal shows to its user for some minutes, for a token. A token is valid
-/// only together with the `Origin` of that extension, which no page can send. The store has only digests of tokens.
+/// only together with the `Origin` of that extension, which no page can send. The store has only digests of tokens, so
+/// that a copy of the store lets no program act as the extension.
+///
+/// Any thread may use it. The code exists only in memory, with a mutex; the list of extensions is a file of the store.
 package final class ExtensionPairings: Sendable {
     /// A paired extension.
     struct PairedExtension: Equatable, Sendable {
@@ -22,7 +25,7 @@ package final class ExtensionPairings: Sendable {
 
     private let folder: StoreFolder
     private let pairingCode = Mutex(PairingCode())
-    /// Held while the stored list is changed.
+    /// Serializes changes of the stored list, which read the file, change the list and write the file.
     private let listLock = Mutex(())
 
     /// The maximum number of paired extensions. Beyond it, the oldest pairing ends.
@@ -42,10 +45,13 @@ package final class ExtensionPairings: Sendable {
     /// The code that pairs an extension now; nil if there is none.
     func currentCode(now: Int64) -> String? { pairingCode.withLock { $0.current(now: now) } }
 
-    /// Pairs the extension with this origin. Nil if the code is wrong, or another attempt used it.
+    /// Pairs the extension with this origin. Nil if the code is wrong, has expired or was used.
     ///
-    /// - Parameter date: seconds since 1970.
-    /// - Returns: the token, which is nowhere stored.
+    /// - Parameters:
+    ///   - given: the code that the user typed.
+    ///   - name: the name of the browser, for the list of extensions.
+    ///   - date: seconds since 1970.
+    /// - Returns: the token, of which only the digest is stored.
     func pair(
         _ given: String, name: String, origin: String, now: Int64, date: Int64
     ) throws(StoreError) -> String? {
@@ -110,6 +116,7 @@ package final class ExtensionPairings: Sendable {
         }
     }
 
+    /// Changes the stored list.
     private func changeList(_ body: (inout [PairedExtension]) -> Void) throws(StoreError) {
         let result = listLock.withLock { _ -> Result<Void, StoreError> in
             var list = paired
@@ -131,18 +138,22 @@ package final class ExtensionPairings: Sendable {
 }
 
 /// A code that pairs one extension, for some minutes and few attempts.
+/// This is a pure value: the caller passes the code and the time, in seconds of the monotonic clock.
 struct PairingCode {
+    /// The code that is valid now; nil if none was offered or it was used.
     private var offered: (code: String, until: Int64, triesLeft: Int)?
 
     /// The lifetime of a code in seconds.
     static let lifetime: Int64 = 600
-    /// The number of attempts after which a code is void. It has 40 bits.
+    /// The number of attempts after which a code is void. A code has 40 random bits, so few attempts cannot guess it.
     static let maxTries = 5
 
+    /// Makes a code valid, in place of an earlier one.
     mutating func offer(_ code: String, now: Int64) {
         offered = (code, now + Self.lifetime, Self.maxTries)
     }
 
+    /// The valid code; nil if there is none.
     func current(now: Int64) -> String? {
         offered.flatMap { $0.until > now && $0.triesLeft > 0 ? $0.code : nil }
     }
@@ -158,6 +169,7 @@ struct PairingCode {
         return true
     }
 
+    /// The code as it is compared: without spaces and hyphens, in upper case.
     private static func normalized(_ code: String) -> [UInt8] {
         code.utf8.prefix(64).filter { $0 != 0x20 && $0 != UInt8(ascii: "-") }.map { byte in
             (0x61...0x7a).contains(byte) ? byte - 0x20 : byte

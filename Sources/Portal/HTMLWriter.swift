@@ -3,11 +3,16 @@ internal import Reports
 package import Store
 internal import Web
 
-/// Writes HTML into memory. Input from outside becomes only escaped text or escaped attribute values; markup
-/// comes only from literals.
+/// Writes HTML into memory.
+///
+/// Names of elements and attributes and other markup are `StaticString`, so that they come only from literals of the
+/// program. Every `String` becomes escaped text or an escaped attribute value. So input from outside cannot add markup,
+/// whichever function writes it.
 package struct HTMLWriter {
+    /// The attributes of an element. One with a nil value is left out.
     package typealias Attributes = KeyValuePairs<StaticString, String?>
 
+    /// The document so far, in UTF-8.
     package private(set) var bytes: [UInt8] = []
     /// The language of the page's texts.
     package var language = PortalLanguage.english
@@ -82,6 +87,7 @@ package struct HTMLWriter {
         link(address, attributes) { $0.text(text) }
     }
 
+    /// Writes markup from a literal.
     mutating func literal(_ markup: StaticString) {
         bytes.append(literal: markup)
     }
@@ -119,6 +125,7 @@ extension HTMLWriter {
             "time", ["datetime": date, "title": language.moment(seconds)], text: language.age(now - seconds))
     }
 
+    /// Writes a date with its time of day.
     mutating func moment(_ seconds: Int64) {
         let date = Wording.date(seconds)
         element("time", ["datetime": date], text: language.moment(seconds))
@@ -126,6 +133,7 @@ extension HTMLWriter {
 }
 
 extension [UInt8] {
+    /// Appends a literal unescaped.
     fileprivate mutating func append(literal: StaticString) {
         literal.withUTF8Buffer { append(contentsOf: $0) }
     }
@@ -140,7 +148,7 @@ extension [UInt8] {
             case UInt8(ascii: ">"): append(literal: "&gt;")
             case UInt8(ascii: "\""): append(literal: "&quot;")
             case UInt8(ascii: "'"): append(literal: "&#39;")
-            // HTML cannot represent these.
+            // HTML cannot represent these control characters, not even as character references.
             case 0..<0x09, 0x0b, 0x0c, 0x0e..<0x20, 0x7f: append(literal: "\u{FFFD}")
             default: append(byte)
             }
@@ -148,7 +156,8 @@ extension [UInt8] {
     }
 }
 
-/// The portal's URLs. All are paths, so that they work under every host name of the portal.
+/// The portal's URLs. All are paths, so that they work under every host name of the portal. The prefix `/-/` keeps them
+/// apart from original URLs that a user appends to the portal's address.
 package struct PortalLinks {
     package let home = "/"
 
@@ -159,9 +168,11 @@ package struct PortalLinks {
     package static let search = "/-/search"
     package static let scripts = "/-/scripts"
     package static let sites = "/-/sites/"
+    /// The page about one URL, in the field `url`.
     package static let page = "/-/page"
     package static let traffic = "/-/proxy"
     package static let jobs = "/-/jobs"
+    /// The stream of job events.
     package static let live = "/-/jobs/live"
     package static let storage = "/-/room"
     static let metrics = "/-/metrics"
@@ -169,20 +180,23 @@ package struct PortalLinks {
     static let logout = "/-/logout"
     /// The prefix for commands (POST); the name of the command follows.
     static let commands = "/-/do/"
-    /// The page that switches the page bar on and off, and the frame inside the bar.
+    /// The page that switches the page bar on and off.
     package static let bar = "/-/bar"
+    /// The frame inside the bar.
     package static let barFrame = OriginLayout.barFrame
 
-    /// The import form, and the prefix of files that jobs made.
     package static let importForm = "/-/import"
-    /// The form that saves one page, and the page that explains how to save from the browser.
+    /// The form that saves one page.
     package static let add = "/-/add"
+    /// The page that explains how to save from the browser.
     package static let save = "/-/save"
     /// The addresses of the browser extension's requests.
     static let pair = "/-/extension/pair"
     static let savePage = "/-/extension/save"
+    /// The prefix of the files that jobs made.
     package static let files = "/-/files/"
 
+    /// The path of the file that a job made. It ends with the file's name, which browsers use when they save the file.
     package static func file(of job: Int, named name: String) -> String {
         "\(files)\(job)/\(PortalLinks.percentEncoded(name))"
     }
@@ -247,6 +261,7 @@ package struct PortalLinks {
         Self.path(Self.page, [("url", href), ("links", links), ("after", after.map { "\($0)" })])
     }
 
+    /// A path with a query. Fields without a value are left out.
     package static func path(_ path: String, _ fields: [(name: String, value: String?)]) -> String {
         var bytes = Array(path.utf8)
         var separator = UInt8(ascii: "?")

@@ -5,6 +5,7 @@ package import Web
 /// The client that login attempts are counted for: an IPv4 address, or the /64 network of an IPv6 address,
 /// since one machine can use any address in it.
 package struct LoginClient: Hashable, Sendable {
+    /// The 4 bytes of an IPv4 address or the first 8 bytes of an IPv6 address.
     private let network: [UInt8]
     /// The network zone of the client. Link-local addresses are in the private network.
     package let zone: NetworkZone
@@ -41,6 +42,7 @@ package struct LoginClient: Hashable, Sendable {
         }
     }
 
+    /// Private IPv4 addresses are those of RFC 1918, of shared networks (RFC 6598) and of link-local networks (RFC 3927).
     private init(_ address: in_addr_t) {
         network = withUnsafeBytes(of: address) { Array($0) }
         let isPrivate =
@@ -51,6 +53,7 @@ package struct LoginClient: Hashable, Sendable {
         zone = network[0] == 127 ? .thisMachine : isPrivate ? .privateNetwork : .publicNetwork
     }
 
+    /// Private IPv6 addresses are unique local (RFC 4193, fc00::/7) and link-local (fe80::/10).
     private init(_ address: in6_addr) {
         let bytes = withUnsafeBytes(of: address) { Array($0) }
         network = Array(bytes.prefix(8))
@@ -67,7 +70,8 @@ package struct LoginClient: Hashable, Sendable {
 /// is allowed, so that a thousand machines guess hardly faster than one. Attempts have ranks: 0 for this machine and
 /// clients that logged in before, 1 for clients without failures, 2 for all others.
 ///
-/// An attempt is registered, polls `turn` until it may run, and is finished. Cancelled attempts leave the queue.
+/// The caller registers an attempt, polls `turn` until the attempt may run, checks the password, and calls `finish`. An
+/// attempt that gives up calls `cancel`. Until a running attempt is finished, no other one runs.
 struct LoginRateLimiter {
     /// The client; nil for unknown clients, which count as one.
     typealias Client = LoginClient?
@@ -90,10 +94,13 @@ struct LoginRateLimiter {
 
     /// The history of a client.
     private struct ClientRecord {
+        /// The number of failures since the last login.
         var failures = 0
         /// The time when the client may try again.
         var mayTryAt: Int64 = 0
+        /// The time of the last attempt.
         var lastAttempt: Int64
+        /// Whether the client has logged in before. It then keeps rank 0 after later failures.
         var hasLoggedIn = false
     }
 
@@ -106,11 +113,13 @@ struct LoginRateLimiter {
     }
 
     private var records: [Client: ClientRecord] = [:]
+    /// The waiting attempts, sorted by rank, then by arrival. Each client has at most one that waits or runs.
     private var waiting: [LoginAttempt] = []
     private var running: LoginAttempt?
     private var lastNumber = 0
     private var lastStart: Int64 = .min
-    /// The recent failures of all clients when the last one happened. One is forgotten every `secondsPerForgottenFailure`.
+    /// The number of recent failures of all clients, and the time of the last one. One failure is forgotten every
+    /// `secondsPerForgottenFailure`.
     private var recentFailures: (count: Int, at: Int64) = (0, 0)
 
     /// The number of failures of a client before it has to wait.
@@ -132,7 +141,8 @@ struct LoginRateLimiter {
     /// The number of remembered clients.
     var recordCount: Int { records.count }
 
-    /// Adds an attempt to the queue, behind those of the same rank.
+    /// Adds an attempt to the queue, behind those of the same rank. If the queue is full, it displaces the last attempt of a
+    /// lower rank, so that strangers cannot keep known clients from logging in.
     mutating func register(from client: Client, now: Int64) -> RegistrationResult {
         if let mayTryAt = records[client]?.mayTryAt, now < mayTryAt {
             return .tooFast(seconds: mayTryAt - now)
@@ -168,7 +178,8 @@ struct LoginRateLimiter {
     /// Removes a waiting attempt.
     mutating func cancel(_ number: Int) { waiting.removeAll { $0.number == number } }
 
-    /// Ends a running attempt, and records its result.
+    /// Ends a running attempt, and records its result. From the fifth failure on, the client has to wait before it may try
+    /// again.
     mutating func finish(_ number: Int, isRight: Bool, now: Int64) {
         guard let attempt = running, attempt.number == number else { return }
         running = nil
@@ -187,12 +198,14 @@ struct LoginRateLimiter {
         storeRecord(record, of: attempt.client, now)
     }
 
+    /// The record of a client; a new one if the client is unknown or its failures are forgotten.
     private func record(of client: Client, _ now: Int64) -> ClientRecord {
         guard let known = records[client] else { return ClientRecord(lastAttempt: now) }
         guard now - known.lastAttempt > Self.secondsUntilForgotten, !known.hasLoggedIn else { return known }
         return ClientRecord(lastAttempt: now)
     }
 
+    /// The rank of a client's next attempt.
     private func rank(of client: Client, _ now: Int64) -> Int {
         let record = record(of: client, now)
         if client?.isHere == true || record.hasLoggedIn { return 0 }
@@ -207,8 +220,9 @@ struct LoginRateLimiter {
                 - Int(clamping: max(0, (now - recentFailures.at) / Self.secondsPerForgottenFailure)))
     }
 
-    /// Stores a record. At the limit, evicts a client that may try again anyway and was not seen for maxWaitSeconds;
-    /// clients that logged in before are evicted last.
+    /// Stores a record. At the limit, evicts the record that matters least: of a client that never logged in before one that
+    /// did, of a client that need not wait before one that must, then the one with the oldest attempt. So a client cannot
+    /// end its own waiting time by filling the table.
     private mutating func storeRecord(_ record: ClientRecord, of client: Client, _ now: Int64) {
         if records[client] == nil, records.count >= Self.maxRecords {
             let least = records.min { one, other in

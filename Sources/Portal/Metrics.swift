@@ -4,6 +4,9 @@ internal import Synchronization
 internal import Web
 
 /// The counters of one server thread. Only that thread adds; any thread may read.
+///
+/// Each thread has counters of its own, so that requests of two threads never write to the same counter.
+/// `ServingTotals` adds them up. The order of the atomic operations is relaxed: readers need no consistent set of values.
 package final class ServingCounts: Sendable {
     /// The counters of a thread.
     package enum Counter: Int, CaseIterable {
@@ -21,16 +24,21 @@ package final class ServingCounts: Sendable {
         let value = Atomic<UInt64>(0)
     }
 
+    /// The counters, by the raw values of `Counter`.
     private let cells = Counter.allCases.map { _ in CounterCell() }
 
+    /// Increases a counter. Negative counts are ignored.
     package func add(_ counter: Counter, _ count: Int = 1) {
         cells[counter.rawValue].value.add(UInt64(clamping: count), ordering: .relaxed)
     }
 
+    /// The value of a counter.
     package subscript(_ counter: Counter) -> UInt64 { cells[counter.rawValue].value.load(ordering: .relaxed) }
 
+    /// Counts an answer that was sent from memory.
     package func record(_ answer: Answer) { recordResponse(answer.status, answer.bodyByteCount, .memory) }
 
+    /// Counts a reply. A connection that was taken over has no answer to count.
     package func record(_ reply: Reply) {
         guard reply.takeover == nil else { return }
         let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
@@ -45,6 +53,7 @@ package final class ServingCounts: Sendable {
         recordResponse(status, byteCount, source)
     }
 
+    /// Counts a response in its source, its status class and its size.
     private func recordResponse(_ status: Int, _ byteCount: Int, _ source: Counter) {
         add(source)
         add(.bodyBytes, byteCount)
@@ -71,6 +80,7 @@ package final class ServingTotals: Sendable {
         return counts
     }
 
+    /// The sum of a counter over all threads.
     package subscript(_ kind: ServingCounts.Counter) -> UInt64 {
         threads.withLock { $0.reduce(0) { $0 &+ $1[kind] } }
     }
@@ -83,11 +93,17 @@ struct MetricsText {
         case counter, gauge
     }
 
+    /// The `Content-Type` of the text.
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     private(set) var text = ""
 
-    /// - Parameter samples: labels and value of each sample.
+    /// Adds a metric with one sample for each set of labels. Without samples, nothing is added.
+    ///
+    /// - Parameters:
+    ///   - name: the name, without the prefix `larder_`.
+    ///   - help: the description of the metric.
+    ///   - samples: labels and value of each sample.
     mutating func add(
         _ name: String, _ type: MetricType, _ help: String,
         _ samples: [(labels: [(name: String, value: String)], value: Double)]
@@ -101,14 +117,17 @@ struct MetricsText {
         }
     }
 
+    /// Adds a metric without labels.
     mutating func add(_ name: String, _ type: MetricType, _ help: String, _ value: Double) {
         add(name, type, help, [([], value)])
     }
 
+    /// Formats whole numbers without a fraction, as long as a `Double` represents them exactly.
     private static func number(_ value: Double) -> String {
         value == value.rounded() && abs(value) < 1e15 ? "\(Int64(value))" : "\(value)"
     }
 
+    /// Escapes a text for a line of help, or for the value of a label (`quotes`).
     private static func escaped(_ text: String, quotes: Bool) -> String {
         var escaped = text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
         if quotes { escaped = escaped.replacing("\"", with: "\\\"") }
@@ -131,6 +150,7 @@ extension Portal {
             body: Array(text.text.utf8))
     }
 
+    /// Adds the metrics of the server and of the proxy beside it.
     private func addServerMetrics(_ serverMetrics: ServerMetrics, to text: inout MetricsText) {
         typealias Labels = [(name: String, value: String)]
         let totals = serverMetrics.totals
@@ -179,6 +199,7 @@ extension Portal {
             Double(counts.byteCount))
     }
 
+    /// Adds the metrics of the store: its sites, and the responses of each site's live and newest snapshot.
     private func addStoreMetrics(_ reader: StoreReader, to text: inout MetricsText) throws(StoreError) {
         if let lag = try reader.replicationLagSeconds() {
             text.add(
@@ -225,12 +246,16 @@ extension Portal {
     }
 }
 
-/// Figures of the server that the portal belongs to.
+/// The measurements of the server that the portal belongs to. The closures read the current values from any thread.
 package struct ServerMetrics: Sendable {
     package let totals: ServingTotals
+    /// The size of the responses in memory.
     package let memoryByteCount: @Sendable () -> Int
+    /// The number of changes of the store that the server noticed.
     package let generation: @Sendable () -> Int
+    /// Whether the store could be read at the last check.
     package let isReadable: @Sendable () -> Bool
+    /// The number of responses that did not replace stored ones, because they looked wrong.
     package let rejectedCount: @Sendable () -> UInt64
 
     package init(

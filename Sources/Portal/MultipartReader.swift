@@ -1,15 +1,18 @@
 internal import Glibc
 internal import Web
 
-/// Parses a form with files (`multipart/form-data`, RFC 7578) incrementally. It buffers at most a delimiter and the
-/// head of a part. A pure value.
+/// Parses a form with files (`multipart/form-data`, RFC 7578) incrementally. A pure value.
+///
+/// Call `parse` with each piece of the body. It buffers at most a delimiter, the head of a part, and a field of limited
+/// length; the bytes of files pass through. `isDone` becomes true at the last delimiter, `isBroken` at the first error.
 ///
 /// The input is divided at `\r\n--BOUNDARY`. A match can span two calls of `parse`, so the last bytes of a part are
 /// kept until it is clear that they are not the start of a delimiter. The initial `\r\n` in `pending` makes the first
 /// delimiter look like all others.
 struct MultipartReader {
-    /// A parsed part of the form.
+    /// A parsed piece of the form. A file is `file`, then any number of `bytes`, then `end`.
     enum FormEvent: Equatable {
+        /// A whole field. A value longer than `PortalRequest.maxFieldBytes` is truncated.
         case field(name: String, value: String)
         /// The start of a file; its bytes follow.
         case file(name: String, fileName: String)
@@ -20,14 +23,24 @@ struct MultipartReader {
 
     /// The part of the input that is expected next.
     private enum ParseStep {
-        case before, delimiter, head
+        /// The preamble before the first delimiter, which is skipped.
+        case before
+        /// The two bytes after a delimiter: `--` ends the form, a line break starts a part.
+        case delimiter
+        /// The header lines of a part.
+        case head
+        /// The value of a field, with its bytes so far.
         case field(name: String, [UInt8])
+        /// The bytes of a file.
         case file
+        /// The epilogue after the last delimiter, which is skipped.
         case done
     }
 
     private var step = ParseStep.before
+    /// Received bytes that are not parsed yet.
     private var pending = Array("\r\n".utf8)
+    /// The line break, `--` and the boundary that separate parts.
     private let delimiter: [UInt8]
     private var partCount = 0
     /// Whether the input is not a valid form.
@@ -38,6 +51,8 @@ struct MultipartReader {
     /// The maximum size of the head of a part. A form with a longer one is invalid.
     private static let maxHeadBytes = 8192
 
+    /// Creates a reader for a body.
+    ///
     /// - Parameter type: the Content-Type; the result is nil if it is not `multipart/form-data`.
     init?(type: String) {
         let parts = type.utf8.split(separator: UInt8(ascii: ";")).map {
@@ -52,7 +67,7 @@ struct MultipartReader {
         if boundary.hasPrefix("\""), boundary.hasSuffix("\""), boundary.utf8.count > 1 {
             boundary = boundary.dropFirst().dropLast()
         }
-        // RFC 2046, section 5.1.1.
+        // RFC 2046, section 5.1.1: a boundary has 1 to 70 characters.
         guard (1...70).contains(boundary.utf8.count), boundary.utf8.allSatisfy({ (0x20..<0x7f).contains($0) })
         else { return nil }
         delimiter = Array("\r\n--\(boundary)".utf8)
@@ -91,6 +106,7 @@ struct MultipartReader {
         case .head: return parseHead(&events)
         case .before, .field, .file:
             guard let index = firstIndex(of: delimiter) else {
+                // The last bytes can be the beginning of a delimiter.
                 let count = max(0, pending.count - delimiter.count + 1)
                 emit(count, &events)
                 return false
@@ -162,7 +178,7 @@ struct MultipartReader {
         }
     }
 
-    /// Name and file name from `Content-Disposition`; nil if the part is not form data.
+    /// The name and file name of a part, from its `Content-Disposition`; nil if the part is not form data.
     private static func disposition(_ head: ArraySlice<UInt8>) -> (name: String, fileName: String?)? {
         for line in head.split(separator: lf) {
             let line = line.last == cr ? line.dropLast() : line
@@ -217,6 +233,7 @@ struct MultipartReader {
 }
 
 extension String {
+    /// The text without spaces and tabs at its ends.
     fileprivate var trimmingBlanks: String {
         let bytes = utf8.drop { $0 == 0x20 || $0 == 0x09 }
         let end = bytes.lastIndex { $0 != 0x20 && $0 != 0x09 }.map(bytes.index(after:)) ?? bytes.startIndex

@@ -2,21 +2,30 @@ internal import Reports
 internal import Search
 internal import Store
 
-/// Caches what the portal's pages count, until the store changes. It belongs to the thread of its reader.
+/// The sites, counts and reports that pages of the portal show. They are computed once per version of the store, since
+/// counting a large snapshot takes long.
+///
+/// Not thread-safe: it belongs to the thread of its reader. Call `update` before each answer.
 package final class PortalCache {
+    /// The reader of the cached values. Weak: the thread owns it and may replace it.
     private weak var reader: StoreReader?
+    /// The `dataVersion` of the cached values.
     private var version: Int64 = 0
     private var sites: [Site]?
+    /// The counts of snapshots, by their ids.
     private var tallies: [Int64: SnapshotTally] = [:]
     private var typeTallies: [Int64: [TypeTally]] = [:]
+    /// The missing URLs of sites, by the ids of the sites.
     private var needs: [Int64: SiteNeeds] = [:]
-    /// For sites that were too large to walk: the highest limit that was tried.
+    /// For sites that were too large to walk: the highest limit that was tried. A walk with the same limit would fail again.
     private var triedLimits: [Int64: Int] = [:]
-    /// Counts for the metrics.
+    /// The numbers of responses of each kind for the metrics, by the ids of snapshots.
     var kindCounts: [Int64: [(String, Int)]] = [:]
+    /// The searcher of the reader. It stays when only the store's content changes.
     private var searcher: Searcher?
     /// Whether a client still waits for the search.
     var isSearchWanted: () -> Bool = { true }
+    /// Finds the missing URLs of a site; nil if pages are shown without them.
     private let walk: SiteNeeds.Walk?
 
     init(walk: SiteNeeds.Walk? = nil) { self.walk = walk }
@@ -35,6 +44,7 @@ package final class PortalCache {
         kindCounts = [:]
     }
 
+    /// All sites of the store.
     func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {
         if let sites { return sites }
         let read = try reader.sites()
@@ -42,6 +52,7 @@ package final class PortalCache {
         return read
     }
 
+    /// The searcher, which stops when the current search is no longer wanted.
     func searcher(_ reader: StoreReader) -> Searcher {
         let known = searcher ?? Searcher(reader)
         known.isWanted = isSearchWanted
@@ -49,6 +60,7 @@ package final class PortalCache {
         return known
     }
 
+    /// The counts of a snapshot, based on its first `PortalLimits.maxCountedResponses` responses.
     func tally(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> SnapshotTally {
         if let tally = tallies[snapshot] { return tally }
         let tally = try reader.tally(ofSnapshot: snapshot, limit: PortalLimits.maxCountedResponses)
@@ -56,6 +68,7 @@ package final class PortalCache {
         return tally
     }
 
+    /// The media types in a snapshot, with the same limit.
     func types(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> [TypeTally] {
         if let known = typeTallies[snapshot] { return known }
         let read = try reader.types(ofSnapshot: snapshot, limit: PortalLimits.maxCountedResponses)

@@ -23,7 +23,7 @@ package enum PortalCommand: Sendable, Equatable {
     case rollBack(site: String, snapshot: Int64)
     /// Removes a site with all of its snapshots.
     case remove(site: String)
-    /// Shows what a cleanup would remove. The limit is a size such as `2G`; nil for no limit.
+    /// Previews a cleanup. The limit is a size such as `2G`; nil for no limit.
     case forecast(limit: String?)
     /// Removes content that no snapshot uses, and more if the store is larger than the limit.
     case collect(limit: String?)

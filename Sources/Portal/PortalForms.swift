@@ -101,7 +101,7 @@ extension HTMLWriter {
     /// - Parameters:
     ///   - type: the type of the `input` element.
     ///   - mode: the `inputmode`, which selects the keyboard of a phone.
-    ///   - mistake: the ids of the elements that describe what is wrong with the value; nil if it is valid.
+    ///   - mistake: the ids of the elements that describe the mistake in the value; nil if it is valid.
     package mutating func inputField(
         _ name: String, _ label: Sentence, type: String = "text", value: String = "", hint: Sentence? = nil,
         isRequired: Bool = false, isWide: Bool = false, mode: String? = nil, mistake: String? = nil

@@ -4,6 +4,7 @@ internal import Web
 
 /// The frame of every page of the portal: head, banner, breadcrumb and footer.
 enum PortalFrame {
+    /// Writes a page with its frame, as a complete HTML document.
     static func html(_ page: some PortalPage, _ context: PortalContext) -> [UInt8] {
         var html = HTMLWriter()
         html.language = context.language
@@ -32,6 +33,7 @@ enum PortalFrame {
         return html.bytes
     }
 
+    /// The title of a page, for the tab and the heading.
     private static func title(of page: some PortalPage, _ language: PortalLanguage) -> String {
         Wording.cut(page.heading?.text(in: language, page.headingParts) ?? page.title)
     }
@@ -88,6 +90,9 @@ enum PortalFrame {
         }
     }
 
+    /// Writes a link of the banner.
+    ///
+    /// - Parameter isCurrent: whether the current page belongs to this part of the portal.
     private static func writeNavigationEntry(
         _ sentence: Sentence, _ address: String, _ isCurrent: Bool, to html: inout HTMLWriter
     ) {
@@ -151,8 +156,13 @@ enum PortalFrame {
 }
 
 /// A page of the portal, written as HTML and as JSON.
+///
+/// A page reads everything that it shows from the store when it is created, and then needs only a `PortalContext`. So
+/// both formats show the same facts.
 protocol PortalPage {
+    /// The status code of the answer.
     var status: Int { get }
+    /// The title in English; `heading` replaces it if it is set.
     var title: String { get }
     /// The part of the portal that the page belongs to.
     var section: PortalSection { get }
@@ -195,11 +205,12 @@ package enum PortalSection {
     case none
 }
 
-/// The circumstances of a request for a page.
+/// The values that a page needs besides its content: addresses, the visitor's language and rights, and the outcome of the
+/// last command.
 package struct PortalContext {
     let layout: OriginLayout
     let links: PortalLinks
-    /// Whether there is a proxy beside the mirror.
+    /// Whether the banner links to the traffic of the proxy. It does not if the visitor may not see the traffic.
     let hasProxy: Bool
     /// The time of the request, in seconds since 1970.
     let now: Int64
@@ -217,15 +228,16 @@ package struct PortalContext {
     var hasBar = false
     /// Whether import and export are available.
     var hasFiles = false
-    /// Whether the visitor has logged in with a password.
+    /// Whether the visitor has logged in with a password, and so can log out.
     var hasSession = false
-    /// The command that led to this page.
+    /// The job whose outcome the page shows at its top; nil if there is none.
     var noticedJob: PortalJob?
     /// Whether something runs the scheduled updates.
     var isScheduled: @Sendable () -> Bool = { true }
     /// Whether the visitor can install a timer that does.
     var canInstallTimer = false
 
+    /// A sentence in the visitor's language.
     func words(_ sentence: Sentence) -> String { sentence.text(in: language) }
 
     /// The address of the mirrored copy; nil if the mirror does not serve the URL.
@@ -255,6 +267,7 @@ package struct HTMLPage {
         (self.refresh, self.language) = (refresh, language)
     }
 
+    /// The whole document.
     package var text: String {
         """
         <!doctype html>
@@ -272,6 +285,7 @@ package struct HTMLPage {
         """
     }
 
+    /// Escapes text from outside for markup, as `HTMLWriter` does.
     package static func escape(_ text: String) -> String {
         var escaped: [UInt8] = []
         escaped.append(escaping: text.withVisibleControls)

@@ -7,14 +7,16 @@ internal import System
 /// While a user types, the search script sends a search for each change. Only the last one matters: a new search of the
 /// same sender replaces a waiting one, and stops a running one (`isWanted`). Replaced searches get a 409.
 ///
-/// Any thread may use it. A monitor protects the state; completions are called without holding it.
+/// Any thread may use it. A monitor protects the state; completions are called without holding it. Each completion is
+/// called once, except that of a search that still waits when the server closes.
 package final class PortalSearchQueue: Sendable {
-    /// A search request.
+    /// A request for a search page.
     package struct SearchRequest: Sendable {
+        /// The path and query.
         package let target: String
         package let visitor: PortalVisitor
         /// A random name of one page's search script: a later search with the same name replaces an earlier
-        /// one.
+        /// one. Nil for searches without the script, which are never replaced.
         var sender: String?
 
         package init(_ target: String, _ visitor: PortalVisitor) {
@@ -37,6 +39,7 @@ package final class PortalSearchQueue: Sendable {
     /// The portal and store reader of one thread.
     package struct ThreadContext {
         package let portal: Portal
+        /// Returns the current reader of the thread.
         package let reader: () throws(StoreError) -> StoreReader
 
         package init(portal: Portal, reader: @escaping () throws(StoreError) -> StoreReader) {
@@ -51,17 +54,20 @@ package final class PortalSearchQueue: Sendable {
         let completion: @Sendable (Result<Answer, StoreError>) -> Void
     }
 
+    /// The state that the monitor protects.
     private struct SearchQueueState {
         var waiting: [QueuedSearch] = []
-        /// The last search of each waiting search script, by its name.
+        /// The number of the last search of each sender. It stays until that search has ended, so that a running search can
+        /// find out that a later one has replaced it.
         var latest: [String: Int] = [:]
         var lastNumber = 0
         var threads: [NamedThread] = []
+        /// The number of threads that wait for a search.
         var idleCount = 0
         var isClosed = false
     }
 
-    /// The maximum number of running searches, and of waiting ones.
+    /// The maximum number of running searches, and of waiting ones. Beyond them, searches wait or are refused.
     private static let (maxThreads, maxQueuedSearches) = (2, 64)
 
     private let state = Monitor(SearchQueueState())
@@ -90,7 +96,8 @@ package final class PortalSearchQueue: Sendable {
             fields: [("Cache-Control", "no-store"), ("Retry-After", "1")])
     }
 
-    /// Queues a search. Returns false if too many wait or no thread can be started.
+    /// Queues a search, and answers a waiting search that it replaces. Returns false if too many wait or no thread can be
+    /// started; the completion is then not called.
     package func add(
         _ request: SearchRequest, _ completion: @escaping @Sendable (Result<Answer, StoreError>) -> Void
     )
@@ -127,7 +134,7 @@ package final class PortalSearchQueue: Sendable {
         for thread in threads { thread.join() }
     }
 
-    /// Whether there is a thread; starts another one if all are busy.
+    /// Starts another thread if all are busy and the limit allows it. Returns whether there is a thread at all.
     private func ensureThread(_ state: inout SearchQueueState) -> Bool {
         guard state.idleCount <= state.waiting.count, state.threads.count < Self.maxThreads else {
             return true
@@ -138,6 +145,8 @@ package final class PortalSearchQueue: Sendable {
         return !state.threads.isEmpty
     }
 
+    /// Answers searches until the queue closes. This is the body of a thread; its portal and reader are made for the first
+    /// search.
     private func runSearches() {
         var context: ThreadContext?
         while let waiting = waitForSearch() {
@@ -151,6 +160,7 @@ package final class PortalSearchQueue: Sendable {
         }
     }
 
+    /// Waits for the next search; nil when the queue closes.
     private func waitForSearch() -> QueuedSearch? {
         state.change { $0.idleCount += 1 }
         return state.wait { state -> QueuedSearch?? in
@@ -161,6 +171,7 @@ package final class PortalSearchQueue: Sendable {
         }
     }
 
+    /// Answers a search. The searcher calls `isWanted` while it works, and stops if it returns false.
     private func answer(_ waiting: QueuedSearch, at context: inout ThreadContext?) -> Result<
         Answer, StoreError
     > {
@@ -179,6 +190,7 @@ package final class PortalSearchQueue: Sendable {
         }
     }
 
+    /// Whether no later search has replaced this one and the queue is open.
     private func isWanted(_ waiting: QueuedSearch) -> Bool {
         state.change { state in
             guard !state.isClosed else { return false }

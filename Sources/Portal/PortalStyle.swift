@@ -1,18 +1,24 @@
 /// The style sheet of the portal.
 package enum PortalStyle {
-    /// The name changes with the content, so that browsers may cache it for ever.
+    /// The path of the style sheet. The name changes with the content, so that browsers may cache it for ever.
     package static let path = path(of: text, "portal", "css")
 
     /// The path of a static file, with a hash of its content.
+    ///
+    /// - Parameters:
+    ///   - text: the content.
+    ///   - name: the first part of the file's name.
     package static func path(of text: String, _ name: String, _ suffix: String) -> String {
-        // FNV-1a.
+        // FNV-1a. The hash only has to change with the content, so it need not be cryptographic.
         let hash = text.utf8.reduce(0x811c_9dc5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
         return "/-/\(name)-\(String(hash, radix: 36)).\(suffix)"
     }
 
+    /// The whole style sheet of the portal's pages.
     package static let text = base + parts
 
-    /// Colours, type and the frame of all pages. Text has a contrast of at least 4.5:1.
+    /// Colours and type. Pages outside the portal (`HTMLPage`) need only this part. Text has a contrast of at least 4.5:1
+    /// (WCAG 2, level AA).
     static let base = """
         :root {
           color-scheme: light dark;
@@ -45,6 +51,7 @@ package enum PortalStyle {
 
         """
 
+    /// The frame, forms, lists and tables of the portal's pages.
     private static let parts = """
         .skip { position: absolute; left: -100vw; top: 0; padding: .6rem 1rem; background: var(--card); z-index: 1; }
         .skip:focus { left: 0; }
@@ -204,6 +211,7 @@ package enum PortalStyle {
 
 /// The icon: a jar with a lid.
 enum PortalIcon {
+    /// The path of the icon. Raise the number when the image changes: browsers cache it for ever.
     static let path = "/-/jar-1.svg"
 
     static let text = """
