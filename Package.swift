@@ -67,7 +67,7 @@ let package = Package(
         module("System", []),
         module("Web", ["CICU"]),
         module("Markup", ["Web", "Codings", "CXML2"]),
-        module("Digest", ["COpenSSL"]),
+        module("Digest", ["Web", "COpenSSL"]),
         module("Codings", ["Web", "CCodings"]),
         module("Database", ["System", "Digest", "CSQLite", "CPQ", "CLinux"]),
         module("Store", ["System", "Web", "Digest", "Codings", "Database", "CSQLite", "CLinux"]),

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Web
 
 /// The salted scrypt hash of a password (RFC 7914), for storing. Guessing the password costs 32 MiB of memory
 /// and about a tenth of a second per guess.
@@ -15,6 +16,8 @@ package struct PasswordHash: Sendable, Equatable {
 
     private static let name = "scrypt"
     private static let keySize = 32
+    /// The maximum length of the salt. A line with a longer one is rejected.
+    private static let maxSaltBytes = 128
     /// The maximum memory for checking a password against a parsed line. A line that needs more is rejected.
     private static let maxMemoryBytes: UInt64 = 256 << 20
 
@@ -41,8 +44,9 @@ package struct PasswordHash: Sendable, Equatable {
             let blockSize = UInt64(words[2]), let parallelization = UInt64(words[3]), cost > 1,
             cost & (cost - 1) == 0,
             cost <= 1 << 24, (1...64).contains(blockSize), (1...16).contains(parallelization),
-            128 * cost * blockSize <= Self.maxMemoryBytes, let salt = Self.bytes(words[4]),
-            let key = Self.bytes(words[5]), salt.count >= 8, key.count == Self.keySize
+            128 * cost * blockSize <= Self.maxMemoryBytes, let salt = Hex.decode(words[4]),
+            let key = Hex.decode(words[5]), (8...Self.maxSaltBytes).contains(salt.count),
+            key.count == Self.keySize
         else { return nil }
         (self.cost, self.blockSize, self.parallelization) = (cost, blockSize, parallelization)
         (self.salt, self.key) = (salt, key)
@@ -50,7 +54,7 @@ package struct PasswordHash: Sendable, Equatable {
 
     /// The line to store: the parameters, the salt and the hash.
     package var text: String {
-        "\(Self.name) \(cost) \(blockSize) \(parallelization) \(Self.hex(salt)) \(Self.hex(key))"
+        "\(Self.name) \(cost) \(blockSize) \(parallelization) \(Hex.encode(salt)) \(Hex.encode(key))"
     }
 
     /// Whether the password is right. Takes the same time wherever the hashes differ.
@@ -80,22 +84,5 @@ package struct PasswordHash: Sendable, Equatable {
             }
         }
         return result == 1 ? key : nil
-    }
-
-    private static func hex(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(
-            decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
-
-    private static func bytes(_ hex: String) -> [UInt8]? {
-        let digits = hex.utf8.map { $0 < 0x80 ? Character(UnicodeScalar($0)).hexDigitValue : nil }
-        guard digits.count.isMultiple(of: 2), digits.count <= 256 else { return nil }
-        var bytes: [UInt8] = []
-        for place in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = digits[place], let low = digits[place + 1] else { return nil }
-            bytes.append(UInt8(high << 4 | low))
-        }
-        return bytes
     }
 }

@@ -287,8 +287,7 @@ extension StoredBody {
     ///
     /// - Parameter shim: Nil if pages get no shim; otherwise, whether the response is rendered by a browser.
     func entityTag(type: String?, layout: OriginLayout, shim: Bool?, steadySince: Int? = nil) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        let digest = sha256.prefix(8).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        let digest = Hex.encode(sha256.prefix(8))
         let rootPart =
             layout.root.map { "\n\(layout.authority ?? "") \($0.origins[0]) \(layout.folder)" } ?? ""
         // FNV-1a is sufficient to distinguish the few types and renderings of one body.
@@ -301,7 +300,7 @@ extension StoredBody {
                 ($0 ^ UInt32($1)) &* 0x0100_0193
             }
         return
-            "\"\(String(decoding: digest, as: UTF8.self))-\(reading)-\(layout.port)-\(Self.renderingVersion)\""
+            "\"\(digest)-\(reading)-\(layout.port)-\(Self.renderingVersion)\""
     }
 }
 
