@@ -102,8 +102,8 @@ extension StoreWriter {
             return locations
         }
         guard isChanged else { return }
-        // Servers check the store once a second and may still use the files until then.
-        sleep(2)
+        // Servers may still use the paths of the files.
+        waitForServers()
         try removeOrphanFiles()
     }
 

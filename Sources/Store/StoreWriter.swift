@@ -72,6 +72,10 @@ package final class StoreWriter {
     /// The overlays for loaded responses that were looked up in the open transaction.
     var overlays: [OverlayKey: OpenSnapshot] = [:]
 
+    /// Waits until servers have noticed a change of the store, which they look for once a second. Tests replace it, in
+    /// order not to wait.
+    var waitForServers: () -> Void = { sleep(2) }
+
     /// Whether the snapshot that was written to last may confirm responses of earlier snapshots: the result of
     /// `canConfirm`, because it is the same for all responses of a snapshot.
     var confirmingSnapshot: (id: Int64, canConfirm: Bool)?

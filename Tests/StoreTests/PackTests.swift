@@ -320,7 +320,15 @@ import Testing
         #expect(before.folder.bodyFileNames.count == 1)
         var folder = before.folder
         folder.compresses = true
-        let result = try StoreWriter(folder).collect(CollectionOptions())
+        // The file stays until servers have noticed that the body is elsewhere.
+        var filesOfWaits: [Int] = []
+        func collect() throws -> CollectionResult {
+            let writer = try StoreWriter(folder)
+            writer.waitForServers = { filesOfWaits.append(folder.bodyFileNames.count) }
+            return try writer.collect(CollectionOptions())
+        }
+        let result = try collect()
+        #expect(filesOfWaits == [1])
         #expect(result.byteCountAfter < result.byteCountBefore - 3_000_000)
         #expect(try before.column("SELECT count(*) FROM body WHERE frame IS NOT NULL") == ["3"])
         #expect(folder.bodyFileNames.isEmpty)
@@ -331,8 +339,9 @@ import Testing
         }
         #expect(try before.inspect().isSound)
         let packs = folder.packList
-        _ = try StoreWriter(folder).collect(CollectionOptions())
+        _ = try collect()
         #expect(folder.packList == packs)
+        #expect(filesOfWaits == [1])
     }
 }
 
