@@ -697,7 +697,7 @@ final class MirrorExchange {
         let referrer = try referrer()
         let isNoted = try noteMiss(url)
         hasMissed = true
-        responder.counts.add(.misses)
+        responder.counts.increase(.misses)
         if isTransparent {
             return .explanation(
                 504, "\(url) is not stored, and was not requested from the network.\n", to: fields,

@@ -203,12 +203,20 @@ package struct PortalLinks {
 
     package func export(of site: Int64) -> String { "\(self.site(site))/export" }
 
+    /// The frame inside the bar of a mirrored page.
+    ///
+    /// - Parameter snapshot: the id of the snapshot that the page is from; nil for the live one.
     package static func bar(of url: String, snapshot: Int64?) -> String {
         path(barFrame, [("url", url), ("snapshot", snapshot.map { "\($0)" })])
     }
 
     package func site(_ id: Int64) -> String { "\(Self.sites)\(id)" }
 
+    /// A folder of a site.
+    ///
+    /// - Parameters:
+    ///   - prefix: the URL up to the folder's name.
+    ///   - after: the URL at which the previous page of the list stopped.
     package func folder(_ prefix: String, of site: Int64, after: String? = nil) -> String {
         Self.path("\(self.site(site))/pages", [("under", prefix), ("after", after)])
     }
@@ -219,10 +227,20 @@ package struct PortalLinks {
         Self.path("\(self.site(site))/titles", [("after", after)])
     }
 
+    /// The missing URLs of a site.
+    ///
+    /// - Parameters:
+    ///   - kind: a `LinkList`, to show only one list.
+    ///   - after: the position at which the previous page of the list stopped.
     package func missing(of site: Int64, kind: String? = nil, after: Int64? = nil) -> String {
         Self.path("\(self.site(site))/missing", [("kind", kind), ("after", after.map { "\($0)" })])
     }
 
+    /// The differences of two snapshots of a site. Without snapshots, the page selects two.
+    ///
+    /// - Parameters:
+    ///   - kind: a `ChangesPage.Kind`, to show only one list.
+    ///   - page: the number of the page, from 0.
     package func changes(
         of site: Int64, from: SnapshotName? = nil, to: SnapshotName? = nil, kind: String? = nil,
         page: Int? = nil
@@ -250,6 +268,9 @@ package struct PortalLinks {
         Self.path("\(self.site(site))/picture", [("snapshot", "\(snapshot)"), ("url", href)])
     }
 
+    /// The results of a search, in one site or in all (nil).
+    ///
+    /// - Parameter after: the `SearchPosition` at which the previous page stopped.
     package func search(_ words: String, in site: Int64?, after: String? = nil) -> String {
         let path = site.map { "\(self.site($0))/search" } ?? Self.search
         return Self.path(path, [("q", words), ("after", after)])
@@ -257,6 +278,11 @@ package struct PortalLinks {
 
     package func scripts(after: String? = nil) -> String { Self.path(Self.scripts, [("after", after)]) }
 
+    /// The page about one URL.
+    ///
+    /// - Parameters:
+    ///   - links: a `LinkList`, to show all of its links.
+    ///   - after: the position at which the previous page of the list of linking pages stopped.
     package func details(_ href: String, links: String? = nil, after: Int64? = nil) -> String {
         Self.path(Self.page, [("url", href), ("links", links), ("after", after.map { "\($0)" })])
     }

@@ -28,7 +28,7 @@ package final class ServingCounts: Sendable {
     private let cells = Counter.allCases.map { _ in CounterCell() }
 
     /// Increases a counter. Negative counts are ignored.
-    package func add(_ counter: Counter, _ count: Int = 1) {
+    package func increase(_ counter: Counter, _ count: Int = 1) {
         cells[counter.rawValue].value.add(UInt64(clamping: count), ordering: .relaxed)
     }
 
@@ -55,14 +55,14 @@ package final class ServingCounts: Sendable {
 
     /// Counts a response in its source, its status class and its size.
     private func recordResponse(_ status: Int, _ byteCount: Int, _ source: Counter) {
-        add(source)
-        add(.bodyBytes, byteCount)
+        increase(source)
+        increase(.bodyBytes, byteCount)
         switch status / 100 {
-        case 1: add(.informational)
-        case 2: add(.success)
-        case 3: add(.redirect)
-        case 4: add(.clientError)
-        default: add(.serverError)
+        case 1: increase(.informational)
+        case 2: increase(.success)
+        case 3: increase(.redirect)
+        case 4: increase(.clientError)
+        default: increase(.serverError)
         }
     }
 }

@@ -246,6 +246,7 @@ extension Portal {
             return Reply(answer: refusal(507, Phrase(.mistakeNoDiskSpace), visitor))
         }
         let answer = makeUploadHandler(visitor, services, isLast: true)
+        // This answer is never sent, because the reply has a takeover.
         var reply = Reply(answer: refusal(500, Phrase(.mistakeForm), visitor))
         reply.takeover = UploadThread.takeover(long) {
             Self.upload(type, services, visitor)

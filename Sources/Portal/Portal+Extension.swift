@@ -72,7 +72,7 @@ extension Portal {
             Reply(answer: refusalAnswer(ExtensionRefusal(status, Phrase(sentence)), visitor))
         }
         guard !isChunked else { return refusalReply(411, .mistakeForm) }
-        // The boundaries of the form take some bytes, too.
+        // The length is that of the whole form, whose boundaries take some bytes. `PortalUpload` checks the exact size.
         guard byteCount <= Self.maxPageByteCount + 4096 else {
             return refusalReply(413, .mistakePageTooLarge)
         }
@@ -81,6 +81,7 @@ extension Portal {
         }
         guard admission.files.hasSpace(for: byteCount) else { return refusalReply(507, .mistakeNoDiskSpace) }
         let (replies, jobRunner) = (makeReplies(visitor, services.jobRunner), services.jobRunner)
+        // This answer is never sent, because the reply has a takeover.
         var reply = refusalReply(500, .mistakeForm)
         reply.takeover = UploadThread.takeover(long) {
             Self.upload(type, admission)
@@ -89,6 +90,7 @@ extension Portal {
             case .refused(let status, let reason):
                 return replies.closingConnection(replies.answer(to: ExtensionRefusal(status, reason)))
             case .command(let command):
+                // The thread of the upload serves only this client, so that it can wait for the job.
                 let isOver = Monitor(false)
                 let number = jobRunner.add(command, by: .localUser) { isOver.change { $0 = true } }
                 upload.releaseFile(isWanted: number != nil)
@@ -141,6 +143,7 @@ extension Portal {
         return .success(ExtensionAdmission(origin: origin, pairings: pairings, files: files))
     }
 
+    /// Exchanges the code that the user typed in the extension for a token.
     private func pair(_ form: PortalRequest, _ admission: ExtensionAdmission, _ visitor: PortalVisitor)
         -> Answer
     {
@@ -167,6 +170,7 @@ extension Portal {
 
     // MARK: - Answers
 
+    /// The answer to a refused request: JSON with the reason in the visitor's language.
     private func refusalAnswer(_ refusal: ExtensionRefusal, _ visitor: PortalVisitor) -> Answer {
         ExtensionReplies.json(
             refusal.status, ["error": refusal.reason.text(in: visitor.language)], securityFields)

@@ -171,6 +171,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
 
     /// The value of the field `what` for one page.
     package static let pageOnly = "page"
+    /// The accepted values of the fields, as the forms offer them.
     static let subjectNames = ["site", pageOnly]
     static let scopeNames = ["host", "path", "domain"]
     static let renderModeNames = ["auto", "never", "always"]

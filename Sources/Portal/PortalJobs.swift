@@ -87,14 +87,19 @@ package enum JobEnd: String, Sendable {
 package struct JobProgress: Sendable, Equatable {
     /// The site that the job works on; empty if there is none.
     package var site = ""
-    /// Whether all requests have ended and the snapshot is being completed.
+    /// Whether all requests have ended and the last responses are being stored.
     package var isStoring = false
+    /// The number of fetched pages.
     package var pages = 0
     /// The number of pages that wait to be fetched.
     package var queuedPages = 0
+    /// The number of fetched assets.
     package var files = 0
+    /// The number of assets that wait to be fetched.
     package var queuedFiles = 0
+    /// The number of failed requests.
     package var failed = 0
+    /// The number of received bytes; for imports and exports, of processed ones.
     package var byteCount = 0
     package var bytesPerSecond = 0
     /// The time since the start.
@@ -103,6 +108,7 @@ package struct JobProgress: Sendable, Equatable {
     package var secondsLeft: Int?
     /// The progress on some hosts. There can be more: see `hostCount`.
     package var hosts: [Host] = []
+    /// The number of hosts that the job sends requests to.
     package var hostCount = 0
     /// The number of responses so far, for imports and exports, which do not count pages.
     package var responses: Int?

@@ -172,11 +172,13 @@ enum UploadThread {
             do throws(SystemError) {
                 try NamedThread.start("larder-upload") {
                     defer { close(client.descriptor) }
+                    // Made here, because `PortalUpload` is not thread-safe.
                     guard let upload = make() else { return }
                     let detachedClient = DetachedClient(client)
                     let isWhole = run(detachedClient, client.received, long.reader, upload)
                     let bytes = answer(upload, isWhole).bytes
                     detachedClient.sendAll(bytes)
+                    // Closing the socket with unread input would reset the connection before the client has read the answer.
                     if !isWhole { detachedClient.discardInput() }
                 }
             } catch {
