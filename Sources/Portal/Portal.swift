@@ -25,7 +25,7 @@ package struct Portal {
     private let verdicts: ScriptsPage.Verdicts?
     /// The log of the proxy beside the mirror; nil if there is no proxy.
     package let traffic: ProxyLogSource?
-    /// The server's serverMetrics, for `/-/metrics`.
+    /// The measurements of the server, for `/-/metrics`.
     package let serverMetrics: ServerMetrics?
     /// Returns the time in seconds since 1970. Tests inject it.
     private let now: () -> Int64
