@@ -31,7 +31,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package let path: String
     /// Why the operation failed.
     package let detail: String
-    /// What the user can do about it.
+    /// The advice for the user: what to do next.
     package let advice: String
     /// The option that completes the advice.
     package let remedy: Remedy?
