@@ -313,11 +313,11 @@ struct PortalCommandRunner: Sendable {
     private static func progressReporter(_ run: JobRun) -> @Sendable (WorkProgress) -> Void {
         let start = SystemClock.seconds()
         return { progress in
-            var figures = JobProgress()
-            figures.responses = progress.done
-            figures.byteCount = Int(progress.byteCount)
-            figures.seconds = Int(SystemClock.seconds() - start)
-            run.report(figures)
+            var jobProgress = JobProgress()
+            jobProgress.responses = progress.done
+            jobProgress.byteCount = Int(progress.byteCount)
+            jobProgress.seconds = Int(SystemClock.seconds() - start)
+            run.report(jobProgress)
         }
     }
 

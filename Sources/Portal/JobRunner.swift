@@ -232,7 +232,7 @@ package final class JobRunner: Sendable {
     ///
     /// - Parameter hidesPrivate: whether to leave out private responses.
     package func watch(_ stream: ReplyStream, hidesPrivate: Bool = false) -> Bool {
-        let isTaken = state.change { state -> Bool in
+        let isWatching = state.change { state -> Bool in
             guard !state.isClosed, state.watchers.count + state.newWatchers.count < Self.maxWatchers else {
                 return false
             }
@@ -247,10 +247,10 @@ package final class JobRunner: Sendable {
             state.newWatchers.append(Watcher(stream: stream, hidesPrivate: hidesPrivate))
             return true
         }
-        return isTaken
+        return isWatching
     }
 
-    /// The minimum interval between events, however fast figures change.
+    /// The minimum interval between events, however fast the progress changes.
     private static let tick = Duration.milliseconds(500)
     /// The interval of comment lines. Writing to a closed connection fails, which reveals clients that are gone.
     private static let heartbeat = Duration.seconds(15)

@@ -3,7 +3,7 @@ internal import Store
 internal import Synchronization
 internal import Web
 
-/// The counters of one server thread. Only that thread adds; any thread may read.
+/// The counters of one server thread. Only that thread increases them; any thread may read.
 ///
 /// Each thread has counters of its own, so that requests of two threads never write to the same counter.
 /// `ServingTotals` adds them up. The order of the atomic operations is relaxed: readers need no consistent set of values.
@@ -14,6 +14,7 @@ package final class ServingCounts: Sendable {
         case memory, store, validated, network, missed, tunnel
         /// Classes of status codes.
         case informational, success, redirect, clientError, serverError
+        /// The number of bytes in the bodies of responses.
         case bodyBytes
         /// Requests for pages and assets that are not stored.
         case misses

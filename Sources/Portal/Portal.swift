@@ -535,7 +535,7 @@ package struct PortalRequest: Equatable {
 /// The limits on what one page of the portal reads and shows. They bound the time of one request, since requests of a
 /// server thread wait for each other. Longer lists continue on the next page.
 package enum PortalLimits {
-    /// The maximum number of responses of a snapshot that are counted. Beyond it, figures are based on the first ones.
+    /// The maximum number of responses of a snapshot that are counted. Beyond it, totals are based on the first ones.
     static let maxCountedResponses = 20_000
     /// The maximum number of items of a list. Some lists of short items have four times as many.
     package static let maxListItems = 50

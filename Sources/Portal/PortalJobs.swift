@@ -3,7 +3,7 @@ package import Web
 
 /// A command that was accepted, with its progress and result. Only the `JobQueue` changes jobs.
 package struct PortalJob: Sendable, Equatable {
-    /// The number of the job, which is unique in the store.
+    /// The number of the job, which no other job in the list has.
     package let number: Int
     package let command: PortalCommand
     /// The principal that started the job.
@@ -134,16 +134,17 @@ package struct JobProgress: Sendable, Equatable {
 
 /// The waiting, running and finished jobs. Each lane runs one job at a time, in order.
 ///
-/// This is a pure value: the caller passes events and the time. `JobRunner` owns it, and carries the jobs out. These
-/// invariants hold: `jobs` is sorted by number; numbers ascend and are never reused, also across runs of the server; in
-/// each lane, at most one job is running or stopping. `PortalJob.JobState` describes the states of a job.
+/// This is a pure value: the caller passes events and the time. `JobRunner` owns it, and carries the jobs out. Two
+/// invariants: `jobs` is sorted by number, and in each lane at most one job is running or stopping. Numbers continue
+/// after the last job of an earlier server run. `PortalJob.JobState` describes the states of a job.
 package struct JobQueue {
     /// All jobs, the oldest first.
     private(set) var jobs: [PortalJob] = []
     /// A counter that increases with every change. Watching clients receive an event when it changes.
     private(set) var version = 1
-    /// A counter that increases with every change except those of figures, which are not saved.
+    /// A counter that increases with every change except those of the progress of jobs, which is not saved.
     private(set) var listRevision = 1
+    /// The number of the job that was added last.
     private var lastNumber = 0
 
     /// The maximum number of jobs that wait or run. Beyond it, commands are refused.
@@ -151,6 +152,8 @@ package struct JobQueue {
     /// The maximum number of ended jobs in the list. Beyond it, the oldest are removed.
     static let maxEndedJobs = 40
 
+    /// Creates a queue without unfinished jobs.
+    ///
     /// - Parameter jobs: the finished jobs of an earlier run of the server.
     init(_ jobs: [PortalJob] = []) {
         self.jobs = jobs
