@@ -311,6 +311,7 @@ package final class Connection {
         }
     }
 
+    /// Compiles a statement of SQLite. It is an error of this module to call it for a PostgreSQL server.
     fileprivate func prepareHandle(_ sql: String) throws(StoreError) -> OpaquePointer {
         guard case .file(let file) = driver else {
             preconditionFailure("PostgreSQL prepares statements itself")
@@ -484,10 +485,12 @@ package enum SQLValue {
     case texts([String?])
     case blobs([[UInt8]?])
 
+    /// An integer, or NULL for nil.
     package static func optional(_ integer: Int64?) -> SQLValue {
         integer.map(SQLValue.integer) ?? .null
     }
 
+    /// A text, or NULL for nil.
     package static func optional(_ text: String?) -> SQLValue {
         text.map(SQLValue.text) ?? .null
     }
@@ -635,20 +638,25 @@ package final class Statement {
         return file
     }
 
+    /// Returns the next row of SQLite's statement, or nil after the last one.
     @usableFromInline
     func next(_ file: OpaquePointer) throws(StoreError) -> Row? {
         try step(file, doing: "read") ? Row(file) : nil
     }
 
+    /// Ends reading, so that SQLite's statement holds no lock and can run again.
     @usableFromInline
     func end(_ file: OpaquePointer) { sqlite3_reset(file) }
 
+    /// Runs the statement on the PostgreSQL server, and calls `isWanted` with its rows until it returns true. Does nothing
+    /// for a file.
     @usableFromInline
     func firstPostgreSQLRow(_ values: [SQLValue], isWanted: (Row) -> Bool) throws(StoreError) {
         guard let postgreSQL else { return }
         _ = try postgreSQL.session.first(postgreSQL.sql, values) { isWanted(Row($0)) ? true : nil }
     }
 
+    /// Runs the statement on the PostgreSQL server, and calls `read` with each row. Does nothing for a file.
     @usableFromInline
     func eachPostgreSQLRow(_ values: [SQLValue], read: (Row) -> Void) throws(StoreError) {
         if let postgreSQL { try postgreSQL.session.each(postgreSQL.sql, values) { read(Row($0)) } }

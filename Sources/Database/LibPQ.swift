@@ -126,6 +126,7 @@ final class PostgreSQLResult {
 
     var rowCount: Int32 { max(0, library.rowCount(result)) }
 
+    /// Calls `read` with a row, which is valid only within the closure.
     func row<Value>(_ number: Int32, _ read: (PostgreSQLRow) -> Value) -> Value {
         read(PostgreSQLRow(result: result, number: number))
     }
@@ -161,12 +162,14 @@ package struct PostgreSQLRow {
     /// Decodes the integer part of a `numeric`, the type of sums: the number of base-10,000 digits, the
     /// weight of the first digit, the sign and the scale, two bytes each, then the digits.
     private static func numeric(_ bytes: UnsafeBufferPointer<UInt8>) -> Int64 {
+        /// Returns the 16-bit number at a place; 0 beyond the end.
         func half(_ place: Int) -> Int64 {
             let start = place * 2
             guard start + 1 < bytes.count else { return 0 }
             return Int64(Int16(truncatingIfNeeded: Int(bytes[start]) << 8 | Int(bytes[start + 1])))
         }
         let (count, weight) = (half(0), half(1))
+        // A weight of 5 would be at least 10^20, which no 64-bit integer contains.
         guard weight >= 0, weight < 5 else { return 0 }
         var value: Int64 = 0
         for place in 0...weight { value = value &* 10_000 &+ (place < count ? half(4 + Int(place)) : 0) }

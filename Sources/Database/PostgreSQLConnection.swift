@@ -340,6 +340,7 @@ struct PostgreSQLValues {
         static let unknown: UInt32 = 0
     }
 
+    /// Encodes the values. Single numbers are sent as text, all other values in binary format.
     init(_ values: [SQLValue]) {
         for value in values {
             switch value {

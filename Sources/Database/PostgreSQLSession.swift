@@ -419,6 +419,7 @@ package final class PostgreSQLSession {
 /// for a second, the user gets one message, and another one when it is back. Sessions stop waiting after an
 /// interruption. All methods may be called from any thread.
 package final class PostgreSQLWatch: Sendable, Equatable {
+    /// The state that the sessions share, protected by the lock of `state`.
     private struct ServerState {
         /// When the first error since the last success was reported.
         var since: ContinuousClock.Instant?

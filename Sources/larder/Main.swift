@@ -39,11 +39,11 @@ struct Main {
         // A file of `larder export --self-serving` contains this program and a site.
         if let status = await EnclosedSiteCommand.run(words, terminal) { return status }
         guard let name = words.first, name != "-h" else {
-            terminal.sayStyled(HelpText.ofReports.briefOverview)
+            terminal.sayStyled(HelpText.forStandardOutput.briefOverview)
             return words.isEmpty ? .usage : .done
         }
         if name == "--help" {
-            terminal.sayStyled(HelpText.ofReports.overview)
+            terminal.sayStyled(HelpText.forStandardOutput.overview)
             return .done
         }
         if name == "--version" || name == "version" {
@@ -59,7 +59,7 @@ struct Main {
             let settings = entry.options.isEmpty ? Settings() : try Settings.load().settings
             let arguments = try Arguments(words.dropFirst(), for: entry, settings: settings)
             if arguments.has(.help) || arguments.has(.briefHelp) {
-                let help = HelpText.ofReports
+                let help = HelpText.forStandardOutput
                 terminal.sayStyled(arguments.has(.help) ? help.text(of: entry) : help.briefText(of: entry))
                 return .done
             }

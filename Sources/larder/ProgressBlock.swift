@@ -325,7 +325,7 @@ struct Screen: Equatable {
     }
 
     /// The terminal of standard error, with its current size.
-    static func ofErrors() -> Screen {
+    static func ofStandardError() -> Screen {
         var screen = Screen(isTerminal: isatty(STDERR_FILENO) == 1) { name in
             getenv(name).map { String(cString: $0) }
         }
@@ -334,7 +334,7 @@ struct Screen: Equatable {
     }
 
     /// The terminal of standard output, to decide on colours. Its size is not read.
-    static func ofReports() -> Screen {
+    static func ofStandardOutput() -> Screen {
         Screen(isTerminal: isatty(STDOUT_FILENO) == 1) { name in getenv(name).map { String(cString: $0) } }
     }
 

@@ -71,7 +71,7 @@ final class ProgressDisplay: Sendable {
     /// Chooses the form from `--progress`, `--verbose`, `--quiet` and the terminal. Nothing is drawn before
     /// `run`.
     init(_ arguments: Arguments, _ terminal: Terminal) throws(UsageError) {
-        let screen = Screen.ofErrors()
+        let screen = Screen.ofStandardError()
         let wanted: Mode = try arguments.choice(.progress) ?? .block
         mode = terminal.isQuiet ? .none : wanted == .block && !screen.isDrawable ? .none : wanted
         isVerbose = arguments.has(.verbose) && !terminal.isQuiet

@@ -5,10 +5,10 @@ internal import LarderKit
 enum HelpCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         guard let name = arguments.operands.first else {
-            terminal.sayStyled(HelpText.ofReports.overview)
+            terminal.sayStyled(HelpText.forStandardOutput.overview)
             return .done
         }
-        let help = HelpText.ofReports
+        let help = HelpText.forStandardOutput
         if let topic = HelpTopic.topic(named: name) {
             terminal.sayStyled(help.text(of: topic))
         } else if let entry = CommandEntry.command(named: name) {
@@ -38,8 +38,8 @@ struct HelpText {
     }
 
     /// The help for standard output, with the width and colours of its terminal.
-    static var ofReports: HelpText {
-        HelpText(width: Output.standard.columns ?? 80, isColored: Screen.ofReports().isColored)
+    static var forStandardOutput: HelpText {
+        HelpText(width: Output.standard.columns ?? 80, isColored: Screen.ofStandardOutput().isColored)
     }
 
     static let promise = "Download websites before you go offline, and serve them as they were"

@@ -28,7 +28,7 @@ enum SearchCommand {
             if arguments.has(.json) {
                 terminal.report(report.json)
             } else {
-                let isColored = Screen.ofReports().isColored
+                let isColored = Screen.ofStandardOutput().isColored
                 for hit in report.hits { terminal.show(text(of: hit, isColored: isColored)) }
                 var unquoted: String?
                 if report.hits.isEmpty, query.contains("\"") {
