@@ -41,7 +41,7 @@ import Testing
         "g41d8cd98f00b204e9800998ecf8427e",
         "d41d8cd98f00b204 9800998ecf8427e", "ｄ41d8cd98f00b204e9800998ecf8427e",
     ])
-    func `a text of the wrong length or with a character that is not hexadecimal is no digest`(hex: String) {
+    func `a text of the wrong length or with a character that is not hexadecimal is rejected`(hex: String) {
         #expect(Digest(.md5, hex: hex) == nil)
     }
 

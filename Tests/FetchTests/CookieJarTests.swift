@@ -23,7 +23,7 @@ import Web
     private func fetching(_ cookies: CookieOptions?) throws -> TestFetcher {
         try TestFetcher { options in
             options.cookies = cookies
-            // By name, not by address: on loopback addresses libcurl sends Secure cookies over http, too.
+            // Hosts have names, because libcurl sends Secure cookies over http to loopback addresses.
             options.hostAddresses = [try #require(HostAddress("*:\(origin.port):127.0.0.1"))]
         }
     }

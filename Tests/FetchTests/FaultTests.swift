@@ -36,12 +36,12 @@ import Web
         let origin = try TestOrigin()
         origin.otherwise { Self.answer(Int($0.target.dropFirst()) ?? 0) }
         try TestFetcher.withLimits(from: .milliseconds(500)) { limit in
-            try ask(origin, limit: limit, rate: rate)
+            try sendRequests(origin, limit: limit, rate: rate)
         }
     }
 
-    /// Requests everything. Returns the numbers of the requests that the limit ended although their server was well.
-    private func ask(_ origin: TestOrigin, limit: Duration, rate: Int?) throws -> [UInt32] {
+    /// Sends all requests. Returns the numbers of those that reached the time limit although they had no fault.
+    private func sendRequests(_ origin: TestOrigin, limit: Duration, rate: Int?) throws -> [UInt32] {
         let fetching = try TestFetcher { options in
             options.maxConnectionsPerHost = 8
             options.stallTimeout = limit

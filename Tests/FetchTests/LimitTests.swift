@@ -105,12 +105,14 @@ import Web
     }
 
     @Test(arguments: [("4", "5", false), ("4", "4", true), ("4, 5", nil, false), ("4, 4", nil, true)])
-    func `a response with two different lengths fails`(first: String, second: String?, isTaken: Bool) throws {
+    func `a response with two different lengths fails`(first: String, second: String?, isAccepted: Bool)
+        throws
+    {
         let other = second.map { "Content-Length: \($0)\r\n" } ?? ""
         origin.on("/", .garbage("HTTP/1.1 200 OK\r\nContent-Length: \(first)\r\n\(other)\r\nbody"))
         switch try TestFetcher().result(origin.url("/")).outcome {
-        case .response(let response): #expect(isTaken && response.body.byteCount == 4)
-        case .failure(let failure): #expect(!isTaken && failure.kind == .invalidResponse, "\(failure)")
+        case .response(let response): #expect(isAccepted && response.body.byteCount == 4)
+        case .failure(let failure): #expect(!isAccepted && failure.kind == .invalidResponse, "\(failure)")
         }
     }
 
@@ -131,7 +133,7 @@ import Web
             let response = try fetching.response(origin.url("/"), in: loop)
             #expect(try response.text() == "as it is")
         }
-        // The next request on the handle accepts codings again.
+        // The next request on the same libcurl handle accepts codings again.
         origin.on("/other", .file("other", type: "text/plain"))
         _ = try fetching.response(origin.url("/other"), in: loop)
         #expect(origin.requests(to: "/other").first?["Accept-Encoding"]?.contains("gzip") == true)
@@ -221,7 +223,7 @@ import Web
             while client.send("a"), client.pause(.milliseconds(5)) {}
             return true
         }
-        // libcurl passes on only whole lines, so this counts as no bytes at all.
+        // libcurl delivers only whole lines, so that this counts as no bytes at all.
         let failure = try failure(origin.url("/")) { $0.stallTimeout = .milliseconds(200) }
         #expect(failure.detail == "nothing was received for 0.2 s")
     }
@@ -239,19 +241,19 @@ import Web
     }
 
     /// A server that accepts the connection and never answers the TLS handshake.
-    private static func speechless() throws -> RawOrigin {
+    private static func silentOrigin() throws -> RawOrigin {
         try RawOrigin { client in client.pause(.seconds(3600)) }
     }
 
     @Test func `a connection that is not established in time is a timeout`() throws {
-        let origin = try Self.speechless()
+        let origin = try Self.silentOrigin()
         let url = "https://127.0.0.1:\(origin.port)/"
         let failure = try failure(url) { $0.connectTimeout = .milliseconds(200) }
         #expect(failure.detail == "no connection within 0.2 s")
     }
 
     @Test func `requests that wait for the same connection fail together with it`() throws {
-        let origin = try Self.speechless()
+        let origin = try Self.silentOrigin()
         let requests = try (0..<60).map { number in
             try TestFetcher.request("https://127.0.0.1:\(origin.port)/\(number)") {
                 $0.number = UInt32(number)
@@ -261,7 +263,7 @@ import Web
         for result in try TestFetcher.results(of: requests, in: loop).values {
             #expect(try result.failure().kind == .timeout)
         }
-        // If they failed one after the other, each would have a connection. The server sees the end of each a moment later.
+        // If the requests failed one after the other, each would open a connection of its own.
         #expect(origin.heads.count < 30)
     }
 

@@ -39,8 +39,8 @@ import Web
         return stat(fetching.scratch.file(name), &status) == 0 ? status.st_size : 0
     }
 
-    /// The first 300,000 bytes.
-    private func begun(_ validate: (OriginAnswer) -> OriginAnswer) throws -> PartialBody {
+    /// Fetches the first 300,000 bytes, after which the origin closes the connection.
+    private func fetchBeginning(_ validate: (OriginAnswer) -> OriginAnswer) throws -> PartialBody {
         origin.on("/film", validate(file).truncated(after: 300_000))
         let result = try fetching.result(target)
         #expect(try result.failure().kind == .broken)
@@ -51,7 +51,7 @@ import Web
         return partial
     }
 
-    private func rest(_ partial: PartialBody) throws -> FetchResult {
+    private func fetchRest(_ partial: PartialBody) throws -> FetchResult {
         try fetching.result(of: try TestFetcher.request(target) { $0.resume = partial })
     }
 
@@ -61,9 +61,11 @@ import Web
             (#""one""#, "Sun, 06 Nov 1994 08:49:37 GMT"),
         ] as [(String?, String?)])
     func `a body that broke off is resumed`(tag: String?, date: String?) throws {
-        let partial = try begun { $0.validated(entityTag: tag, lastModified: date).adding("X-Old", "1") }
+        let partial = try fetchBeginning {
+            $0.validated(entityTag: tag, lastModified: date).adding("X-Old", "1")
+        }
         origin.on("/film", file.validated(entityTag: tag, lastModified: date).adding("X-New", "2"))
-        let result = try rest(partial)
+        let result = try fetchRest(partial)
         let response = try result.response()
         #expect(response.status == 200)
         #expect(try bytes(response.body) == body)
@@ -82,9 +84,9 @@ import Web
     }
 
     @Test func `a body that has changed is fetched from the start`() throws {
-        let partial = try begun { $0.validated(entityTag: #""one""#) }
+        let partial = try fetchBeginning { $0.validated(entityTag: #""one""#) }
         origin.on("/film", OriginAnswer.file("another", type: "video/mp4").validated(entityTag: #""two""#))
-        let response = try rest(partial).response()
+        let response = try fetchRest(partial).response()
         #expect(try response.text() == "another")
         #expect(fetching.scratch.names().isEmpty)
     }
@@ -108,9 +110,9 @@ import Web
     func `a response that does not continue the part is a mismatch and leaves no file`(answer: OriginAnswer)
         throws
     {
-        let partial = try begun { $0.validated(entityTag: #""one""#) }
+        let partial = try fetchBeginning { $0.validated(entityTag: #""one""#) }
         origin.on("/film", answer)
-        let result = try rest(partial)
+        let result = try fetchRest(partial)
         #expect(try result.failure().kind == .mismatch)
         #expect(try result.failure().canRetry)
         #expect(result.partial == nil)
@@ -118,59 +120,59 @@ import Web
     }
 
     @Test func `a response with more than the rest is a mismatch`() throws {
-        let partial = try begun { $0.validated(entityTag: #""one""#) }
+        let partial = try fetchBeginning { $0.validated(entityTag: #""one""#) }
         let fields = [("ETag", #""one""#), ("Content-Range", "bytes 300000-300003/400000")]
         origin.on(
             "/film", OriginAnswer(status: 206, fields: fields, body: [UInt8](repeating: 1, count: 200_000)))
-        #expect(try rest(partial).failure().kind == .mismatch)
+        #expect(try fetchRest(partial).failure().kind == .mismatch)
         #expect(fetching.scratch.names().isEmpty)
     }
 
     @Test func `after a part of the rest, the next request resumes from there`() throws {
-        var partial = try begun { $0.validated(entityTag: #""one""#) }
+        var partial = try fetchBeginning { $0.validated(entityTag: #""one""#) }
         let first = OriginAnswer(
             status: 206, fields: [("ETag", #""one""#), ("Content-Range", "bytes 300000-300009/400000")],
             body: Array(body[300_000..<300_010]))
         origin.on(
             "/film", first, file.validated(entityTag: #""one""#).reset(after: 5000),
             file.validated(entityTag: #""one""#))
-        let short = try rest(partial)
+        let short = try fetchRest(partial)
         #expect(try short.failure().kind == .broken)
         partial = try #require(short.partial)
         #expect(partial.byteCount == 300_010)
-        let broken = try rest(partial)
+        let broken = try fetchRest(partial)
         #expect(try broken.failure().kind == .broken)
         partial = try #require(broken.partial)
         #expect(partial.byteCount > 300_010)
-        #expect(try bytes(try rest(partial).response().body) == body)
+        #expect(try bytes(try fetchRest(partial).response().body) == body)
     }
 
     @Test func `an unrelated response leaves the stored part unchanged`() throws {
-        let partial = try begun { $0.validated(entityTag: #""one""#) }
+        let partial = try fetchBeginning { $0.validated(entityTag: #""one""#) }
         origin.on("/film", .failure(503))
-        let result = try rest(partial)
+        let result = try fetchRest(partial)
         #expect(try result.response().status == 503)
         #expect(try result.response().text() == "503\n")
         #expect(result.partial == partial)
         origin.on("/film", .hangUp)
-        #expect(try rest(partial).partial == partial)
+        #expect(try fetchRest(partial).partial == partial)
         origin.stop()
-        #expect(try rest(partial).partial == partial)
+        #expect(try fetchRest(partial).partial == partial)
         #expect(try contents(partial.path) == Array(body[..<300_000]))
     }
 
     @Test func `a missing or shorter file is not resumed`() throws {
-        let partial = try begun { $0.validated(entityTag: #""one""#) }
+        let partial = try fetchBeginning { $0.validated(entityTag: #""one""#) }
         truncate(partial.path, 1000)
         origin.on("/film", file.validated(entityTag: #""one""#))
-        #expect(try rest(partial).failure().kind == .mismatch)
+        #expect(try fetchRest(partial).failure().kind == .mismatch)
     }
 
     @Test func `bytes after the recorded size of the file are cut off`() throws {
-        var partial = try begun { $0.validated(entityTag: #""one""#) }
+        var partial = try fetchBeginning { $0.validated(entityTag: #""one""#) }
         partial.byteCount = 200_000
         origin.on("/film", file.validated(entityTag: #""one""#))
-        #expect(try bytes(try rest(partial).response().body) == body)
+        #expect(try bytes(try fetchRest(partial).response().body) == body)
     }
 
     @Test(arguments: [

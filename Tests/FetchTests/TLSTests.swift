@@ -33,7 +33,7 @@ struct TLSTests {
     }
 
     @Test func `a server without HTTP 2 gets more connections, up to the limit`() throws {
-        // Otherwise one connection may be done with all of them before there is another.
+        // The origin waits for a second connection. Otherwise the first one might complete all requests before that.
         let connections = Monitor<Set<String>>([])
         origin.otherwise { request in
             connections.change { _ = $0.insert(request["X-Connection"] ?? "") }
@@ -262,7 +262,7 @@ struct TLSTests {
                     #expect(try result.response().text() == names[Int(number)])
                 }
             }
-            // A slow server may not have sent that much of the video in this time.
+            // On a busy machine, the server may not have sent enough of the video in this time.
             partial = results[0]?.partial
             return partial == nil ? ended + [0] : ended
         }

@@ -37,13 +37,13 @@ struct TestFetcher {
         return request
     }
 
-    /// Sends requests with a time limit. On a busy machine a healthy server may be slower than a short limit: then the
+    /// Sends requests with a time limit. On a busy machine, a server without faults may be slower than a short limit; then the
     /// requests are repeated with a limit that is five times as long.
     ///
-    /// - Parameter ask: returns the numbers of the requests that the limit ended although their server was well.
-    static func withLimits(from first: Duration, _ ask: (Duration) throws -> [UInt32]) rethrows {
+    /// - Parameter send: returns the numbers of the requests that reached the limit although their server has no fault.
+    static func withLimits(from first: Duration, _ send: (Duration) throws -> [UInt32]) rethrows {
         var limit = first
-        while case let ended = try ask(limit), !ended.isEmpty {
+        while case let ended = try send(limit), !ended.isEmpty {
             guard limit < .seconds(60) else {
                 Issue.record("a limit of \(limit) ended \(ended)")
                 return

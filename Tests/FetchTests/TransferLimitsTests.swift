@@ -199,21 +199,21 @@ import Web
 
     /// However many bytes arrive at once, the rate over a minute is exact.
     @Test(arguments: [100, 5000, 64_000, 1_000_000])
-    func `the average rate over a minute is the limit`(gulp: Int) {
+    func `the average rate over a minute is the limit`(readSize: Int) {
         var bucket = RateBucket(bytesPerSecond: 50_000, now: .zero)
         var now = Duration.zero
         var total = 0
         while now < .seconds(600) {
             let wait = bucket.timeUntilAvailable(now: now)
             if wait == .zero {
-                bucket.take(gulp, now: now)
-                total += gulp
+                bucket.take(readSize, now: now)
+                total += readSize
             }
             now += max(wait, .milliseconds(1))
         }
-        let most = 50_000 * 600 + 12_500 + gulp
+        let most = 50_000 * 600 + 12_500 + readSize
         #expect(total <= most)
-        #expect(gulp < 5000 || total >= 50_000 * 600 * 95 / 100)
+        #expect(readSize < 5000 || total >= 50_000 * 600 * 95 / 100)
     }
 }
 
@@ -235,7 +235,7 @@ import Web
         let elapsed = clock.now - start
         for result in results.values { #expect(try result.response().body.byteCount == size) }
         let wire = results.values.reduce(0) { $0 + $1.wireByteCount }
-        // The bytes of the last reads are not waited for: one buffer of each running transfer.
+        // The limit does not delay the last reads, of one buffer for each running transfer.
         let owed = Double(wire - min(count, 8) * 64_000) / 1_000_000
         #expect(elapsed >= .seconds(owed * 0.9))
     }

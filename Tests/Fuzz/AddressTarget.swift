@@ -1,6 +1,6 @@
 internal import Web
 
-/// The URL parser: each line of the input is a reference to the one before.
+/// The URL parser. Each line of the input is a reference, resolved against the URL of the line before.
 struct AddressTarget: Target {
     let name = "url"
     let suffixes = [".urls"]
@@ -21,13 +21,13 @@ struct AddressTarget: Target {
                 guard let url = WebURL(utf8: line.span, base: base, queryEncoding: encoding) else { continue }
                 if let fault = fault(of: url) { return fault }
             }
-            if let fault = detourFault(line, base) { return fault }
+            if let fault = fastPathFault(line, base) { return fault }
             base = WebURL(utf8: line.span, base: base) ?? base
         }
         return nil
     }
 
-    /// What a URL is written as is that URL again.
+    /// A serialized URL must parse to the same URL.
     private func fault(of url: WebURL) -> String? {
         guard url.href.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F || $0 == 0x20 && url.hasOpaquePath }) else {
             return "a byte: \(url)"
@@ -41,16 +41,17 @@ struct AddressTarget: Target {
         return nil
     }
 
-    /// A tab changes nothing but keeps the parser from the short way.
-    private func detourFault(_ line: [UInt8], _ base: WebURL?) -> String? {
+    /// The fast path of the parser must give the same result as the general one. A tab, which the standard removes, prevents
+    /// the fast path.
+    private func fastPathFault(_ line: [UInt8], _ base: WebURL?) -> String? {
         let line = line.filter { $0 > 0x20 }
         guard line.count > 1, line[0] < 0x80 else { return nil }
-        var detour = line
-        detour.insert(0x09, at: 1)
-        let short = WebURL(utf8: line.span, base: base)
-        let long = WebURL(utf8: detour.span, base: base)
-        guard short.map(parts) == long.map(parts) else {
-            return "the short way: \(short?.href ?? "nothing") instead of \(long?.href ?? "nothing")"
+        var withTab = line
+        withTab.insert(0x09, at: 1)
+        let fast = WebURL(utf8: line.span, base: base)
+        let general = WebURL(utf8: withTab.span, base: base)
+        guard fast.map(parts) == general.map(parts) else {
+            return "the short way: \(fast?.href ?? "nothing") instead of \(general?.href ?? "nothing")"
         }
         return nil
     }

@@ -1,7 +1,7 @@
 import Archives
 import Glibc
 
-/// Archives of all forms: which it is, their own bytes say.
+/// The readers of archives. The format of an input is recognised by its bytes.
 struct ArchiveTarget: Target {
     let name = "archive"
     let suffixes = [".warc", ".har", ".wacz", ".mhtml", ".tar", ".zip"]
@@ -32,7 +32,7 @@ struct ArchiveTarget: Target {
         "<!-- saved from url=(0014)http://a.test/ -->", "<!-- Mirrored from a.test/ by HTTrack -->",
     ]
 
-    /// What is tried stands here; the system clears it away.
+    /// The file with the input, because archives are read from files. The system removes it from /tmp.
     private static let file: String? = {
         var path = Array("/tmp/larder-fuzz-XXXXXX".utf8CString)
         let descriptor = mkstemp(&path)
@@ -41,8 +41,8 @@ struct ArchiveTarget: Target {
         return String(decoding: path.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }()
 
-    /// Heads of a tar have the sum of themselves: without it nothing behind a changed one would be read.
-    private static func summed(_ input: [UInt8]) -> [UInt8] {
+    /// Corrects the checksums of tar headers. Otherwise the reader would stop at each changed header.
+    private static func withTarChecksums(_ input: [UInt8]) -> [UInt8] {
         var input = input
         for start in stride(from: 0, to: input.count - 511, by: 512)
         where input[(start + 257)..<(start + 262)].elementsEqual("ustar".utf8) {
@@ -57,19 +57,19 @@ struct ArchiveTarget: Target {
     func fault(_ input: [UInt8]) -> String? {
         guard let path = Self.file else { return "a file: none" }
         do throws(FuzzError) {
-            try InputFile(path).write(Self.summed(input))
+            try InputFile(path).write(Self.withTarChecksums(input))
         } catch {
             return "a file: \(error)"
         }
         var limits = ArchiveLimits()
-        // What grows without measure is refused early, so that a second is enough.
+        // Low limits refuse archives that expand too much, so that each input takes less than a second.
         (limits.expansionAllowanceBytes, limits.maxBodyBytes) = (1 << 20, 4 << 20)
         do throws(ArchiveError) {
             let reader = try ArchiveFiles.measuringReader(at: path, limits)
             var count = 0
             while try reader.next() != nil {
                 count += 1
-                // A record takes more bytes than this, and a fault at least one.
+                // Each record and each fault takes at least one byte.
                 if count > input.count + 16 { return "an end: \(count) items in \(input.count) bytes" }
             }
         } catch {

@@ -1,7 +1,7 @@
 internal import Bundles
 internal import Web
 
-/// Manifests of every form, and what is written of them.
+/// The parsers of all manifest formats, and Larder's own format as it is written.
 struct BundlesTarget: Target {
     let name = "bundles"
     let suffixes = [".bundles"]
@@ -56,7 +56,7 @@ struct BundlesTarget: Target {
         var releases = KnownReleases()
         releases.add(manifest, name: "other")
         let text = manifest.json
-        // Other forms list what has no digest, or none that ours has.
+        // Other formats may contain bundles without a digest that Larder's format supports.
         guard manifest.format == .larder else { return nil }
         do throws(ManifestError) {
             let again = try Manifest(Array(text.utf8), file: "m", format: .larder)

@@ -1,10 +1,10 @@
-/// SplitMix64: the same numbers everywhere for the same seed.
+/// The SplitMix64 generator, which returns the same numbers for the same seed on all machines.
 struct Dice {
     private var state: UInt64
 
     init(seed: UInt64) { state = seed }
 
-    /// From 0 up to and without `sides`, which must be more than 0.
+    /// Returns a number from 0 up to, but not including, `sides`, which must be more than 0.
     mutating func roll(_ sides: Int) -> Int {
         state &+= 0x9E37_79B9_7F4A_7C15
         var value = state

@@ -1,6 +1,6 @@
 internal import Web
 
-/// The fields of an HTTP message: the whole input as a block of them, and each line as a value of every kind.
+/// The parsers of HTTP header fields: the whole input is a header block, and each line a value of every kind.
 struct FieldsTarget: Target {
     let name = "fields"
     let suffixes = [".fields"]
@@ -25,7 +25,7 @@ struct FieldsTarget: Target {
         return nil
     }
 
-    /// Whatever is read can be written and read again, and places lie inside the text.
+    /// A parsed value must survive a round trip, and ranges must lie inside the text.
     private func fault(of text: String) -> String? {
         if let type = MediaType(text), MediaType(type.description) != type { return "a media type: \(text)" }
         if let date = HTTPDate(text), HTTPDate(date.text) != date { return "a date: \(text)" }

@@ -1,13 +1,12 @@
 internal import Glibc
 
-/// Throws random changes of small files at what reads bytes from outside: `scripts/fuzz` builds and runs it.
+/// Passes randomly changed files to the parsers of outside input. `scripts/fuzz` builds and runs it.
 ///
 ///     Fuzz TARGET --corpus FOLDER [--more FOLDER]… [--seconds N] [--seed N] [--keep FILE]
 ///     Fuzz TARGET --replay FILE
 ///
-/// The same seed makes the same inputs in the same order. Each input stands in the file that `--keep` names
-/// before it is tried, so it is there whatever ends the process; an input that takes a second of CPU time
-/// ends it with SIGPROF.
+/// The same seed gives the same inputs in the same order. Each input is written to the file that `--keep` names before it
+/// is tried, so that it is available after a crash. An input that takes a second of CPU time ends the process with SIGPROF.
 @main enum Fuzz {
     static func main() {
         do throws(FuzzError) {

@@ -1,4 +1,4 @@
-/// What stopped the fuzzer, or what it was to find: said in one line.
+/// An error of the fuzzer, or a fault that it found.
 struct FuzzError: Error, CustomStringConvertible {
     let description: String
 

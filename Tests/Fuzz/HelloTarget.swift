@@ -1,7 +1,7 @@
 import Glibc
 import TLS
 
-/// What clients of TLS begin with.
+/// The first bytes of TLS clients, which the server's TLS library parses.
 struct HelloTarget: Target {
     let name = "hello"
     let suffixes = [".tls"]
@@ -12,7 +12,7 @@ struct HelloTarget: Target {
         "\u{8}http/1.1", "\u{2}h2", "www.example.com", "*.example.com", "xn--", "a\u{0}b", "127.0.0.1",
     ]
 
-    /// Made once: a folder for its key, which the system clears away.
+    /// The TLS server, created on first use, with a folder for its key that the system removes from /tmp.
     private static let server: TLSServer? = {
         var path = Array("/tmp/larder-fuzz-XXXXXX".utf8CString)
         guard mkdtemp(&path) != nil else { return nil }
@@ -30,11 +30,11 @@ struct HelloTarget: Target {
         guard let session = try? server.session(on: ends[0], for: "example.com") else {
             return "a session: none"
         }
-        // In two parts, as the network may bring it.
+        // In two parts, as a network may deliver it.
         for part in [input[..<(input.count / 2)], input[(input.count / 2)...]] {
             part.withUnsafeBufferPointer(session.receive)
             switch session.continueHandshake() {
-            // Nobody shakes hands by a hello alone.
+            // A handshake needs more than the first message of a client.
             case .done: return "an end: hands were shaken"
             case .failed: return nil
             case .needsInput, .needsOutput: break

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A file that holds the input being tried, to be found there after a crash.
+/// The file with the current input, which is available after a crash.
 final class InputFile {
     private let path: String
     private let descriptor: Int32
@@ -39,7 +39,7 @@ final class InputFile {
         }
     }
 
-    /// The files below a folder whose names end so, in the order of their paths.
+    /// The files below a folder whose names end with one of the suffixes, sorted by path.
     static func paths(below folder: String, suffixes: [String]) -> [String] {
         guard let entries = opendir(folder) else { return [] }
         defer { closedir(entries) }

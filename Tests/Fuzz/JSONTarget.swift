@@ -1,6 +1,6 @@
 internal import Web
 
-/// The JSON parser, and the writer behind it.
+/// The JSON parser, and the writer, whose output must parse to the same value.
 struct JSONTarget: Target {
     let name = "json"
     let suffixes = [".json"]

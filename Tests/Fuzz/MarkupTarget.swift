@@ -1,12 +1,12 @@
 internal import Markup
 internal import Web
 
-/// The scanners, the stored form of what they find, and the splicer.
+/// The link scanners, the stored form of link tables, and the replacement of links.
 struct MarkupTarget: Target {
     let name: String
     let suffixes: [String]
     let pieces: [String]
-    /// The input is read as each of them.
+    /// The formats that each input is scanned as.
     let formats: [BodyFormat]
     var isXML = false
     private let scanner = LinkScanner()
@@ -41,12 +41,12 @@ struct MarkupTarget: Target {
             found.append(reference.withUnsafeBufferPointer { Array($0) })
         }
         let source = table.source(of: input.span) ?? input
-        return placeFault(table, found, source) ?? TableTarget.codingFault(table) ?? spliceFault(
+        return placeFault(table, found, source) ?? TableTarget.codingFault(table) ?? identityFault(
             input, table, source)
             ?? replacementFault(input, format, table, source)
     }
 
-    /// Places ascend, lie inside, and say what was reported.
+    /// Ranges must ascend, lie inside the body, and contain the reported references.
     private func placeFault(_ table: LinkTable, _ found: [[UInt8]], _ source: [UInt8]) -> String? {
         guard found.count == table.occurrences.count else {
             return "reported and kept: \(found.count) and \(table.occurrences.count)"
@@ -63,7 +63,7 @@ struct MarkupTarget: Target {
                 return "a reference: \(text(reference)) reads \(text(read)), \(occurrence)"
             }
         }
-        // What is marked is written there.
+        // The marked word must be at the position of its mark.
         for mark in table.marks {
             let word: String
             switch mark.kind {
@@ -80,22 +80,22 @@ struct MarkupTarget: Target {
                 return "a mark: \(mark) in \(self.text(Array(source)))"
             }
         }
-        // What is implied has no place, but its folder is looked for in the address of the body.
+        // Implied links have no position. They are resolved against folders in the URL of the body.
         for link in table.implied where link.reference(fromBodyAt: "/a/static/js/b.js").isEmpty {
             return "an implied link: \(link)"
         }
         return nil
     }
 
-    private func spliceFault(_ input: [UInt8], _ table: LinkTable, _ source: [UInt8]) -> String? {
+    private func identityFault(_ input: [UInt8], _ table: LinkTable, _ source: [UInt8]) -> String? {
         let output = patched(input, table) { _, _ in nil }
         return output == source ? nil : "replacing nothing changes the body: \(text(output))"
     }
 
-    /// What references are replaced by.
+    /// The replacement of references.
     private enum Change {
         case none
-        /// With whatever is odd in them.
+        /// The reference with a slash appended, with all its unusual characters.
         case longer
         case other
 
@@ -109,7 +109,7 @@ struct MarkupTarget: Target {
         }
     }
 
-    /// References replaced by something else are found again, and no others.
+    /// A scan after the replacement must find exactly the replaced references.
     private func replacementFault(
         _ input: [UInt8], _ format: BodyFormat, _ table: LinkTable, _ source: [UInt8]
     ) -> String? {
@@ -126,7 +126,7 @@ struct MarkupTarget: Target {
                 guard output == source else {
                     return "replacing by the same changes the body: \(text(output))"
                 }
-                // Most changes make XML malformed, and then it has no meaning that could stay.
+                // Most inputs are malformed XML, for which a second scan may give another result.
                 if isXML { return nil }
                 continue
             }
@@ -144,7 +144,7 @@ struct MarkupTarget: Target {
         return nil
     }
 
-    /// A string in a script, say, may be a link only for the way it looks.
+    /// Whether the occurrence is a link only because of its text, such as a string in a script.
     private static func dependsOnText(_ occurrence: LinkOccurrence) -> Bool {
         switch occurrence.context.inner {
         case .scriptString, .scriptTemplate, .scriptMarkup, .json, .line: true
@@ -153,7 +153,7 @@ struct MarkupTarget: Target {
         }
     }
 
-    /// But for white space at the ends, and for what is percent-encoded because it would end the reference.
+    /// Whether the references are equal, except for white space at the ends and characters that were percent-encoded.
     private static func isSame(_ before: [UInt8], _ after: [UInt8]) -> Bool {
         after.contains(UInt8(ascii: "%")) || trimmed(before) == trimmed(after)
     }

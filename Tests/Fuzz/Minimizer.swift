@@ -1,4 +1,4 @@
-/// Makes an input smaller as long as its fault stays.
+/// Removes parts of an input as long as the fault still occurs.
 enum Minimizer {
     static func minimized(_ input: [UInt8], _ isFaulty: ([UInt8]) -> Bool) -> [UInt8] {
         var input = input

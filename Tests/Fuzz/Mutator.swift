@@ -1,17 +1,17 @@
-/// Makes inputs of a target: a part of a body of its corpus, changed in a few places.
+/// Creates inputs for a target: parts of bodies from its corpus with a few random changes.
 struct Mutator {
-    /// Small, so that many fit into a second and a slow one is a fault.
+    /// The maximum size in bytes, so small that many inputs are tried per second and a slow one is a fault.
     static let inputLimit = 4096
-    private static let changes = 16
+    private static let maxChanges = 16
 
     let corpus: [[UInt8]]
-    /// Pieces that mean something in the target's language.
+    /// Tokens of the target's language.
     let pieces: [[UInt8]]
     var dice: Dice
 
     mutating func next() -> [UInt8] {
         var input = part(of: dice.pick(corpus), atMost: Self.inputLimit)
-        for _ in 0..<dice.roll(Self.changes) { change(&input) }
+        for _ in 0..<dice.roll(Self.maxChanges) { change(&input) }
         return input
     }
 
@@ -31,7 +31,7 @@ struct Mutator {
         }
     }
 
-    /// From the start as often as from somewhere else: what stands first decides how the rest is read.
+    /// A part of a body. Half of the parts begin at its start, which often determines how the rest is parsed.
     private mutating func part(of body: [UInt8], atMost limit: Int) -> [UInt8] {
         let start = dice.roll(2) == 0 ? 0 : dice.roll(body.count + 1)
         return Array(body[start..<min(body.count, start + limit)])

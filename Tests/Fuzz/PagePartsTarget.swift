@@ -1,7 +1,6 @@
 import Archives
 
-/// What exports and imports read by themselves of what others wrote: the tag around a link, and the list of a
-/// ZIM.
+/// Two parsers of exports and imports: the tag that encloses a link, and the listing of a ZIM file.
 struct PagePartsTarget: Target {
     let name = "parts"
     let suffixes = [".html", ".list"]

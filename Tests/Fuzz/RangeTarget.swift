@@ -1,6 +1,6 @@
 internal import Web
 
-/// The parts of a body that a client asks for: each line of the input is a value of `Range`.
+/// Requested ranges of a body. Each line of the input is a value of `Range`.
 struct RangeTarget: Target {
     let name = "range"
     let suffixes = [".ranges"]
@@ -24,7 +24,7 @@ struct RangeTarget: Target {
         return nil
     }
 
-    /// They lie inside, are never more than the whole, and are written as what they are.
+    /// Ranges must lie inside the body, be no longer in total than the body, and survive a round trip.
     private func fault(_ parts: [Range<Int>], in length: Int) -> String? {
         guard parts.allSatisfy({ !$0.isEmpty && $0.lowerBound >= 0 && $0.upperBound <= length }) else {
             return "a place"

@@ -1,7 +1,7 @@
 internal import HTTPServer
 internal import Web
 
-/// The heads and bodies of requests.
+/// The parsers of request heads and bodies.
 struct RequestTarget: Target {
     let name = "request"
     let suffixes = [".http"]
@@ -35,7 +35,7 @@ struct RequestTarget: Target {
         return placeFault(head, bytes) ?? prefixFault(head, bytes, isForProxy) ?? bodyFault(head, bytes)
     }
 
-    /// Everything lies inside the head, and holds what may stand there.
+    /// Ranges must lie inside the head, and contain only allowed bytes.
     private func placeFault(_ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) -> String? {
         guard head.end <= bytes.count, head.methodName.upperBound <= head.end,
             head.target.upperBound <= head.end,
@@ -48,7 +48,7 @@ struct RequestTarget: Target {
         return nil
     }
 
-    /// It is no head before its end is there, and what follows its end changes nothing.
+    /// A head must be incomplete before its end, and must not depend on the bytes after it.
     private func prefixFault(
         _ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ isForProxy: Bool
     ) -> String? {
@@ -62,7 +62,7 @@ struct RequestTarget: Target {
         return RequestHead.parse(alone, isForProxy: isForProxy) == .head(head) ? nil : "alone: \(head)"
     }
 
-    /// A body is the same however it comes in.
+    /// The decoded body must not depend on the size of the pieces in which it arrives.
     private func bodyFault(_ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) -> String? {
         let whole = read(head, bytes, atOnce: bytes.count)
         for count in [1, 7] where read(head, bytes, atOnce: count) != whole {

@@ -1,6 +1,6 @@
 internal import Web
 
-/// robots.txt.
+/// The parser of robots.txt.
 struct RobotsTarget: Target {
     let name = "robots"
     let suffixes = [".robots"]

@@ -2,7 +2,7 @@ import Markup
 import Search
 import Web
 
-/// The text of documents, the words of it, and questions.
+/// The extraction of text from documents, the splitting into words, and the parser of queries.
 struct SearchTarget: Target {
     let name = "search"
     let suffixes = [".html"]
@@ -28,7 +28,7 @@ struct SearchTarget: Target {
         for purpose in [WordSplitter.Purpose.index, .query] {
             if let fault = Self.fault(document.body, purpose) ?? Self.fault(input, purpose) { return fault }
         }
-        // Whatever is typed is a question or a mistake.
+        // Any text is a valid query or throws an error.
         _ = try? SearchQuery(String(decoding: input.prefix(900), as: UTF8.self))
         return nil
     }

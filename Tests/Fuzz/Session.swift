@@ -1,14 +1,14 @@
 internal import Glibc
 
-/// One run against one target.
+/// A run of the fuzzer with one target.
 struct Session {
     let target: any Target
     let options: Options
 
-    /// A round may take so long on a core, and no longer.
-    private static let roundLimit = 1
-    /// What the memory may grow by after the first quarter of the run.
-    private static let growthLimit = 64 << 20
+    /// The maximum CPU time for one input. Beyond it, SIGPROF ends the process.
+    private static let maxCPUSeconds = 1
+    /// The maximum growth of the memory after the first quarter of the run. Beyond it, the run fails.
+    private static let maxGrowthBytes = 64 << 20
 
     func run() throws(FuzzError) {
         var corpus: [[UInt8]] = []
@@ -22,7 +22,7 @@ struct Session {
                 "no file ending in \(target.suffixes) in \(options.corpus.joined(separator: ", "))")
         }
         let kept = try options.keep.map { path throws(FuzzError) in try InputFile(path) }
-        // As they are first, whole when they are no larger than what they are changed into.
+        // First all unchanged files up to 1 MiB.
         for body in corpus where body.count <= 1 << 20 { try attempt(body, kept) }
 
         var mutator = Mutator(
@@ -44,17 +44,17 @@ struct Session {
         print(
             "\(target.name): \(rounds) rounds, \(Int(Double(rounds) / took))/s, peak \(Self.peakMemory() >> 20) MiB, "
                 + "\(growth >> 20) MiB more than after a quarter")
-        guard growth < Self.growthLimit else { throw FuzzError("\(target.name): the memory grows") }
+        guard growth < Self.maxGrowthBytes else { throw FuzzError("\(target.name): the memory grows") }
         kept?.remove()
     }
 
     private func attempt(_ input: [UInt8], _ kept: InputFile?) throws(FuzzError) {
         try kept?.write(input)
-        Self.limit(seconds: Self.roundLimit)
+        Self.limitCPUTime(seconds: Self.maxCPUSeconds)
         let fault = target.fault(input)
-        Self.limit(seconds: 0)
+        Self.limitCPUTime(seconds: 0)
         guard let fault else { return }
-        // The first words name the property; what follows tells of this input.
+        // The text before the colon names the property. A smaller input must violate the same one.
         let property = fault.prefix { $0 != ":" }
         let small = Minimizer.minimized(input) { target.fault($0)?.hasPrefix(property) ?? false }
         try kept?.write(small)
@@ -63,13 +63,13 @@ struct Session {
         )
     }
 
-    /// Bytes that stand for nothing in any language: ends and pieces of characters, and a byte order mark.
+    /// Bytes that are invalid in all languages: NUL, parts of UTF-8 sequences, and a byte order mark.
     private static let rawPieces: [[UInt8]] = [
         [0], [0x80], [0xC3], [0xE2, 0x82], [0xF4, 0x90], [0xFF], [0xFF, 0xFE],
     ]
 
-    /// CPU time, so that a busy machine is no fault.
-    private static func limit(seconds: Int) {
+    /// Limits the CPU time, which does not depend on other processes, until the next call. 0 removes the limit.
+    private static func limitCPUTime(seconds: Int) {
         var timer = itimerval()
         timer.it_value.tv_sec = seconds
         setitimer(__itimer_which_t(ITIMER_PROF.rawValue), &timer, nil)

@@ -1,6 +1,6 @@
 internal import Markup
 
-/// The stored form of a ``LinkTable``, as a damaged store would hand it over.
+/// The decoder of stored ``LinkTable`` values, with input as from a damaged store.
 struct TableTarget: Target {
     let name = "table"
     let suffixes = [".html", ".js"]
@@ -29,7 +29,7 @@ struct TableTarget: Target {
             }
             end = occurrence.range.upperBound
         }
-        // Of another body than it was made for.
+        // Applies the table to another body than its own.
         _ = patched(input, table) { _, _ in "/" }
         let marked = Patch(table.marks.map { Patch.Change(at: $0.offset, "-") }, of: input.count).apply(
             to: input)
@@ -56,7 +56,8 @@ struct TableTarget: Target {
     }
 }
 
-/// A body, as stored, with its references replaced. Each part of it is the same as in the whole.
+/// The body with its references replaced. Also checks that a part of it, patched separately, equals that part of the
+/// whole.
 func patched(
     _ body: [UInt8], _ table: LinkTable, replacement: (LinkOccurrence, Span<UInt8>) -> String?
 ) -> [UInt8] {

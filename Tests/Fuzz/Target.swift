@@ -1,14 +1,13 @@
-/// Something that reads bytes from outside, with what must hold of it whatever the bytes.
+/// A parser of outside input, with properties that must hold for all bytes.
 protocol Target {
     var name: String { get }
-    /// Of the files in the corpus that are for it.
+    /// The suffixes of the target's files in the corpus.
     var suffixes: [String] { get }
-    /// Pieces of its language, which random bytes would seldom make.
+    /// Tokens of its language, which random bytes would seldom contain.
     var pieces: [String] { get }
-    /// What is changed, made of a file of the corpus.
+    /// The bytes to change, computed from a file of the corpus.
     func seed(_ body: [UInt8]) -> [UInt8]
-    /// What is wrong with how the input was read: the property, a colon, and the particulars. Nil when
-    /// nothing is.
+    /// The property that the parser violates for the input, a colon, and the details; nil if all properties hold.
     func fault(_ input: [UInt8]) -> String?
 }
 

@@ -34,7 +34,7 @@ import Web
             ("<!-- a{b:url(x)} -->", ["x"]),
             ("a{b:url(data:,x) url(#y)}", ["#y"]), ("a\\{b:url(x)", ["x"]), ("a{b:\"\\\"url(x)\"}", []),
             ("\\", []),
-            // A url() that is not closed, with another import inside of it.
+            // An unclosed url() that contains another import.
             ("@import url('x' y;@import 'z';", ["x", "z"]), ("src(@import 'x'", []),
             ("a{b:url('x' 'y')}", ["x"]),
             ("a{b:url(x\\\0)}", ["x\u{FFFD}"]), ("a{b:url('x\\\n", ["x"]),

@@ -2,10 +2,10 @@ import Glibc
 
 /// Measures the CPU time of a thread, which does not depend on what else the machine is doing.
 enum Cost {
-    /// Whether four times the size costs about four times as much: where the cost grows with the square of the size it is
+    /// Whether four times the size costs less than ten times as much. Linear work costs four times, quadratic work
     /// sixteen times as much.
     ///
-    /// What others do to the caches can spoil a measurement, so that one that looks bad is repeated.
+    /// Other processes affect the processor's caches, so that a bad measurement is repeated.
     static func isLinear(upTo size: Int, _ work: (Int) -> Void) -> Bool {
         (0..<5).contains { _ in
             let part = time { work(size / 4) }

@@ -23,7 +23,7 @@ import Web
     }
 
     @Test(arguments: [
-        // Policies, in a `<meta>` and nowhere else.
+        // Content security policies count only in a `<meta>`.
         "<meta http-equiv=|Content-Security-Policy content=\"default-src 'self'\">",
         "<META content=x HTTP-EQUIV='|content-security-policy-report-only'>",
         "<meta name=content-security-policy content=x><p title=content-security-policy>content-security-policy",
@@ -33,7 +33,7 @@ import Web
         "<iframe srcdoc=\"<meta http-equiv='|content-security-policy'>\">",
         "<iframe srcdoc='&lt;meta http-equiv=|content-security-policy&gt;'>",
         "<meta http-equiv='content&#45;security-policy'>",
-        // What hides whose page asks.
+        // Referrer policies.
         "<meta name=|referrer content=no-referrer><meta content=origin name=\"|REFERRER\">",
         "<meta name=referrer-of><meta property=referrer><a name=referrer>",
         "<a |referrerpolicy=no-referrer href=x><img src=x |ReferrerPolicy='origin'><script |referrerpolicy></script>",

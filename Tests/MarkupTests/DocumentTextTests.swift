@@ -8,7 +8,7 @@ import Web
         DocumentText(Array(text.utf8).span, form: "html;utf-8")
     }
 
-    private static func said(_ document: DocumentText) -> String {
+    private static func bodyText(_ document: DocumentText) -> String {
         String(decoding: document.body, as: UTF8.self)
     }
 
@@ -18,7 +18,7 @@ import Web
         let isLinear = Cost.isLinear(upTo: 200_000) { count in
             let many = (0..<count).map { attribute.replacing("%", with: "\($0)") }.joined(separator: " ")
             let document = Self.html("<p>before<p id=here \(many)>within<p title='a < b' class=x>after")
-            #expect(Self.said(document) == "before\nwithin\nafter\n")
+            #expect(Self.bodyText(document) == "before\nwithin\nafter\n")
         }
         #expect(isLinear)
     }
@@ -34,7 +34,7 @@ import Web
         #expect(document.title == "Ein & Titel")
         #expect(document.language == "de")
         #expect(document.description == "Worum es geht")
-        #expect(Self.said(document) == "Ein Satz hier.\nNoch einer\neins\nzwei\na\nb\nein Bild\n")
+        #expect(Self.bodyText(document) == "Ein Satz hier.\nNoch einer\neins\nzwei\na\nb\nein Bild\n")
         #expect(document.aside.isEmpty)
     }
 
@@ -44,7 +44,7 @@ import Web
             <header>Logo</header><nav>Menu</nav><div class="sphinxsidebar x">Side</div><main><header>Own</header>Text</main>
             <div role=navigation>More</div><footer>Foot</footer>
             """)
-        #expect(Self.said(document) == "Own\nText\n")
+        #expect(Self.bodyText(document) == "Own\nText\n")
         #expect(String(decoding: document.aside, as: UTF8.self) == "Logo\nMenu\nSide\nMore\nFoot\n")
     }
 
@@ -67,13 +67,13 @@ import Web
 
     @Test func `text is extracted from other encodings, Markdown, feeds and plain text`() {
         #expect(
-            Self.said(DocumentText([0x63, 0x61, 0x66, 0xE9].span, form: "html;windows-1252")) == "café\n")
+            Self.bodyText(DocumentText([0x63, 0x61, 0x66, 0xE9].span, form: "html;windows-1252")) == "café\n")
         let markdown = DocumentText(
             markdown: Array("# Title\n\nSome *text* and [a link](http://x/).\n\n## Next Part\nmore".utf8).span
         )
         #expect(markdown.title == "Title")
         #expect(markdown.sections.map(\.anchor) == ["title", "next-part"])
-        #expect(Self.said(markdown) == "Title\nSome text and a link.\nNext Part\nmore\n")
+        #expect(Self.bodyText(markdown) == "Title\nSome text and a link.\nNext Part\nmore\n")
         let feed = DocumentText(
             Array(
                 """
@@ -82,7 +82,7 @@ import Web
                 """.utf8
             ).span, form: "feed;utf-8")
         #expect(feed.title == "Feed")
-        #expect(Self.said(feed) == "One\nSaid & done\nTwo\n")
+        #expect(Self.bodyText(feed) == "One\nSaid & done\nTwo\n")
         #expect(
             DocumentText(Array("First line\n\nsecond".utf8).span, form: "plainText;utf-8").title
                 == "First line")
@@ -91,7 +91,7 @@ import Web
 
     @Test func `a body is decoded by its own encoding, and an excerpt is cut between characters`() {
         let latin = DocumentText(html: [0xE9, 0x20, 0x3C, 0x62, 0x3E, 0xE8].span, charset: "latin1")
-        #expect(Self.said(latin) == "é è\n")
+        #expect(Self.bodyText(latin) == "é è\n")
         #expect(Self.html("aéé").beginning(atMost: 3) == "aé")
         #expect(Self.html("aéé").beginning(atMost: 2) == "a")
     }
@@ -102,7 +102,7 @@ import Web
         let word = Self.html("<p>" + String(repeating: "w", count: 20_000_000))
         #expect(word.body.count <= DocumentText.maxTextBytes + 2048)
         let bytes: [UInt8] = Array("<p>a\u{0}b<p>".utf8) + [0xFF, 0xC3, 0x28, 0x00] + Array("<p>end".utf8)
-        #expect(Self.said(DocumentText(bytes.span, form: "html;utf-8")).contains("end"))
+        #expect(Self.bodyText(DocumentText(bytes.span, form: "html;utf-8")).contains("end"))
         let sections = Self.html(String(repeating: "<h1>x", count: 50_000))
         #expect(sections.sections.count <= DocumentText.maxSections)
     }

@@ -72,7 +72,7 @@ import Web
             let bytes = (list[index]["css_bytes"]?.string ?? "").unicodeScalars.map {
                 UInt8(truncatingIfNeeded: $0.value)
             }
-            // The encoding of the document that loads it is not told to the scanner.
+            // The scanner does not know the encoding of the document that loads a style sheet.
             if list[index]["environment_encoding"]?.string != nil { continue }
             let scan = Scan(bytes, .css, charset: list[index]["protocol_encoding"]?.string)
             #expect(

@@ -44,7 +44,7 @@ import Testing
             Case("/a", next(#"{"buildId":"b","gsp":true,"locale":"en"}"#)),
             Case("/a", next(#"{"buildId":"../b","gsp":true}"#)), Case("/a", next(#"{"buildId":"b"#)),
             Case("/a", #"<script type="application/json">{"buildId":"b","gsp":true}</script>"#),
-            // Its app router.
+            // The app router of Next.js.
             Case(
                 "/a",
                 #"<script src="/_next/static/chunks/main-app-1.js"></script><script>self.__next_f.push([1,"2:I[7,[\"177\",\"static/chunks/177-ab.js\",\"931\",\"static/chunks/app/%5Bid%5D/page-1.js\"],\"x\"]\n3:[\"static/css/a.css\",\"static/../b.js\",\"static/x\"]"])</script>"#,

@@ -15,19 +15,19 @@ import Web
             ("<form><button formaction=b></form>", ["b"]),
             ("<form method=post><button formmethod=get formaction=b></form>", ["b"]),
             ("<form><button formmethod=post formaction=b></form>", []),
-            // A form inside of another is none: its buttons are the outer one's.
+            // A nested form does not exist: its buttons belong to the outer form.
             (
                 "<form method=post><form action=a method=get><button formaction=b></form><button formaction=c>",
                 ["a", "c"]
             ),
             ("<form method=post></form><form action=a><button formaction=b></form>", ["a", "b"]),
             ("<form method=post><p></form ><button formaction=b>", ["b"]),
-            // The form may be anywhere.
+            // A button with `form` may be anywhere.
             ("<button form=x formaction=a><form id=x method=post></form>", []),
             ("<button form=x formmethod=get formaction=a>", ["a"]),
             ("<form method=post><!--[if IE]><button formaction=b><![endif]--></form>", []),
             ("<form method=post><iframe srcdoc='<button formaction=b>'></iframe></form>", ["b"]),
-            // What scripts send by another method.
+            // Links that scripts send with another method.
             (
                 "<a href=a data-method=delete><a href=b data-turbo-method=POST><a href=c data-method=get>",
                 ["c"]
@@ -69,7 +69,7 @@ import Web
             ("<link rel=preload as=image imagesrcset='a 1x, b 2x' crossorigin>", ["a", "b"]),
             ("<img src=a srcset='b 1x' data-src=c.png crossorigin><img src=d>", ["a", "b", "c.png"]),
             ("<svg><image href=a crossorigin /><image href=b /></svg>", ["a"]),
-            // A poster is asked for as any picture.
+            // A poster is requested without CORS, like an image.
             ("<video src=a poster=b crossorigin><source src=c><track src=d></video>", ["a", "c", "d"]),
             (
                 "<audio crossorigin><source src=a></audio><video src=b><source src=c><track src=d></video>",
@@ -79,7 +79,7 @@ import Web
                 "<video crossorigin><source src=a></video><picture><source srcset=b><img src=c></picture>",
                 ["a"]
             ),
-            // What is always asked for so.
+            // Assets that are always requested with CORS.
             ("<script type=module src=a></script><link rel=modulepreload href=b>", ["a", "b"]),
             (
                 "<script>import 'https://x/a'; import('/b'); fetch('/c')</script>",
@@ -96,13 +96,13 @@ import Web
             ),
             ("<style>@font-face{src:url(a)}b{background:url(c)}</style>", ["a"]),
             ("<model-viewer src=a skybox-image=b poster=c></model-viewer>", ["a", "b"]),
-            // What others may draw.
+            // Images in masks and filters, which need CORS.
             ("<p style='mask:url(a)'><p style='background:url(b)'>", ["a"]),
             (
                 "<svg><rect mask='url(a#m)' fill='url(b#f)' filter='url(c#x)' clip-path=url(d#y) /></svg>",
                 ["a#m", "c#x", "d#y"]
             ),
-            // No assets.
+            // Links to pages.
             (
                 "<a href=a crossorigin><iframe src=b crossorigin></iframe><link rel=next href=c crossorigin>",
                 []
@@ -286,7 +286,7 @@ import Web
         }
     }
 
-    /// The data name the candidate that a browser chooses. Since every candidate must be found, that one must be too.
+    /// The data contain the candidate that a browser chooses. The scanner finds all candidates, including that one.
     @Test(
         "The candidate that a browser chooses is found",
         .enabled(if: ConformanceData.isThere, "the conformance data is not there (LARDER_CONFORMANCE)"),
@@ -294,7 +294,7 @@ import Web
     func conformance(_ test: Case) {
         let found = Self.addresses(test.srcset)
         #expect(test.chosen.isEmpty || found.contains(test.chosen), "\(found) \(test.chosen)")
-        // One that the data reject has a descriptor that is not understood: it is kept.
+        // Candidates with an unknown descriptor, which browsers reject, are found too.
         #expect(found.allSatisfy { test.srcset.contains($0) && !$0.isEmpty })
     }
 

@@ -89,7 +89,7 @@ private final class StartTags: HTMLSkimmerDelegate {
                 count += 1
                 let name = test["description"]?.string ?? input
                 guard Self.exceptions[name] == nil else { continue }
-                // Spaces at the end neither begin a tag nor end one; near the end names are read byte by byte.
+                // Names near the end of the text are read byte by byte, so each case is repeated with spaces after it.
                 for end in ["", "                "] {
                     let found = StartTags.read(
                         input + end, state: state, lastTag: test["lastStartTag"]?.string ?? "")

@@ -59,7 +59,7 @@ import Testing
         guard shape.format == .css else { return }
         let isLinearWithEnds = Cost.isLinear(upTo: 100_000) { size in
             let count = size / shape.repeated.utf8.count / 2
-            // Closing marks behind as many opening ones.
+            // As many closing characters as opening ones.
             let text =
                 String(repeating: shape.repeated, count: count) + String(repeating: ")}url(x)", count: count)
             #expect(Scan(text, .css).faults == [])
@@ -112,7 +112,7 @@ import Testing
         return body
     }
 
-    @Test("No change to a document breaks what holds for all", arguments: 0..<40)
+    @Test("The invariants hold for randomly changed documents", arguments: 0..<40)
     func mutations(_ seed: Int) {
         var dice = Dice(state: UInt64(seed))
         let scanner = LinkScanner()

@@ -69,7 +69,7 @@ struct Scan {
     }
 }
 
-/// Returns a body with its references replaced.
+/// The body with its references replaced.
 func patched(
     _ body: [UInt8], _ table: LinkTable, only: LinkFlags = [],
     replacement: (LinkOccurrence, Span<UInt8>) -> String?

@@ -72,7 +72,7 @@ import Web
             }
             let stored = table.encoded()
             #expect(try LinkTable(decoding: stored.span) == table)
-            // Whoever compares versions reads such a body again, since others decide where it leads.
+            // A different version byte makes readers scan the body again, because its links depend on other bodies.
             #expect(stored.first != LinkTable.version)
             for length in stored.indices {
                 #expect(throws: MarkupError.self) { try LinkTable(decoding: Array(stored[..<length]).span) }
@@ -80,7 +80,7 @@ import Web
         }
     }
 
-    /// A table from the time when there were only eight flags.
+    /// The table of version 8, which had only eight flags.
     @Test func `a table of an earlier version is decoded`() throws {
         let earlier: [UInt8] = [8, 0, 0, 2, 1, 0, 1, 129, 33, 1, 9, 0, 2, 9, 4, 0, 3, 4, 1]
         let expected = LinkTable(occurrences: [
@@ -90,13 +90,13 @@ import Web
                 range: 16..<20, kind: .module, context: LinkContext(levels: 1, isUnquoted: true, .cssString),
                 flags: []),
         ])
-        // Only the version and the checksum have changed since.
+        // Since then, only the version has changed and a checksum was added.
         var stored = expected.encoded()
         stored.removeSubrange(3..<7)
         stored[0] = 8
         #expect(stored == earlier)
         #expect(try LinkTable(decoding: earlier.span) == expected)
-        // Bits that nobody has given a meaning yet.
+        // Bits without a meaning are rejected.
         for bit in [0x40, 0x80] as [UInt8] {
             var bytes = earlier
             bytes[6] |= bit

@@ -44,7 +44,7 @@ import Web
     @Test(
         "Module names are resolved by the configuration of RequireJS",
         arguments: [
-            // Where the configuration may stand.
+            // The places of a configuration.
             Case(
                 inline(#"require.config({baseUrl:"/js"});require(["a","b/c"])"#), [], "script /js/a.js ?",
                 "script /js/b/c.js ?"),
@@ -77,7 +77,7 @@ import Web
             Case(
                 #"<script src="/lib/require.min.js"></script>"#, [("app.js", #"require(["a"])"#)],
                 "script /d/a.js ?"),
-            // What it may say.
+            // The contents of a configuration.
             Case(
                 inline(
                     #"require.config({baseUrl:"/j",packages:["p",{name:"q",location:"x/q",main:"./index.js"}]});require(["p","q","q/r"])"#
@@ -105,7 +105,7 @@ import Web
                 inline(
                     #"require.config({/* x */baseUrl:`/j`,waitSeconds:30,onError:function(e){return {a:1}},paths:{a:"b"}});require(["a"])"#
                 ), [], "script /j/b.js ?"),
-            // Names that are addresses.
+            // Names that are URLs.
             Case(
                 inline(#"require(["/a.js","https://x.test/b","c.js","d?e"])"#), [], "script /a.js ?",
                 "script https://x.test/b ?", "script /d/c.js ?", "script /d/d?e ?"),
@@ -149,7 +149,7 @@ import Web
             Case(
                 inline(#"require.config({baseUrl:"/j"});a=require.toUrl("x/a.css")"#), [],
                 "style /j/x/a.css ?"),
-            // Old MkDocs, whose pages say where the root is.
+            // Old versions of MkDocs, whose pages set the URL of the root.
             Case(
                 #"<script>var base_url = '..';</script><script data-main="../mkdocs/js/search.js" src="../mkdocs/js/require.js"></script>"#,
                 [
@@ -171,7 +171,7 @@ import Web
                 "script /d/search/mustache.min.js ?", "script /d/search/text.js ?",
                 "data /d/search/search_index.json ?"
             ),
-            // A library that would be a module where there is a loader.
+            // A library that is a module only if the page has a loader.
             Case(
                 "<p>a<script src=lib.js></script>",
                 [

@@ -108,7 +108,7 @@ import Testing
                 "<?xml version='1.0'?><?xml-stylesheet type='text/css' href='a.css'?><!DOCTYPE svg><svg xmlns='x' xmlns:xlink='y'><image xlink:href='b.png'/><use href='c.svg#d'/><style><![CDATA[a{b:url(e.png)}]]></style><a href='f&amp;g'/><rect style='fill:url(h.svg#i)'/><script href='j.js'/></svg>",
                 "style a.css", "image b.png", "drawing c.svg#d", "image e.png", "page f&g", "image h.svg#i",
                 "script j.js"),
-            // Of XHTML, by whichever prefix, and wherever it stands.
+            // Elements of XHTML, with any prefix, at any position.
             Case(
                 .svg,
                 "<svg xmlns='http://www.w3.org/2000/svg'><h:meta xmlns:h='http://www.w3.org/1999/xhtml' http-equiv='refresh' content='0;url=a'/><meta/></svg>",
@@ -257,7 +257,7 @@ import Testing
         let scan = Scan(ConformanceData.bytes("sitemaps/" + file.name), file.format)
         #expect(Dictionary(grouping: scan.found, by: \.kind).mapValues(\.count) == file.counts)
         #expect(scan.faults == [])
-        // All of them are written in full.
+        // All URLs in the files are absolute.
         #expect(scan.found.allSatisfy { $0.flags.contains(.namesOrigin) || $0.kind == .name })
     }
 }
@@ -309,7 +309,7 @@ import Testing
         "WEBVTT\n\nSTYLE\na{b:url(c)}\n\nd",
     ]
 
-    @Test("No change to a document breaks what holds for all", arguments: formats)
+    @Test("The invariants hold for randomly changed documents", arguments: formats)
     func mutations(_ format: BodyFormat) {
         var dice = MutationTests.Dice(state: UInt64(format.rawValue))
         let scanner = LinkScanner()

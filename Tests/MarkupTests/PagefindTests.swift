@@ -34,7 +34,7 @@ import Web
             #expect(Scan(changed, .pagefindIndex).faults.isEmpty)
         }
         let mark = Array("pagefind_dcd".utf8)
-        // Arrays of one element, inside each other; an array that promises more than there is; many numbers.
+        // Deeply nested arrays, an array that is longer than the file, and many numbers.
         for head: [UInt8] in [[0x81], [0x9A, 0xFF, 0xFF, 0xFF, 0xFF], [0x9A, 0, 0x98, 0x96, 0x80, 0]] {
             let zeros = [UInt8](repeating: head.count == 1 ? 0x81 : 0, count: 10_000_000)
             #expect(Scan(mark + head + zeros, .pagefindIndex).table.implied.isEmpty)

@@ -44,7 +44,7 @@ import Web
             "\(String(decoding: output, as: UTF8.self))"
         )
         #expect(after.found.map(\.kind) == before.found.map(\.kind))
-        // Put back what was there, and everything is as it was.
+        // Replacing the new references with the old ones restores the document.
         var index = 0
         let again = patched(output, after.table) { _, _ in
             defer { index += 1 }
@@ -114,7 +114,7 @@ import Web
         #expect(String(decoding: output, as: UTF8.self) == "<a href=a><a href=e><a href=d>")
     }
 
-    // MARK: - Changes, and parts of what comes out
+    // MARK: - Changes, and ranges of the patched body
 
     private static func applied(_ changes: [Patch.Change], to bytes: [UInt8]) -> [UInt8] {
         var output = bytes

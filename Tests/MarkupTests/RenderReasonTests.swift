@@ -16,7 +16,7 @@ import Testing
             ("import(a)", .uninterpretedLoader), ("require.config(a)", .uninterpretedLoader),
             ("require.config({baseUrl:a()})", .uninterpretedLoader),
             ("require([a?b:c])", .uninterpretedLoader), ("r.u=e=>f(e)+'.js';r.e(12)", .uninterpretedLoader),
-            // What is read, and what hardly ever is an address.
+            // Requests that the scanner reads, and expressions that are seldom URLs.
             (#"fetch("/a.json")"#, []), ("function get(url){return fetch(url)}", []), ("fetch(a,{b:1})", []),
             ("cache.fetch(a.b)", []), ("x.import(a)", []), (#"f("/a/"+b)"#, []), ("f(`/a/${b}`)", []),
             ("import('./a.js')", []),

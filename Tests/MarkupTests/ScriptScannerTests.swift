@@ -90,7 +90,7 @@ import Web
                 ##"a="/i/a-1.svg";b=[`/b.woff2`,"/c"];c={d:"/d.js?v=1"};e="/e.png"+f;g+"/h.png";i=="/j.js";k("/l.js")"##,
                 "image /i/a-1.svg ?", "font /b.woff2 ?", "script /d.js?v=1 ?"),
             Case(#"a="/m/a.glb";b="/m/a.usdz?v=1""#, "model /m/a.glb ?", "model /m/a.usdz?v=1 ?"),
-            // Beside the document, which a script of its own does not know.
+            // Relative to the document, whose URL is unknown in a script file.
             Case(#"[{url:"gallery/a.jpg"}];load(gl,"bb.png");x=`c/d.mp3`+e"#),
             Case(##"a="//x/b.js";b="/a b.js";c="/x.html";return"/r.css""##, "style /r.css ?"),
             Case(

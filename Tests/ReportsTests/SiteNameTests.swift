@@ -11,13 +11,13 @@ import Testing
     private static let namesOfSites: [(String, Int?)] = [
         ("http://127.0.0.1:8801/shop/", 0), ("127.0.0.1:8801/shop/", 0), ("127.0.0.1:8801", 0),
         ("127.0.0.1:8802", 1), ("example.com", 2), ("example.com:443", 2), ("bundles", 5),
-        // Two sites are on this host, and no site is on the other ones.
+        // Ambiguous names, and names without a site.
         ("127.0.0.1", nil), ("wiki.test", nil), ("wiki.test:443", nil), ("127.0.0.1:8803", nil),
         ("example.com:80", nil), ("http://127.0.0.1:8801/", nil), ("https://example.com/", nil),
     ]
 
     @Test(arguments: namesOfSites)
-    func `a site is found by its name, URL, host, or host and port, if only one is there`(
+    func `a site is found by its name, URL, host, or host and port, if only one site matches`(
         text: String, place: Int?
     ) {
         #expect(SiteName.index(of: text, among: Self.names) == place)

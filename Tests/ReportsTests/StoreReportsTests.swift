@@ -61,7 +61,7 @@ import Web
         #expect(throws: StoreError.self) { try list { $0.site = "b.test" } }
     }
 
-    @Test func `a listing that is ended early says so`() throws {
+    @Test func `a listing that is ended early is reported as incomplete`() throws {
         var count = 0
         let report = try ListReport(ListOptions(), try StoreReader(folder)) { _ in
             count += 1

@@ -10,7 +10,9 @@ import Testing
         ("html", "application/xhtml+xml", true), ("HTML", "text/html", true), ("xml", "image/svg+xml", false),
         ("text/*", "text/plain", true), ("TEXT/HTML", "text/html", true), ("*/*", "text/plain", true),
     ])
-    func `a filter matches`(filter: String, type: String, isWanted: Bool) {
+    func `a filter matches media types by short name, type or pattern`(
+        filter: String, type: String, isWanted: Bool
+    ) {
         #expect(TypeFilter(filter)?.matches(type) == isWanted)
     }
 

@@ -115,7 +115,7 @@ import Testing
         #expect(try urls("jam") { $0.site = "b.test" } == ["http://b.test/"])
         #expect(try urls("jam") { $0.type = TypeFilter("text/plain") } == ["http://c.test/notes.txt"])
         #expect(throws: StoreError.self) { try urls("jam") { $0.site = "d.test" } }
-        // Each site has a snapshot 1.
+        // The number 1 is ambiguous, because each site has a snapshot 1.
         #expect(throws: StoreError.self) { try urls("jam") { $0.snapshot = 1 } }
     }
 
@@ -131,7 +131,7 @@ import Testing
         #expect(try search("jam") { $0.offset = 15 }.hits.isEmpty)
     }
 
-    @Test func `if no page has all words, those with some are shown`() throws {
+    @Test func `if no page has all words, pages with some of them are found`() throws {
         try store(["plum": Self.page("Plums", "jam of plums"), "pear": Self.page("Pears", "juice of pears")])
         try index()
         let report = try search("jam juice")
@@ -169,7 +169,7 @@ import Testing
 
     // MARK: - Indexing
 
-    @Test func `a second indexing reads only what is new`() throws {
+    @Test func `a second indexing reads only new texts`() throws {
         try store(["plum": Self.page("Plums", "jam")])
         #expect(try index().texts == 1)
         let again = try index()
@@ -179,7 +179,7 @@ import Testing
         #expect(try urls("juice") == ["http://a.test/pear"])
     }
 
-    @Test func `an indexing without time leaves the rest to the next one, and says how much`() throws {
+    @Test func `an indexing that runs out of time reports how many texts are left for the next one`() throws {
         let pages = (0..<30).map { ("page\($0)", Self.page("Page \($0)", "jam number \($0)")) }
         try store(Dictionary(uniqueKeysWithValues: pages))
         var run = IndexRun(folder, Interruption())
@@ -192,7 +192,7 @@ import Testing
         #expect(try search("jam").texts == 30)
     }
 
-    @Test func `an interrupted indexing keeps what it has, and the next one completes it`() throws {
+    @Test func `an interrupted indexing keeps the indexed texts, and the next one completes it`() throws {
         let pages = (0..<30).map { ("page\($0)", Self.page("Page \($0)", "jam number \($0)")) }
         try store(Dictionary(uniqueKeysWithValues: pages))
         let interruption = Interruption()
@@ -203,7 +203,7 @@ import Testing
         #expect(try search("jam").texts == 30)
     }
 
-    @Test func `a damaged index is built again`() throws {
+    @Test func `a damaged index is rebuilt`() throws {
         try store(["plum": Self.page("Plums", "jam")])
         try index()
         let path = folder.path + "/search.db"

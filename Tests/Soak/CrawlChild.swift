@@ -1,22 +1,22 @@
 import Glibc
 import TestOrigin
 
-/// A `CrawlProcess` that was started, to be waited for or killed.
+/// A child process that runs a `CrawlProcess`. The caller waits for its end or kills it.
 struct CrawlChild {
     struct Ending {
-        /// It ended by itself and said that all is well.
+        /// Whether the process ended with the status 0.
         let isWell: Bool
-        /// Negative: the signal that ended it.
+        /// The exit status, or the negated number of the signal that ended the process.
         let status: Int32
         let lines: [String]
-        let mostKilobytes: Int
+        let maxKilobytes: Int
 
-        /// The URLs that it could not get.
+        /// The URLs that the crawl reported as missing.
         var missing: Set<String> {
             Set(lines.filter { $0.hasPrefix("missing ") }.map { String($0.split(separator: " ")[1]) })
         }
 
-        /// The number behind a word of the last line.
+        /// The number after a word of the last line; 0 without one.
         func count(of word: String) -> Int {
             let words = (lines.last ?? "").split(separator: " ")
             guard let place = words.firstIndex(where: { $0 == word }), place + 1 < words.count else {
@@ -42,6 +42,6 @@ struct CrawlChild {
         return Ending(
             isWell: ending.status == 0, status: ending.status,
             lines: ending.output.split(separator: "\n").map { String($0) },
-            mostKilobytes: ending.mostKilobytes)
+            maxKilobytes: ending.mostKilobytes)
     }
 }

@@ -7,8 +7,7 @@ import System
 import TestOrigin
 import Web
 
-/// A crawl in a process of its own. It says on its standard output how far it is, and in the end what came of
-/// it:
+/// A crawl in a process of its own. It prints its progress, and in the end its result:
 ///
 ///     at MILLISECONDS PAGES CPU-MILLISECONDS RESIDENT-KILOBYTES
 ///     missing URL
@@ -31,10 +30,10 @@ struct CrawlProcess {
             let done = progress.pages.done + progress.assets.done
             guard done >= next.load(ordering: .relaxed) else { return }
             next.store(done + 2000, ordering: .relaxed)
-            Self.tell(done, after: clock.now - began)
+            Self.reportProgress(done, after: clock.now - began)
         }
         let report = try Crawl(plan, interruption: Interruption()).run()
-        Self.tell(report.pages, after: clock.now - began)
+        Self.reportProgress(report.pages, after: clock.now - began)
         for missing in report.missing { Soak.say("missing \(missing.url) \(missing.failure)") }
         Soak.say(
             "pages \(report.pages) assets \(report.assets) requests \(report.requests)",
@@ -42,7 +41,7 @@ struct CrawlProcess {
         return report.isPublished
     }
 
-    private static func tell(_ pages: Int, after time: Duration) {
+    private static func reportProgress(_ pages: Int, after time: Duration) {
         Soak.say("at \(Int(time / .milliseconds(1))) \(pages) \(cpuMilliseconds) \(residentKilobytes)")
     }
 

@@ -2,7 +2,8 @@ import Store
 import Synchronization
 import TestOrigin
 
-/// A crawl of an origin that misbehaves, held against one of the same site that behaves well.
+/// Compares a crawl of a misbehaving origin with a crawl of the same site without faults. The stored content must be the
+/// same, except for URLs that never succeed, which the report must list as missing.
 struct FaultRun {
     let pages: Int
     let seed: Int
@@ -20,16 +21,16 @@ struct FaultRun {
         let differences = bad.image.differences(from: good.image).filter { line in
             !lost.contains { line.hasPrefix("\($0): nothing") }
         }
-        let unsaid = lost.union(gone).subtracting(missing)
-        let tooMuch = missing.subtracting(lost).subtracting(gone)
-        Soak.say("never to be had: \(lost.count), told as missing: \(missing.intersection(lost).count)")
+        let unreported = lost.union(gone).subtracting(missing)
+        let wronglyMissing = missing.subtracting(lost).subtracting(gone)
+        Soak.say("never available: \(lost.count), reported as missing: \(missing.intersection(lost).count)")
         for line in differences { Soak.say("differs: \(line)") }
-        if !unsaid.isEmpty { Soak.say("not in the report: \(unsaid.sorted().prefix(10))") }
-        if !tooMuch.isEmpty { Soak.say("given up too early: \(tooMuch.sorted().prefix(10))") }
-        return bad.ending.isWell && differences.isEmpty && unsaid.isEmpty && tooMuch.isEmpty
+        if !unreported.isEmpty { Soak.say("not in the report: \(unreported.sorted().prefix(10))") }
+        if !wronglyMissing.isEmpty { Soak.say("given up too early: \(wronglyMissing.sorted().prefix(10))") }
+        return bad.ending.isWell && differences.isEmpty && unreported.isEmpty && wronglyMissing.isEmpty
     }
 
-    private struct Crawled {
+    private struct Outcome {
         let base: String
         let ending: CrawlChild.Ending
         let image: StoreImage
@@ -38,10 +39,10 @@ struct FaultRun {
         var summary: String { "\(ending.lines.last ?? "nothing") in \(Int(time / .milliseconds(1))) ms" }
     }
 
-    private func crawl(_ answer: @escaping @Sendable (String) -> OriginAnswer) throws -> Crawled {
+    private func crawl(_ answer: @escaping @Sendable (String) -> OriginAnswer) throws -> Outcome {
         let origin = try TestOrigin()
         origin.otherwise { [weak origin] request in
-            // The record of so many requests is of no use here.
+            // The recorded requests are not needed, and would fill the memory.
             if request.target.hasSuffix("00.html") { origin?.forgetRequests() }
             return answer(request.target)
         }
@@ -50,15 +51,15 @@ struct FaultRun {
         let start = clock.now
         let ending = try CrawlChild(folder: scratch.path, url: origin.url("/")).wait()
         let image = try StoreImage(StoreFolder(scratch.path), base: origin.base)
-        return Crawled(base: origin.base, ending: ending, image: image, time: clock.now - start)
+        return Outcome(base: origin.base, ending: ending, image: image, time: clock.now - start)
     }
 }
 
-/// What an origin does wrong, the same for the same seed. Most answers come right at the latest when they are
-/// asked for the fourth time; a few images never do.
+/// Replaces some responses of an origin with faults, which are the same for the same seed. Each URL succeeds at the
+/// fourth attempt at the latest, except for some images that never do.
 final class Faults: Sendable {
     private enum Kind: String, CaseIterable {
-        case hangUp, reset, truncated, cutOff, lie, brokenChunk, late, busy, tooMany, broken, gateway
+        case hangUp, reset, truncated, cutOff, wrongLength, brokenChunk, late, busy, tooMany, broken, gateway
     }
 
     private struct State {
@@ -75,7 +76,7 @@ final class Faults: Sendable {
         self.seed = seed
     }
 
-    /// No attempt succeeds.
+    /// Whether no attempt succeeds.
     func isHopeless(_ target: String) -> Bool {
         target.hasPrefix("/image-") && random(target, 1000) % 20 == 0
     }
@@ -89,23 +90,24 @@ final class Faults: Sendable {
         let isHopeless = isHopeless(target)
         guard isHopeless || attempt < 4 && random(target, attempt) % 100 < 15 else { return answer }
         let kind = Kind.allCases[Int(random(target, attempt + 500) % UInt64(Kind.allCases.count))]
-        // Late is not never.
+        // A late response would be a success.
         guard !isHopeless || kind != .late else { return .failure(500) }
         state.withLock { $0.counts[kind, default: 0] += 1 }
-        return bend(answer, kind)
+        return faultyAnswer(answer, kind)
     }
 
-    private func bend(_ answer: OriginAnswer, _ kind: Kind) -> OriginAnswer {
+    private func faultyAnswer(_ answer: OriginAnswer, _ kind: Kind) -> OriginAnswer {
         let half = answer.body.count / 2
         return switch kind {
         case .hangUp: .hangUp
         case .reset: .reset
         case .truncated: answer.body.isEmpty ? .hangUp : answer.truncated(after: half)
         case .cutOff: answer.body.isEmpty ? .reset : answer.reset(after: half)
-        case .lie: answer.body.isEmpty ? .hangUp : answer.claiming(length: answer.body.count + 500).closing()
+        case .wrongLength:
+            answer.body.isEmpty ? .hangUp : answer.claiming(length: answer.body.count + 500).closing()
         case .brokenChunk: answer.chunked(100).brokenChunk(after: half)
         case .late: answer.delayed(.milliseconds(80))
-        // Whoever keeps to it waits with all that it wants of the host.
+        // Retry-After delays all requests to the host, so that only some responses have it.
         case .busy: .failure(503, fields: half % 16 == 0 ? [("Retry-After", "1")] : [])
         case .tooMany: .failure(429)
         case .broken: .failure(500)

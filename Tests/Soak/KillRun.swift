@@ -2,7 +2,8 @@ import Glibc
 import Store
 import TestOrigin
 
-/// Crawls that are killed at random moments, and what the next run makes of what they left.
+/// Kills crawls at random times, and continues each with a second run, whose result must equal that of an uninterrupted
+/// crawl.
 struct KillRun {
     let pages: Int
     private let origin: TestOrigin
@@ -17,7 +18,7 @@ struct KillRun {
         self.origin = origin
     }
 
-    /// False when any of them ended otherwise than an undisturbed run; each that did is printed.
+    /// Returns false if a result differs from that of an uninterrupted crawl, and prints the differences.
     func run(kills: Int) throws -> Bool {
         let (expected, time) = try undisturbed()
         Soak.say("undisturbed: \(expected.rows.count) responses in \(Int(time / .milliseconds(1))) ms")
@@ -28,13 +29,13 @@ struct KillRun {
             let outcome = try kill(
                 after: .milliseconds(Int.random(in: 0...Int(time / .milliseconds(1)), using: &random)),
                 expected)
-            if outcome.heldCount > 0, outcome.heldCount < expected.rows.count { midway += 1 }
-            guard !outcome.complaints.isEmpty else { continue }
+            if outcome.storedCount > 0, outcome.storedCount < expected.rows.count { midway += 1 }
+            guard !outcome.differences.isEmpty else { continue }
             isWell = false
-            Soak.say("kill \(number): \(outcome.complaints.joined(separator: "\n  "))")
+            Soak.say("kill \(number): \(outcome.differences.joined(separator: "\n  "))")
         }
         let result = isWell ? "all well" : "not well"
-        Soak.say("\(kills) kills, \(midway) of them with something held and something not: \(result)")
+        Soak.say("\(kills) kills, \(midway) of them with part of the site stored: \(result)")
         return isWell
     }
 
@@ -48,8 +49,8 @@ struct KillRun {
     }
 
     struct Outcome {
-        var heldCount = 0
-        var complaints: [String] = []
+        var storedCount = 0
+        var differences: [String] = []
     }
 
     func kill(after delay: Duration, _ expected: StoreImage) throws -> Outcome {
@@ -59,21 +60,23 @@ struct KillRun {
         usleep(UInt32(delay / .microseconds(1)))
         child.kill()
         let wasDone = child.wait().isWell
-        // Killed before there was a store, nothing is held.
+        // If the crawl was killed before it created the store, nothing is stored.
         let left = try? StoreImage(folder, base: origin.base)
-        let held = left?.held ?? []
+        let stored = left?.reusableTargets ?? []
         origin.forgetRequests()
         let ending = try CrawlChild(folder: scratch.path, url: origin.url("/")).wait()
-        var outcome = Outcome(heldCount: held.count)
-        if !ending.isWell { outcome.complaints.append("the second run ended with \(ending.status)") }
-        // One that was done already is a snapshot of its own, which asks again.
-        let again =
+        var outcome = Outcome(storedCount: stored.count)
+        if !ending.isWell { outcome.differences.append("the second run ended with \(ending.status)") }
+        // If the first run was already complete, the second one is an update, which may repeat requests.
+        let repeated =
             wasDone || left?.published != nil
-            ? [] : origin.requests.map(\.target).filter { held.contains($0) }
-        if !again.isEmpty { outcome.complaints.append("asked again for \(again.count): \(again.prefix(5))") }
+            ? [] : origin.requests.map(\.target).filter { stored.contains($0) }
+        if !repeated.isEmpty {
+            outcome.differences.append("requested again \(repeated.count): \(repeated.prefix(5))")
+        }
         let image = try StoreImage(folder, base: origin.base)
-        outcome.complaints += image.differences(from: expected)
-        if image.published == nil { outcome.complaints.append("it is not published") }
+        outcome.differences += image.differences(from: expected)
+        if image.published == nil { outcome.differences.append("it is not published") }
         return outcome
     }
 }

@@ -1,11 +1,11 @@
 import TestOrigin
 
-/// A crawl of very many pages: what one of them costs at the beginning and at the end.
+/// Compares the CPU time per page at the beginning and at the end of a crawl of very many pages, and checks its memory.
 struct PagesRun {
     let pages: Int
 
-    private static let mostKilobytes = 300 * 1024
-    private static let mostGrowth = 1.3
+    private static let maxKilobytes = 300 * 1024
+    private static let maxCostRatio = 1.3
 
     func run() throws -> Bool {
         let origin = try TestOrigin()
@@ -27,16 +27,17 @@ struct PagesRun {
                 "\(mark.pages) pages: \(mark.milliseconds) ms, \(mark.cpu) ms of processor, \(mark.kilobytes) KB"
             )
         }
-        // The first twentieth is for getting up to speed.
+        // The first twentieth is not measured, because the crawl speeds up at first.
         let begin = cost(of: marks, from: 0.05, to: 0.25)
-        // What is written when nothing is left to fetch belongs to no page.
+        // The last mark includes the work after the last page.
         let end = cost(of: marks.dropLast(), from: 0.75, to: 0.95)
         Soak.say("\(ending.lines.last ?? "")")
         Soak.say("a page costs \(begin) µs of processor at the beginning and \(end) µs at the end")
-        Soak.say("most memory: \(ending.mostKilobytes) KB")
-        return end <= begin * Self.mostGrowth && ending.mostKilobytes <= Self.mostKilobytes
+        Soak.say("most memory: \(ending.maxKilobytes) KB")
+        return end <= begin * Self.maxCostRatio && ending.maxKilobytes <= Self.maxKilobytes
     }
 
+    /// A progress report of the crawl.
     private struct Mark {
         let milliseconds: Int
         let pages: Int
@@ -52,7 +53,7 @@ struct PagesRun {
         }
     }
 
-    /// Microseconds of processor for each page.
+    /// The CPU time per page in microseconds, between two fractions of the crawl.
     private func cost(of marks: some Collection<Mark>, from: Double, to: Double) -> Double {
         let all = Double(pages)
         let inside = marks.filter { Double($0.pages) >= all * from && Double($0.pages) <= all * to }

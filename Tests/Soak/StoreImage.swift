@@ -1,12 +1,12 @@
 import Store
 
-/// What a store shows of one snapshot: everything that two crawls of the same site must have in common.
+/// The content of the last snapshot in a store, as far as it must be equal after two crawls of the same site.
 struct StoreImage: Equatable {
-    /// Status, role, form and digest of the body, by URL.
+    /// The status, the role, and the form and digest of the body, by target.
     private(set) var rows: [String: String] = [:]
     private(set) var published: Int64?
 
-    /// - Parameter base: the origin's address, which differs from run to run.
+    /// - Parameter base: the URL of the origin, whose port differs between runs.
     init(_ folder: StoreFolder, base: String) throws {
         let reader = try StoreReader(folder)
         guard let site = try reader.sites().first, let snapshot = site.snapshots.last else { return }
@@ -21,10 +21,10 @@ struct StoreImage: Equatable {
         self.rows = rows
     }
 
-    /// What an interrupted run has and need not ask for again.
-    var held: Set<String> { Set(rows.filter { !$0.value.hasPrefix("4") }.keys) }
+    /// The targets whose responses the next run reuses without a request.
+    var reusableTargets: Set<String> { Set(rows.filter { !$0.value.hasPrefix("4") }.keys) }
 
-    /// At most some of what differs, to be shown.
+    /// The first ten differences as text.
     func differences(from other: StoreImage) -> [String] {
         let keys = Set(rows.keys).union(other.rows.keys)
         return keys.filter { rows[$0] != other.rows[$0] }.sorted().prefix(10).map {

@@ -1,7 +1,7 @@
 import TestOrigin
 
-/// A site of any number of pages, made up as they are asked for: a tree of eight children each, with links
-/// across, a style sheet for all, an image for some pages, redirects, and links that lead to nothing.
+/// A site of any size whose pages are generated on request: a tree with eight children per page, cross links, one style
+/// sheet, images on some pages, redirects, and broken links.
 struct SyntheticSite: Sendable {
     let pageCount: Int
 

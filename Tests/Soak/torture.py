@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tortures stores with the real command: kills, full disks, flipped bits, simultaneous first runs, switches under clients, and
-origins that lie. Each prints counts at the end, and the exit status is 1 if anything was lost or served wrongly.
+"""Stress tests of stores with the real command: kills, full disks, flipped bits, simultaneous first runs, new snapshots while
+clients read, and origins with wrong responses. Each prints counts at the end. The exit status is 1 if stored content was lost
+or wrong content was served.
 
   torture.py kills|full-disks|flips|first-runs|switches|updates|origins [COUNT] [--seed N] [--binary PATH]
 """
@@ -28,13 +29,14 @@ PAGES = 60
 
 
 class Origin:
-    """A site of pages, style sheets, scripts and pictures. Each names its edition; `lie` may change what is sent."""
+    """A site of pages, style sheets, scripts and images, each of which contains the number of its edition. `wrong_response` may
+    send another response in place of the right one."""
 
     def __init__(self, pages=PAGES):
         self.pages = pages
         self.editions = {}
         self.edition = 1
-        self.lie = None
+        self.wrong_response = None
         origin = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -88,7 +90,7 @@ class Origin:
             return
         kind, body = self.body(path)
         tag = f'"{hash((path, body)) & 0xFFFFFFFF:x}"'
-        if self.lie is not None and self.lie(handler, path, kind, body, tag):
+        if self.wrong_response is not None and self.wrong_response(handler, path, kind, body, tag):
             return
         if handler.headers.get("If-None-Match") == tag:
             handler.send_response(304)
@@ -168,8 +170,8 @@ def fetch_all(port, paths):
 
 
 def free_port():
-    """A free port that the system gives to no outgoing connection: those of the other range may be taken before the server
-    has begun, or be connected with themselves by whoever waits for it."""
+    """A free port outside of the range for outgoing connections. A port in that range might be taken before the server begins,
+    or a client that waits for the server might connect to itself."""
     import socket
     while True:
         with socket.socket() as one, contextlib.suppress(OSError):
@@ -195,7 +197,7 @@ class Torture:
     def larder(self, name="store"):
         return Larder(self.binary, self.folder / name)
 
-    # Each torture below returns nothing and reports by `tally` and `fail`.
+    # The tests below report with `tally` and `fail`.
 
     def kills(self):
         origin, larder, port = Origin(), self.larder(), free_port()
@@ -220,7 +222,7 @@ class Torture:
                     self.fail(f"kill {number}: {path} is {code}")
                 elif path.endswith(".html") or path == "/":
                     editions.add(int(body.split(b"edition=")[1].split(b".")[0]))
-            # A killed run may have had everything: the next one goes on with it, and publishes that edition.
+            # If the killed run was complete, the next run continues and publishes that edition.
             if len(editions) != 1 or not shown <= max(editions) <= origin.edition:
                 self.fail(f"kill {number}: editions {editions} after {shown}")
             shown = max(editions, default=shown)
@@ -257,7 +259,7 @@ class Torture:
             place = f"flip {number}: bit {bit} of {target.name}"
             with larder.serving(origin.url, port) as server:
                 answers = fetch_all(port, origin.paths())
-                # Status 3: it says that the store is damaged, and does not begin.
+                # Status 3: the server reports that the store is damaged, and does not start.
                 if server.poll() not in (None, 3):
                     self.fail(f"{place}: the server ended with {server.returncode}: {server.stderr.read().strip()[-300:]}")
             wrong = [path for path, (code, body) in answers.items() if code == 200 and body != expected[path][1]]
@@ -284,7 +286,7 @@ class Torture:
             else:
                 self.tally("flips that were healed")
             if not found:
-                # Harmless only if everything can be restored from what is beside the database.
+                # An unnoticed flip is harmless only if the files beside the database restore all content.
                 for name in ("larder.db", "larder.db-wal", "larder.db-shm"):
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(pathlib.Path(larder.store) / name)
@@ -332,7 +334,7 @@ class Torture:
                 status, _, errors = larder.prefetch(origin.url)
                 if status:
                     self.fail(f"disk {number}: with room it ends with {status} {errors.strip()}")
-                # Now not a byte is left.
+                # Fills the disk to the last byte.
                 filler = open(disk / "filler", "wb", buffering=0)
                 block = 1 << 20
                 while block:
@@ -446,10 +448,11 @@ class Torture:
         self.counts["requests of 200 clients"] = requests
 
     def origins(self):
-        """An update from an origin that lies keeps what is stored, and the next honest one gets everything."""
+        """An update from an origin with wrong responses keeps the stored content, and the next correct update stores the new
+        content."""
         page = b"<!DOCTYPE html><title>Sign in</title><form action=/login><input type=password></form>"
         hotel = b"<!DOCTYPE html><title>Hotel WiFi</title><h1>Welcome</h1><p>Accept the terms to go online.</p>"
-        lies = {
+        wrong_responses = {
             "empty": lambda h, p, k, b, t: send(h, 200, b"", k),
             "empty with the right type and tag": lambda h, p, k, b, t: send(h, 200, b"", k, '"x"'),
             "a captive portal": lambda h, p, k, b, t: send(h, 200, hotel),
@@ -467,34 +470,34 @@ class Torture:
             "half of a gzip": lambda h, p, k, b, t: send(h, 200, gzip.compress(b)[:len(b) // 8], k, t, fields=[("Content-Encoding", "gzip")]),
         }
         port = free_port()
-        cases = [(name, lie, share) for name, lie in lies.items() for share in (1.0, 0.5)]
+        cases = [(name, wrong_response, share) for name, wrong_response in wrong_responses.items() for share in (1.0, 0.5)]
         for number in range(self.count):
-            name, lie, share = cases[number % len(cases)]
+            name, wrong_response, share = cases[number % len(cases)]
             label = f"{name} for {'everything' if share == 1 else 'half of it'}"
             origin, larder = Origin(pages=20), self.larder(f"store-{number}")
             larder.prefetch(origin.url)
             with larder.serving(origin.url, port):
                 expected = fetch_all(port, origin.paths())
             chosen = {path for index, path in enumerate(sorted(origin.paths())) if share == 1 or index % 2}
-            origin.lie = lambda h, p, k, b, t: (lie(h, p, k, b, t), True)[1] if p in chosen else False
+            origin.wrong_response = lambda h, p, k, b, t: (wrong_response(h, p, k, b, t), True)[1] if p in chosen else False
             status, output, errors = larder.run("update", "--render", "never", "--max-time", "30s")
-            self.tally("lying updates")
-            self.tally("lying updates that ended with 0", status == 0)
+            self.tally("updates with wrong responses")
+            self.tally("updates with wrong responses that ended with 0", status == 0)
             with larder.serving(origin.url, port):
                 answers = fetch_all(port, origin.paths())
             bad = [path for path in expected if answers[path] != expected[path]]
-            # That less than half of a site is gone may be true; the update says so.
+            # If half of the site is reported as gone, the update may accept that, and ends with an error status.
             if name in ("404", "410") and share < 1 and status != 0:
                 bad = [path for path in bad if path not in chosen]
             if bad:
                 self.fail(f"{label}: {len(bad)} of {len(expected)} changed, such as {bad[0]} ({answers[bad[0]][0]}); status {status}")
-            origin.lie = None
+            origin.wrong_response = None
             status, output, errors = larder.run("update", "--quiet", "--render", "never")
             with larder.serving(origin.url, port):
                 answers = fetch_all(port, origin.paths())
             bad = [path for path in expected if answers[path] != expected[path]]
             if status or bad:
-                self.fail(f"{label}: the next honest update: {status} {errors.strip()[-200:]} {bad[:2]}")
+                self.fail(f"{label}: the next correct update: {status} {errors.strip()[-200:]} {bad[:2]}")
             origin.close()
             shutil.rmtree(larder.store)
 
@@ -507,7 +510,7 @@ def main():
     parser.add_argument("--binary", type=pathlib.Path, default=ROOT / ".build" / "release" / "larder")
     arguments = parser.parse_args()
     arguments.count = arguments.count or COUNTS[arguments.torture]
-    # A tmpfs is mounted where nobody else sees it.
+    # A mount namespace of its own hides the tmpfs from other processes.
     if arguments.torture == "full-disks" and "LARDER_TORTURE_NAMESPACE" not in os.environ:
         os.environ["LARDER_TORTURE_NAMESPACE"] = "1"
         os.execvp("unshare", ["unshare", "-m", sys.executable, *sys.argv])

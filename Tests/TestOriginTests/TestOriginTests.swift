@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct TestOriginTests {
     @Test(arguments: [Loopback.ipv4, .ipv6])
-    func `A path is answered, an unknown one is 404, on one connection`(_ loopback: Loopback) throws {
+    func `a path gets its response and an unknown path a 404, on one connection`(_ loopback: Loopback) throws
+    {
         let origin = try TestOrigin(loopback)
         origin.on("/a", .page("<p>hello"))
         let client = try RawClient(port: origin.port, on: loopback)
@@ -19,7 +20,7 @@ import Testing
         #expect(origin.connectionCount == 1)
     }
 
-    @Test func `Answers come in turn and the last one stays`() throws {
+    @Test func `responses are sent in turn, and the last one is repeated`() throws {
         let origin = try TestOrigin()
         origin.on("/", .failure(503, fields: [("Retry-After", "1")]), .page("well"))
         let client = try RawClient(port: origin.port)
@@ -28,7 +29,7 @@ import Testing
         #expect(try client.get("/").text == "well")
     }
 
-    @Test func `A target with a query goes before its path`() throws {
+    @Test func `a route for a target with a query precedes the route for its path`() throws {
         let origin = try TestOrigin()
         origin.on("/q", .page("any"))
         origin.on("/q?x=1", .page("one"))
@@ -38,7 +39,7 @@ import Testing
         #expect(try client.get("/q").text == "any")
     }
 
-    @Test func `A handler sees the request with its body`() throws {
+    @Test func `a handler receives the request with its body`() throws {
         let origin = try TestOrigin()
         origin.on("/echo") { request in
             .file(Array("\(request.method) ".utf8) + request.body, type: "text/plain")
@@ -50,7 +51,7 @@ import Testing
         #expect(try client.response().text == "POST hello")
     }
 
-    @Test func `HEAD has the fields but no body`() throws {
+    @Test func `the response to HEAD has the header fields and no body`() throws {
         let origin = try TestOrigin()
         origin.on("/", .page("12345"))
         let client = try RawClient(port: origin.port)
@@ -60,7 +61,7 @@ import Testing
         #expect(try client.get("/").text == "12345")
     }
 
-    @Test func `Pipelined requests are answered in their order`() throws {
+    @Test func `pipelined requests are answered in order`() throws {
         let origin = try TestOrigin()
         origin.otherwise { .page($0.path) }
         let client = try RawClient(port: origin.port)
@@ -69,7 +70,7 @@ import Testing
         #expect(try client.response().text == "/2")
     }
 
-    @Test func `Chunks and bodies without length arrive whole`() throws {
+    @Test func `chunked bodies and bodies without a length arrive completely`() throws {
         let origin = try TestOrigin()
         let text = String(repeating: "0123456789", count: 1000)
         origin.on("/chunked", .file(text, type: "text/plain").chunked(777))
@@ -89,7 +90,7 @@ import Testing
         ("/reset", "Connection reset by peer"),
         ("/reset-later", "Connection reset by peer"),
     ])
-    func `Faults look broken to a client`(target: String, why: String) throws {
+    func `each fault makes the client fail with the expected error`(target: String, why: String) throws {
         let origin = try TestOrigin()
         origin.on("/hang-up", .hangUp)
         origin.on("/garbage", .garbage("garbage\r\n\r\n"))
@@ -102,7 +103,7 @@ import Testing
         #expect(failure?.why.hasPrefix(why) == true, "\(failure as Any)")
     }
 
-    @Test func `A wrong length leaves the rest for the next response`() throws {
+    @Test func `bytes beyond a wrong Content-Length stay on the connection`() throws {
         let origin = try TestOrigin()
         origin.on("/", .page("0123456789").claiming(length: 4))
         let client = try RawClient(port: origin.port)
@@ -110,7 +111,7 @@ import Testing
         #expect(try client.read(6) == Array("456789".utf8))
     }
 
-    @Test func `An endless body ends with its client`() throws {
+    @Test func `an endless body ends when the client disconnects`() throws {
         let origin = try TestOrigin()
         origin.on("/", .endless("<a href=x>"))
         do {
@@ -121,7 +122,7 @@ import Testing
         #expect(origin.waitUntilIdle())
     }
 
-    @Test func `A held answer waits for its release`() throws {
+    @Test func `a held response is sent after its release`() throws {
         let origin = try TestOrigin()
         origin.on("/", .page("late"))
         origin.hold("/")
@@ -133,12 +134,12 @@ import Testing
         #expect(try client.response().text == "late")
     }
 
-    @Test func `Waiting for what does not come has an end`() throws {
+    @Test func `waiting for a request that is never sent ends after the limit`() throws {
         let origin = try TestOrigin()
         #expect(!origin.waitForRequests(1, within: .milliseconds(10)))
     }
 
-    @Test func `Delays and drips keep the whole body`() throws {
+    @Test func `delayed and dripping bodies arrive completely`() throws {
         let origin = try TestOrigin()
         origin.on("/", .page("0123456789").delayed(.milliseconds(5)).dripping(3, every: .milliseconds(1)))
         origin.on("/chunked", .page("0123456789").dripping(3, every: .milliseconds(1)).chunked())
@@ -147,7 +148,7 @@ import Testing
         #expect(try client.get("/chunked").text == "0123456789")
     }
 
-    @Test func `Stopping ends what is held, dripping or endless, and refuses newcomers`() throws {
+    @Test func `a stop ends held, dripping and endless responses, and refuses new clients`() throws {
         let origin = try TestOrigin()
         origin.on("/held", .page("x"))
         origin.hold("/held")
@@ -165,8 +166,8 @@ import Testing
         #expect(throws: TestError.self) { try RawClient(port: origin.port) }
     }
 
-    /// Whatever a test starts next would otherwise be given it now and then, and be taken for the origin.
-    @Test func `The port of one that has stopped is nobody else's`() throws {
+    /// Otherwise another server might get the port, and clients would take it for the origin.
+    @Test func `the port of a stopped origin stays reserved`() throws {
         let origin = try TestOrigin()
         origin.stop()
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -182,14 +183,14 @@ import Testing
         #expect(bound == -1 && errno == EADDRINUSE)
     }
 
-    @Test func `A port that was drawn refuses clients, and is not drawn again`() throws {
+    @Test func `a drawn port refuses clients, and is not drawn again`() throws {
         let ports = try (0..<20).map { _ in try FreePort.draw() }
         #expect(Set(ports).count == ports.count)
         for port in ports { #expect(throws: TestError.self) { try RawClient(port: port) } }
     }
 
-    /// As under `nohup`.
-    @Test func `A program ignores no signal because the process that starts it does`() async {
+    /// `nohup` starts the tests with SIGHUP ignored.
+    @Test func `a child process does not inherit ignored signals`() async {
         await #expect(processExitsWith: .success) {
             signal(SIGHUP, SIG_IGN)
             let ending = try ChildProcess("/bin/sh", ["-c", "kill -HUP $$; echo ignored"]).wait()
@@ -211,7 +212,7 @@ import Testing
         ("If-None-Match", "\"v2\"", 200, "0123456789", nil),
         ("If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT", 304, "", nil),
     ])
-    func `Validators and ranges are answered`(
+    func `validators and ranges are evaluated`(
         field: String, value: String, status: Int, body: String, range: String?
     ) throws {
         let origin = try TestOrigin()
@@ -229,14 +230,14 @@ import Testing
     }
 
     @Test(arguments: [("\"v1\"", 206), ("\"v0\"", 200)])
-    func `If-Range asks for the part of that version only`(tag: String, status: Int) throws {
+    func `If-Range selects the part only if the version matches`(tag: String, status: Int) throws {
         let origin = try TestOrigin()
         origin.on("/", .file("0123456789", type: "text/plain").validated(entityTag: "\"v1\""))
         let client = try RawClient(port: origin.port)
         #expect(try client.get("/", fields: [("Range", "bytes=5-"), ("If-Range", tag)]).status == status)
     }
 
-    @Test func `A folder is served with types, an index and no way out`() throws {
+    @Test func `a folder is served with media types and an index, and no file outside of it`() throws {
         let origin = try TestOrigin()
         let here = String(#filePath.prefix(upTo: #filePath.lastIndex(of: "/") ?? #filePath.endIndex))
         origin.serve(folder: here, at: "/tests")
@@ -255,7 +256,7 @@ import Testing
         #expect(mediaType(ofFile: "a.b/c") == "application/octet-stream")
     }
 
-    @Test func `Many origins answer many clients at once`() async throws {
+    @Test func `many origins answer many clients at the same time`() async throws {
         let origins = try (0..<8).map { _ in try TestOrigin() }
         for (number, origin) in origins.enumerated() { origin.on("/", .page("\(number)")) }
         try await withThrowingTaskGroup(of: Bool.self) { group in

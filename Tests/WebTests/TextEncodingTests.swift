@@ -19,7 +19,7 @@ struct TextEncodingTests {
     }
 
     @Test(
-        "these labels are unknown",
+        "unknown labels have no encoding",
         arguments: ["", "utf-7", "ebcdic", "utf 8", "utf-8\u{A0}", "latin-1-but-longer-than-any"])
     func noLabels(label: String) {
         #expect(TextEncoding(label: label) == nil)

@@ -10,7 +10,7 @@ struct URLConformanceTests {
         #expect(Parsing.all.count == 891)
         #expect(Domain.all(in: "toascii.json").count == 87)
         #expect(Domain.all(in: "IdnaTestV2.json").count == 2671)
-        // The 78th is about null.
+        // The 78th case tests `null`, which is not a name.
         #expect(SuffixCase.all.count == 77)
         #expect(Resolution.all.count == 22)
         #expect(Query.all.count >= 14)
@@ -37,10 +37,10 @@ struct URLConformanceTests {
     @Test(
         "urltestdata.json: each input has the expected serialization and components, or fails",
         arguments: Parsing.all)
-    func parsing(_ it: Parsing) throws {
-        let base = it.base.flatMap { WebURL($0) }
-        let url = base == nil && it.base != nil ? nil : WebURL(it.input, base: base)
-        guard let parts = it.parts else {
+    func parsing(_ test: Parsing) throws {
+        let base = test.base.flatMap { WebURL($0) }
+        let url = base == nil && test.base != nil ? nil : WebURL(test.input, base: base)
+        guard let parts = test.parts else {
             #expect(url == nil)
             return
         }

@@ -18,7 +18,8 @@ struct WebURLMutationTests {
         "foo:/a/b",
         "foo://h", "data:,x", "wss://h/a?b",
     ].map { $0.flatMap { WebURL($0) } }
-    private static let spice = Array(":/\\?#@[]%.|&2eE \t\n\0xC|a0~^'`\u{E9}\u{3002}".utf8) + [0xFF, 0xC3]
+    private static let specialBytes =
+        Array(":/\\?#@[]%.|&2eE \t\n\0xC|a0~^'`\u{E9}\u{3002}".utf8) + [0xFF, 0xC3]
 
     @Test("no mutation crashes, and a serialized URL parses to itself", arguments: UInt64(0)..<8)
     func roundTrip(seed: UInt64) {
@@ -39,19 +40,19 @@ struct WebURLMutationTests {
 
     /// Inserts a tab, which the standard removes. It does not change the result, but prevents the fast path.
     @Test("the fast path resolves references as the standard does", arguments: UInt64(0)..<8)
-    func shortWay(seed: UInt64) {
+    func fastPath(seed: UInt64) {
         var random = SplitMix(state: seed)
         for _ in 0..<1_000 {
             let bytes = Self.mutation(&random).filter { $0 > 0x20 }
             // A tab within a UTF-8 sequence would make it malformed.
             guard bytes.count >= 2, bytes[0] < 0x80 else { continue }
-            var detour = bytes
-            detour.insert(0x09, at: 1)
+            var withTab = bytes
+            withTab.insert(0x09, at: 1)
             for base in Self.bases {
-                let short = WebURL(utf8: bytes.span, base: base)
-                let long = WebURL(utf8: detour.span, base: base)
-                #expect(short == long, "from \(bytes)")
-                #expect(short.map(Self.parts) == long.map(Self.parts), "from \(bytes)")
+                let fast = WebURL(utf8: bytes.span, base: base)
+                let general = WebURL(utf8: withTab.span, base: base)
+                #expect(fast == general, "from \(bytes)")
+                #expect(fast.map(Self.parts) == general.map(Self.parts), "from \(bytes)")
             }
         }
     }
@@ -61,9 +62,9 @@ struct WebURLMutationTests {
         for _ in 0..<random.below(4) {
             let place = random.below(bytes.count + 1)
             switch random.below(4) {
-            case 0: bytes.insert(spice[random.below(spice.count)], at: place)
+            case 0: bytes.insert(specialBytes[random.below(specialBytes.count)], at: place)
             case 1 where place < bytes.count: bytes.remove(at: place)
-            case 2 where place < bytes.count: bytes[place] = spice[random.below(spice.count)]
+            case 2 where place < bytes.count: bytes[place] = specialBytes[random.below(specialBytes.count)]
             default:
                 bytes.insert(contentsOf: references[random.below(references.count)].utf8.prefix(6), at: place)
             }

@@ -105,7 +105,7 @@ struct CachePolicyActionTests {
     @Test(
         "the protocol policy combines the directives of response and request",
         arguments: [
-            // response, request, seconds later, what to do
+            // Cache-Control of the response and of the request, seconds between them, action
             ("max-age=60", "", 59, .serve(.fresh)), ("max-age=60", "", 60, .validate(with: asked)),
             ("max-age=60, no-cache", "", 0, .validate(with: asked)),
             ("max-age=60, no-cache=\"set-cookie\"", "", 0, .serve(.fresh)),

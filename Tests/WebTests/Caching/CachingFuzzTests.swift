@@ -99,8 +99,7 @@ struct CachingFuzzTests {
         #expect([entry.status, 304, 412].contains(status))
     }
 
-    /// What must hold of every decision: `offline` opens no socket, and neither does a request that forbids
-    /// it.
+    /// Checks that the policy `offline`, and a request that forbids it, cause no request to the origin.
     private func checkNetwork(
         _ policy: CachePolicy, _ action: CacheAction, _ request: CacheRequest, _ entry: CacheEntry?
     ) {

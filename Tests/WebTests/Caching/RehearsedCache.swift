@@ -1,7 +1,6 @@
 @testable import Web
 
-/// A minimal cache made of the types in `Web/Caching`: it does what a driver does between their decisions, without sockets
-/// and disks.
+/// A minimal cache that uses the types in `Web/Caching`. It does the work of a driver without sockets and disks.
 struct RehearsedCache {
     /// The source of a response.
     enum Source: Equatable { case hit, stale, refreshing, validated, network, timeout }
@@ -41,13 +40,14 @@ struct RehearsedCache {
         case .serve(let hit): return serve(entry, hit == .fresh ? .hit : .stale, request, now)
         case .serveAndRefresh(_, let fields):
             let served = serve(entry, .refreshing, request, now)
-            _ = ask(request, entry, fields, origin, now)
+            _ = requestOrigin(request, entry, fields, origin, now)
             return served
-        case .validate(let fields), .load(let fields): return ask(request, entry, fields, origin, now)
+        case .validate(let fields), .load(let fields):
+            return requestOrigin(request, entry, fields, origin, now)
         }
     }
 
-    private mutating func ask(
+    private mutating func requestOrigin(
         _ request: CacheRequest, _ entry: CacheEntry?, _ fields: HTTPFields, _ origin: (Int, HTTPFields)?,
         _ now: HTTPDate
     ) -> Outcome {
@@ -73,7 +73,7 @@ struct RehearsedCache {
         case .received:
             return Outcome(source: .network, status: origin?.0 ?? 0, fields: origin?.1 ?? [:], sent: sent)
         case .gatewayTimeout: return Outcome(source: .timeout, status: 504, fields: [:], sent: sent)
-        case .loadAgain: return ask(request, entry, [:], origin.map { (200, $0.1) }, now)
+        case .loadAgain: return requestOrigin(request, entry, [:], origin.map { (200, $0.1) }, now)
         case .stored(let new, let hit):
             var served = serve(
                 new, hit == .validated ? .validated : hit == .fresh ? .hit : .stale, request, now)
@@ -99,13 +99,12 @@ struct RehearsedCache {
 }
 
 extension CacheEntry {
-    /// The head to answer a request with, whose conditions may make it a 304 or a 412, neither of which has a
-    /// body.
+    /// The head of the response to a request. The request's conditions may make it a 304 or a 412, which have no body.
     func servedHead(
         to request: CacheRequest, at now: HTTPDate, as role: Preconditions.Role
     ) -> (status: Int, fields: HTTPFields) {
         let conditions = Preconditions(request.fields)
-        // They count only where the answer would be a success (RFC 9110, section 13.2.1).
+        // Conditions apply only if the response would be a success (RFC 9110, section 13.2.1).
         guard !conditions.isEmpty, (200...299).contains(status) else {
             return (status, servedFields(at: now))
         }
@@ -116,7 +115,7 @@ extension CacheEntry {
         }
     }
 
-    /// Those that describe a body, which a 304 does not have (RFC 9110, section 15.4.5).
+    /// The fields that describe a body, which a 304 does not have (RFC 9110, section 15.4.5).
     private static let bodyFields: FieldNames = [
         "content-digest", "content-encoding", "content-language", "content-length", "content-md5",
         "content-range",

@@ -61,9 +61,9 @@ import Testing
             title: title, ending: ending, asksForLogin: asksForPassword)
     }
 
-    private func run(_ scene: Case, _ check: inout ReplacementCheck) throws {
-        for (number, step) in scene.steps.enumerated() {
-            let url = try #require(WebURL(scene.origin + step.path))
+    private func run(_ example: Case, _ check: inout ReplacementCheck) throws {
+        for (number, step) in example.steps.enumerated() {
+            let url = try #require(WebURL(example.origin + step.path))
             let stored = step.stored.map { Self.judged(url, 200, step.storedFields, $0, step.storedTitle) }
             let new = Self.judged(
                 url, step.status, step.fields, step.new, step.title, step.ending, step.asksForPassword)
@@ -75,7 +75,7 @@ import Testing
                 url, stored: stored, new: new, comparison: comparison, now: 1_000_000 + step.time)
             #expect(verdict.rejected == step.expected, "step \(number)")
             #expect(
-                verdict.restored.map { $0.href.dropFirst(scene.origin.count) }.sorted()
+                verdict.restored.map { $0.href.dropFirst(example.origin.count) }.sorted()
                     == step.restored.map { $0[...] }, "step \(number)")
         }
     }
@@ -213,9 +213,9 @@ import Testing
     ]
 
     @Test(arguments: serving)
-    func `verdicts while serving`(scene: Case) throws {
+    func `verdicts while serving`(example: Case) throws {
         var check = ReplacementCheck(.serving)
-        try run(scene, &check)
+        try run(example, &check)
     }
 
     // MARK: - Bodies that are cut short
@@ -287,9 +287,9 @@ import Testing
     ]
 
     @Test(arguments: cut, [ReplacementCheck.Purpose.run, .serving])
-    func `verdicts on truncated bodies`(scene: Case, purpose: ReplacementCheck.Purpose) throws {
+    func `verdicts on truncated bodies`(example: Case, purpose: ReplacementCheck.Purpose) throws {
         var check = ReplacementCheck(purpose)
-        try run(scene, &check)
+        try run(example, &check)
     }
 
     // MARK: - A run
@@ -344,9 +344,9 @@ import Testing
     ]
 
     @Test(arguments: runs)
-    func `verdicts in a run`(scene: Case) throws {
+    func `verdicts in a run`(example: Case) throws {
         var check = ReplacementCheck(.run)
-        try run(scene, &check)
+        try run(example, &check)
         #expect(check.finish(now: 1_000_100) == [])
     }
 

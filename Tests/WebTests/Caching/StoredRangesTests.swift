@@ -66,9 +66,9 @@ struct StoredRangesTests {
             ("bytes=-7", false),
             ("bytes=3-5", false), ("bytes=0-", false), ("bytes=4-5,8-9", true), ("bytes=4-5,0-0", false),
             ("bytes=10-", false),
-        ]) func `stored ranges contain a requested range only completely`(text: String, isHeld: Bool) throws
+        ]) func `stored ranges contain a requested range only completely`(text: String, isStored: Bool) throws
     {
         let held = try #require(Self.part("4-9/10", 6))
-        #expect(held.contains(try #require(ByteRanges(text))) == isHeld)
+        #expect(held.contains(try #require(ByteRanges(text))) == isStored)
     }
 }

@@ -52,7 +52,7 @@ struct HTTPFieldsTests {
     func `the bytes of a value are preserved, even if they are not UTF-8`(value: [UInt8]) throws {
         let fields = HTTPFields(block: (Array("ETag: ".utf8) + value + [0x0D, 0x0A]).span, isReceived: true)
         #expect(HTTPGrammar.bytes(of: try #require(fields["ETag"])) == value)
-        // As the store does.
+        // The store keeps header fields as text.
         let again = HTTPFields(block: fields.block.utf8.span)
         #expect(HTTPGrammar.bytes(of: try #require(again["ETag"])) == value)
     }
