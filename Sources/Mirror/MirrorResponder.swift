@@ -40,7 +40,7 @@ final class MirrorResponder: Responder {
     private var namesLearned: TierGeneration?
 
     init(
-        _ store: WatchedStore, verdicts: ScriptsPage.Verdicts? = nil,
+        _ store: WatchedStore, verdicts: ScriptsPage.VerdictLookup? = nil,
         traffic: ProxyLogSource? = nil, context: MirrorContext
     ) {
         self.store = store
@@ -337,7 +337,7 @@ struct MirrorContext: Sendable {
     }
 
     /// Makes the portal of one thread.
-    func portal(verdicts: ScriptsPage.Verdicts?, traffic: ProxyLogSource?) -> Portal {
+    func portal(verdicts: ScriptsPage.VerdictLookup?, traffic: ProxyLogSource?) -> Portal {
         let serverMetrics = ServerMetrics(
             totals: totals, memoryByteCount: { [tier] in tier.byteCount },
             generation: { [tier] in tier.generation.number },

@@ -230,7 +230,7 @@ package final class MirrorServer: Sendable {
     }
 
     /// The results of bundle checks. Read again for each page, since a check may be running.
-    private static func verdicts(_ folder: StoreFolder) -> ScriptsPage.Verdicts {
+    private static func verdicts(_ folder: StoreFolder) -> ScriptsPage.VerdictLookup {
         { hrefs in
             var found: [BundleVerdict] = []
             do throws(StoreError) {

@@ -2,16 +2,16 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// The form that exports a site to an archive.
+/// The page with the form that exports a snapshot of a site to an archive.
 struct ExportPage: PortalPage {
     let site: Site
     /// The archive formats that can be written on this machine.
-    let forms: [String]
+    let formats: [String]
     let title: String
     let section = PortalSection.sites
 
-    init(_ site: Site, forms: [String]) {
-        (self.site, self.forms) = (site, forms)
+    init(_ site: Site, formats: [String]) {
+        (self.site, self.formats) = (site, formats)
         title = site.name
     }
 
@@ -21,7 +21,8 @@ struct ExportPage: PortalPage {
         [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
     }
 
-    private var snapshots: [Snapshot] {
+    /// The latest complete snapshots without overlays, the newest first.
+    private var exportableSnapshots: [Snapshot] {
         site.snapshots.filter { $0.finished != nil && $0.base == nil }.suffix(PortalLimits.maxListItems)
             .reversed()
     }
@@ -34,8 +35,8 @@ struct ExportPage: PortalPage {
                 html.element("div", ["class": "field wide"]) { html in
                     html.element("label", ["for": "f-form"], say: .exportFormat)
                     html.element("select", ["id": "f-form", "name": "form"]) { html in
-                        for form in forms {
-                            html.element("option", ["value": form], say: Self.sentence(of: form))
+                        for format in formats {
+                            html.element("option", ["value": format], say: Self.sentence(for: format))
                         }
                     }
                 }
@@ -46,12 +47,13 @@ struct ExportPage: PortalPage {
         html.element("p", ["class": "soft"], say: .exportLeavesOutPrivate)
     }
 
+    /// Writes the field that selects the snapshot. The empty value stands for the one that is live when the export runs.
     private func writeSnapshots(to html: inout HTMLWriter) {
         html.element("div", ["class": "field wide"]) { html in
             html.element("label", ["for": "f-snapshot"], say: .snapshot)
             html.element("select", ["id": "f-snapshot", "name": "snapshot"]) { html in
                 html.element("option", ["value": ""], say: .exportLive)
-                for snapshot in snapshots {
+                for snapshot in exportableSnapshots {
                     let time = html.language.moment(snapshot.started)
                     html.element(
                         "option", ["value": "\(snapshot.name)"],
@@ -61,8 +63,9 @@ struct ExportPage: PortalPage {
         }
     }
 
-    private static func sentence(of form: String) -> Sentence {
-        switch form {
+    /// The description of an archive format, by its value in the form.
+    private static func sentence(for format: String) -> Sentence {
+        switch format {
         case "wacz": .formatWACZ
         case "warc": .formatWARC
         case "har": .formatHAR
@@ -73,12 +76,13 @@ struct ExportPage: PortalPage {
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
-        ["site": site.name, "forms": forms, "snapshots": snapshots.map { Int($0.number) }]
+        ["site": site.name, "forms": formats, "snapshots": exportableSnapshots.map { Int($0.number) }]
     }
 }
 
-/// The form that imports an archive.
+/// The page with the form that imports an archive.
 struct ImportPage: PortalPage {
+    /// The stored sites, for the JSON of the page.
     let sites: [Site]
     let title = "Import"
     var heading: Sentence? { .importTitle }

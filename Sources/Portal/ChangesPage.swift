@@ -2,9 +2,9 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// The differences between two snapshots of a site.
+/// The page of the differences between two snapshots of a site, which the visitor selects.
 struct ChangesPage: PortalPage {
-    /// A list of changed URLs.
+    /// A kind of change, each with a list of its own. The raw value is the field `kind` of the request.
     enum Kind: String, CaseIterable {
         case added
         case changed
@@ -13,13 +13,15 @@ struct ChangesPage: PortalPage {
     }
 
     let site: Site
+    /// The snapshot to compare with, usually an older one; nil if there is only one.
     let from: Snapshot?
     let to: Snapshot?
     /// The differences; nil if there is only one snapshot, or if the site is too large to compare here.
     let difference: DifferenceReport?
-    let hasPictures: Bool
+    let hasScreenshots: Bool
     /// The list to show; nil shows the beginning of every list.
     let kind: Kind?
+    /// The number of the page of that list, from 0.
     let page: Int
     let section = PortalSection.sites
 
@@ -31,13 +33,13 @@ struct ChangesPage: PortalPage {
         self.site = site
         self.kind = kind
         self.page = max(0, min(page, 1_000_000))
-        (from, to) = site.snapshotsToShow(from: first, to: second)
+        (from, to) = site.snapshotsToDisplay(from: first, to: second)
         guard let from, let to, from != to, site.isComparable else {
-            (difference, hasPictures) = (nil, false)
+            (difference, hasScreenshots) = (nil, false)
             return
         }
         difference = try DifferenceReport(of: site, from: from, to: to, reader)
-        hasPictures = try reader.hasScreenshots(of: site)
+        hasScreenshots = try reader.hasScreenshots(of: site)
     }
 
     let title = "Changes between snapshots"
@@ -60,7 +62,7 @@ struct ChangesPage: PortalPage {
                 "pre", text: "larder diff '\(site.name.replacing("'", with: "%27"))' \(from.name) \(to.name)")
             return
         }
-        if hasPictures {
+        if hasScreenshots {
             html.nextLink(
                 context.links.pictures(of: site.id, from: from.name, to: to.name), html.words(.screenshots))
         }
@@ -70,15 +72,15 @@ struct ChangesPage: PortalPage {
         }
         html.element("dl", ["class": "facts"]) { html in
             for kind in Kind.allCases {
-                html.fact(html.words(Self.name(kind)), Wording.number(difference.count(kind)))
+                html.fact(html.words(Self.sentence(for: kind)), Wording.number(difference.count(kind)))
             }
         }
         for kind in Kind.allCases where self.kind == nil || self.kind == kind {
-            write(kind, difference, to: &html, context)
+            writeChangedURLs(kind, difference, to: &html, context)
         }
     }
 
-    private static func name(_ kind: Kind) -> Sentence {
+    private static func sentence(for kind: Kind) -> Sentence {
         switch kind {
         case .added: .added
         case .changed: .changed
@@ -87,19 +89,20 @@ struct ChangesPage: PortalPage {
         }
     }
 
-    private func write(
+    /// Writes one list of changed URLs: its beginning if all lists are shown, else the current page of it.
+    private func writeChangedURLs(
         _ kind: Kind, _ difference: DifferenceReport, to html: inout HTMLWriter, _ context: PortalContext
     ) {
         let count = difference.count(kind)
         guard count > 0 else { return }
         html.element(
-            "h2", say: Phrase(.nameAndCount, html.words(Self.name(kind)), Wording.number(count)))
+            "h2", say: Phrase(.nameAndCount, html.words(Self.sentence(for: kind)), Wording.number(count)))
         let length = self.kind == nil ? PortalLimits.maxListItems : PortalLimits.maxListItems * 4
         let start = self.kind == nil ? 0 : min(page * length, count)
         html.element("ul", ["class": "list"]) { html in
-            for place in start..<min(start + length, count) {
+            for index in start..<min(start + length, count) {
                 html.element("li") { html in
-                    let (href, target) = difference.line(kind, place)
+                    let (href, target) = difference.change(kind, at: index)
                     html.link(context.links.details(href), ["class": "url"]) { $0.url(href) }
                     guard let target else { return }
                     html.say(.movedTo)
@@ -124,9 +127,10 @@ struct ChangesPage: PortalPage {
 extension Site {
     /// The snapshots with these names; by default the live snapshot and the one before it. `from` is nil if
     /// there is no other snapshot to compare with.
-    func snapshotsToShow(from first: SnapshotName?, to second: SnapshotName?) -> (
+    func snapshotsToDisplay(from first: SnapshotName?, to second: SnapshotName?) -> (
         from: Snapshot?, to: Snapshot?
     ) {
+        // A name from a request that no snapshot has is ignored.
         func existing(_ name: SnapshotName?) -> SnapshotName? {
             snapshots.contains { $0.name == name } ? name : nil
         }
@@ -148,13 +152,15 @@ extension HTMLWriter {
     /// Writes the form that selects the two snapshots to compare.
     mutating func snapshotsForm(of site: Site, _ from: Snapshot?, _ to: Snapshot?, at address: String) {
         element("form", ["class": "find compare", "method": "get", "action": address]) { html in
-            html.choice("from", .fromSnapshot, of: site, from)
-            html.choice("to", .toSnapshot, of: site, to)
+            html.snapshotField("from", .fromSnapshot, of: site, from)
+            html.snapshotField("to", .toSnapshot, of: site, to)
             html.element("button", ["type": "submit"], say: .compareButton)
         }
     }
 
-    private mutating func choice(_ name: String, _ label: Sentence, of site: Site, _ chosen: Snapshot?) {
+    /// Writes a field that selects one of the latest snapshots.
+    private mutating func snapshotField(_ name: String, _ label: Sentence, of site: Site, _ chosen: Snapshot?)
+    {
         element("div", ["class": "field"]) { html in
             html.element("label", ["for": name], say: label)
             html.element("select", ["id": name, "name": name]) { html in
@@ -171,6 +177,7 @@ extension HTMLWriter {
 }
 
 extension DifferenceReport {
+    /// The number of changes of a kind.
     fileprivate func count(_ kind: ChangesPage.Kind) -> Int {
         switch kind {
         case .added: added.count
@@ -180,12 +187,13 @@ extension DifferenceReport {
         }
     }
 
-    fileprivate func line(_ kind: ChangesPage.Kind, _ place: Int) -> (href: String, target: String?) {
+    /// The changed URL at an index of a list, and for a moved one its new URL.
+    fileprivate func change(_ kind: ChangesPage.Kind, at index: Int) -> (href: String, target: String?) {
         switch kind {
-        case .added: (added[place], nil)
-        case .changed: (changed[place], nil)
-        case .gone: (gone[place], nil)
-        case .moved: (moved[place].from, moved[place].to)
+        case .added: (added[index], nil)
+        case .changed: (changed[index], nil)
+        case .gone: (gone[index], nil)
+        case .moved: (moved[index].from, moved[index].to)
         }
     }
 }

@@ -91,7 +91,7 @@ package struct DetailsPage: PortalPage {
     /// site fetches such a URL.
     private static func hasRecordedMiss(of href: String, _ reader: StoreReader) throws(StoreError) -> Bool {
         for miss in try reader.recordedMisses() where miss.href == href && miss.method == "GET" {
-            if try MissingPage.mayShow(miss, reader) { return true }
+            if try MissingPage.canReveal(miss, reader) { return true }
         }
         return false
     }

@@ -3,15 +3,17 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// The list of stored sites.
+/// The home page: the stored sites with their state, and the forms that search them and add new ones.
 struct HomePage: PortalPage {
     let sites: [SiteReport]
-    private let store: String
+    /// The identity of the store.
+    private let storeIdentity: String
     let title = "Larder"
     let section = PortalSection.sites
 
     init(_ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
         var sites: [SiteReport] = []
+        // All sites of the page share one budget for finding missing URLs. Of the sites beyond it, those are not counted.
         var limit = PortalLimits.maxMissingWalkURLs
         for site in try cache.sites(reader) {
             let report = try cache.report(on: site, limit: limit, reader)
@@ -19,7 +21,7 @@ struct HomePage: PortalPage {
             sites.append(report)
         }
         self.sites = sites
-        store = reader.folder.identity
+        storeIdentity = reader.folder.identity
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -32,7 +34,7 @@ struct HomePage: PortalPage {
         html.searchForm(PortalLinks.search, label: html.words(.searchStoredPages))
         html.element("ul", ["class": "cards"]) { html in
             for site in sites {
-                html.element("li", ["class": "card"]) { write(site, to: &$0, context) }
+                html.element("li", ["class": "card"]) { writeCard(of: site, to: &$0, context) }
             }
         }
         if context.token != nil {
@@ -50,7 +52,7 @@ struct HomePage: PortalPage {
         if context.hasBar { html.element("p") { $0.link(PortalLinks.bar, say: .barTitle) } }
     }
 
-    private func write(_ site: SiteReport, to html: inout HTMLWriter, _ context: PortalContext) {
+    private func writeCard(of site: SiteReport, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2") {
             $0.link(context.links.site(site.id)) { $0.isolatedText(Wording.cut(site.title)) }
         }
@@ -61,6 +63,7 @@ struct HomePage: PortalPage {
             if let address = context.mirrorAddress(of: site.start) {
                 html.link(address, ["class": "button"]) { html in
                     html.say(.doOpen)
+                    // The name of the site tells the links of the cards apart in a screen reader's list of links.
                     html.element("span", ["class": "hidden"], text: " \(Wording.cut(site.title, to: 80))")
                 }
             }
@@ -71,6 +74,7 @@ struct HomePage: PortalPage {
         }
     }
 
+    /// Writes the page of an empty store: how to add the first site.
     private func writeWelcome(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: .homeEmpty)
         html.element("h2", say: .homeNewSite)
@@ -86,6 +90,6 @@ struct HomePage: PortalPage {
 
     func members(_ context: PortalContext) -> JSONMembers {
         // Tells commands on this machine which store the server serves.
-        ["store": context.layout.isExposed ? nil : store, "sites": sites.map { $0.members(context) }]
+        ["store": context.layout.isExposed ? nil : storeIdentity, "sites": sites.map { $0.members(context) }]
     }
 }

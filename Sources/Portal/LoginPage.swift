@@ -1,8 +1,8 @@
 internal import Web
 
-/// The login form for other machines.
+/// The page with the login form, in place of every page, for visitors from other machines.
 struct LoginPage: PortalPage {
-    /// The reason why the last attempt failed.
+    /// The reason why the last attempt failed; nil before the first.
     var failure: Phrase?
     /// Whether a password is set; if not, the page says how to set one.
     var hasPassword = true
@@ -29,7 +29,7 @@ struct LoginPage: PortalPage {
     func members(_ context: PortalContext) -> JSONMembers { ["error": "login"] }
 }
 
-/// The answer to a command that is refused.
+/// The page in answer to a command that is refused: the reason, and for a prefetch the form with the visitor's values.
 struct RefusalPage: PortalPage {
     let status: Int
     let reason: Phrase

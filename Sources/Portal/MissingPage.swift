@@ -2,7 +2,10 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// The missing URLs of a site and what requests them.
+/// The page of the missing URLs of a site and the pages that link to them.
+///
+/// The page shows the recorded misses, and the result of a walk from the start pages, as `larder check --offline` does.
+/// If the site is too large to walk while a client waits, and on request, it searches the stored links instead.
 struct MissingPage: PortalPage {
     let site: Site
     /// The numbers of missing URLs; nil if they are not known.
@@ -11,27 +14,32 @@ struct MissingPage: PortalPage {
     let needs: SiteNeeds?
     /// The list of links to search for URLs that are not stored; nil if the result of the walk is shown.
     let list: LinkList?
+    /// The URLs of `list` that are not stored.
     let targets: MissingTargets
     /// Recorded misses of this site's hosts or caused by their pages.
     let misses: [MissedURL]
+    /// URLs that the origin reported as gone. They are shown if there is no result of the walk.
     let tombstones: [(href: String, status: Int, referrer: String?)]
     /// Whether the page continues a list.
     let isContinued: Bool
     let section = PortalSection.sites
 
+    /// - Parameters:
+    ///   - kind: the list of links to search; nil to show the result of the walk if there is one.
+    ///   - position: the `next` of the page whose list this page continues.
     init(
-        _ site: Site, _ kind: LinkList?, after place: Int64?, _ reader: StoreReader, _ cache: PortalCache
+        _ site: Site, _ kind: LinkList?, after position: Int64?, _ reader: StoreReader, _ cache: PortalCache
     ) throws(StoreError) {
         self.site = site
         needs = try cache.needs(of: site, limit: PortalLimits.maxMissingWalkURLs, reader)
         counts = .current(of: site, byStoredLinks: needs?.counts)
         let list = kind ?? (needs == nil ? .assets : nil)
         self.list = list
-        isContinued = place != nil
+        isContinued = position != nil
         targets =
             try list.map { (list) throws(StoreError) in
                 try reader.missingTargets(
-                    list, site: site.id, after: place ?? 0, count: PortalLimits.maxLinkingBodies,
+                    list, site: site.id, after: position ?? 0, count: PortalLimits.maxLinkingBodies,
                     limit: PortalLimits.maxListItems * 4)
             } ?? MissingTargets()
         guard !isContinued else {
@@ -39,13 +47,13 @@ struct MissingPage: PortalPage {
             return
         }
         let hosts = Set(site.start.compactMap { WebURL($0)?.host })
-        func isThere(_ href: String) -> Bool { WebURL(href).map { hosts.contains($0.host) } ?? false }
-        var notes: [Miss] = []
-        for note in try reader.recordedMisses()
-        where isThere(note.href) || note.referrer.map(isThere) ?? false {
-            if try Self.mayShow(note, reader) { notes.append(note) }
+        func isOnSiteHost(_ href: String) -> Bool { WebURL(href).map { hosts.contains($0.host) } ?? false }
+        var visibleMisses: [Miss] = []
+        for miss in try reader.recordedMisses()
+        where isOnSiteHost(miss.href) || miss.referrer.map(isOnSiteHost) ?? false {
+            if try Self.canReveal(miss, reader) { visibleMisses.append(miss) }
         }
-        misses = try MissesReport.report(on: notes, reader).missing.misses
+        misses = try MissesReport.report(on: visibleMisses, reader).missing.misses
         let shown = site.published ?? site.snapshots.last?.id
         tombstones =
             try shown.map { (snapshot) throws(StoreError) in
@@ -55,11 +63,11 @@ struct MissingPage: PortalPage {
 
     /// Whether the reader may see a page that links to the missed URL. Misses are recorded for private pages
     /// too.
-    static func mayShow(_ note: Miss, _ reader: StoreReader) throws(StoreError) -> Bool {
+    static func canReveal(_ miss: Miss, _ reader: StoreReader) throws(StoreError) -> Bool {
         guard reader.hidesPrivate else { return true }
-        guard let referrer = note.referrer else { return try reader.canReveal(note.href) }
+        guard let referrer = miss.referrer else { return try reader.canReveal(miss.href) }
         guard try reader.response(for: referrer) != nil else { return false }
-        for href in [referrer, note.href] where try reader.hidesResponse(for: href) { return false }
+        for href in [referrer, miss.href] where try reader.hidesResponse(for: href) { return false }
         return true
     }
 
@@ -73,10 +81,11 @@ struct MissingPage: PortalPage {
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         if !isContinued { html.element("dl", ["class": "facts"]) { $0.writeCounts(of: counts) } }
         writeMisses(to: &html, context)
-        if list == nil { writeNeeds(to: &html, context) } else { writeTargets(to: &html, context) }
+        if list == nil { writeWalkResult(to: &html, context) } else { writeTargets(to: &html, context) }
         writeTombstones(to: &html, context)
     }
 
+    /// Writes the requests that servers and proxies could not answer, the latest first.
     private func writeMisses(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !isContinued else { return }
         html.element("h2", say: .requestedNotStored)
@@ -99,7 +108,7 @@ struct MissingPage: PortalPage {
                         html.say(.missDetails, method, html.words(miss.isPage ? .kindPage : .asset), times)
                         html.time(miss.last, now: context.now)
                     }
-                    if let referrer = miss.referrer { html.asker(referrer, .requestedBy, context) }
+                    if let referrer = miss.referrer { html.referrerLine(referrer, .requestedBy, context) }
                 }
             }
         }
@@ -107,7 +116,7 @@ struct MissingPage: PortalPage {
     }
 
     /// Writes the same result as `larder check --offline`.
-    private func writeNeeds(to html: inout HTMLWriter, _ context: PortalContext) {
+    private func writeWalkResult(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let needs else { return }
         html.element("h2", say: .failed)
         let walked = html.count(needs.walked, .oneAddress, .manyAddresses)
@@ -115,12 +124,13 @@ struct MissingPage: PortalPage {
         if needs.missing.isEmpty {
             html.element("p", say: .nothingMissing)
         } else {
-            write(needs.missing, limit: PortalLimits.maxListItems * 4, to: &html, context)
+            writeUnmetNeeds(needs.missing, limit: PortalLimits.maxListItems * 4, to: &html, context)
         }
-        writeOthers([.pages], to: &html, context)
+        writeLinksToLists([.pages], to: &html, context)
     }
 
-    private static func words(for reason: SiteNeeds.UnmetNeed.Reason, _ html: HTMLWriter) -> String {
+    /// The reason why a URL counts as missing, in the language of the page.
+    private static func text(for reason: SiteNeeds.UnmetNeed.Reason, _ html: HTMLWriter) -> String {
         switch reason {
         case .notStored: html.words(.notStored)
         case .part: html.words(.statePart)
@@ -129,7 +139,8 @@ struct MissingPage: PortalPage {
         }
     }
 
-    private func writeOthers(_ lists: [LinkList], to html: inout HTMLWriter, _ context: PortalContext) {
+    /// Writes the link that continues this list, and links to other lists.
+    private func writeLinksToLists(_ lists: [LinkList], to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "actions"]) { html in
             if let list, let next = targets.next {
                 let address = context.links.missing(of: site.id, kind: list.rawValue, after: next)
@@ -138,21 +149,23 @@ struct MissingPage: PortalPage {
             for other in lists {
                 html.link(
                     context.links.missing(of: site.id, kind: other.rawValue), ["class": "button quiet"],
-                    say: Self.heading(other))
+                    say: Self.heading(of: other))
             }
         }
     }
 
-    private static func heading(_ list: LinkList) -> Sentence {
+    private static func heading(of list: LinkList) -> Sentence {
         switch list {
         case .pages: .linkedNotStored
         case .assets: .assetsNotStored
         }
     }
 
+    /// Writes the URLs of a list of links that are not stored, those with the most links first. One page examines a
+    /// limited number of bodies, and says how many.
     private func writeTargets(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let list else { return }
-        html.element("h2", say: Self.heading(list))
+        html.element("h2", say: Self.heading(of: list))
         let isWhole = targets.next == nil && !isContinued
         html.element(
             "p", ["class": "soft"],
@@ -171,56 +184,61 @@ struct MissingPage: PortalPage {
                         }
                         let others = target.referrerCount - 1
                         let more = others == 0 ? "" : html.count(others, .andOneOther, .andManyOthers)
-                        html.asker(
+                        html.referrerLine(
                             target.firstReferrer, list == .pages ? .linkedBy : .neededBy, context, more: more)
                     }
                 }
             }
             html.leftOutNote(of: targets.count, shown: targets.targets.count)
         }
-        writeOthers([list == .pages ? .assets : .pages], to: &html, context)
+        writeLinksToLists([list == .pages ? .assets : .pages], to: &html, context)
     }
 
     private func writeBroken(_ needs: SiteNeeds, to html: inout HTMLWriter, _ context: PortalContext) {
         guard !isContinued, !needs.broken.isEmpty else { return }
         html.element("h2", say: .brokenOnLiveSite)
-        write(needs.broken, limit: PortalLimits.maxListItems, to: &html, context)
+        writeUnmetNeeds(needs.broken, limit: PortalLimits.maxListItems, to: &html, context)
     }
 
-    private func write(
-        _ lacks: [SiteNeeds.UnmetNeed], limit: Int, to html: inout HTMLWriter, _ context: PortalContext
+    /// Writes URLs that are missing or broken, each with the reason and the first URL that links to it.
+    private func writeUnmetNeeds(
+        _ needs: [SiteNeeds.UnmetNeed], limit: Int, to html: inout HTMLWriter, _ context: PortalContext
     ) {
         html.element("ul", ["class": "list"]) { html in
-            for lack in lacks.prefix(limit) {
+            for need in needs.prefix(limit) {
                 html.element("li") { html in
-                    html.link(context.links.details(lack.href), ["class": "name url"]) {
-                        $0.url(lack.href)
+                    html.link(context.links.details(need.href), ["class": "name url"]) {
+                        $0.url(need.href)
                     }
                     html.element("span", ["class": "soft"]) { html in
-                        html.isolatedText(Wording.cut(Self.words(for: lack.reason, html)))
+                        html.isolatedText(Wording.cut(Self.text(for: need.reason, html)))
                     }
-                    if let asker = lack.referrer {
-                        html.asker(asker, lack.isAsset ? .neededBy : .linkedBy, context)
+                    if let referrer = need.referrer {
+                        html.referrerLine(referrer, need.isAsset ? .neededBy : .linkedBy, context)
                     }
                 }
             }
         }
-        html.leftOutNote(of: lacks.count, shown: limit)
+        html.leftOutNote(of: needs.count, shown: limit)
     }
 
+    /// Writes the URLs that do not exist on the live site: those that the walk found, or else those with the status 404
+    /// or 410 in the shown snapshot.
     private func writeTombstones(to html: inout HTMLWriter, _ context: PortalContext) {
         if let needs { return writeBroken(needs, to: &html, context) }
         guard !tombstones.isEmpty else { return }
         html.element("h2", say: .brokenOnLiveSite)
         html.element("p", ["class": "soft"], say: .tombstonesLead)
         html.element("ul", ["class": "list"]) { html in
-            for stone in tombstones {
+            for tombstone in tombstones {
                 html.element("li") { html in
-                    html.link(context.links.details(stone.href), ["class": "name url"]) { html in
-                        html.url(stone.href)
+                    html.link(context.links.details(tombstone.href), ["class": "name url"]) { html in
+                        html.url(tombstone.href)
                     }
-                    html.element("span", ["class": "soft"], say: Phrase(.statusIs, "\(stone.status)"))
-                    if let referrer = stone.referrer { html.asker(referrer, .requestedBy, context) }
+                    html.element("span", ["class": "soft"], say: Phrase(.statusIs, "\(tombstone.status)"))
+                    if let referrer = tombstone.referrer {
+                        html.referrerLine(referrer, .requestedBy, context)
+                    }
                 }
             }
         }
@@ -236,10 +254,10 @@ struct MissingPage: PortalPage {
         ]
         let gone: JSONMembers = [
             "brokenURLs": needs?.broken.map(\.members)
-                ?? tombstones.map { stone -> JSONMembers in
+                ?? tombstones.map { tombstone -> JSONMembers in
                     [
-                        "url": stone.href, "reason": "the server answered \(stone.status)",
-                        "asker": stone.referrer,
+                        "url": tombstone.href, "reason": "the server answered \(tombstone.status)",
+                        "asker": tombstone.referrer,
                     ]
                 }
         ]
@@ -255,7 +273,8 @@ struct MissingPage: PortalPage {
 }
 
 extension HTMLWriter {
-    fileprivate mutating func asker(
+    /// Writes the URL that requests or links to another one, with words before it and, for further ones, behind it.
+    fileprivate mutating func referrerLine(
         _ href: String, _ words: Sentence, _ context: PortalContext, more: String = ""
     ) {
         element("span", ["class": "soft"]) { html in

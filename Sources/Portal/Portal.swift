@@ -22,7 +22,7 @@ package struct Portal {
     /// Counts and reports that this thread's store reader computed.
     package let cache: PortalCache
     /// The results of bundle checks; nil if there are none to show.
-    private let verdicts: ScriptsPage.Verdicts?
+    private let verdicts: ScriptsPage.VerdictLookup?
     /// The log of the proxy beside the mirror; nil if there is no proxy.
     package let traffic: ProxyLogSource?
     /// The measurements of the server, for `/-/metrics`.
@@ -37,7 +37,7 @@ package struct Portal {
     ///   - walk: finds the missing URLs of sites.
     ///   - traffic: the traffic of the proxy beside the mirror.
     package init(
-        layout: OriginLayout, verdicts: ScriptsPage.Verdicts? = nil, walk: SiteNeeds.Walk? = nil,
+        layout: OriginLayout, verdicts: ScriptsPage.VerdictLookup? = nil, walk: SiteNeeds.Walk? = nil,
         traffic: ProxyLogSource? = nil, services: PortalServices? = nil, serverMetrics: ServerMetrics? = nil,
         now: @escaping () -> Int64 = { SystemClock.secondsSinceEpoch() }
     ) {
@@ -198,7 +198,8 @@ package struct Portal {
             return services == nil ? nil : AddPage(request)
         case PortalLinks.save:
             return services.map {
-                SavePage($0.extensions, canPair: $0.accessGuard.principal(of: visitor) == .localUser)
+                SaveFromBrowserPage(
+                    $0.extensions, canPair: $0.accessGuard.principal(of: visitor) == .localUser)
             }
         case PortalLinks.bar:
             return services.flatMap { layout.isExposed ? nil : BarPage(isOn: $0.bar.isOn) }
@@ -242,7 +243,7 @@ package struct Portal {
             return SettingsPage(site)
         case "export":
             return services.flatMap {
-                $0.jobRunner.files == nil ? nil : ExportPage(site, forms: $0.exportForms)
+                $0.jobRunner.files == nil ? nil : ExportPage(site, formats: $0.exportForms)
             }
         case "search":
             return try SearchPage(request["q"] ?? "", in: site, from: place, reader, cache)
@@ -255,7 +256,7 @@ package struct Portal {
                 kind: request["kind"].flatMap(ChangesPage.Kind.init), page: Int(request.number("page") ?? 0),
                 reader)
         case "pictures":
-            return try PicturesPage(
+            return try ScreenshotsPage(
                 site, from: request.snapshot("from"), to: request.snapshot("to"),
                 page: Int(request.number("page") ?? 0),
                 reader)

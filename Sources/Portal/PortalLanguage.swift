@@ -1,13 +1,15 @@
 internal import Reports
 
-/// The language of the portal.
+/// The language of the portal's texts. `Sentence` has the texts; this type formats times and numbers with units.
 package enum PortalLanguage: String, Sendable, CaseIterable {
     case english = "en"
     case chinese = "zh"
 
-    /// The preferred language of a browser; English if it prefers others (RFC 9110, section 12.5.4).
+    /// The language that a browser prefers among those of the portal, by its field `Accept-Language` (RFC 9110, section
+    /// 12.5.4). English if the browser accepts none of them.
     package init(accepting text: String?) {
         var best: (language: PortalLanguage, quality: Double)?
+        // The field comes from outside: only its beginning is read.
         for part in (text ?? "").utf8.prefix(400).split(separator: UInt8(ascii: ",")) {
             let words = part.split(separator: UInt8(ascii: ";"))
             guard let first = words.first else { continue }
@@ -26,7 +28,7 @@ package enum PortalLanguage: String, Sendable, CaseIterable {
         self = best?.language ?? .english
     }
 
-    /// The `lang` attribute.
+    /// The value of the `lang` attribute. For Chinese it names the script, by which browsers choose the font.
     package var tag: String {
         switch self {
         case .english: "en"
@@ -36,7 +38,7 @@ package enum PortalLanguage: String, Sendable, CaseIterable {
 }
 
 extension PortalLanguage {
-    /// A relative time, such as "2 days ago".
+    /// A relative time, such as "2 days ago". Chinese uses the largest unit of which at least two have passed.
     package func age(_ seconds: Int64) -> String {
         switch self {
         case .english: return Wording.age(seconds)
@@ -56,7 +58,7 @@ extension PortalLanguage {
         switch self {
         case .english: return Wording.moment(seconds)
         case .chinese:
-            // 2026-11-20T15:10:00Z
+            // The date has the form 2026-11-20T15:10:00Z.
             let parts = Wording.date(seconds).split { "-T:".contains($0) }
             guard parts.count == 6, let month = Int(parts[1]), let day = Int(parts[2]) else { return "" }
             return "\(parts[0])年\(month)月\(day)日 \(parts[3]):\(parts[4])（UTC）"

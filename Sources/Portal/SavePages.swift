@@ -3,9 +3,10 @@ internal import Reports
 internal import System
 internal import Web
 
-/// The form that saves one page. The bookmarklet opens it with the URL of the page; nothing happens before the
-/// visitor presses the button.
+/// The page with the form that saves one page. The bookmarklet opens it with the URL of the page. Any web page can link
+/// to it as well, and so it changes nothing: the visitor has to press the button.
 struct AddPage: PortalPage {
+    /// The values of the fields of the form.
     private let form: PortalRequest
 
     let title = "Save a page"
@@ -27,9 +28,11 @@ struct AddPage: PortalPage {
     func members(_ context: PortalContext) -> JSONMembers { ["url": form["url"]] }
 }
 
-/// Explains how to save the pages that a browser shows.
-struct SavePage: PortalPage {
-    private let paired: [ExtensionPairings.PairedExtension]
+/// The page that explains how to save the page that a browser shows: by a bookmarklet, or by the extension. It pairs
+/// extensions and lists the paired ones.
+struct SaveFromBrowserPage: PortalPage {
+    private let pairedExtensions: [ExtensionPairings.PairedExtension]
+    /// The pairing code that is valid now; nil if none is.
     private let code: String?
     private let canPair: Bool
     let title = "Save from the browser"
@@ -37,12 +40,12 @@ struct SavePage: PortalPage {
     let section = PortalSection.sites
 
     /// - Parameters:
-    ///   - book: the paired extensions; nil if none may be paired.
-    ///   - canPair: whether the visitor is the user of this machine.
-    init(_ book: ExtensionPairings?, canPair: Bool) {
-        self.canPair = canPair && book != nil
-        paired = canPair ? book?.paired ?? [] : []
-        code = canPair ? book?.currentCode(now: SystemClock.seconds()) : nil
+    ///   - pairings: the paired extensions; nil if none may be paired.
+    ///   - canPair: whether the visitor is the user of this machine. Others see neither the code nor the extensions.
+    init(_ pairings: ExtensionPairings?, canPair: Bool) {
+        self.canPair = canPair && pairings != nil
+        pairedExtensions = canPair ? pairings?.paired ?? [] : []
+        code = canPair ? pairings?.currentCode(now: SystemClock.seconds()) : nil
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -56,6 +59,7 @@ struct SavePage: PortalPage {
         if canPair, context.token != nil { writeExtension(to: &html, context) }
     }
 
+    /// Writes how to install and pair the extension, the pairing code, and the paired extensions.
     private func writeExtension(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", say: .extensionTitle)
         html.element("p", say: .extensionLead)
@@ -68,33 +72,35 @@ struct SavePage: PortalPage {
             }
         }
         html.commandButton("pair", .doPair, context)
-        guard !paired.isEmpty else { return }
+        guard !pairedExtensions.isEmpty else { return }
         html.element("h3", say: .pairedTitle)
         html.element("ul", ["class": "list"]) { html in
-            for one in paired {
+            for pairing in pairedExtensions {
                 html.element("li") { html in
-                    html.isolatedText(one.name.isEmpty ? one.origin : one.name)
+                    html.isolatedText(pairing.name.isEmpty ? pairing.origin : pairing.name)
                     html.text(" ")
-                    html.time(one.since, now: context.now)
+                    html.time(pairing.since, now: context.now)
                     html.text(" ")
                     html.commandButton(
-                        "unpair", .doUnpair, about: one.name, context, fields: [("number", "\(one.number)")],
+                        "unpair", .doUnpair, about: pairing.name, context,
+                        fields: [("number", "\(pairing.number)")],
                         warns: true)
                 }
             }
         }
     }
 
-    /// A `javascript:` URL that opens the form above. The portal's own policy keeps it from running here.
+    /// The `javascript:` URL of the bookmarklet, which opens the form of `AddPage`. In the portal itself the link does
+    /// nothing, since the portal's Content-Security-Policy blocks it: it has to be dragged to the bookmarks bar.
     private static func bookmarklet(_ layout: OriginLayout) -> String {
         "javascript:void(open('\(layout.home.dropLast())\(PortalLinks.add)?url='+encodeURIComponent(location.href)))"
     }
 
-    /// The code is only in the page, which no other origin can read.
+    /// The paired extensions. The pairing code is only in the HTML.
     func members(_ context: PortalContext) -> JSONMembers {
         [
-            "extensions": paired.map { one -> JSONMembers in
-                ["name": one.name, "origin": one.origin, "since": Wording.date(one.since)]
+            "extensions": pairedExtensions.map { pairing -> JSONMembers in
+                ["name": pairing.name, "origin": pairing.origin, "since": Wording.date(pairing.since)]
             }
         ]
     }

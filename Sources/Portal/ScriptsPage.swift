@@ -3,26 +3,29 @@ internal import Reports
 package import Store
 package import Web
 
-/// The stored scripts with their digests and the results of bundle checks.
+/// The page of the stored scripts of all sites, with their digests and the results of bundle checks.
 package struct ScriptsPage: PortalPage {
-    /// The results of bundle checks, whatever body they checked.
-    package typealias Verdicts = (_ hrefs: [String]) -> [BundleVerdict]
+    /// A function that returns the results of bundle checks for URLs, also those of bodies that were replaced since.
+    package typealias VerdictLookup = (_ hrefs: [String]) -> [BundleVerdict]
 
     package let scripts: [VisibleEntry]
+    /// The position where the next page of the list starts; nil at the end.
     package let next: BodyCursor?
-    /// The results by the number of the URL.
+    /// The MD5s of the bodies by the ids of the URLs. Without those that are too large to compute while a client waits.
     let md5s: [Int64: String]
-    /// The results for the bodies that are stored now.
+    /// The results for the bodies that are stored now, by URL. A result for another body says nothing about this one.
     package let verdicts: [String: BundleVerdict]
     package let title = "Scripts"
     var heading: Sentence? { .scripts }
     let section = PortalSection.scripts
 
-    init(from place: SearchPosition?, _ reader: StoreReader, _ verdicts: Verdicts?) throws(StoreError) {
+    init(from position: SearchPosition?, _ reader: StoreReader, _ lookUpVerdicts: VerdictLookup?)
+        throws(StoreError)
+    {
         let start: BodyCursor =
-            switch place {
-            case .titles(let place): place
-            case .addresses, .hits, nil: .start
+            switch position {
+            case .titles(let cursor): cursor
+            case .urls, .hits, nil: .start
             }
         let listed = try reader.findByBody(
             .format("javaScript"), site: nil, after: start, bodyCount: PortalLimits.maxSearchedBodies,
@@ -37,13 +40,14 @@ package struct ScriptsPage: PortalPage {
             }
         }
         self.md5s = md5s
-        var found: [String: BundleVerdict] = [:]
+        var currentVerdicts: [String: BundleVerdict] = [:]
         let bodies = Dictionary(
             scripts.map { ($0.href, $0.body?.sha256) }, uniquingKeysWith: { first, _ in first })
-        for verdict in verdicts?(scripts.map(\.href)) ?? [] where bodies[verdict.href] == verdict.sha256 {
-            found[verdict.href] = verdict
+        for verdict in lookUpVerdicts?(scripts.map(\.href)) ?? [] where bodies[verdict.href] == verdict.sha256
+        {
+            currentVerdicts[verdict.href] = verdict
         }
-        self.verdicts = found
+        self.verdicts = currentVerdicts
     }
 
     package func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -53,19 +57,20 @@ package struct ScriptsPage: PortalPage {
             return writeNext(to: &html, context)
         }
         html.element("ul", ["class": "list"]) { html in
-            for script in scripts { html.element("li") { write(script, to: &$0, context) } }
+            for script in scripts { html.element("li") { writeScript(script, to: &$0, context) } }
         }
         writeNext(to: &html, context)
     }
 
-    private func write(_ script: VisibleEntry, to html: inout HTMLWriter, _ context: PortalContext) {
+    private func writeScript(_ script: VisibleEntry, to html: inout HTMLWriter, _ context: PortalContext) {
         html.link(context.links.details(script.href), ["class": "name url"]) { $0.url(script.href) }
         if let verdict = verdicts[script.href] {
-            let name = Self.sentence(of: verdict).map { html.words($0) } ?? verdict.name
+            let name = Self.sentence(for: verdict).map { html.words($0) } ?? verdict.name
             html.element("span", ["class": verdict.isGood ? "badge" : "badge warn"], text: name)
             if let detail = verdict.detail {
                 html.element("span", ["class": "soft"]) { html in
-                    html.isolatedText(Self.weakProof(detail).map { html.words(.weakProof, $0) } ?? detail)
+                    html.isolatedText(
+                        Self.weakAlgorithm(in: detail).map { html.words(.weakProof, $0) } ?? detail)
                 }
             }
         }
@@ -86,7 +91,7 @@ package struct ScriptsPage: PortalPage {
     }
 
     /// The verdict in the reader's language; nil for one that a check of stored scripts does not give.
-    private static func sentence(of verdict: BundleVerdict) -> Sentence? {
+    private static func sentence(for verdict: BundleVerdict) -> Sentence? {
         switch verdict.name {
         case "verified": .verdictVerified
         case "unverifiable": .verdictUnverifiable
@@ -96,8 +101,9 @@ package struct ScriptsPage: PortalPage {
         }
     }
 
-    /// The algorithm that a detail calls weak, such as MD5; nil if the detail says something else.
-    private static func weakProof(_ detail: String) -> String? {
+    /// The algorithm that a detail calls weak; nil if the detail says something else. Details are stored in English, so
+    /// that this compares the detail with the English sentence.
+    private static func weakAlgorithm(in detail: String) -> String? {
         ["MD5", "SHA-1"].first { detail == Sentence.weakProof.text(in: .english, [$0]) }
     }
 

@@ -3,19 +3,22 @@ internal import Search
 internal import Store
 internal import Web
 
-/// Search results: pages with the words, best first. Without an index, and for URLs, matches titles and then
-/// URLs.
+/// The page of search results. The index finds pages with the words, the best first. Without an index, for a URL, and if
+/// the index finds nothing, the page lists URLs whose titles contain the words, and then URLs that contain them.
 struct SearchPage: PortalPage {
+    /// The words of the query, trimmed and cut.
     let words: String
     /// The site to search; nil to search all sites.
     let site: Site?
-    let names: [Int64: String]
+    /// The names of all sites by their ids.
+    let siteNames: [Int64: String]
     /// The hits of the index; nil if it was not used or found nothing.
     let report: SearchReport?
     /// The error in the query; nil if it is valid.
-    let mistake: String?
+    let queryError: String?
+    /// The URLs whose titles or URLs match; empty if the index found something.
     let entries: [VisibleEntry]
-    /// The place where the next page of results starts; nil if the search is complete.
+    /// The position where the next page of results starts; nil if the search is complete.
     let next: SearchPosition?
     /// Whether the page continues a search.
     let isContinued: Bool
@@ -23,61 +26,63 @@ struct SearchPage: PortalPage {
     let script: String? = SearchScript.path
 
     init(
-        _ words: String, in site: Site?, from place: SearchPosition?, _ reader: StoreReader,
+        _ words: String, in site: Site?, from position: SearchPosition?, _ reader: StoreReader,
         _ cache: PortalCache
     ) throws(StoreError) {
         self.words = Wording.cut(Self.trimmed(words), to: PortalLimits.maxSearchTextBytes)
         self.site = site
-        names = Dictionary(uniqueKeysWithValues: try cache.sites(reader).map { ($0.id, $0.name) })
-        isContinued = place != nil
+        siteNames = Dictionary(uniqueKeysWithValues: try cache.sites(reader).map { ($0.id, $0.name) })
+        isContinued = position != nil
         guard !self.words.isEmpty else {
-            (report, mistake, entries, next) = (nil, nil, [], nil)
+            (report, queryError, entries, next) = (nil, nil, [], nil)
             return
         }
         var answer: SearchReport?
-        var mistake: String?
-        if WebURL(self.words)?.isHTTP != true, place?.isOfIndex ?? true {
+        var queryError: String?
+        if WebURL(self.words)?.isHTTP != true, position?.isInIndex ?? true {
             do throws(SearchQueryError) {
-                let question = try SearchQuery(self.words)
-                answer = try Self.searchIndex(question, site, place, cache.searcher(reader))
+                let query = try SearchQuery(self.words)
+                answer = try Self.searchIndex(query, site, position, cache.searcher(reader))
             } catch {
-                mistake = error.description
+                queryError = error.description
             }
         }
-        self.mistake = mistake
+        self.queryError = queryError
         report = answer
-        if let answer, !answer.hits.isEmpty || place != nil {
+        if let answer, !answer.hits.isEmpty || position != nil {
             entries = []
-            next = answer.hasMore ? .hits((place?.offset ?? 0) + answer.hits.count) : nil
+            next = answer.hasMore ? .hits((position?.offset ?? 0) + answer.hits.count) : nil
             return
         }
-        (entries, next) = try Self.searchTitlesAndURLs(self.words, site?.id, from: place ?? .start, reader)
+        (entries, next) = try Self.searchTitlesAndURLs(self.words, site?.id, from: position ?? .start, reader)
     }
 
     /// Searches the index. Returns nil if there is none, or the store cannot be read.
     private static func searchIndex(
-        _ question: SearchQuery, _ site: Site?, _ place: SearchPosition?, _ searcher: Searcher
+        _ query: SearchQuery, _ site: Site?, _ position: SearchPosition?, _ searcher: Searcher
     ) throws(SearchQueryError) -> SearchReport? {
         var options = SearchOptions()
         options.site = site?.name
         options.limit = PortalLimits.maxSearchHits
-        options.offset = place?.offset ?? 0
+        options.offset = position?.offset ?? 0
         do throws(StoreError) {
             guard try searcher.isReady else { return nil }
-            return try searcher.search(question, options)
+            return try searcher.search(query, options)
         } catch {
             // Falls back to titles and URLs.
             return nil
         }
     }
 
+    /// Searches titles from `position` on, and URLs when the titles are done. Each step examines a limited number of
+    /// bodies or URLs, so that it may return nothing although a later one does.
     private static func searchTitlesAndURLs(
-        _ words: String, _ site: Int64?, from place: SearchPosition, _ reader: StoreReader
+        _ words: String, _ site: Int64?, from position: SearchPosition, _ reader: StoreReader
     ) throws(StoreError) -> ([VisibleEntry], SearchPosition?) {
         var entries: [VisibleEntry] = []
         let start: String
-        switch place {
-        case .addresses(let place):
+        switch position {
+        case .urls(let place):
             start = place
         case .hits: start = ""
         case .titles(let place):
@@ -88,17 +93,17 @@ struct SearchPage: PortalPage {
             if let next = found.next { return (entries, .titles(next)) }
             start = ""
         }
-        let room = PortalLimits.maxListItems - entries.count
-        guard room > 0 else { return (entries, .addresses(start)) }
+        let limit = PortalLimits.maxListItems - entries.count
+        guard limit > 0 else { return (entries, .urls(start)) }
         let found = try reader.findByURL(
-            containing: address(words), notTitled: words, site: site, after: start,
+            containing: urlText(words), notTitled: words, site: site, after: start,
             urlCount: PortalLimits.maxSearchedURLs,
-            limit: room)
-        return (entries + found.entries, found.next.map { .addresses($0) })
+            limit: limit)
+        return (entries + found.entries, found.next.map { .urls($0) })
     }
 
     /// Returns the words as a part of a URL, percent-encoded, without the fragment if they are a whole URL.
-    private static func address(_ words: String) -> String {
+    private static func urlText(_ words: String) -> String {
         if let url = WebURL(words), url.isHTTP { return url.key.href }
         let digits = Array("0123456789ABCDEF".utf8)
         let bytes = words.utf8.flatMap { byte in
@@ -108,6 +113,7 @@ struct SearchPage: PortalPage {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// Removes spaces and control characters from both ends.
     private static func trimmed(_ words: String) -> String {
         var bytes = Array(words.utf8)[...]
         while let first = bytes.first, first <= 0x20 { bytes.removeFirst() }
@@ -128,21 +134,22 @@ struct SearchPage: PortalPage {
         let label =
             html.words(site == nil ? .searchLabel : .searchLabelSite)
         html.searchForm(action, label: label, words: words)
+        // `SearchScript` replaces the content of this element. The data attributes have its texts.
         html.element(
             "div",
             [
                 "id": "found", "data-search": action, "data-mean": html.words(.didYouMean),
                 "data-mark": html.words(.questionMark),
             ]
-        ) { writeFound(to: &$0, context) }
+        ) { writeResults(to: &$0, context) }
         if site != nil {
             html.element("p") { $0.link(context.links.search(words, in: nil), say: .searchAll) }
         }
     }
 
-    private func writeFound(to html: inout HTMLWriter, _ context: PortalContext) {
+    private func writeResults(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !words.isEmpty else { return }
-        html.element("p", ["role": "status"], text: outcome(in: context.language))
+        html.element("p", ["role": "status"], text: summary(in: context.language))
         if let report { writeHits(report, to: &html, context) }
         if let unread = report?.unread, unread > 0 {
             html.element("p", ["class": "soft"]) { html in
@@ -156,7 +163,8 @@ struct SearchPage: PortalPage {
             html.element("ul", ["class": "list"]) { html in
                 for entry in entries {
                     html.urlItem(
-                        entry, context, site: site == nil && names.count > 1 ? names[entry.site] : nil)
+                        entry, context, site: site == nil && siteNames.count > 1 ? siteNames[entry.site] : nil
+                    )
                 }
             }
         }
@@ -168,6 +176,7 @@ struct SearchPage: PortalPage {
         }
     }
 
+    /// Writes the pages that the index found, each with the heading of the matching section and a snippet.
     private func writeHits(_ report: SearchReport, to html: inout HTMLWriter, _ context: PortalContext) {
         for proposal in report.proposals {
             html.element("p") { html in
@@ -188,6 +197,7 @@ struct SearchPage: PortalPage {
                     if !hit.heading.isEmpty, hit.heading != hit.title {
                         html.element("span", ["class": "part"]) { $0.isolatedText(Wording.cut(hit.heading)) }
                     }
+                    // Snippets come from pages: `bdi` keeps their direction from affecting the rest.
                     html.element("p", ["class": "snippet"]) { html in
                         html.element("bdi") { html in
                             for part in hit.snippet.parts {
@@ -200,7 +210,7 @@ struct SearchPage: PortalPage {
                         }
                     }
                     html.link(context.links.details(hit.url), ["class": "url soft"]) { $0.url(hit.url) }
-                    if site == nil, names.count > 1 {
+                    if site == nil, siteNames.count > 1 {
                         html.element("span", ["class": "soft"]) { $0.isolatedText(hit.site) }
                     }
                 }
@@ -213,8 +223,9 @@ struct SearchPage: PortalPage {
         context.mirrorAddress(of: hit.address) ?? context.links.details(hit.url)
     }
 
-    private func outcome(in language: PortalLanguage) -> String {
-        if let mistake { return mistake.prefix(1).uppercased() + mistake.dropFirst() + "." }
+    /// One sentence about the result: the error in the query, or the number of results and whether there are more.
+    private func summary(in language: PortalLanguage) -> String {
+        if let queryError { return queryError.prefix(1).uppercased() + queryError.dropFirst() + "." }
         func say(_ sentence: Sentence, _ count: Int) -> String {
             let number = (count == 1 ? Sentence.oneResult : .manyResults).text(
                 in: language, [Wording.number(count)])
@@ -235,7 +246,7 @@ struct SearchPage: PortalPage {
 
     func members(_ context: PortalContext) -> JSONMembers {
         [
-            "words": words, "site": site?.name, "outcome": words.isEmpty ? "" : outcome(in: context.language),
+            "words": words, "site": site?.name, "outcome": words.isEmpty ? "" : summary(in: context.language),
             "hits": (report?.hits ?? []).map { hit -> JSONMembers in
                 hit.members + ["address": address(of: hit, context)]
             },
@@ -245,19 +256,23 @@ struct SearchPage: PortalPage {
     }
 }
 
-/// A place where a search continues. With an index, it is a number of hits; without one, a place in the list
-/// of titles, or in the list of URLs after it.
+/// A position where a search continues, and its text in the link to the next page: `h.20`, `t.7.9`, `a.https://x.test/`.
 enum SearchPosition: Equatable {
+    /// After this number of hits of the index.
     case hits(Int)
+    /// After this position in the list of titles. The list of URLs follows it.
     case titles(BodyCursor)
-    case addresses(String)
+    /// After this URL in the list of URLs.
+    case urls(String)
 
+    /// The start of a search without the index.
     static let start = SearchPosition.titles(.start)
 
+    /// Parses the text, which comes from a request. Nil if it is invalid.
     init?(text: String) {
         let rest = text.dropFirst(2)
         if text.hasPrefix("a.") {
-            self = .addresses(String(rest))
+            self = .urls(String(rest))
             return
         }
         if text.hasPrefix("h."), let offset = Int(rest), (0...Self.maxOffset).contains(offset) {
@@ -272,18 +287,20 @@ enum SearchPosition: Equatable {
         self = .titles(BodyCursor(body: numbers[0], url: numbers[1]))
     }
 
-    /// The maximum number of hits after which a search can be continued; a larger offset is invalid. Later pages are
-    /// slow, and hardly anyone reads them.
+    /// The maximum number of hits after which a search can be continued; a larger offset is invalid. Later pages are slow,
+    /// and few users read them.
     private static let maxOffset = 1000
 
-    var isOfIndex: Bool { if case .hits = self { true } else { false } }
+    /// Whether the index continues the search.
+    var isInIndex: Bool { if case .hits = self { true } else { false } }
+    /// The number of hits to skip; 0 for a search without the index.
     var offset: Int { if case .hits(let offset) = self { offset } else { 0 } }
 
     var text: String {
         switch self {
         case .hits(let offset): "h.\(offset)"
         case .titles(let place): "t.\(place.body).\(place.url)"
-        case .addresses(let place): "a.\(place)"
+        case .urls(let place): "a.\(place)"
         }
     }
 }

@@ -1,10 +1,14 @@
-/// Searches while the user types, through the JSON of the search page. Without scripts, the form does the
-/// same.
+/// The script that searches while the user types, through the JSON of the search page. Without scripts, the form finds
+/// the same.
 enum SearchScript {
-    /// The name changes with the content, so that browsers may cache it for ever.
+    /// The path of the script. It contains a hash of the text, so that browsers may cache the script for ever.
     static let path = PortalStyle.path(of: text, "search", "js")
 
-    /// Inserts received values only as text, or as URLs of http, https or this portal.
+    /// The source of the script.
+    ///
+    /// It searches 150 ms after the last key, and cancels a search that still runs. `asker` identifies the open page, so
+    /// that the server also drops the earlier search. The key `/` moves the focus to the field, and the arrow keys move it
+    /// between the field and the results. Received values are inserted only as text, or as http and https URLs.
     static let text = """
         "use strict";
         (() => {

@@ -3,25 +3,27 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// A site: its stored pages, media types and snapshots.
+/// The page about a site: its state, its stored pages, media types and snapshots, and the commands for it.
 struct SitePage: PortalPage {
     let site: SiteReport
     let hosts: FolderListing
+    /// The beginning of the folder that contains the start page.
     let folder: FolderListing
+    /// The media types of the shown snapshot; empty if there is none.
     let types: [TypeTally]
-    let hasPictures: Bool
+    let hasScreenshots: Bool
     let isPinned: Bool
     let section = PortalSection.sites
 
     var title: String { site.title }
 
     init(_ site: Site, _ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
-        hasPictures = try reader.hasScreenshots(of: site)
+        hasScreenshots = try reader.hasScreenshots(of: site)
         isPinned = try reader.pins().contains(Pin(.site, site.name))
         self.site = try cache.report(on: site, reader)
         hosts = try FolderListing.list("", site: site.id, from: nil, limit: PortalLimits.maxListItems, reader)
         folder = try FolderListing.list(
-            Self.folder(of: self.site.start), site: site.id, from: nil, limit: Self.shownLines, reader)
+            Self.folder(of: self.site.start), site: site.id, from: nil, limit: Self.maxFolderItems, reader)
         types =
             try self.site.shown.map { (snapshot) throws(StoreError) in
                 try cache.types(ofSnapshot: snapshot.id, reader)
@@ -29,9 +31,9 @@ struct SitePage: PortalPage {
             ?? []
     }
 
-    private static let shownLines = 25
+    private static let maxFolderItems = 25
 
-    /// The URL up to the last slash of its path.
+    /// The URL up to the last slash of its path; empty if the URL is invalid.
     static func folder(of href: String) -> String {
         guard let url = WebURL(href), let slash = url.path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
             return ""
@@ -49,17 +51,18 @@ struct SitePage: PortalPage {
         }
         site.writeState(to: &html, context)
         html.idleScheduleNotice(context, isScheduled: site.site.schedule != nil)
-        writeActions(to: &html, context)
+        writeNavigation(to: &html, context)
         site.writeCounts(to: &html)
         writeCommands(to: &html, context)
         html.searchForm(
             "\(context.links.site(site.id))/search", label: html.words(.searchSite))
-        writePages(to: &html, context)
+        writeStartFolder(to: &html, context)
         writeTypes(to: &html)
         writeSnapshots(to: &html, context)
     }
 
-    private func writeActions(to html: inout HTMLWriter, _ context: PortalContext) {
+    /// Writes the links to the copy and to the other pages about the site.
+    private func writeNavigation(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "actions"]) { html in
             if let address = context.mirrorAddress(of: site.start) {
                 html.link(address, ["class": "button"], say: .openCopy)
@@ -90,7 +93,8 @@ struct SitePage: PortalPage {
         }
     }
 
-    private func writePages(to html: inout HTMLWriter, _ context: PortalContext) {
+    /// Writes the items of the folder with the start page, and the hosts if there are several.
+    private func writeStartFolder(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", say: .pagesAndAssets)
         guard !folder.items.isEmpty else {
             html.element("p", ["class": "soft"], say: .nothingBelowStart)
@@ -124,7 +128,7 @@ struct SitePage: PortalPage {
         html.element("h2", ["id": "types"], say: .mediaTypes)
         html.scrollRegion(labelledBy: "types") { html in
             html.element("table") { html in
-                if typesAreCut {
+                if areTypesCut {
                     html.element(
                         "caption",
                         say: Phrase(.basedOnFirstResponses, Wording.number(PortalLimits.maxCountedResponses)))
@@ -148,8 +152,10 @@ struct SitePage: PortalPage {
         }
     }
 
-    private var typesAreCut: Bool { types.reduce(0) { $0 + $1.count } == PortalLimits.maxCountedResponses }
+    /// Whether only the first responses of the snapshot were counted.
+    private var areTypesCut: Bool { types.reduce(0) { $0 + $1.count } == PortalLimits.maxCountedResponses }
 
+    /// Writes the latest snapshots as a table, the newest first.
     private func writeSnapshots(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", ["id": "snapshots"], say: .snapshots)
         html.scrollRegion(labelledBy: "snapshots") { html in
@@ -162,7 +168,7 @@ struct SitePage: PortalPage {
                 html.tableHead(columns)
                 html.element("tbody") { html in
                     for snapshot in site.site.snapshots.suffix(PortalLimits.maxListItems).reversed() {
-                        write(snapshot, to: &html, context)
+                        writeSnapshotRow(snapshot, to: &html, context)
                     }
                 }
             }
@@ -170,11 +176,13 @@ struct SitePage: PortalPage {
         if site.site.snapshots.count > 1 {
             html.nextLink(context.links.changes(of: site.id), html.words(.compareSnapshots))
         }
-        if hasPictures { html.nextLink(context.links.pictures(of: site.id), html.words(.screenshots)) }
+        if hasScreenshots { html.nextLink(context.links.pictures(of: site.id), html.words(.screenshots)) }
     }
 
-    private func write(_ snapshot: StatusReport.Snapshot, to html: inout HTMLWriter, _ context: PortalContext)
-    {
+    /// Writes the row of a snapshot. A complete one can be made live, and all except the live one can be removed.
+    private func writeSnapshotRow(
+        _ snapshot: StatusReport.Snapshot, to html: inout HTMLWriter, _ context: PortalContext
+    ) {
         let state = site.site.state(of: snapshot)
         html.element("tr") { html in
             html.element("th", ["scope": "row"]) { html in
@@ -228,7 +236,7 @@ struct SitePage: PortalPage {
 }
 
 extension HTMLWriter {
-    /// Writes the three counts of missing URLs.
+    /// Writes the three counts of missing URLs, or that they are not checked yet.
     mutating func writeCounts(of missing: MissingURLCounts?) {
         let counts: [(Sentence, Int?)] = [
             (.brokenOnLiveSite, missing?.broken), (.failed, missing?.failed),
@@ -238,7 +246,9 @@ extension HTMLWriter {
     }
 }
 
+/// The parts of a site that its own page and the home page show.
 extension SiteReport {
+    /// Writes one line about the shown snapshot: whether it is complete, its number and its age.
     func writeState(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p") { html in
             if let shown, site.live != nil {
@@ -266,7 +276,9 @@ extension SiteReport {
         }
     }
 
+    /// Writes the numbers of pages, assets, bytes and missing URLs, and the time of the next update.
     func writeCounts(to html: inout HTMLWriter) {
+        /// A count that reached the limit is a lower bound.
         func number(_ count: Int) -> String {
             count == PortalLimits.maxCountedResponses
                 ? html.words(.orMore, Wording.number(count)) : Wording.number(count)

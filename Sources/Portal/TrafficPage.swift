@@ -5,11 +5,14 @@ package import Web
 /// The requests through a proxy, newest first, with a filter. Shown by the portal beside the proxy, and by
 /// the proxy itself.
 package struct TrafficPage: PortalPage {
+    /// The latest requests that match the filter.
     package let requests: [ProxyLog.LoggedRequest]
-    package let word: String?
+    /// The text that the shown requests contain; nil to show all.
+    package let filterText: String?
     /// Whether the page reloads itself.
     package let isLive: Bool
-    private let counts: ProxyLog.ProxyTotals
+    /// The numbers of all requests, also those that the filter hides.
+    private let totals: ProxyLog.ProxyTotals
     private let proxyPort: UInt16
     private let path: String
     package let title: String
@@ -17,27 +20,29 @@ package struct TrafficPage: PortalPage {
     let section = PortalSection.traffic
 
     /// - Parameters:
+    ///   - request: its field `q` is the filter, `live` makes the page reload itself, and `after` leaves out the requests
+    ///     up to that number.
     ///   - path: the path of the page.
     ///   - language: the language of the words that the filter compares.
     package init(
         _ traffic: ProxyLogSource, at path: String, titled title: String, _ request: PortalRequest,
         in language: PortalLanguage
     ) {
-        word = request["q"]
+        filterText = request["q"]
         isLive = request["live"] != nil
         (self.path, self.title) = (path, title)
         proxyPort = traffic.port
-        counts = traffic.log.counts
-        let words = word.map { $0.lowercased() } ?? ""
-        let found = traffic.log.recent(after: Int(request.number("after") ?? 0)).lazy.filter { entry in
+        totals = traffic.log.counts
+        let words = filterText.map { $0.lowercased() } ?? ""
+        let matches = traffic.log.recent(after: Int(request.number("after") ?? 0)).lazy.filter { entry in
             guard !words.isEmpty else { return true }
             let source = "\(entry.source.rawValue) \(entry.source.sentence.text(in: language))"
             return "\(entry.method) \(entry.url) \(entry.status) \(source)".lowercased().contains(words)
         }
-        requests = Array(found.prefix(Self.lines))
+        requests = Array(matches.prefix(Self.maxShownRequests))
     }
 
-    private static let lines = 200
+    private static let maxShownRequests = 200
 
     package var refresh: Int? { isLive ? 2 : nil }
 
@@ -46,7 +51,7 @@ package struct TrafficPage: PortalPage {
     package func write(to html: inout HTMLWriter) {
         html.element("p", ["class": "lead"]) { html in
             let sources = ProxyLog.Source.allCases.map {
-                html.words(.countOfSource, "\(counts[$0])", html.words($0.sentence))
+                html.words(.countOfSource, "\(totals[$0])", html.words($0.sentence))
             }
             html.say(
                 .trafficLead, sources.joined(separator: html.words(.comma)), "http://localhost:\(proxyPort)")
@@ -54,23 +59,23 @@ package struct TrafficPage: PortalPage {
         if isLive {
             html.element("p") { $0.link(address(isLive: false), say: .stopRefreshing) }
         } else {
-            html.searchForm(path, label: html.words(.trafficLabel), words: word ?? "")
+            html.searchForm(path, label: html.words(.trafficLabel), words: filterText ?? "")
             html.element("p") { $0.link(address(isLive: true), say: .refreshAutomatically) }
         }
         guard !requests.isEmpty else {
             return html.element(
-                "p", say: word == nil ? .trafficNone : .trafficNoMatch)
+                "p", say: filterText == nil ? .trafficNone : .trafficNoMatch)
         }
         html.element("ul", ["class": "list"]) { html in
-            for entry in requests { html.element("li") { write(entry, to: &$0) } }
+            for entry in requests { html.element("li") { writeRequest(entry, to: &$0) } }
         }
     }
 
     private func address(isLive: Bool) -> String {
-        PortalLinks.path(path, [("q", word), ("live", isLive ? "1" : nil)])
+        PortalLinks.path(path, [("q", filterText), ("live", isLive ? "1" : nil)])
     }
 
-    private func write(_ entry: ProxyLog.LoggedRequest, to html: inout HTMLWriter) {
+    private func writeRequest(_ entry: ProxyLog.LoggedRequest, to html: inout HTMLWriter) {
         html.element("span", ["class": "line"]) { html in
             html.element("span", ["class": "soft"]) { $0.isolatedText(Wording.cut(entry.method, to: 20)) }
             html.text(" ")

@@ -95,7 +95,7 @@ struct PortalShelf {
     }
 
     func get(
-        _ target: String, accept: String? = nil, verdicts: ScriptsPage.Verdicts? = nil,
+        _ target: String, accept: String? = nil, verdicts: ScriptsPage.VerdictLookup? = nil,
         in language: PortalLanguage = .english
     ) throws -> Page {
         let portal = Portal(layout: OriginLayout(port: 8080), verdicts: verdicts, now: { Self.now })

@@ -2,13 +2,14 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// Screenshots of pages in two snapshots, side by side, with their differences.
-struct PicturesPage: PortalPage {
+/// The page of screenshots in two snapshots, side by side, with their differences.
+struct ScreenshotsPage: PortalPage {
     let site: Site
     let from: Snapshot?
     let to: Snapshot?
     /// The comparison; nil if there is nothing to compare, or if the site is too large to compare here.
-    let pictures: ScreenshotReport?
+    let report: ScreenshotReport?
+    /// The number of the page of this list, from 0.
     let page: Int
     let section = PortalSection.sites
     let title = "Screenshots"
@@ -19,14 +20,14 @@ struct PicturesPage: PortalPage {
     ) throws(StoreError) {
         self.site = site
         self.page = max(0, min(page, 1_000_000))
-        let snapshots = site.snapshotsToShow(from: first, to: second)
+        let snapshots = site.snapshotsToDisplay(from: first, to: second)
         // With a single snapshot, shows its screenshots alone.
         (from, to) = (snapshots.from ?? snapshots.to, snapshots.to)
         guard let from, let to, site.isComparable else {
-            pictures = nil
+            report = nil
             return
         }
-        pictures = try ScreenshotReport(of: site, from: from, to: to, reader)
+        report = try ScreenshotReport(of: site, from: from, to: to, reader)
     }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
@@ -39,30 +40,30 @@ struct PicturesPage: PortalPage {
             return
         }
         html.snapshotsForm(of: site, from, to, at: context.links.pictures(of: site.id))
-        guard let pictures else {
+        guard let report else {
             html.element(
                 "p",
                 say: .tooLargeToCompareScreenshots)
             html.element("pre", text: "larder help diff")
             return
         }
-        guard !pictures.pages.isEmpty else {
+        guard !report.pages.isEmpty else {
             html.element("p", say: .noScreenshots)
             html.element("pre", text: "larder help rendering")
             return
         }
         html.element("dl", ["class": "facts"]) { html in
-            for state in ScreenshotReport.Comparison.allCases where pictures.count(state) > 0 {
-                html.fact(html.words(Self.name(state)), Wording.number(pictures.count(state)))
+            for state in ScreenshotReport.Comparison.allCases where report.count(state) > 0 {
+                html.fact(html.words(Self.sentence(for: state)), Wording.number(report.count(state)))
             }
         }
         // Changed pages first.
         let pages = ScreenshotReport.Comparison.allCases.flatMap { state in
-            pictures.pages.filter { $0.state == state }
+            report.pages.filter { $0.state == state }
         }
         let start = min(page * PortalLimits.maxScreenshotPages, pages.count)
         for page in pages[start..<min(start + PortalLimits.maxScreenshotPages, pages.count)] {
-            write(page, to: &html, context)
+            writePage(page, to: &html, context)
         }
         guard start + PortalLimits.maxScreenshotPages < pages.count else { return }
         html.nextLink(
@@ -70,26 +71,30 @@ struct PicturesPage: PortalPage {
             html.words(.more))
     }
 
-    private func write(_ page: ScreenshotReport.Page, to html: inout HTMLWriter, _ context: PortalContext) {
+    /// Writes the screenshots of one page: of both snapshots, or one if both have the same.
+    private func writePage(_ page: ScreenshotReport.Page, to html: inout HTMLWriter, _ context: PortalContext)
+    {
         html.element("h2", ["class": "url"]) { html in
             html.link(context.links.details(page.url)) { $0.url(page.url) }
         }
         let isChanged = page.state == .changed
-        html.element("p", ["class": isChanged ? "badge warn" : "badge"], say: Self.name(page.state))
+        html.element("p", ["class": isChanged ? "badge warn" : "badge"], say: Self.sentence(for: page.state))
         html.element("div", ["class": "pictures"]) { html in
             let shown = page.from == page.to ? [page.to] : [page.from, page.to]
             let addresses = shown.compactMap(\.self).map {
                 (snapshot: $0, address: context.links.picture(of: page.url, in: $0, of: site.id))
             }
             for (snapshot, address) in addresses {
-                figure(html.words(.snapshotCaption, "\(snapshot)"), to: &html) { html in
+                writeFigure(html.words(.snapshotCaption, "\(snapshot)"), to: &html) { html in
                     html.link(address) { html in
                         html.image(address, html.words(.screenshotInSnapshot, "\(snapshot)"))
                     }
                 }
             }
             guard isChanged, addresses.count == 2 else { return }
-            figure(html.words(.differences), to: &html) { html in
+            writeFigure(html.words(.differences), to: &html) { html in
+                // The style blends the second image with the first by `difference`. Only the first has a text for screen
+                // readers, since the two show one picture.
                 html.element("div", ["class": "overlay"]) { html in
                     html.image(addresses[0].address, html.words(.differencesAlt))
                     html.image(addresses[1].address, "")
@@ -98,7 +103,7 @@ struct PicturesPage: PortalPage {
         }
     }
 
-    private func figure(
+    private func writeFigure(
         _ caption: String, to html: inout HTMLWriter, _ content: (inout HTMLWriter) -> Void
     ) {
         html.element("figure") { html in
@@ -107,7 +112,7 @@ struct PicturesPage: PortalPage {
         }
     }
 
-    private static func name(_ state: ScreenshotReport.Comparison) -> Sentence {
+    private static func sentence(for state: ScreenshotReport.Comparison) -> Sentence {
         switch state {
         case .changed: .changed
         case .added: .newScreenshot
@@ -118,12 +123,13 @@ struct PicturesPage: PortalPage {
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
-        (pictures?.members ?? ["site": site.name, "from": from?.number, "to": to?.number])
-            + ["compared": pictures != nil]
+        (report?.members ?? ["site": site.name, "from": from?.number, "to": to?.number])
+            + ["compared": report != nil]
     }
 }
 
 extension HTMLWriter {
+    /// Writes an image that is loaded when it scrolls into view. `words` is its text for screen readers.
     fileprivate mutating func image(_ address: String, _ words: String) {
         void("img", ["src": address, "alt": words, "loading": "lazy"])
     }
