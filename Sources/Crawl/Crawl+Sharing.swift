@@ -365,10 +365,14 @@ extension Crawl {
         to name: String, of url: WebURL, _ response: FetchedResponse, location: String?, zone: NetworkZone,
         _ body: [UInt8], storedBy number: UInt32? = nil
     ) throws(CrawlError) {
-        let answer = SharedFrontier.HostResponse(
+        let hostResponse = SharedFrontier.HostResponse(
             origin: url.origin, href: name, status: response.status, location: location,
             zone: Int(Frontier.RemoteDiscovery.Facts.number(zone)), failure: nil, body: body)
-        if let number { workerState?.unstoredResponses[number] = answer } else { try share(answer) }
+        if let number {
+            workerState?.unstoredResponses[number] = hostResponse
+        } else {
+            try share(hostResponse)
+        }
     }
 
     /// Shares the failure of a request about a host with the other workers.
@@ -383,7 +387,7 @@ extension Crawl {
 
     /// Shares the response about a host whose body has now been handed to the writer.
     func didStoreHostResponse(_ number: UInt32) throws(CrawlError) {
-        if let answer = workerState?.unstoredResponses.removeValue(forKey: number) { try share(answer) }
+        if let response = workerState?.unstoredResponses.removeValue(forKey: number) { try share(response) }
     }
 
     /// Sends the response to the other workers once everything that belongs to it has been committed.

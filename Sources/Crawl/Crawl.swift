@@ -472,12 +472,12 @@ extension Crawl {
         switch task {
         case .fetch(let number): try fetchOrReuse(number)
         case .robots(let host, let url, let nearestZone):
-            if let known = knownOutcomes.takeAnswer(to: url.href) {
+            if let known = knownOutcomes.takeHostResponse(to: url.href) {
                 return try applyKnownRobots(known, of: host)
             }
             request(.robots(host), url, nearestZone)
         case .probe(let host, let url, let nearestZone):
-            if let known = knownOutcomes.takeAnswer(to: Self.probeName(url)) {
+            if let known = knownOutcomes.takeHostResponse(to: Self.probeName(url)) {
                 return try applyKnownProbe(known, of: host)
             }
             request(.probe(host), url, nearestZone)

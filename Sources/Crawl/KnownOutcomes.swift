@@ -9,7 +9,7 @@ internal import Web
 struct KnownOutcomes {
     private var outcomes: [String: Frontier.KnownOutcome] = [:]
     /// Responses about hosts by their names, in the order of their arrival. Each is returned once.
-    private var answers: [String: [SharedFrontier.HostResponse]] = [:]
+    private var hostResponses: [String: [SharedFrontier.HostResponse]] = [:]
     /// The limit after which nothing more is requested; stored responses are still used.
     var limit: CrawlLimits.Reached?
     /// The page limit, with the number of pages that may still be requested; nil without a limit.
@@ -19,11 +19,11 @@ struct KnownOutcomes {
 
     init() {}
 
-    mutating func add(_ outcomes: [SharedFrontier.Outcome], _ answers: [SharedFrontier.HostResponse]) {
+    mutating func add(_ outcomes: [SharedFrontier.Outcome], _ responses: [SharedFrontier.HostResponse]) {
         for outcome in outcomes {
             if let known = Frontier.KnownOutcome(text: outcome.text) { self.outcomes[outcome.href] = known }
         }
-        for answer in answers { self.answers[answer.href, default: []].append(answer) }
+        for response in responses { hostResponses[response.href, default: []].append(response) }
     }
 
     mutating func setPageLimit(pagesLeft: Int, of limit: Int) { pages = (pagesLeft, limit) }
@@ -47,9 +47,9 @@ struct KnownOutcomes {
     }
 
     /// Returns the next response under this name, and forgets it.
-    mutating func takeAnswer(to href: String) -> SharedFrontier.HostResponse? {
-        guard let first = answers[href]?.first else { return nil }
-        answers[href]?.removeFirst()
+    mutating func takeHostResponse(to href: String) -> SharedFrontier.HostResponse? {
+        guard let first = hostResponses[href]?.first else { return nil }
+        hostResponses[href]?.removeFirst()
         return first
     }
 }
