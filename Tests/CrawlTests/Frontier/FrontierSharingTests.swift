@@ -108,6 +108,40 @@ import Web
         #expect(drain().count == 5)
     }
 
+    @Test mutating func `entries of a released host that pages of other hosts link to are sent`() throws {
+        try start()
+        _ = drain()
+        frontier.apply(.leaseGranted(["http://b.a.test"]), now: .zero)
+        let urls = ["http://b.a.test/x", "http://b.a.test/y"]
+        for url in urls { frontier.addLink(try link(url), from: 0) }
+        let next = fetchNext()
+        let number = try #require(next)
+        let running = frontier.url(number).href
+        #expect(frontier.takeOutgoing().isEmpty)
+        frontier.apply(.leaseReleased("http://b.a.test"), now: .zero)
+        #expect(frontier.takeOutgoing().map(\.href) == urls.filter { $0 != running })
+        // The request that was running fails, and is not repeated by this worker.
+        frontier.fail(number, .fetch(FetchFailure(.broken, "")), now: .zero)
+        while let due = frontier.nextDue { #expect(frontier.fetchNext(now: due) == nil) }
+        #expect(frontier.takeOutgoing().map(\.href) == [running])
+        #expect(frontier.isDone)
+    }
+
+    @Test mutating func `entries that the next worker finds in stored responses of its host are not sent`()
+        throws
+    {
+        try start()
+        _ = drain()
+        frontier.apply(.leaseGranted(["http://b.a.test"]), now: .zero)
+        frontier.addLink(try link("http://b.a.test/first"), from: 0)
+        let next = fetchNext()
+        let first = try #require(next)
+        frontier.apply(.succeeded(first), now: .zero)
+        for name in ["x", "y"] { frontier.addLink(try link("http://b.a.test/\(name)"), from: first) }
+        frontier.apply(.leaseReleased("http://b.a.test"), now: .zero)
+        #expect(frontier.takeOutgoing().map(\.href) == ["http://b.a.test/first"])
+    }
+
     @Test mutating func `referrer chains through other workers contain no cycle`() throws {
         frontier.apply(.leaseGranted(["http://a.test"]), now: .zero)
         // The referrer is on another worker's host, and the URL links back to it.
