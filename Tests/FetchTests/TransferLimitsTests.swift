@@ -59,6 +59,33 @@ import Web
         #expect(watch.limitFailure(now: .seconds(299), byteCount: 1, headerIsComplete: true, limits) == nil)
     }
 
+    /// A stream whose client reads only when the test says so.
+    private final class Client: BodyStream {
+        let isReading = Mutex(false)
+        func begin(status: Int, fields: HTTPFields, isCoded: Bool, byteCount: Int?) -> Bool { true }
+        var hasRoom: Bool { isReading.withLock { $0 } }
+        var isGone: Bool { false }
+        func take(_ bytes: UnsafeRawBufferPointer) {}
+        func end(isWhole: Bool) {}
+    }
+
+    @Test func `a pause that begins and ends between two checks does not count`() throws {
+        let fetching = try TestFetcher()
+        let transfer = try Transfer(TransferSetup(fetching.options, nil))
+        let client = Client()
+        try transfer.start(TestFetcher.request("http://127.0.0.1:9/") { $0.stream = client })
+        (transfer.isSent, transfer.isStreamed, transfer.hasKnownEnd) = (true, true, true)
+        #expect(transfer.limitFailure(now: .zero, limits) == nil)
+        #expect(!transfer.takeOrPause())
+        client.isReading.withLock { $0 = true }
+        // libcurl refuses to resume a handle that it does not run.
+        try? transfer.resume()
+        #expect(transfer.pauseNumber == nil)
+        #expect(transfer.limitFailure(now: .seconds(100), limits) == nil)
+        #expect(transfer.limitFailure(now: .seconds(129), limits) == nil)
+        #expect(transfer.limitFailure(now: .seconds(130), limits)?.kind == .timeout)
+    }
+
     @Test(arguments: [(30_000, "30 s"), (1500, "1.5 s"), (50, "0.05 s"), (0, "0 s"), (1001, "1.001 s")])
     func `a duration is formatted in seconds`(milliseconds: Int, text: String) {
         #expect(Duration.milliseconds(milliseconds).seconds == text)
