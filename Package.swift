@@ -168,7 +168,11 @@ let package = Package(
             ]),
         tests(
             "CLITests",
-            ["System", "Web", "Digest", "Store", "Cluster", "Fetch", "Crawl", "Check", "LarderKit", "larder"]),
+            [
+                "System", "Web", "Digest", "Database", "Store", "Cluster", "Fetch", "Crawl", "Check",
+                "LarderKit",
+                "larder",
+            ]),
         tests(
             "InBrowserTests",
             ["System", "Web", "Markup", "TLS", "HTTPServer", "Browser", "Mirror", "LarderKit"]),

@@ -1,8 +1,11 @@
+import Database
 import Glibc
 import System
 import TestOrigin
 import Testing
 import Web
+
+@testable import Store
 
 /// Tests `larder export` and `larder import` as commands.
 @Suite struct ArchiveCommandTests {
@@ -337,6 +340,32 @@ import Web
             #expect(quiet.status == 0 && quiet.output.hasPrefix("{\n") && quiet.errors.isEmpty, "\(quiet)")
             #expect(quiet.output.split(separator: "\n").count == loud.output.split(separator: "\n").count)
         }
+    }
+
+    @Test func `an import whose indexing is interrupted exits with 130`() throws {
+        let archive = home.file("site.har")
+        #expect(try larder("export", origin.url("/"), archive, "--quiet").status == 0)
+        // Indexing waits until this transaction ends. `init` has created the index.
+        let folder = StoreFolder(home.file(".local/share/larder"))
+        let index = try Connection(folder.searchIndex, access: .readWrite)
+        try index.begin()
+        let errors = home.file("errors")
+        #expect(mkfifo(errors, 0o600) == 0)
+        let reading = open(errors, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        defer { close(reading) }
+        let command = try ChildProcess(
+            ChildProcess.built("larder"),
+            ["import", archive, "--site", origin.url("/"), "--progress", "json"],
+            environment: ["HOME": home.path, "PATH": "/usr/bin:/bin"], errors: .file(errors))
+        _ = fcntl(reading, F_SETFL, 0)
+        #expect(command.read(until: "To read it").contains("To read it"))
+        command.signal(SIGINT)
+        var (text, byte): ([UInt8], UInt8) = ([], 0)
+        while !String(decoding: text, as: UTF8.self).contains("stopping"), read(reading, &byte, 1) == 1 {
+            text.append(byte)
+        }
+        try index.rollBack()
+        #expect(command.wait().status == 130)
     }
 
     @Test func `intact records of a damaged archive are imported, with exit status 1`() throws {
