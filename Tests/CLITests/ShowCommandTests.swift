@@ -69,6 +69,19 @@ import Web
         #expect(try json("show", origin.url("/none"))["shownAt"]?.string == nil)
     }
 
+    @Test func `the mirror URL has the port that larder serve would use`() throws {
+        try prefetch()
+        let url = origin.url("/dot.png")
+        func show(_ environment: [String: String]) throws -> String {
+            try Command(["show", url], home: home, environment: environment).wait().output
+        }
+        #expect(try show(["LARDER_PORT": "9123"]).contains(".localhost:9123/dot.png\n"))
+        let file = try home.write(#"{"serve": {"port": 9124}}"#, to: "config.json")
+        #expect(try show(["LARDER_CONFIG": file]).contains(".localhost:9124/dot.png\n"))
+        let wrong = try Command(["show", url], home: home, environment: ["LARDER_PORT": "x"]).wait()
+        #expect(wrong.status == 2 && wrong.errors.contains("$LARDER_PORT must be a number"), "\(wrong)")
+    }
+
     @Test func `every snapshot has its block, and the live one is marked`() throws {
         try prefetch()
         origin.on("/docs/two", .failure(404))
