@@ -39,6 +39,19 @@ import Testing
         }
     }
 
+    @Test(arguments: CommandEntry.all.map(\.name))
+    func `the help of --quiet mentions --json only if the command has it`(name: String) throws {
+        let entry = try #require(CommandEntry.command(named: name))
+        guard entry.options.contains(.quiet) else { return }
+        let texts = [
+            HelpText(width: 80, isColored: false).text(of: entry),
+            ManualPage.text(of: entry).replacing("\\-", with: "-"),
+        ]
+        for text in texts {
+            #expect(text.contains("Print errors only; with --json") == entry.options.contains(.json))
+        }
+    }
+
     @Test func `every command is in one group of the help, or among the others`() {
         let grouped = CommandEntry.Group.allCases.flatMap(\.members).map(\.name)
         // This command is an earlier name of `larder remove SITE@N`.
@@ -122,6 +135,12 @@ import Testing
         }
         let isCurrent = SourceText.read(path) == text
         #expect(isCurrent, "run LARDER_WRITE_DOCUMENTS=1 scripts/test --filter PagesTests")
+    }
+
+    @Test func `replay has no options for network requests, which it never sends`() throws {
+        let entry = try #require(CommandEntry.command(named: "replay"))
+        let names = Set(entry.options.map(\.name))
+        #expect(names.isDisjoint(with: (Option.networkOptions + Option.identityOptions).map(\.name)))
     }
 
     @Test func `the lists of variables and files are complete`() {
