@@ -65,6 +65,18 @@ import Testing
         }
     }
 
+    /// Each of these starts a worker again when it has ended, so that one without `--stay` would start and end all the time.
+    @Test(arguments: ["larder-worker@.service", "compose.yaml", "kubernetes.yaml"])
+    func `a worker that is always restarted waits for work`(name: String) throws {
+        let text = SourceText.read("\(Self.folder)/\(name)")
+        let lines = text.split(separator: "\n").filter { line in
+            ["ExecStart=/usr/bin/larder work", "command: [\"work\"", "args: [\"work\""].contains {
+                line.contains($0)
+            }
+        }
+        #expect(lines.count == 1 && lines.allSatisfy { $0.contains("--stay") }, "\(lines)")
+    }
+
     @Test func `a timer runs the updates that are due`() throws {
         let service = try #require(try Self.unit("larder-update@.service")["Service"])
         let words = try #require(service["ExecStart"]?.first).split(separator: " ").map(String.init)
