@@ -229,27 +229,53 @@ extension FrontierCore {
     mutating func didReleaseHost(_ origin: String) {
         guard let host = hostNumbers[origin] else { return }
         hosts[host].isElsewhere = true
+        var released: [UInt32] = []
         while let number = hosts[host].queue.popFirst() {
             guard records[Int(number)].state == .queued else { continue }
             changeQueued(of: host, by: -1)
             records[Int(number)].state = .elsewhere
+            released.append(number)
         }
-        for number in hosts[host].awaitingRobots where records[Int(number)].state == .waiting {
-            records[Int(number)].state = .elsewhere
-        }
+        released += hosts[host].awaitingRobots.filter { records[Int($0)].state == .waiting }
         hosts[host].awaitingRobots = []
-        var removedRetries: [UInt32] = []
         retries.removeAll { number in
             let isOfHost = Int(records[Int(number)].host) == host
-            if isOfHost { removedRetries.append(number) }
+            if isOfHost { released.append(number) }
             return isOfHost
         }
-        for number in removedRetries { records[Int(number)].state = .elsewhere }
-        let waiting = sharing?.waitingPages ?? []
-        for number in waiting where Int(records[Int(number)].host) == host {
-            records[Int(number)].state = .elsewhere
+        released += (sharing?.waitingPages ?? []).filter { Int(records[Int($0)].host) == host }
+        for number in released { records[Int(number)].state = .elsewhere }
+        sharing?.waitingPages.removeAll { records[Int($0)].state == .elsewhere }
+        sendUnreachable(from: released)
+    }
+
+    /// Sends what the next worker of a released host cannot find by itself. It reads the stored responses of the host
+    /// again, and so finds the links in them. But entries that were found on other hosts while this worker had the lease
+    /// are not in the database. So for each entry, its nearest referrer that must be sent is sent, or the entry itself.
+    private mutating func sendUnreachable(from released: [UInt32]) {
+        var checked: Set<UInt32> = []
+        for number in released {
+            var first = number
+            while checked.insert(first).inserted {
+                guard let referrer = referrerWithStoredLinks(of: first) else {
+                    sharing?.outgoing.append(first)
+                    break
+                }
+                first = referrer
+            }
         }
-        sharing?.waitingPages = waiting.filter { records[Int($0)].state != .elsewhere }
+    }
+
+    /// The referrer of an entry if it is on the same host, and its stored response has the link; else nil.
+    private func referrerWithStoredLinks(of number: UInt32) -> UInt32? {
+        let record = records[Int(number)]
+        guard record.referrer != EntryRecord.noEntry, case let referrer = records[Int(record.referrer)],
+            referrer.host == record.host, referrer.flags.isDisjoint(with: [.isReferrerOnly, .isSoftNotFound])
+        else { return nil }
+        switch referrer.state {
+        case .done, .redirected: return record.referrer
+        case .skipped, .queued, .running, .waiting, .failed, .elsewhere: return nil
+        }
     }
 
     /// Extends the scope to the target of a start URL's redirect that another worker followed.

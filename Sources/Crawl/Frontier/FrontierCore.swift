@@ -548,14 +548,11 @@ struct FrontierCore: Sendable {
         records[Int(number)].flags.remove(.waitsForRendering)
     }
 
-    /// Queues an entry for its host, unless the host is leased elsewhere, has been given up, or its session has
-    /// ended.
+    /// Queues an entry for its host, unless the host has been given up, or its session has ended. Entries of hosts that
+    /// are leased elsewhere are sent to their worker.
     mutating func enqueue(_ number: UInt32) {
         let host = Int(records[Int(number)].host)
-        if hosts[host].isElsewhere {
-            records[Int(number)].state = .elsewhere
-            return
-        }
+        if hosts[host].isElsewhere { return send(number) }
         if hosts[host].isLost, let failure = hosts[host].unreachableFailure {
             failedWithHost.append(number)
             return fail(number, failure)
