@@ -52,7 +52,7 @@ enum Relay {
     struct Outcome: Sendable {
         /// The number of bytes from the host that were sent to the client.
         var byteCount = 0
-        /// For an upload, the status of the host's first response; nil if there was none.
+        /// For an upload, the status of the host's final response; nil if there was none.
         var status: Int?
     }
 
@@ -139,7 +139,8 @@ enum Relay {
             client.end()
         }
         if isUpload, !toHost.isOver { client.discardInput() }
-        outcome.byteCount = toClient.sentByteCount - openingByteCount
+        // A client may disconnect before it has received the opening.
+        outcome.byteCount = max(0, toClient.sentByteCount - openingByteCount)
         return outcome
     }
 
@@ -193,8 +194,8 @@ enum Relay {
         private(set) var isTunnel = false
         /// Whether nothing is read from the source for now.
         var isPaused = false
-        /// The first 12 bytes, for `status`.
-        private var beginning: [UInt8] = []
+        /// The status of the final response, once its head was queued.
+        private(set) var status: Int?
         /// The number of unsent bytes at which reading pauses.
         private static let maxUnsentBytes = 256 * 1024
 
@@ -202,24 +203,15 @@ enum Relay {
         var wantsBytes: Bool { !hasEnded && !isBroken && !isPaused && unsentCount < Self.maxUnsentBytes }
         var isOver: Bool { hasEnded && unsentCount == 0 }
 
-        /// The status of the first response, once its status line was queued.
-        var status: Int? {
-            let digits = beginning.dropFirst(9).prefix(3)
-            guard beginning.starts(with: "HTTP/1.".utf8), digits.count == 3 else { return nil }
-            return Int(String(decoding: digits, as: UTF8.self))
-        }
-
         /// Queues bytes for the destination as they are.
-        mutating func queue(_ more: [UInt8]) {
-            if beginning.count < 12 { beginning += more.prefix(12 - beginning.count) }
-            bytes += more
-        }
+        mutating func queue(_ more: [UInt8]) { bytes += more }
 
         /// Takes bytes from the source: filters the heads, and queues the bytes up to the end of the body.
         mutating func take(_ piece: [UInt8]) {
             if var filter = headFilter.take() {
                 let (heads, following) = filter.filter(piece)
                 queue(heads)
+                status = filter.status
                 if filter.isInvalid { isBroken = true }
                 switch filter.continuation {
                 case nil: headFilter = filter
@@ -311,6 +303,8 @@ struct ResponseHeadFilter {
     private var incomplete: [UInt8] = []
     /// Nil until the head of the final response, or of a 101, is complete.
     private(set) var continuation: Continuation?
+    /// The status of the final response, or 101; nil until its head is complete.
+    private(set) var status: Int?
     /// Whether the heads are malformed, ambiguous or too long. The relay must end then.
     private(set) var isInvalid = false
     /// The maximum size of a response head. A longer one ends the relay.
@@ -379,6 +373,7 @@ struct ResponseHeadFilter {
                 return nil
             }
             continuation = next
+            self.status = status
             if next != .tunnel { filtered += "Connection: close\r\n".utf8 }
         }
         return filtered + [0x0D, 0x0A]
