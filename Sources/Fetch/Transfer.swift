@@ -96,6 +96,8 @@ final class Transfer {
     private var countedByteCount = 0
     /// The number of the current pause, which is greater for transfers that paused later; nil if not paused.
     private(set) var pauseNumber: Int?
+    /// Whether the transfer was paused at any time since the last check of its time limits.
+    private var hasPaused = false
 
     init(_ setup: TransferSetup) throws(FetchFailure) {
         guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "out of memory") }
@@ -172,7 +174,7 @@ final class Transfer {
         stopReason = nil
         timer = nil
         countedByteCount = 0
-        pauseNumber = nil
+        (pauseNumber, hasPaused) = (nil, false)
     }
 
     /// The length of the body before content coding is undone; negative if the response does not declare it.
@@ -201,13 +203,13 @@ extension Transfer {
         // The server decides how long such a stream may be silent.
         if isStreamed, !hasKnownEnd { return nil }
         let moved = receivedByteCount + amount(CURLINFO_SIZE_UPLOAD_T)
-        guard timer != nil, pauseNumber == nil else {
-            if timer == nil {
-                timer = TransferTimer(now: now, byteCount: moved)
-            } else {
-                timer?.restartAfterPause(now: now, byteCount: moved)
-            }
+        guard timer != nil else {
+            timer = TransferTimer(now: now, byteCount: moved)
             return nil
+        }
+        if hasPaused {
+            hasPaused = pauseNumber != nil
+            timer?.restartAfterPause(now: now, byteCount: moved)
         }
         if let unboundedBody, let timer,
             let failure = unboundedBody.failure(
@@ -241,7 +243,7 @@ extension Transfer {
     /// keeps the bytes until `resume`. The caller then has to return `CURL_WRITEFUNC_PAUSE`.
     func takeOrPause() -> Bool {
         if isStreamed, !canStream {
-            pauseNumber = setup.nextPauseNumber()
+            pause()
             return false
         }
         guard let rate = setup.rate else { return true }
@@ -249,8 +251,13 @@ extension Transfer {
             rate.take(takeUncountedBytes())
             return true
         }
-        pauseNumber = setup.nextPauseNumber()
+        pause()
         return false
+    }
+
+    private func pause() {
+        pauseNumber = setup.nextPauseNumber()
+        hasPaused = true
     }
 
     /// Whether the request's stream can take more bytes; true if there is none.

@@ -73,8 +73,8 @@ struct TransferTimer {
             .timeout, "under \(limits.minBytesPerSecond) bytes per second for \(limits.rateWindow.seconds)")
     }
 
-    /// Restarts the stall and rate limits. Call it in place of `limitFailure` while Larder itself pauses the transfer,
-    /// which is not the server's fault. The limits for the header and the whole response continue.
+    /// Restarts the stall and rate limits. Call it before `limitFailure` if Larder itself has paused the transfer
+    /// since the last check, which is not the server's fault. The limits for the header and the whole response continue.
     mutating func restartAfterPause(now: Duration, byteCount: Int) {
         self.byteCount = byteCount
         lastProgress = now
