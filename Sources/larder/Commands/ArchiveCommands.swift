@@ -176,7 +176,8 @@ enum ExportCommand {
 /// indexes its pages unless `--no-index` is given.
 ///
 /// Exit status 0: everything was imported. 1: responses were refused or left out, with the reason. 2: not
-/// an archive, or the site exists already. 3: a file or the store failed. 130: interrupted.
+/// an archive, or the site exists already. 3: a file or the store failed. 130: interrupted; if only the indexing
+/// was interrupted, the snapshot is live, and the next indexing continues.
 enum ImportCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -200,6 +201,7 @@ enum ImportCommand {
                     try await larder.index(site, progress: progress)
                 }
                 terminal.note(IndexCommand.text(of: found))
+                if found.isInterrupted { return .interrupted }
             }
             return report.isComplete ? .done : .incomplete
         }
