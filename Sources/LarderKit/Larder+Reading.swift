@@ -46,19 +46,16 @@ extension Larder {
     ///
     /// The MD5 of a body is computed when it is first requested, and stored.
     ///
+    /// - Parameter port: the port of the server whose URL the report names.
     /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, `.machine` if there is no store, or
     ///   it cannot be read. If the URL is not stored, the report contains the reason, and stored URLs that replace it
     ///   or are near it.
-    public func describe(_ url: String) async throws(LarderError) -> URLReport {
+    public func describe(_ url: String, servedOn port: UInt16 = 8080) async throws(LarderError) -> URLReport {
         let target = try await self.url(url)
         return try await readStore("larder-show") { (reader) throws(StoreError) in
-            try URLReport(
-                of: target, servedAt: MirrorServer.address(of: target.href, at: Self.defaultPort), reader)
+            try URLReport(of: target, servedAt: MirrorServer.address(of: target.href, at: port), reader)
         }
     }
-
-    /// The port of `larder serve`, for the addresses in reports.
-    private static let defaultPort: UInt16 = 8080
 
     /// Parses a URL that a user typed. A single word is taken for the name of a site.
     ///

@@ -70,6 +70,14 @@ struct Arguments: Sendable {
         has(option) ? try number(option, in: range) : nil
     }
 
+    /// The port that `larder serve` would use with the same settings, for commands that print its URLs. It is the
+    /// default if the settings let the system choose one.
+    func portOfServe() throws(UsageError) -> UInt16 {
+        guard let serve = CommandEntry.command(named: "serve") else { return 8080 }
+        let port = try Arguments([], for: serve, settings: settings).number(.port, in: 0...65_535)
+        return port == 0 ? 8080 : UInt16(port)
+    }
+
     /// The error for a wrong value of an option; it names the place where the value is set: the option, the
     /// variable, or the file with its line.
     ///

@@ -9,7 +9,8 @@ internal import Reports
 enum ShowCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let report = try await arguments.larder.describe(arguments.operands[0])
+            let port = try arguments.portOfServe()
+            let report = try await arguments.larder.describe(arguments.operands[0], servedOn: port)
             terminal.say(arguments.has(.json) ? report.json : URLReportText.text(of: report, arguments))
             return report.isStored ? .done : .incomplete
         }
