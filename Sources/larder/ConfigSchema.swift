@@ -44,7 +44,7 @@ enum ConfigSchema {
             )
         ]
         let sections = CommandEntry.all.filter { $0.options.contains { !$0.isCommandLineOnly } }
-        own += options(Option.all.filter { !Settings.isAmbiguous($0) })
+        own += options(Option.all.filter { !Settings.isAmbiguous($0) }, help: \.help)
         for command in sections {
             own.append(
                 (
@@ -53,7 +53,8 @@ enum ConfigSchema {
                         "type": "object",
                         "description": "Options of larder \(command.name): \(command.summary)",
                         "additionalProperties": false,
-                        "properties": JSONMembers(options(command.options).map { ($0.0, $0.1) }),
+                        "properties": JSONMembers(
+                            options(command.options, help: command.help).map { ($0.0, $0.1) }),
                     ] as JSONMembers
                 ))
         }
@@ -70,19 +71,21 @@ enum ConfigSchema {
     }
 
     /// The members for the options that files may set, with one member for each earlier name.
-    private static func options(_ options: [Option]) -> [(String, JSONMembers)] {
+    ///
+    /// - Parameter help: returns the description of an option.
+    private static func options(_ options: [Option], help: (Option) -> String) -> [(String, JSONMembers)] {
         options.filter { !$0.isCommandLineOnly }.flatMap { option in
             option.keys.map { key in
-                (key, schema(of: option, isEarlierName: key != option.key))
+                (key, schema(of: option, help(option), isEarlierName: key != option.key))
             }
         }
     }
 
     /// The schema of an option. Editors show its help, and mark earlier names as deprecated.
-    private static func schema(of option: Option, isEarlierName: Bool) -> JSONMembers {
+    private static func schema(of option: Option, _ help: String, isEarlierName: Bool) -> JSONMembers {
         let standard = option.isFlag ? nil : option.defaultValue
         var members: JSONMembers = [
-            "description": option.help + (standard.map { " (default: \($0))" } ?? "")
+            "description": help + (standard.map { " (default: \($0))" } ?? "")
         ]
         if option.isFlag {
             members = members + ["type": "boolean"]

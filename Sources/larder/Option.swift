@@ -88,6 +88,8 @@ struct Option: Sendable, Equatable {
     static let quiet = Option(
         name: "--quiet", placeholder: nil, help: "Print errors only; with --json, also the report",
         short: "-q")
+    /// The help of `quiet` for commands without `--json`.
+    fileprivate static let quietHelpWithoutJSON = "Print errors only"
     static let verbose = Option(
         name: "--verbose", placeholder: nil, help: "Print a line for each request to standard error",
         short: "-v")
@@ -238,6 +240,14 @@ struct Option: Sendable, Equatable {
         var option = self
         option.defaultValue = defaultValue
         return option
+    }
+}
+
+extension CommandEntry {
+    /// The full help of one of the command's options. That of `--quiet` mentions `--json` only if the command has it.
+    /// This is not a second option with another help, because a configuration file could set that only in sections.
+    func help(of option: Option) -> String {
+        option == .quiet && !options.contains(.json) ? Option.quietHelpWithoutJSON : option.help
     }
 }
 

@@ -78,7 +78,8 @@ enum Completions {
                 let repeats = option.isRepeatable ? "\\*" : ""
                 let value = option.placeholder.map { ":\(quoted($0)):\(zshAction(for: $0))" } ?? ""
                 for name in [option.name, option.short].compactMap(\.self) {
-                    lines.append("                \(repeats)'\(name)[\(quoted(option.help))]\(value)' \\")
+                    lines.append(
+                        "                \(repeats)'\(name)[\(quoted(entry.help(of: option)))]\(value)' \\")
                 }
             }
             lines.append("                '*:operand:_default' ;;")
@@ -114,7 +115,7 @@ enum Completions {
                 let value = option.placeholder.map { ["FILE", "DIR"].contains($0) ? " -r -F" : " -x" } ?? ""
                 lines.append(
                     "complete -c larder -n '__fish_seen_subcommand_from \(entry.name)' "
-                        + "\(option.short.map { "-s \($0.dropFirst()) " } ?? "")-l \(option.key)\(value) -d '\(fishQuoted(option.help))'"
+                        + "\(option.short.map { "-s \($0.dropFirst()) " } ?? "")-l \(option.key)\(value) -d '\(fishQuoted(entry.help(of: option)))'"
                 )
             }
         }

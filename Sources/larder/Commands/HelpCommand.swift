@@ -100,7 +100,7 @@ struct HelpText {
         lines += ["", heading("Examples")] + entry.examples.map { "  \($0)" }
         for group in Option.Group.allCases {
             let members = entry.options.filter { $0.group == group }
-            if !members.isEmpty { lines += ["", heading(group.rawValue)] + optionRows(members) }
+            if !members.isEmpty { lines += ["", heading(group.rawValue)] + optionRows(members, of: entry) }
         }
         for note in entry.notes { lines += ["", wrap(note)] }
         return lines.joined(separator: "\n")
@@ -111,7 +111,7 @@ struct HelpText {
         let options = entry.mainOptions.isEmpty ? Array(entry.options.prefix(10)) : entry.mainOptions
         var lines = [wrap(entry.summary + "."), "", "  \(Self.usage(of: entry))", ""]
         lines += entry.examples.prefix(3).map { "  \($0)" }
-        if !options.isEmpty { lines += [""] + options.map { briefRow(of: $0) } }
+        if !options.isEmpty { lines += [""] + options.map { briefRow(of: $0, in: entry) } }
         lines.append(wrap("All options and notes: larder \(entry.name) --help"))
         return lines.joined(separator: "\n")
     }
@@ -174,20 +174,20 @@ struct HelpText {
     }
 
     /// The options in two columns, the first at most 28 columns wide.
-    private func optionRows(_ options: [Option]) -> [String] {
+    private func optionRows(_ options: [Option], of entry: CommandEntry) -> [String] {
         let column = min((options.map(\.title.utf8.count).max() ?? 0) + 4, 28)
-        return rows(options.map { ($0.title, Self.description(of: $0)) }, column: column)
+        return rows(options.map { ($0.title, Self.description(of: $0, in: entry)) }, column: column)
     }
 
     /// The full help of an option, with its default, and whether it can be repeated.
-    private static func description(of option: Option) -> String {
+    private static func description(of option: Option, in entry: CommandEntry) -> String {
         let repeats = option.isRepeatable ? " (repeatable)" : ""
-        return option.help + repeats + (option.defaultValue.map { " [default: \($0)]" } ?? "")
+        return entry.help(of: option) + repeats + (option.defaultValue.map { " [default: \($0)]" } ?? "")
     }
 
     /// An option with its short text, on one line if the screen has 80 columns.
-    private func briefRow(of option: Option) -> String {
-        let text = option.brief ?? option.help
+    private func briefRow(of option: Option, in entry: CommandEntry) -> String {
+        let text = option.brief ?? entry.help(of: option)
         let line = "  " + option.title.padded(22) + " " + text
         guard line.unicodeScalars.count > width else { return line }
         return "  \(option.title)\n      " + Wrapping.lines(text, indent: 6, width: width)

@@ -45,7 +45,7 @@ enum ManualPage {
                     ".TP",
                     (option.short.map { "\\fB\(escaped($0))\\fR, " } ?? "")
                         + "\\fB\(escaped(option.name))\\fR\(value)",
-                    escaped(help(of: option)),
+                    escaped(help(of: option, in: entry)),
                 ]
             }
         }
@@ -56,8 +56,8 @@ enum ManualPage {
     }
 
     /// Returns the help of an option, and whether it can be repeated and what its default is.
-    private static func help(of option: Option) -> String {
-        option.help + (option.isRepeatable ? " (repeatable)" : "")
+    private static func help(of option: Option, in entry: CommandEntry) -> String {
+        entry.help(of: option) + (option.isRepeatable ? " (repeatable)" : "")
             + (option.defaultValue.map { " [default: \($0)]" } ?? "")
     }
 
