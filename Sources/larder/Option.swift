@@ -737,14 +737,15 @@ extension Option {
             .into, .rule.inGroup(.general), .maxSize, .compress.inGroup(.general), .memory, .passthrough,
             .verify, .quiet,
         ]
-        + networkOptions + identityOptions
     static let proxyCommand: [Option] =
         [
             .store, .port.withDefault("8081"), .policy.withDefault("protocol"), .listen, .proxyUser,
             .connectPort,
             .patience,
-        ] + commonProxyOptions
-    static let record: [Option] = [.store, .policy.withDefault("revalidate")] + commonProxyOptions
+        ] + commonProxyOptions + networkOptions + identityOptions
+    static let record: [Option] =
+        [.store, .policy.withDefault("revalidate")] + commonProxyOptions + networkOptions + identityOptions
+    /// No options for network requests: a replay sends none.
     static let replay: [Option] =
         [.store] + commonProxyOptions.filter { ![.into, .maxSize, .compress.inGroup(.general)].contains($0) }
     static let authority: [Option] = [.store, .pem, .json]
