@@ -80,6 +80,7 @@ struct ChangesPage: PortalPage {
         }
     }
 
+    /// The heading of a list.
     private static func sentence(for kind: Kind) -> Sentence {
         switch kind {
         case .added: .added

@@ -105,6 +105,7 @@ package struct DetailsPage: PortalPage {
         return ids.filter { seen.insert($0).inserted }
     }
 
+    /// 404 if the URL is not stored. The page has content all the same.
     package var status: Int { rows.isEmpty ? 404 : 200 }
 
     /// The title of the stored page, or the URL.
@@ -184,6 +185,7 @@ package struct DetailsPage: PortalPage {
         }
     }
 
+    /// Writes the buttons that fetch the URL and pin it; nothing if the visitor may give no commands.
     private func writeCommands(to html: inout HTMLWriter, _ context: PortalContext) {
         guard context.token != nil else { return }
         let fields = [("url", href)]
@@ -230,6 +232,7 @@ package struct DetailsPage: PortalPage {
         }
     }
 
+    /// Writes the size, the digests and the place of a body. A missing or truncated body is shown as damaged.
     private func writeFacts(of body: URLReport.Body, to html: inout HTMLWriter) {
         html.sheetRow(.figureSize, Self.size(body.byteCount, html))
         html.sheetRow(.parsedAs, body.formDescription)
@@ -277,6 +280,7 @@ package struct DetailsPage: PortalPage {
         html.leftOutNote(of: rows.count)
     }
 
+    /// Writes one stored response. The last column says whether it is served, and for which request and variant it is.
     private func writeHistoryRow(_ row: URLReport.Response, to html: inout HTMLWriter) {
         html.element("tr") { html in
             html.element("th", ["scope": "row"], text: "\(row.snapshot)")

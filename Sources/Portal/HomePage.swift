@@ -52,6 +52,7 @@ struct HomePage: PortalPage {
         if context.hasBar { html.element("p") { $0.link(PortalLinks.bar, say: .barTitle) } }
     }
 
+    /// Writes the card of a site: its state, its counts, and links to its copy and its page.
     private func writeCard(of site: SiteReport, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2") {
             $0.link(context.links.site(site.id)) { $0.isolatedText(Wording.cut(site.title)) }

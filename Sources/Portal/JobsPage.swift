@@ -6,6 +6,7 @@ struct JobsPage: PortalPage {
     /// The jobs that the visitor may see, in the order in which they were added.
     let jobs: [PortalJob]
     let section = PortalSection.jobs
+    /// The files that exports made; nil if exports are not available.
     private let files: PortalFiles?
     private let now: Int64
 
@@ -21,6 +22,7 @@ struct JobsPage: PortalPage {
     var script: String? { isActive ? JobsScript.path : nil }
     /// Three seconds while a job is unfinished: without scripts, the page shows the progress by reloading.
     var refreshWithoutScript: Int? { isActive ? 3 : nil }
+    /// Whether a job is unfinished, so that the page has to be updated.
     private var isActive: Bool { jobs.contains { !$0.isOver } }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -47,6 +49,7 @@ struct JobsPage: PortalPage {
         html.prefetchForm(context)
     }
 
+    /// Writes a waiting or running job: title, state, figures, and the button that stops it.
     private func writeUnfinishedJob(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element(
             "section",
@@ -67,6 +70,7 @@ struct JobsPage: PortalPage {
         }
     }
 
+    /// Writes a finished job: title, state, outcome, the exported file if there is one, and the button that runs it again.
     private func writeEndedJob(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
         let title = job.command.title.text(in: context.language)
         html.element("span", ["class": "name"]) { $0.isolatedText(Wording.cut(title, to: 160)) }

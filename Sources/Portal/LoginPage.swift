@@ -7,6 +7,7 @@ struct LoginPage: PortalPage {
     /// Whether a password is set; if not, the page says how to set one.
     var hasPassword = true
 
+    /// 403, since a 401 needs a challenge in `WWW-Authenticate` (RFC 9110 15.5.2), and the portal has a form instead.
     let status = 403
     let title = "Log in"
     var heading: Sentence? { .login }

@@ -194,6 +194,7 @@ struct MissingPage: PortalPage {
         writeLinksToLists([list == .pages ? .assets : .pages], to: &html, context)
     }
 
+    /// Writes the URLs that the walk found to be gone on the live site.
     private func writeBroken(_ needs: SiteNeeds, to html: inout HTMLWriter, _ context: PortalContext) {
         guard !isContinued, !needs.broken.isEmpty else { return }
         html.element("h2", say: .brokenOnLiveSite)

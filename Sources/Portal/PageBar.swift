@@ -16,6 +16,7 @@ package final class BarSwitch: Sendable {
         self.didChange = didChange
     }
 
+    /// Whether pages that are served from now on have the bar.
     package var isOn: Bool { flag.load(ordering: .acquiring) }
 
     /// Changes the setting, and calls `didChange` if that makes a difference.
@@ -89,6 +90,7 @@ package enum PageBar {
 /// The document in the frame of the bar: the date of the copy, its other snapshots, a search field and links to the
 /// portal. It contains no scripts and no commands, since every mirrored page may frame it.
 struct BarFrame {
+    /// The original URL of the page, without its fragment.
     let href: String
     /// When the shown response was fetched; nil if nothing is stored.
     private(set) var fetched: Int64?
@@ -187,7 +189,9 @@ struct BarFrame {
 
     // MARK: - Style
 
+    /// The path of the style sheet, which changes with its content.
     static let stylePath = PortalStyle.path(of: style, "bar", "css")
+    /// The style of the frame. In a narrow window a link replaces the search field.
     static let style = """
         :root { color-scheme: light dark; }
         body { margin: 0; font: 14px/1.3 system-ui, sans-serif; background: #fffdf8; color: #2b2a27;

@@ -15,6 +15,10 @@ struct ScreenshotsPage: PortalPage {
     let title = "Screenshots"
     var heading: Sentence? { .screenshotsTitle }
 
+    /// - Parameters:
+    ///   - first: the snapshot to compare with; nil for the one before the live one.
+    ///   - second: the snapshot to show; nil for the live one.
+    ///   - page: the number of the page of the list, from 0.
     init(
         _ site: Site, from first: SnapshotName?, to second: SnapshotName?, page: Int, _ reader: StoreReader
     ) throws(StoreError) {

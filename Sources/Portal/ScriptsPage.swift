@@ -19,6 +19,9 @@ package struct ScriptsPage: PortalPage {
     var heading: Sentence? { .scripts }
     let section = PortalSection.scripts
 
+    /// - Parameters:
+    ///   - position: the position from the link to the next page; nil for the first page.
+    ///   - lookUpVerdicts: finds the results of bundle checks; nil to show none.
     init(from position: SearchPosition?, _ reader: StoreReader, _ lookUpVerdicts: VerdictLookup?)
         throws(StoreError)
     {
@@ -62,6 +65,7 @@ package struct ScriptsPage: PortalPage {
         writeNext(to: &html, context)
     }
 
+    /// Writes the URL of a script, the result of its check if there is one, its size and its digests.
     private func writeScript(_ script: VisibleEntry, to html: inout HTMLWriter, _ context: PortalContext) {
         html.link(context.links.details(script.href), ["class": "name url"]) { $0.url(script.href) }
         if let verdict = verdicts[script.href] {

@@ -147,6 +147,7 @@ struct SearchPage: PortalPage {
         }
     }
 
+    /// Writes the summary, the proposals, the results of either search, and the link to the next page.
     private func writeResults(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !words.isEmpty else { return }
         html.element("p", ["role": "status"], text: summary(in: context.language))
@@ -296,6 +297,7 @@ enum SearchPosition: Equatable {
     /// The number of hits to skip; 0 for a search without the index.
     var offset: Int { if case .hits(let offset) = self { offset } else { 0 } }
 
+    /// The text that `init(text:)` parses.
     var text: String {
         switch self {
         case .hits(let offset): "h.\(offset)"

@@ -169,7 +169,7 @@ extension Sentence {
     }
 
     /// The same text as alternating spans of plain text and code. Parts are not searched for backticks, so that text
-    /// from outside cannot change what is code.
+    /// from outside never appears as code.
     func spans(in language: PortalLanguage, _ parts: [String] = []) -> [(text: String, isCode: Bool)] {
         let pattern = language == .chinese ? translations.chinese : translations.english
         let spans = pattern.utf8.split(separator: UInt8(ascii: "`"), omittingEmptySubsequences: false)

@@ -32,6 +32,7 @@ struct SettingsPage: PortalPage {
         }
     }
 
+    /// The settings as JSON. The default of a setting is null, and an empty list of patterns is empty.
     func members(_ context: PortalContext) -> JSONMembers {
         [
             "site": site.name, "scope": plan.scope, "render": plan.render, "robots": plan.robots,

@@ -31,6 +31,7 @@ struct SitePage: PortalPage {
             ?? []
     }
 
+    /// The maximum number of items of the folder. The page of the folder shows all.
     private static let maxFolderItems = 25
 
     /// The URL up to the last slash of its path; empty if the URL is invalid.
@@ -79,6 +80,7 @@ struct SitePage: PortalPage {
         }
     }
 
+    /// Writes the buttons for the whole site: update, check, pin and remove; nothing if the visitor may give no commands.
     private func writeCommands(to html: inout HTMLWriter, _ context: PortalContext) {
         html.explainReadOnly(context)
         guard context.token != nil else { return }
@@ -123,6 +125,7 @@ struct SitePage: PortalPage {
         }
     }
 
+    /// Writes the number of responses and the size of each media type as a table.
     private func writeTypes(to html: inout HTMLWriter) {
         guard !types.isEmpty else { return }
         html.element("h2", ["id": "types"], say: .mediaTypes)

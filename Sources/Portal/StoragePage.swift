@@ -65,6 +65,7 @@ struct StoragePage: PortalPage {
         }
     }
 
+    /// Writes the treemap as SVG: a box for each site, divided by media type.
     private func writeMap(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("figure", ["class": "map"]) { html in
             html.element("figcaption", ["class": "hidden"], say: .storageMap)
@@ -130,6 +131,7 @@ struct StoragePage: PortalPage {
         return "other"
     }
 
+    /// Writes the number of responses and the size of each site as a table.
     private func writeTable(to html: inout HTMLWriter, _ context: PortalContext) {
         html.scrollRegion(label: html.words(.storageTable)) { html in
             html.element("table") { html in

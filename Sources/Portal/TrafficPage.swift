@@ -14,6 +14,7 @@ package struct TrafficPage: PortalPage {
     /// The numbers of all requests, also those that the filter hides.
     private let totals: ProxyLog.ProxyTotals
     private let proxyPort: UInt16
+    /// The path of the page, which answers the filter, too.
     private let path: String
     package let title: String
     var heading: Sentence? { path == PortalLinks.traffic ? .proxy : nil }
@@ -42,8 +43,10 @@ package struct TrafficPage: PortalPage {
         requests = Array(matches.prefix(Self.maxShownRequests))
     }
 
+    /// The maximum number of requests on the page. Older ones are left out.
     private static let maxShownRequests = 200
 
+    /// Two seconds in the live mode. The page has no script.
     package var refresh: Int? { isLive ? 2 : nil }
 
     package func write(to html: inout HTMLWriter, _ context: PortalContext) { write(to: &html) }
@@ -75,6 +78,7 @@ package struct TrafficPage: PortalPage {
         PortalLinks.path(path, [("q", filterText), ("live", isLive ? "1" : nil)])
     }
 
+    /// Writes a request: method, status and URL, and below them the source, the size and the duration.
     private func writeRequest(_ entry: ProxyLog.LoggedRequest, to html: inout HTMLWriter) {
         html.element("span", ["class": "line"]) { html in
             html.element("span", ["class": "soft"]) { $0.isolatedText(Wording.cut(entry.method, to: 20)) }
@@ -106,6 +110,7 @@ package struct ProxyLogSource: Sendable {
 }
 
 extension ProxyLog.Source {
+    /// The source in words, which the filter compares, too.
     fileprivate var sentence: Sentence {
         switch self {
         case .store: .fromStore
