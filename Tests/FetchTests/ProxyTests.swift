@@ -84,7 +84,7 @@ import Web
         let proxy = try SocksProxy(to: origin.port)
         let fetching = try TestFetcher { $0.proxies.http = Proxy("socks5h://127.0.0.1:\(proxy.port)") }
         #expect(try fetching.response("http://far.test/").text() == "here")
-        #expect(proxy.wanted == ["far.test:80"])
+        #expect(proxy.destinations == ["far.test:80"])
     }
 
     @Test func `an unreachable proxy is not reported as an unknown host`() throws {

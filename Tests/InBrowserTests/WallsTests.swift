@@ -164,7 +164,7 @@ struct WallsTests {
                 return options
             }())
         #expect(range.near.requests.isEmpty)
-        #expect(proxy.wanted.filter { $0.hasSuffix(":\(range.near.port)") } == [])
+        #expect(proxy.destinations.filter { $0.hasSuffix(":\(range.near.port)") } == [])
     }
 
     private static func table(_ rows: [Trial.Row], _ setting: Attempt.Setting) -> Comment {

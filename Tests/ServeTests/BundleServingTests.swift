@@ -129,7 +129,7 @@ import Web
     }
 
     @Test(arguments: [DigestAlgorithm.md5, .sha1, .sha256, .sha512], [false, true])
-    func `a bundle says by which digest it is verified, and --strong requires SHA-256 or better`(
+    func `the header of a bundle names the digest that verified it, and --strong requires SHA-256 or better`(
         algorithm: DigestAlgorithm, isStrong: Bool
     ) throws {
         let digest = DigestStream.digest(algorithm, of: Array(Self.good.utf8).span)
@@ -228,12 +228,12 @@ import Web
     func
         `a forwarded response head loses headers named Larder, and gets Connection close`()
     {
-        let told = heads(
+        let filtered = heads(
             "HTTP/1.1 100 Continue\r\nLarder: x\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\nlArDer-Bundle: verified\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc"
         )
         let head =
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"
-        for one in told { #expect(one == head + "|body(Web.BodyFraming.length(3))") }
+        for one in filtered { #expect(one == head + "|body(Web.BodyFraming.length(3))") }
         let tunnel = "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nLarder: y"
         for one in heads(tunnel, to: "GET", canUpgrade: true) { #expect(one == tunnel + "|tunnel") }
         #expect(heads("HTTP/1.0 200\r\n\r\nx")[2] == "HTTP/1.0 200\r\nConnection: close\r\n\r\nx|untilEnd")

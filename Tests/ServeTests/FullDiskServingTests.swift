@@ -68,7 +68,7 @@ struct FullDiskServingTests {
     }
 
     @Test(arguments: policies)
-    func `a server started on a full disk serves responses, and prints one notice that it records nothing`(
+    func `a server started on a full disk serves responses, and reports once that it records nothing`(
         policy: CachePolicy
     ) throws {
         try disk.fill()

@@ -118,12 +118,12 @@ import Web
     @Test func `jobs that a server's stop interrupted are listed by the next run and can be restarted`()
         throws
     {
-        let kept = Mutex("")
+        let savedList = Mutex("")
         func jobRunner(_ worker: @escaping JobRunner.Worker) -> JobRunner {
-            let text = kept.withLock { $0 }
+            let text = savedList.withLock { $0 }
             return JobRunner(
                 jobList: JobListFile(saved: text.isEmpty ? nil : Array(text.utf8)) { text in
-                    kept.withLock { $0 = text }
+                    savedList.withLock { $0 = text }
                 }, worker)
         }
         let first = jobRunner { _, run in
@@ -135,9 +135,9 @@ import Web
         let number = try #require(first.add(.update(site: "https://a.test/"), by: .localUser))
         while first.jobs.first?.state != .running { sched_yield() }
         // The file has the job as running, in case the server is killed.
-        while !kept.withLock({ $0.contains("\"running\"") }) { sched_yield() }
+        while !savedList.withLock({ $0.contains("\"running\"") }) { sched_yield() }
         first.close()
-        #expect(kept.withLock { $0.contains("\"interrupted\"") })
+        #expect(savedList.withLock { $0.contains("\"interrupted\"") })
 
         let done = Mutex<[PortalCommand]>([])
         let second = jobRunner { command, _ in
@@ -153,14 +153,18 @@ import Web
     }
 
     @Test func `each change is saved at once, so that a killed server loses nothing`() throws {
-        let kept = Mutex("")
-        let jobRunner = JobRunner(jobList: JobListFile(saved: nil) { text in kept.withLock { $0 = text } }) {
+        let savedList = Mutex("")
+        let jobRunner = JobRunner(
+            jobList: JobListFile(saved: nil) { text in savedList.withLock { $0 = text } }
+        ) {
             _, _ in
             (.done, [])
         }
         for (site, count) in [("https://a.test/", 1), ("https://b.test/", 2), ("https://c.test/", 3)] {
             _ = try #require(jobRunner.add(.update(site: site), by: .localUser))
-            while kept.withLock({ JobListCoding.decode(Array($0.utf8)).count { $0.state == .ended(.done) } })
+            while savedList.withLock({
+                JobListCoding.decode(Array($0.utf8)).count { $0.state == .ended(.done) }
+            })
                 < count
             { sched_yield() }
         }

@@ -13,7 +13,7 @@ import Web
         #expect(queue.jobs.map(\.principal) == [.remoteUser, .localUser])
     }
 
-    @Test func `users of other machines see no job, outcome or host that may tell of private responses`()
+    @Test func `users of other machines see no job, outcome or host that may reveal private responses`()
         throws
     {
         func ended(_ principal: Principal, _ number: Int) -> PortalJob {

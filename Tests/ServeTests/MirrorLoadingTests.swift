@@ -13,7 +13,7 @@ import Web
     /// Scripted origins without a network. A target without a script gets a 404.
     final class ScriptedServers: Sendable {
         private let script = Mutex<[String: (Int, HTTPFields, String)?]>([:])
-        private let asked = Mutex<[LoadRequest]>([])
+        private let received = Mutex<[LoadRequest]>([])
         private let early = Mutex<[String: HTTPFields]>([:])
 
         /// Sends a 103 with these header fields before each response to `target`.
@@ -27,10 +27,10 @@ import Web
         /// Makes requests for `target` fail without a response.
         func fallSilent(_ target: String) { script.withLock { $0[target] = .some(nil) } }
 
-        var requests: [LoadRequest] { asked.withLock { $0 } }
+        var requests: [LoadRequest] { received.withLock { $0 } }
 
         func load(_ request: LoadRequest, _ done: (LoadOutcome) -> Void) {
-            asked.withLock { $0.append(request) }
+            received.withLock { $0.append(request) }
             if let hints = early.withLock({ $0[request.url.target] }) { request.interim?(103, hints) }
             let known = script.withLock { $0[request.url.target] ?? .some((404, [:], "nothing there")) }
             guard let (status, fields, text) = known else { return done(.failure("it is silent")) }
@@ -434,8 +434,8 @@ import Web
             servers.fallSilent("/held")
             #expect(try get("/held", []).text == "held")
         }
-        let held = try StoreReader(store.folder).response(for: "https://example.test/held")
-        #expect(held?.flags.contains(.isPrivate) == false)
+        let stored = try StoreReader(store.folder).response(for: "https://example.test/held")
+        #expect(stored?.flags.contains(.isPrivate) == false)
     }
 
     @Test(arguments: [true, false])
@@ -488,9 +488,9 @@ import Web
         }
         #expect(!servers.requests.isEmpty && servers.requests.allSatisfy(\.isAnonymous))
         let reader = try StoreReader(store.folder)
-        let held = try #require(try reader.response(for: "https://example.test/held"))
-        #expect(held.flags.contains(.isPrivate))
-        let body = try #require(held.body)
+        let stored = try #require(try reader.response(for: "https://example.test/held"))
+        #expect(stored.flags.contains(.isPrivate))
+        let body = try #require(stored.body)
         #expect(try reader.content(of: body)?.load() == Array("mine".utf8))
     }
 

@@ -80,7 +80,7 @@ import Testing
         throws
     {
         let right = "sha384-S+21mtgUQpSDxPonp6I139TAZI8Y+XOkdNjchO97+EOML2V+7HWnp7mlcxPNyIzM"
-        let held = try StockedStore([
+        let stored = try StockedStore([
             .init(
                 href: "https://example.test/",
                 text:
@@ -93,7 +93,7 @@ import Testing
                 href: "https://example.test/bad.js", text: "import(\"https://evil.test/x.js\")",
                 type: "text/javascript"),
         ])
-        let server = try MirrorServer(held.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
+        let server = try MirrorServer(stored.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
         defer { server.stop() }
         let page = try RawClient(port: Int(server.port)).get(
             "/", host: "example-test.localhost:\(server.port)"
@@ -250,8 +250,8 @@ import Testing
         ]
         for target in ["/", "/missing"] {
             #expect(try client.get(target, host: host, fields: fields).status == 403)
-            let asked = fields + [("Access-Control-Request-Method", "PUT")]
-            #expect(try client.get(target, method: "OPTIONS", host: host, fields: asked).status == 403)
+            let preflight = fields + [("Access-Control-Request-Method", "PUT")]
+            #expect(try client.get(target, method: "OPTIONS", host: host, fields: preflight).status == 403)
         }
         // A lookup in the store would have counted a miss.
         let figures = try client.get("/-/metrics", host: "localhost:\(port)").text

@@ -85,8 +85,7 @@ import Web
             ("fe80::1", .privateNetwork), ("172.32.0.1", .publicNetwork), ("100.128.0.1", .publicNetwork),
             ("8.8.8.8", .publicNetwork), ("192.0.2.1", .publicNetwork), ("2001:db8::1", .publicNetwork),
         ] as [(String, NetworkZone)])
-    func `the address of a client says in which network zone it is`(address: String, zone: NetworkZone) throws
-    {
+    func `the address of a client determines its network zone`(address: String, zone: NetworkZone) throws {
         #expect(try #require(LoginClient(address)).zone == zone)
     }
 
@@ -166,7 +165,7 @@ import Web
     /// `isFirst`: whether the archive is imported before the site is fetched. `isSameSite`: whether it is imported into the
     /// same site.
     @Test(arguments: [(true, true), (true, false), (false, false)])
-    func `an archive with the start URL of a shown site adds no response to it`(
+    func `an archive with the start URL of a served site adds no response to it`(
         isFirst: Bool, isSameSite: Bool
     ) throws {
         let store = try StockedStore([.init(href: "https://unrelated.test/", text: "")])
@@ -179,7 +178,7 @@ import Web
         #expect(texts["https/cdn.test/lib.js"] == "good()")
     }
 
-    @Test func `a site that was imported alone is shown to other machines if the user names it`() throws {
+    @Test func `a site that was imported alone is served to other machines if the user names it`() throws {
         let store = try StockedStore([])
         try store.publish(Self.archive, site: "https://example.test/")
         let texts = try published(store)

@@ -78,13 +78,13 @@ import Web
         var without: [String: RawResponse] = [:]
         for use in uses { without[use] = try get("/", Self.fields(use), from: server) }
         try setBar(true, server)
-        let shown = try get("/", Self.window, from: server)
-        #expect(shown.text.contains("larder-bar"))
+        let page = try get("/", Self.window, from: server)
+        #expect(page.text.contains("larder-bar"))
         #expect(
-            shown.text.contains(
+            page.text.contains(
                 "data-larder=\"http://larder.localhost:\(server.port)/-/bar/frame?url=https://example.test/\""
             ))
-        #expect(shown["ETag"] != before["ETag"])
+        #expect(page["ETag"] != before["ETag"])
         for use in uses {
             let other = try get("/", Self.fields(use), from: server)
             #expect(other.body == without[use]?.body, "\(use)")
@@ -103,10 +103,10 @@ import Web
         defer { server.stop() }
         let before = try get("/", Self.window, from: server).text
         try setBar(true, server)
-        let shown = try get("/", Self.window, from: server).text
-        let start = try #require(shown.firstRange(of: "<script data-larder="))
-        let end = try #require(shown[start.lowerBound...].firstRange(of: "</script>"))
-        #expect(shown[..<start.lowerBound] + shown[end.upperBound...] == before)
+        let page = try get("/", Self.window, from: server).text
+        let start = try #require(page.firstRange(of: "<script data-larder="))
+        let end = try #require(page[start.lowerBound...].firstRange(of: "</script>"))
+        #expect(page[..<start.lowerBound] + page[end.upperBound...] == before)
     }
 
     @Test(arguments: ["/plain", "/large"])
@@ -114,8 +114,8 @@ import Web
         defer { server.stop() }
         let before = try get(target, Self.window, from: server).text
         try setBar(true, server)
-        let shown = try get(target, Self.window, from: server).text
-        #expect(shown.hasPrefix(before + "<script data-larder=") && shown.hasSuffix("</script>"))
+        let page = try get(target, Self.window, from: server).text
+        #expect(page.hasPrefix(before + "<script data-larder=") && page.hasSuffix("</script>"))
         #expect(try get(target, from: server).text == before)
         try setBar(false, server)
         #expect(try get(target, Self.window, from: server).text == before)
@@ -166,10 +166,10 @@ import Web
         defer { server.stop() }
         // The first response makes the browser clear data of an earlier site.
         #expect(try get("/", Self.window, from: server, host: "localhost").status == 307)
-        let shown = try get("/", Self.window, from: server, host: "localhost")
-        #expect(shown.text.contains("data-larder=\"http://larder.localhost:\(server.port)/-/bar/frame?url="))
+        let page = try get("/", Self.window, from: server, host: "localhost")
+        #expect(page.text.contains("data-larder=\"http://larder.localhost:\(server.port)/-/bar/frame?url="))
         #expect(
-            shown["Content-Security-Policy"]?.contains(
+            page["Content-Security-Policy"]?.contains(
                 "http://*.localhost:\(server.port) data: blob: http://larder.localhost:\(server.port)/-/bar/frame"
             )
                 == true)

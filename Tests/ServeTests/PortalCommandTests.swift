@@ -325,12 +325,12 @@ import Web
             return (.done, [Phrase(.untranslated, "well")])
         }
         defer { jobRunner.close() }
-        let told = Monitor(false)
+        let hasSentEvent = Monitor(false)
         let number = try #require(
-            jobRunner.add(.update(site: nil), by: .localUser) { told.change { $0 = true } })
+            jobRunner.add(.update(site: nil), by: .localUser) { hasSentEvent.change { $0 = true } })
         #expect(JobsPage(jobRunner.jobs, now: 0).refreshWithoutScript == 3)
         accessGuard.change { $0 = true }
-        _ = told.wait { $0 ? true : nil }
+        _ = hasSentEvent.wait { $0 ? true : nil }
         let job = try #require(jobRunner.jobs.first { $0.number == number })
         #expect(job.state == .ended(.done) && job.outcome == [Phrase(.untranslated, "well")])
         #expect(JobsPage(jobRunner.jobs, now: 0).refreshWithoutScript == nil)

@@ -24,18 +24,19 @@ import Web
         return visitor
     }
 
-    private func given(_ accessGuard: PortalGuard, _ visitor: PortalVisitor, now: Int64 = 0) -> String? {
+    /// The token that the visitor's pages contain; nil if the visitor may not give commands.
+    private func pageToken(_ accessGuard: PortalGuard, _ visitor: PortalVisitor, now: Int64 = 0) -> String? {
         if case .full(let token) = accessGuard.access(of: visitor, now: now) { token } else { nil }
     }
 
     @Test func `on loopback a visitor with the token may give commands`() throws {
         let accessGuard = PortalGuard(.init())
-        let token = try #require(given(accessGuard, visitor()))
+        let token = try #require(pageToken(accessGuard, visitor()))
         #expect(token.utf8.count == 64)
         #expect(accessGuard.refusal(of: visitor(), token: token, now: 0) == nil)
         #expect(accessGuard.refusal(of: visitor(), token: nil, now: 0) == .refusedToken)
         #expect(accessGuard.refusal(of: visitor(), token: String(token.dropLast()), now: 0) == .refusedToken)
-        let other = try #require(given(PortalGuard(.init()), visitor()))
+        let other = try #require(pageToken(PortalGuard(.init()), visitor()))
         #expect(accessGuard.refusal(of: visitor(), token: other, now: 0) == .refusedToken)
     }
 
@@ -53,7 +54,7 @@ import Web
         origin: String?, site: String?, isTaken: Bool
     ) throws {
         let accessGuard = PortalGuard(.init())
-        let token = try #require(given(accessGuard, visitor()))
+        let token = try #require(pageToken(accessGuard, visitor()))
         let refusal = accessGuard.refusal(of: visitor(origin: origin, site: site), token: token, now: 0)
         #expect(refusal == (isTaken ? nil : .refusedOrigin))
     }
@@ -98,7 +99,7 @@ import Web
             return
         }
         let known = visitor(session: session)
-        let token = try #require(given(accessGuard, known))
+        let token = try #require(pageToken(accessGuard, known))
         #expect(accessGuard.refusal(of: known, token: token, now: 0) == nil)
         #expect(accessGuard.refusal(of: visitor(), token: token, now: 0) == .refusedLogin)
         #expect(accessGuard.access(of: known, now: PortalSessions.lifetime + 1) == .loginRequired)
@@ -113,7 +114,7 @@ import Web
             Issue.record("the password was not taken")
             return
         }
-        #expect(given(accessGuard, visitor(session: session)) != nil)
+        #expect(pageToken(accessGuard, visitor(session: session)) != nil)
         let other = try #require(PasswordHash("battery staple"))
         password.withLock { $0 = other }
         #expect(accessGuard.access(of: visitor(session: session), now: 0) == .loginRequired)
@@ -199,7 +200,7 @@ import Web
         #expect(try home().contains("Recipes"))
         #expect(try send("/-/do/update", "").status == 403)
         // The portal uses the clock of the machine, so that the token must be created with the same time.
-        let token = try #require(given(accessGuard, owner, now: SystemClock.seconds()))
+        let token = try #require(pageToken(accessGuard, owner, now: SystemClock.seconds()))
         #expect(try send("/-/do/update", "token=\(token)").status == 303)
         #expect(try send("/-/logout", "token=\(token)").status == 303)
         #expect(try !home().contains("Recipes"))

@@ -319,7 +319,7 @@ import Web
         #expect(twin.contains("it differs only in the scheme, http or https"))
     }
 
-    @Test func `the details of a URL ask to record its miss only if it is not recorded`() throws {
+    @Test func `the details of a URL suggest recording its miss only if it is not recorded`() throws {
         let page = "/-/page?url=https://example.test/jam/fig"
         let before = try shelf.get(page).body
         #expect(before.contains("request the URL once") && !before.contains("The miss is recorded"))

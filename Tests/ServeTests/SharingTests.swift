@@ -266,12 +266,16 @@ import Web
         let layout = OriginLayout(port: 8080, root: root, isExposed: true, showsPrivate: true)
         let url = try #require(WebURL("https://b.test/picture"))
         let folder = layout.forClient("192.0.2.1:8080").folder
-        let asked = layout.forClient("192.0.2.1:8080", target: folder + "https/b.test/picture")
+        let requestLayout = layout.forClient("192.0.2.1:8080", target: folder + "https/b.test/picture")
         let context = RequestContext(
             ["Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "image", "Sec-Fetch-Mode": "no-cors"],
-            authority: "192.0.2.1:8080", layout: asked)
+            authority: "192.0.2.1:8080", layout: requestLayout)
         func gives(_ sharing: Sharing) -> Bool {
-            if case .given = sharing.verdict(for: context, origin: nil, in: asked) { true } else { false }
+            if case .given = sharing.verdict(for: context, origin: nil, in: requestLayout) {
+                true
+            } else {
+                false
+            }
         }
         let personal = Sharing(loaded: fields, url, withCredentials: false, isPersonal: true)
         #expect(gives(personal) == isGiven)
@@ -289,11 +293,12 @@ import Web
             // The headers do not show which page it is, but the seal does.
             let url = try #require(WebURL("https://\(page)/"))
             let seal = try #require(layout.addressWithOwnSeal(of: url).flatMap { WebURL($0) })
-            let asked = layout.forClient("localhost:8080", target: seal.target)
+            let requestLayout = layout.forClient("localhost:8080", target: seal.target)
             var fields: HTTPFields = ["Origin": "null", "Sec-Fetch-Site": "cross-site"]
             fields.set("Sec-Fetch-Dest", "empty")
-            let context = RequestContext(fields, authority: "localhost:8080", layout: asked)
-            guard case .given(let lines) = sharing.verdict(for: context, origin: "null", in: asked) else {
+            let context = RequestContext(fields, authority: "localhost:8080", layout: requestLayout)
+            guard case .given(let lines) = sharing.verdict(for: context, origin: "null", in: requestLayout)
+            else {
                 return nil
             }
             return String(decoding: lines, as: UTF8.self)

@@ -302,8 +302,8 @@ import Testing
         let pages = try (0..<9).map { try page("/\($0)", fetched: 100 + Int64($0)) }
         try store.snapshot([page("s", fetched: 1)] + pages)
         for _ in 0..<4 { _ = try collect(store.folder.byteCount - 30_000) }
-        let held = try storedURLs()
-        #expect(held.count == 6 && held.contains("s"), "\(held)")
+        let urls = try storedURLs()
+        #expect(urls.count == 6 && urls.contains("s"), "\(urls)")
     }
 
     @Test(arguments: [0.75, 0.5, 0.25])
@@ -325,13 +325,13 @@ import Testing
     func `an eviction of tiny pages keeps as many as the limit allows`(share: Double) throws {
         try store.snapshot(
             (0..<4000).map { try page("/\($0)", byteCount: 400, fetched: Int64($0)) })
-        let held = try storedURLs().count
+        let before = try storedURLs().count
         let limit = emptySize + Int64(Double(store.folder.byteCount - emptySize) * share)
         let result = try collect(limit)
         #expect(result.excess == nil)
         #expect(result.byteCountAfter <= limit)
         #expect(result.byteCountAfter >= limit * 8 / 10, "\(result) of \(limit)")
-        #expect(Double(held - result.evictedURLs) >= Double(held) * share * 0.8)
+        #expect(Double(before - result.evictedURLs) >= Double(before) * share * 0.8)
     }
 
     @Test(.requiresFolderStore) func `a collection that removes nothing does not change the journal`() throws

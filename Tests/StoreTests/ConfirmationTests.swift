@@ -34,8 +34,8 @@ import Web
         #expect(try rows() == ["1 3 200", "1 3 404"])
         #expect(try counts() == [2, 2, 2])
         for snapshot: Int64 in 1...3 {
-            let held = try #require(try store.reader().response(for: "/a", ofSnapshot: snapshot))
-            #expect(held.snapshot == 1 && held.fetched == 9 && held.fields == Self.type + "Date: 9\r\n")
+            let stored = try #require(try store.reader().response(for: "/a", ofSnapshot: snapshot))
+            #expect(stored.snapshot == 1 && stored.fetched == 9 && stored.fields == Self.type + "Date: 9\r\n")
             #expect(try store.reader().pages(ofSnapshot: snapshot, atMost: 5) == ["/a"])
             #expect(try store.reader().tombstones(ofSnapshot: snapshot, limit: 10).count == 1)
             #expect(try store.reader().types(ofSnapshot: snapshot, limit: 10).map(\.count) == [1])

@@ -68,12 +68,12 @@ import Web
         let hrefs = (0..<count).map { "/\(100_000 + $0)" }
         try snapshot(Dictionary(uniqueKeysWithValues: hrefs.map { ($0, "same") }))
         #expect(try listedRows() == hrefs.map { "\($0) 1" })
-        var taken = 0
+        var count = 0
         try StoreReader(folder).eachListedResponse { _ in
-            taken += 1
-            return taken < 4098
+            count += 1
+            return count < 4098
         }
-        #expect(taken == min(count, 4098))
+        #expect(count == min(count, 4098))
     }
 
     @Test(arguments: [0, 100]) func `URLs looked up together are the same as when looked up one at a time`(
@@ -143,14 +143,14 @@ import Web
         let second = try snapshot(["/": "2"])
         let open = try snapshot(["/": "open"], isComplete: false)
         let reader = try StoreReader(folder)
-        func shown() throws -> [Int64] {
+        func visibleSnapshots() throws -> [Int64] {
             try reader.versions(of: "/").filter(\.isVisible).map(\.response.snapshot)
         }
         #expect(try reader.versions(of: "/").map(\.response.snapshot) == [open, second, other, first])
         #expect(try reader.versions(of: "/").map(\.site) == ["s", "s", "t", "s"])
-        #expect(try shown() == [second])
+        #expect(try visibleSnapshots() == [second])
         try writer.publish(snapshot: first, of: reader.sites()[0])
-        #expect(try shown() == [other])
+        #expect(try visibleSnapshots() == [other])
         #expect(try reader.versions(of: "/none").isEmpty)
     }
 
@@ -232,7 +232,7 @@ import Web
     }
 
     @Test func `each origin with stored responses is listed once`() throws {
-        let held = [
+        let stored = [
             "http://a.test/", "http://a.test/1", "http://a.test:8080/", "https://a-b.test/",
             "https://a.test/x/y?z",
             "https://a.test/~", "https://a.tester/", "https://[::1]:81/",
@@ -243,7 +243,7 @@ import Web
                 href: href, referrer: referrer, status: 204, role: 0, fields: "", fetched: 1, body: .none)
         }
         try writer.add(
-            held.map { response($0) } + [
+            stored.map { response($0) } + [
                 response("https://c.test/", from: "https://linked.test/a"),
                 response("http:nothing", from: "https://a.te/"),
                 response("mailto:a@a.test"), response("/relative"),

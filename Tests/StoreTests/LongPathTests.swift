@@ -33,7 +33,7 @@ import Testing
         #expect(try reader.inspect().isSound)
         #expect(try SearchIndex.openIfExists(folder) != nil)
         #expect(try ActivityDatabase.misses(in: folder).count == 1)
-        // Its log is beside it, and not somewhere else.
+        // SQLite writes the log of the database into the same folder.
         #expect(Glibc.access(folder.database + "-wal", F_OK) == 0)
     }
 

@@ -30,7 +30,7 @@ import Web
         return snapshot.id
     }
 
-    private func shown() throws -> String? { try store.text(Self.url) }
+    private func servedText() throws -> String? { try store.text(Self.url) }
 
     private static let ofNamedSite: ResponseFlags = [.isImported, .isOfNamedSite]
 
@@ -237,7 +237,7 @@ import Web
                 "SELECT site || provenance || coalesce(archive, '-') FROM larder_response ORDER BY 1")
                 == before)
         #expect(try store.reader().archives(ofSnapshot: snapshot) == ["/a.har"])
-        #expect(try shown() == "recorded")
+        #expect(try servedText() == "recorded")
     }
 
     @Test(.requiresFolderStore) func `the imports of a store of version 7 are recognised, and nothing else`()

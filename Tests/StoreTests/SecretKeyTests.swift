@@ -70,11 +70,11 @@ import Web
             VaryKey(decoded: ["Vary": "X-Api-Key"], request: request, secrets: secrets))
         try store.snapshot([response(key.text)])
         let reader = try store.reader()
-        let held = try #require(try reader.response(for: "http://a.test/"))
-        #expect(held.matches(request, reader.secrets))
-        #expect(!held.matches(["X-Api-Key": "other"], reader.secrets))
+        let stored = try #require(try reader.response(for: "http://a.test/"))
+        #expect(stored.matches(request, reader.secrets))
+        #expect(!stored.matches(["X-Api-Key": "other"], reader.secrets))
         removeKey()
-        #expect(!held.matches(request, try store.reader().secrets))
+        #expect(!stored.matches(request, try store.reader().secrets))
         #expect(store.folder.secretKey == nil)
     }
 
@@ -91,9 +91,9 @@ import Web
         removeKey()
         _ = try StoreWriter(store.folder)
         let reader = try store.reader()
-        let held = try #require(try reader.response(for: "http://a.test/1"))
-        #expect(held.matches(["X-Api-Key": Self.secret], reader.secrets))
-        #expect(!held.matches(["X-Api-Key": "other"], reader.secrets))
+        let stored = try #require(try reader.response(for: "http://a.test/1"))
+        #expect(stored.matches(["X-Api-Key": Self.secret], reader.secrets))
+        #expect(!stored.matches(["X-Api-Key": "other"], reader.secrets))
         let rows = try store.column(
             "SELECT url.href || ' ' || variant || ' ' || (flags & 256) FROM response JOIN url ON url.id = response.url "
                 + "WHERE url.href <> 'http://a.test/1' ORDER BY 1")
@@ -102,7 +102,7 @@ import Web
                 "http://a.test/2 accept-language: de 0", "http://a.test/3 * 0", "http://a.test/4 cookie 0",
                 "http://a.test/5  0",
             ])
-        #expect(held.flags.contains(.isPrivate))
+        #expect(stored.flags.contains(.isPrivate))
         if store.folder.server == nil {
             for path in [store.folder.database, store.folder.database + "-wal"] + store.folder.journalFiles {
                 let bytes = (try? WholeFile.read(path, atMost: 1 << 24)) ?? []

@@ -327,12 +327,12 @@ import Testing
 
     @Test func `an overlay reveals nothing of a rejected snapshot`() throws {
         let first = try snapshot([Self.page: "one"])
-        let held = try snapshot([Self.page: "bad", Self.other: "bad"], .reject(now: 2))
+        let rejected = try snapshot([Self.page: "bad", Self.other: "bad"], .reject(now: 2))
         try load(Self.page + "2", "loaded")
         #expect(try store.text(Self.page) == "one")
         #expect(try store.text(Self.other) == nil)
         #expect(try store.text(Self.page + "2") == "loaded")
-        try writer.drop(snapshot: held, of: try site())
+        try writer.drop(snapshot: rejected, of: try site())
         #expect(try store.text(Self.other) == nil)
         #expect(try site().published == first)
         #expect(

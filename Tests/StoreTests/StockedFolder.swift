@@ -87,8 +87,8 @@ struct StockedFolder: Sendable {
 
     private static func column(_ sql: String, in connection: Connection) throws -> [String] {
         var texts: [String] = []
-        let wanted = connection.isPostgreSQL ? "SELECT CAST(a AS text) FROM (\(sql)) AS few(a)" : sql
-        try connection.prepare(wanted).each { texts.append($0.text(0)) }
+        let query = connection.isPostgreSQL ? "SELECT CAST(a AS text) FROM (\(sql)) AS few(a)" : sql
+        try connection.prepare(query).each { texts.append($0.text(0)) }
         return texts
     }
 

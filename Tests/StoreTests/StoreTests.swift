@@ -116,19 +116,19 @@ import Testing
         let first = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add([response("http://a/", Array("first".utf8))], to: first)
         let reader = try StoreReader(folder)
-        func shown() throws -> [UInt8]? {
+        func servedBody() throws -> [UInt8]? {
             try reader.response(for: "http://a/")?.body.flatMap { try reader.content(of: $0)?.load() }
         }
         // Without a published snapshot, readers get the responses of the open one.
-        #expect(try shown() == Array("first".utf8))
+        #expect(try servedBody() == Array("first".utf8))
         try writer.end(first, .publish(now: 2))
 
         let second = try writer.begin(site: "s", start: ["s"], now: 3)
         #expect(!second.isContinued)
         try writer.add([response("http://a/", Array("second".utf8))], to: second)
-        #expect(try shown() == Array("first".utf8))
+        #expect(try servedBody() == Array("first".utf8))
         try writer.end(second, .publish(now: 4))
-        #expect(try shown() == Array("second".utf8))
+        #expect(try servedBody() == Array("second".utf8))
     }
 
     @Test func `an interrupted snapshot is continued, and a dropped one leaves no rows`() throws {

@@ -24,7 +24,7 @@ import Web
         return response
     }
 
-    private func shown(to request: HTTPFields?) throws -> String? {
+    private func servedText(to request: HTTPFields?) throws -> String? {
         let reader = try store.reader()
         guard let body = try reader.response(for: href, fields: request)?.body else { return nil }
         return try reader.content(of: body).map { String(decoding: try $0.load(), as: UTF8.self) }
@@ -47,12 +47,12 @@ import Web
             response("Hallo", vary: "Accept-Language", to: german),
             response("hello", vary: "Accept-Language", to: english, fetched: 2),
         ])
-        #expect(try shown(to: german) == "Hallo")
-        #expect(try shown(to: english) == "hello")
+        #expect(try servedText(to: german) == "Hallo")
+        #expect(try servedText(to: english) == "hello")
         #expect(try matches(german) == true)
-        #expect(try shown(to: french) == "hello")
+        #expect(try servedText(to: french) == "hello")
         #expect(try matches(french) == false)
-        #expect(try shown(to: nil) == "hello")
+        #expect(try servedText(to: nil) == "hello")
         #expect(try store.reader().sites()[0].snapshots[0].responseCount == 2)
     }
 
@@ -65,7 +65,7 @@ import Web
         ])
         var request = german
         if let codings { request.append("Accept-Encoding", codings) }
-        #expect(try shown(to: request) == "x")
+        #expect(try servedText(to: request) == "x")
         #expect(try matches(request) == true)
         #expect(
             try store.column("SELECT variant FROM larder_response") == [
@@ -75,31 +75,31 @@ import Web
 
     @Test func `a response that varies by everything is served and matches no request`() throws {
         try store.snapshot([response("x", vary: "*", to: german)])
-        #expect(try shown(to: german) == "x")
+        #expect(try servedText(to: german) == "x")
         #expect(try matches(german) == false)
         #expect(try store.column("SELECT variant FROM larder_response") == [VaryKey.never])
         // A later response in the same snapshot replaces it.
         try store.snapshot([response("y", vary: "*", to: german)])
-        #expect(try shown(to: german) == "y")
+        #expect(try servedText(to: german) == "y")
     }
 
     @Test func `a matching response of a later snapshot precedes that of an earlier one`() throws {
         try store.snapshot([response("Hallo", vary: "Accept-Language", to: german)])
         try store.snapshot([response("hello", vary: "Accept-Language", to: english)])
-        #expect(try shown(to: german) == "Hallo")
-        #expect(try shown(to: french) == "hello")
+        #expect(try servedText(to: german) == "Hallo")
+        #expect(try servedText(to: french) == "hello")
         try store.snapshot([response("one for all", vary: "", to: german)])
-        for request in [german, english, french] { #expect(try shown(to: request) == "one for all") }
+        for request in [german, english, french] { #expect(try servedText(to: request) == "one for all") }
         try store.snapshot([response(nil, vary: "", to: german)])
-        #expect(try shown(to: german) == nil)
+        #expect(try servedText(to: german) == nil)
         #expect(try store.reader().response(for: href, fields: german)?.status == 404)
     }
 
     @Test func `the later one of two responses in a snapshot is served`() throws {
         try store.snapshot([response(nil, vary: "", to: german, fetched: 1)], ending: .keepOpen)
         try store.snapshot([response("there again", vary: "Accept-Language", to: german, fetched: 2)])
-        #expect(try shown(to: german) == "there again")
-        #expect(try shown(to: nil) == "there again")
+        #expect(try servedText(to: german) == "there again")
+        #expect(try servedText(to: nil) == "there again")
         let before = try store.snapshot([response(nil, vary: "", to: german)], site: "other")
         let after = try store.snapshot(
             [
@@ -115,11 +115,11 @@ import Web
         try store.snapshot(
             [response("unpublished", vary: "Accept-Language", to: german, fetched: 9)], site: "other",
             ending: .keepOpen)
-        #expect(try shown(to: nil) == "old")
-        #expect(try shown(to: german) == "old")
+        #expect(try servedText(to: nil) == "old")
+        #expect(try servedText(to: german) == "old")
         try store.snapshot([response("Hallo", vary: "Accept-Language", to: english, fetched: 3)])
-        #expect(try shown(to: nil) == "Hallo")
-        #expect(try shown(to: english) == "Hallo")
+        #expect(try servedText(to: nil) == "Hallo")
+        #expect(try servedText(to: english) == "Hallo")
     }
 
     /// Otherwise, requesters other than the last one would get an outdated 404 for ever.
@@ -128,7 +128,7 @@ import Web
         for (before, newer) in [("old", "new"), (nil, "there again")] {
             try store.snapshot([response(before, vary: "", to: german, fetched: 9)])
             let snapshot = try store.snapshot([response(newer, vary: vary, to: german, fetched: 10)])
-            for request in [german, french, nil] { #expect(try shown(to: request) == newer) }
+            for request in [german, french, nil] { #expect(try servedText(to: request) == newer) }
             #expect(try matches(french) == false)
             let reader = try store.reader()
             let asOf = try reader.asOf(snapshot) { () throws(StoreError) in
@@ -149,18 +149,18 @@ import Web
             response("b", vary: "Accept-Language", to: english, fetched: 4),
             response("c", vary: "Accept-Language", to: french, fetched: 3),
         ])
-        #expect(try shown(to: ["Accept-Language": "it"]) == "b")
-        #expect(try shown(to: nil) == "b")
-        #expect(try shown(to: french) == "c")
+        #expect(try servedText(to: ["Accept-Language": "it"]) == "b")
+        #expect(try servedText(to: nil) == "b")
+        #expect(try servedText(to: french) == "c")
     }
 
     @Test func `dropping a snapshot keeps the later response before an inherited one`() throws {
         let first = try store.snapshot([response(nil, vary: "", to: german, fetched: 1)])
         try store.snapshot([response("new", vary: "Accept-Language", to: german, fetched: 2)])
-        #expect(try shown(to: german) == "new")
+        #expect(try servedText(to: german) == "new")
         let site = try #require(try store.site())
         try StoreWriter(store.folder).drop(snapshot: first, of: site)
-        #expect(try shown(to: german) == "new")
-        #expect(try shown(to: nil) == "new")
+        #expect(try servedText(to: german) == "new")
+        #expect(try servedText(to: nil) == "new")
     }
 }

@@ -14,7 +14,7 @@ extension OriginAnswer {
         }
         guard validators.allowsRanges else { return answer }
         answer.fields.append(("Accept-Ranges", "bytes"))
-        guard let range = request["Range"], let wanted = Self.parseRange(range, of: body.count) else {
+        guard let range = request["Range"], let selection = Self.parseRange(range, of: body.count) else {
             return answer
         }
         if let condition = request["If-Range"], condition != validators.entityTag,
@@ -22,7 +22,7 @@ extension OriginAnswer {
         {
             return answer
         }
-        guard case .bytes(let wanted) = wanted else {
+        guard case .bytes(let bytes) = selection else {
             answer.status = 416
             answer.fields.append(("Content-Range", "bytes */\(body.count)"))
             answer.body = []
@@ -30,8 +30,8 @@ extension OriginAnswer {
         }
         answer.status = 206
         answer.fields.append(
-            ("Content-Range", "bytes \(wanted.lowerBound)-\(wanted.upperBound - 1)/\(body.count)"))
-        answer.body = Array(body[wanted])
+            ("Content-Range", "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(body.count)"))
+        answer.body = Array(body[bytes])
         return answer
     }
 

@@ -14,7 +14,7 @@ final class OriginServer: Sendable {
         var routes: [String: Route] = [:]
         var fallback: (@Sendable (OriginRequest) -> OriginAnswer?)?
         var folders: [ServedFolder] = []
-        var held: Set<String> = []
+        var heldTargets: Set<String> = []
         var requests: [OriginRequest] = []
         var connectionCount = 0
         var connections: [Int: Socket] = [:]
@@ -93,7 +93,7 @@ final class OriginServer: Sendable {
         typealias Found = (handler: (@Sendable (OriginRequest) -> OriginAnswer)?, turn: OriginAnswer?)
         state.withLock { $0.requests.append(request) }
         state.wait(.seconds(3600)) {
-            $0.isStopping || !($0.held.contains(request.target) || $0.held.contains(path))
+            $0.isStopping || !($0.heldTargets.contains(request.target) || $0.heldTargets.contains(path))
         }
         let (found, fallback, folders, isStopping) = state.withLock { state in
             let key = state.routes[request.target] == nil ? path : request.target

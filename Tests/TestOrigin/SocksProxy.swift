@@ -10,7 +10,7 @@ package final class SocksProxy: Sendable {
     private struct State {
         var sockets: [Socket] = []
         var threads: [pthread_t] = []
-        var wanted: [String] = []
+        var destinations: [String] = []
         var isStopping = false
     }
 
@@ -47,7 +47,7 @@ package final class SocksProxy: Sendable {
     }
 
     /// The destinations that clients requested, such as `example.com:80`.
-    package var wanted: [String] { shared.withLock { $0.wanted } }
+    package var destinations: [String] { shared.withLock { $0.destinations } }
 
     private static func serve(_ client: Socket, to target: Int, _ shared: Monitor<State>) {
         defer { client.shutDown() }
@@ -73,7 +73,7 @@ package final class SocksProxy: Sendable {
         }
         guard let port = read(2) else { return }
         host += ":\(Int(port[0]) << 8 | Int(port[1]))"
-        shared.withLock { $0.wanted.append(host) }
+        shared.withLock { $0.destinations.append(host) }
         guard let server = try? Socket.connected(to: .ipv4, port: target) else { return }
         defer { server.shutDown() }
         let isStopping = shared.withLock { state in

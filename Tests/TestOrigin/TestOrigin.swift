@@ -58,11 +58,11 @@ package final class TestOrigin: Sendable {
 
     /// Delays the responses to `target` until `release` is called.
     package func hold(_ target: String) {
-        server.state.withLock { _ = $0.held.insert(target) }
+        server.state.withLock { _ = $0.heldTargets.insert(target) }
     }
 
     package func release(_ target: String) {
-        server.state.withLock { _ = $0.held.remove(target) }
+        server.state.withLock { _ = $0.heldTargets.remove(target) }
     }
 
     // MARK: - Record

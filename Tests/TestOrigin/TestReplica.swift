@@ -27,8 +27,8 @@ package struct TestReplica: Sendable {
         process = try ChildProcess(
             "/bin/sh", ["-c", Self.script, "sh", programs, folder.path, "\(getpid())", "\(port)"],
             environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"])
-        let told = process.read(until: "ready\n")
-        guard told.hasSuffix("ready\n") else { throw TestError("starting two PostgreSQLs: \(told)") }
+        let output = process.read(until: "ready\n")
+        guard output.hasSuffix("ready\n") else { throw TestError("starting two PostgreSQLs: \(output)") }
     }
 
     private static let script = """

@@ -45,8 +45,8 @@ package struct TestPostgreSQL: Sendable {
         process = try ChildProcess(
             "/bin/sh", ["-c", Self.script, "sh", programs, folder.path, "\(getpid())"],
             environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"])
-        let told = process.read(until: "ready\n")
-        guard told.hasSuffix("ready\n") else { throw TestError("starting a PostgreSQL: \(told)") }
+        let output = process.read(until: "ready\n")
+        guard output.hasSuffix("ready\n") else { throw TestError("starting a PostgreSQL: \(output)") }
     }
 
     /// The address of the store for that folder, always the same for the same folder. If `LARDER_TEST_BODIES`

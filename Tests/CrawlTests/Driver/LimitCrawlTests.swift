@@ -57,7 +57,7 @@ import Web
 
     @Test
     func
-        `with the same number the same pages are asked about again, with a higher one it goes on beyond them`()
+        `an update with the same page limit requests the same pages, and one with a higher limit requests further pages`()
         throws
     {
         #expect(try bench.crawl { $0.limits.pages = 5 }.pages == 5)

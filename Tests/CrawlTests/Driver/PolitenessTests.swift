@@ -25,7 +25,7 @@ import Web
         origin.on("/", .page("<a href=/later>l</a>"))
         origin.on("/later", .failure(503, fields: [("Retry-After", "3600")]))
         let report = try bench.crawl()
-        let reason = "the server answered 503 and asked to wait 3600 s, longer than a run waits"
+        let reason = "the server answered 503 and requested to wait 3600 s, longer than a run waits"
         #expect(report.misses == ["/later: \(reason)"])
         #expect(bench.count("/later") == 1)
     }
@@ -237,8 +237,8 @@ extension UnresponsiveHostTests {
         let notRequested = frontier.entries.filter { $0.attempts == 0 }
         #expect(!notRequested.isEmpty)
         #expect(notRequested.allSatisfy { $0.state == .failed(.notRequested(.status(503))) })
-        let asked = frontier.entries.dropFirst().filter { $0.attempts > 0 }
-        #expect(asked.allSatisfy { $0.state == .failed(.status(503)) })
+        let requested = frontier.entries.dropFirst().filter { $0.attempts > 0 }
+        #expect(requested.allSatisfy { $0.state == .failed(.status(503)) })
     }
 
     @Test func `a host that fails for a minute loses no URL`() throws {

@@ -130,7 +130,7 @@ import Web
             let isTooSlow = report.missing.contains { $0.url.hasPrefix(bench.origin.base + "/") }
             return isTooSlow && !isLast ? nil : report
         }
-        #expect(browser.shown.sorted() == ["/", "/three/", "/two/"])
+        #expect(browser.renderedPaths.sorted() == ["/", "/three/", "/two/"])
         #expect(report.rendering.patterns.map(\.foundAssets) == [1, 1, 1])
         #expect(report.missing.map(\.url) == [silent.url("/ad.js")])
         #expect(report.missing.first?.remedy == .patience)
@@ -158,7 +158,7 @@ import Web
         for number in 1...12 { browser.addRequests("/item/\(number)", ["/item-\(number).json"]) }
         for number in 1...12 { browser.setText("/item/\(number)", "the words of item \(number)") }
         let report = try crawl()
-        #expect(browser.shown.count == 13)
+        #expect(browser.renderedPaths.count == 13)
         #expect(report.pages == 13)
         #expect(report.missing.isEmpty)
         #expect(report.traps.isEmpty)
@@ -172,7 +172,7 @@ import Web
         bench.origin.on("/", .page(String(repeating: "words ", count: 100) + links))
         for number in 1...12 { bench.origin.on("/p/\(number)", .page(Self.shell)) }
         let report = try crawl()
-        #expect(browser.shown.count == 3)
+        #expect(browser.renderedPaths.count == 3)
         #expect(report.rendering.patterns.map(\.pattern) == ["\(bench.origin.base.dropFirst(7))/p/*"])
         #expect(report.rendering.patterns.map(\.pages) == [12])
     }
@@ -423,7 +423,7 @@ private final class ScriptedBrowser: PageRenderer {
         var scripts: [String: Script] = [:]
         var requests: [String: [(target: String, method: String, fields: HTTPFields, body: [UInt8])]] = [:]
         var links: [String: [String]] = [:]
-        var shown: [String] = []
+        var renderedPaths: [String] = []
         var answers: [String] = []
         var isClosed = false
     }
@@ -432,7 +432,7 @@ private final class ScriptedBrowser: PageRenderer {
     private let state = Mutex(State())
 
     var version: String? { "Scripted/1" }
-    var shown: [String] { state.withLock { $0.shown } }
+    var renderedPaths: [String] { state.withLock { $0.renderedPaths } }
     var answers: [String] { state.withLock { $0.answers.sorted() } }
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
@@ -449,7 +449,7 @@ private final class ScriptedBrowser: PageRenderer {
 
     /// Clears the record of rendered pages and answers.
     func clearRecord() {
-        state.withLock { ($0.shown, $0.answers, $0.isClosed) = ([], [], false) }
+        state.withLock { ($0.renderedPaths, $0.answers, $0.isClosed) = ([], [], false) }
     }
 
     /// Sets the links that rendering finds in `page`.
@@ -473,7 +473,7 @@ private final class ScriptedBrowser: PageRenderer {
         done: @escaping @Sendable (RenderedPage) -> Void
     ) {
         let (script, requests, links) = state.withLock { state in
-            state.shown.append(url.path)
+            state.renderedPaths.append(url.path)
             return (
                 state.scripts[url.path] ?? Script(), state.requests[url.path] ?? [],
                 state.links[url.path] ?? []
@@ -491,9 +491,9 @@ private final class ScriptedBrowser: PageRenderer {
             guard !requests.isEmpty else { return done(ended) }
             for request in requests {
                 guard let target = WebURL(request.target, base: url) else { continue }
-                let asked = PageRequest(
+                let pageRequest = PageRequest(
                     url: target, method: request.method, fields: request.fields, body: request.body)
-                channel.withLock { $0 }?.ask(number, asked) { [self] answer in
+                channel.withLock { $0 }?.ask(number, pageRequest) { [self] answer in
                     note(target, answer)
                     let isLast = left.withLock { left in
                         left -= 1

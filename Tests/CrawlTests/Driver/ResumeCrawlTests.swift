@@ -106,7 +106,7 @@ import Web
         #expect(ranges.count == 15)
     }
 
-    @Test func `an unsolicited 304 leads to a full request`() throws {
+    @Test func `after an unsolicited 304 the whole body is requested`() throws {
         origin.on("/large.bin") { [bench] request in
             if request["Range"] != nil { return OriginAnswer(status: 304, fields: [("ETag", "\"1\"")]) }
             return bench.count("/large.bin") < 2 ? Self.large().truncated(after: 600_000) : Self.large()

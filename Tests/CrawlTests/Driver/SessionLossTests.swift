@@ -52,7 +52,7 @@ import Web
     private func serveMembers(
         _ response: LoginResponse, pages: Int = 60, goodOnes: Int, delay: Duration = .zero
     ) {
-        let asked = Mutex(0)
+        let requestCount = Mutex(0)
         let links = (1...pages).map { "<a href=/members/\($0)>\($0)</a>" }.joined()
         bench.origin.on("/", .page("<a href=/about>about</a><a href=/login>in</a>" + links))
         bench.origin.on("/about", .page("About us"))
@@ -60,9 +60,9 @@ import Web
         bench.origin.on("/gate") { .redirect(to: "/login?next=" + ($0.query ?? "")) }
         for page in 1...pages {
             bench.origin.on("/members/\(page)") { _ in
-                let count = asked.withLock { asked in
-                    asked += 1
-                    return asked
+                let count = requestCount.withLock { requestCount in
+                    requestCount += 1
+                    return requestCount
                 }
                 return count <= goodOnes
                     ? .page("member \(page)")

@@ -164,7 +164,7 @@ import Web
             switch frontier.next(now: now) {
             case .fetch(let number)?:
                 steps += 1
-                // Every third request fails, and asks its host's other requests to wait for a second.
+                // Every third request fails with Retry-After, which pauses its host for a second.
                 if steps % 3 == 0, frontier.entry(number).attempts == 1 {
                     frontier.fail(number, .status(503), after: .zero, retryAfter: .seconds(1), now: now)
                 } else {

@@ -5,7 +5,7 @@ import Web
 @testable import Crawl
 @testable import Fetch
 
-/// Crawls of a generated site with a page limit, in which the responses come in another order each time.
+/// Crawls of a generated site with a page limit, each with another order of responses.
 @Suite struct PageOrderTests {
     private static let limit = 60
 

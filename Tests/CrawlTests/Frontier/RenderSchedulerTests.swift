@@ -121,7 +121,7 @@ import Web
         #expect(rendered(&scheduler).first == 12, "the pattern with most pages comes first")
     }
 
-    @Test("Named pages are rendered, although they have no reason and have not changed")
+    @Test("Pages that the user names are rendered, even unchanged ones without a reason")
     func further() throws {
         var scheduler = RenderScheduler(
             mode: .auto, tabs: 1, renderedPatterns: ["a.test/p/*"],

@@ -3,7 +3,7 @@ import Testing
 @testable import Crawl
 
 @Suite struct TimedQueueTests {
-    @Test func `numbers come out in the order of their times, none early`() {
+    @Test func `numbers are returned in the order of their times, and none early`() {
         var queue = TimedQueue()
         var random = SeededRandom(seed: 1)
         var expected: [Int] = []

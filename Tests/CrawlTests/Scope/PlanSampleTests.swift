@@ -138,7 +138,7 @@ import Web
         #expect(estimate.pages.ratio.map { $0 < 1.1 } == true, "\(estimate.pages)")
     }
 
-    @Test func `links that lead to no page are subtracted`() throws {
+    @Test func `links to missing pages are subtracted`() throws {
         let site = Site(
             links: { path in path == "/" ? (0..<1000).map { "/p\($0).html" } : [] },
             isMissing: { path in path != "/" && (Int(path.dropFirst(2).dropLast(5)) ?? 0) % 4 == 0 })

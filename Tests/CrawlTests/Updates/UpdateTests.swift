@@ -65,12 +65,12 @@ import Web
     {
         let before = origin.requests.count
         let report = try crawl()
-        let asked = origin.requests.dropFirst(before)
+        let requests = origin.requests.dropFirst(before)
         #expect(report.confirmed == 3)
         #expect(report.pages == 3)
         #expect(report.assets == 1)
-        #expect(asked.map(\.target).sorted() == ["/", "/dot.gif", "/three", "/two"])
-        #expect(asked.first { $0.target == "/two" }?["If-None-Match"] == "\"two\"")
+        #expect(requests.map(\.target).sorted() == ["/", "/dot.gif", "/three", "/two"])
+        #expect(requests.first { $0.target == "/two" }?["If-None-Match"] == "\"two\"")
         #expect(try StoreReader(folder).response(for: origin.url("/two"), ofSnapshot: report.snapshot) != nil)
         #expect(try StoreReader(folder).sites()[0].snapshots.map(\.responseCount) == [4])
         #expect(try StoreReader(folder).summary().bodies == 4)
@@ -226,10 +226,10 @@ import Web
         #expect(report.requests == requests)
         #expect(report.pages == 3)
         #expect(report.isPublished)
-        let asked = origin.requests.dropFirst(before)
+        let requests = origin.requests.dropFirst(before)
         #expect(
-            asked.allSatisfy { $0["If-None-Match"] == nil } == ![.revalidate, .protocol].contains(policy))
-        if policy == .reloadEndToEnd { #expect(asked.allSatisfy { $0["Cache-Control"] == "no-cache" }) }
+            requests.allSatisfy { $0["If-None-Match"] == nil } == ![.revalidate, .protocol].contains(policy))
+        if policy == .reloadEndToEnd { #expect(requests.allSatisfy { $0["Cache-Control"] == "no-cache" }) }
     }
 
     @Test func `policy protocol does not request fresh responses`() throws {
@@ -250,7 +250,7 @@ import Web
         #expect(origin.requests(to: "/two").count == 3)
     }
 
-    @Test func `a 412 leads to a request without conditions`() throws {
+    @Test func `after a 412 the URL is requested without conditions`() throws {
         origin.on("/two") { $0["If-None-Match"] == nil ? .page("plain") : .failure(412) }
         let report = try crawl()
         #expect(report.missing.isEmpty)
@@ -262,11 +262,11 @@ import Web
         let whole = OriginAnswer.file(body, type: "image/gif").validated(entityTag: "\"newer\"")
         origin.on("/dot.gif", whole.truncated(after: 600_000), whole)
         #expect(try crawl().missing.isEmpty)
-        let asked = origin.requests(to: "/dot.gif").suffix(2)
-        #expect(asked.first?["If-None-Match"] == "\"dot\"")
-        #expect(asked.last?["Range"] == "bytes=600000-")
-        #expect(asked.last?["If-Range"] == "\"newer\"")
-        #expect(asked.last?["If-None-Match"] == nil)
+        let requests = origin.requests(to: "/dot.gif").suffix(2)
+        #expect(requests.first?["If-None-Match"] == "\"dot\"")
+        #expect(requests.last?["Range"] == "bytes=600000-")
+        #expect(requests.last?["If-Range"] == "\"newer\"")
+        #expect(requests.last?["If-None-Match"] == nil)
         let stored = try #require(try StoreReader(folder).response(for: origin.url("/dot.gif"))?.body)
         #expect(stored.byteCount == body.count)
     }

@@ -32,10 +32,10 @@ struct StoredRangesTests {
         )
         throws
     {
-        let held = try #require(Self.part("5-9/10", 5))
+        let stored = try #require(Self.part("5-9/10", 5))
         let other = try #require(Self.part(range, count, tag: tag))
-        #expect(held.merging(other) == nil)
-        #expect(other.merging(held) == nil)
+        #expect(stored.merging(other) == nil)
+        #expect(other.merging(stored) == nil)
     }
 
     @Test func `a body without a strong entity tag cannot be completed`() throws {
@@ -68,7 +68,7 @@ struct StoredRangesTests {
             ("bytes=10-", false),
         ]) func `stored ranges contain a requested range only completely`(text: String, isStored: Bool) throws
     {
-        let held = try #require(Self.part("4-9/10", 6))
-        #expect(held.contains(try #require(ByteRanges(text))) == isStored)
+        let stored = try #require(Self.part("4-9/10", 6))
+        #expect(stored.contains(try #require(ByteRanges(text))) == isStored)
     }
 }
