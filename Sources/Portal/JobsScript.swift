@@ -15,12 +15,12 @@ enum JobsScript {
           if (!place) return;
           const lost = document.getElementById("lost");
           let source = null, known = null, isLoading = false;
-          const key = (jobs) => jobs.map((job) => `${job.job} ${job.state} ${Boolean(job.progress)}`).join();
+          const key = (jobs) => jobs.map((job) => `${job.job} ${job.state} ${Boolean(job.figures)}`).join();
           const fill = (job) => {
             const card = place.querySelector(`[data-job="${Number(job.job)}"]`);
-            if (!card || !job.progress) return;
+            if (!card || !job.figures) return;
             for (const part of card.querySelectorAll("[data-figure]")) {
-              const value = job.progress[part.dataset.figure];
+              const value = job.figures[part.dataset.figure];
               if (part.dataset.figure !== "hosts") { part.textContent = String(value ?? ""); continue; }
               part.replaceChildren(...value.map((host) => {
                 const row = document.createElement("tr");
