@@ -165,14 +165,14 @@ extension MirrorService {
     /// Counts of the requests that the proxy has answered so far; nil if there is no proxy.
     public var traffic: ProxyTraffic? {
         log.map { log in
-            let counts = log.counts
+            let totals = log.totals
             return ProxyTraffic(
-                answeredFromStore: counts[.store] + counts[.validated], loadedFromOrigins: counts[.network],
-                stored: counts.storedCount,
-                notStored: counts.notStoredCount,
-                reasonNotStored: counts.reasonNotStored,
-                tunnels: counts[.tunnel], missedURLs: counts.missedURLs, missedCount: counts[.missed],
-                byteCount: counts.byteCount)
+                answeredFromStore: totals[.store] + totals[.validated], loadedFromOrigins: totals[.network],
+                stored: totals.storedCount,
+                notStored: totals.notStoredCount,
+                reasonNotStored: totals.lastStoreFailure,
+                tunnels: totals[.tunnel], missedURLs: totals.missedURLs, missedCount: totals[.missed],
+                byteCount: totals.byteCount)
         }
     }
 }

@@ -191,13 +191,13 @@ extension Portal {
             "rejected_responses_total", .counter,
             "Responses that did not replace stored ones, because they looked like those of a captive portal or a broken server.",
             Double(serverMetrics.rejectedCount()))
-        guard let counts = traffic?.log.counts else { return }
+        guard let totals = traffic?.log.totals else { return }
         text.add(
             "proxy_requests_total", .counter, "Requests to the proxy, by the source of the response.",
-            ProxyLog.Source.allCases.map { ([("source", $0.rawValue)], Double(counts[$0])) })
+            ProxyLog.Source.allCases.map { ([("source", $0.rawValue)], Double(totals[$0])) })
         text.add(
             "proxy_body_bytes_total", .counter, "Bytes in the bodies of the proxy's responses.",
-            Double(counts.byteCount))
+            Double(totals.byteCount))
     }
 
     /// Adds the metrics of the store: its sites, and the responses of each site's live and newest snapshot.

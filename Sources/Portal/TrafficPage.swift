@@ -11,7 +11,7 @@ package struct TrafficPage: PortalPage {
     package let filterText: String?
     /// Whether the page reloads itself.
     package let isLive: Bool
-    /// The numbers of all requests, also those that the filter hides.
+    /// The totals of all requests, also of those that the filter hides.
     private let totals: ProxyLog.ProxyTotals
     private let proxyPort: UInt16
     /// The path of the page, which answers the filter, too.
@@ -33,7 +33,7 @@ package struct TrafficPage: PortalPage {
         isLive = request["live"] != nil
         (self.path, self.title) = (path, title)
         proxyPort = traffic.port
-        totals = traffic.log.counts
+        totals = traffic.log.totals
         let words = filterText.map { $0.lowercased() } ?? ""
         let matches = traffic.log.recent(after: Int(request.number("after") ?? 0)).lazy.filter { entry in
             guard !words.isEmpty else { return true }

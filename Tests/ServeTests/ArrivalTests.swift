@@ -36,14 +36,14 @@ import Web
         let log = ProxyLog()
         let reply = Reply(answer: .text(200, "jam\n"), source: .network, isStored: true)
         log.record("GET", "http://jam.test/", reply, since: .now)
-        #expect(log.counts.storedCount == 1)
+        #expect(log.totals.storedCount == 1)
         log.recordStoreFailure("the disk is full", of: "http://jam.test/")
-        #expect(log.counts.storedCount == 0)
-        #expect(log.counts.notStoredCount == 1)
-        #expect(log.counts.reasonNotStored == "http://jam.test/: the disk is full")
+        #expect(log.totals.storedCount == 0)
+        #expect(log.totals.notStoredCount == 1)
+        #expect(log.totals.lastStoreFailure == "http://jam.test/: the disk is full")
         log.record(
             "GET", "http://jam.test/", Reply(answer: .text(500, ""), failure: "it is damaged"), since: .now)
-        #expect(log.counts.storedCount == 0)
-        #expect(log.counts.notStoredCount == 2)
+        #expect(log.totals.storedCount == 0)
+        #expect(log.totals.notStoredCount == 2)
     }
 }
