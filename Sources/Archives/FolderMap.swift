@@ -171,7 +171,7 @@ struct FolderMap {
         var depth = 0
         while let first = files.first, depth < FileName.maxDepth {
             let rest = first.path.split(separator: "/").dropFirst(depth)
-            guard rest.count > 1, let name = rest.first, FileURLMapper.host(String(name)) == nil,
+            guard rest.count > 1, let name = rest.first, FileURLMapper.host(ofFolder: String(name)) == nil,
                 name != "hts-cache",
                 files.allSatisfy({
                     let parts = $0.path.split(separator: "/").dropFirst(depth)
@@ -360,11 +360,11 @@ struct FolderMap {
             let parts = name.split(separator: "/", maxSplits: 2).map(String.init)
             if parts.count == 1, SavedPage.isPage(name) { return [:] }
             if parts.count == 3, parts[0] == "http" || parts[0] == "https",
-                let (host, port) = FileURLMapper.host(parts[1])
+                let (host, port) = FileURLMapper.host(ofFolder: parts[1])
             {
                 hosts["\(parts[0])/\(parts[1])"] = HostFolder(host: host, port: port, scheme: parts[0])
             } else if parts.count > 1, hosts[parts[0]] == nil,
-                let (host, port) = FileURLMapper.host(parts[0])
+                let (host, port) = FileURLMapper.host(ofFolder: parts[0])
             {
                 hosts[parts[0]] = HostFolder(host: host, port: port, scheme: nil)
             }
@@ -375,7 +375,7 @@ struct FolderMap {
     /// Returns the host after which the folder on the disk is named. Returns nil if its name is not a host.
     private static func hostOfFolderName(_ source: any FileSource) -> (host: String, port: Int?)? {
         guard !source.isPacked else { return nil }
-        return source.name.split(separator: "/").last.flatMap { FileURLMapper.host(String($0)) }
+        return source.name.split(separator: "/").last.flatMap { FileURLMapper.host(ofFolder: String($0)) }
     }
 
     /// Returns the most frequent origin of each host in the absolute URLs that pages contain. They show the schemes,

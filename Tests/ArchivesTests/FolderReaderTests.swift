@@ -69,7 +69,7 @@ import Web
             ("index.html", nil, nil), (".git", nil, nil), ("a.b/c", nil, nil), ("v1.2", nil, nil),
         ] as [(String, String?, Int?)])
     func `a folder name is recognised as a host with its port`(name: String, host: String?, port: Int?) {
-        let found = FileURLMapper.host(name)
+        let found = FileURLMapper.host(ofFolder: name)
         #expect(found?.host == host && found?.port == port)
     }
 
