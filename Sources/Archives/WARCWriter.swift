@@ -31,7 +31,7 @@ final class WARCStream {
         let position: WARCPosition
     }
 
-    private let records: WARCRecords
+    private let builder: WARCRecordBuilder
     private let pool: OrderedWorkPool<RecordCompressor, CompressedRecords>
     /// The compressor for records that are made on the owning thread.
     private let compressor: RecordCompressor
@@ -41,7 +41,7 @@ final class WARCStream {
     /// An upper bound for the bytes that the records added since the last `drain` will take.
     private(set) var queuedByteCount: Int64 = 0
     /// The first response with each body, by the SHA-256 of the body.
-    private var originals: [[UInt8]: WARCRecords.Original] = [:]
+    private var originals: [[UInt8]: WARCRecordBuilder.Original] = [:]
 
     /// The minimum size of a body for a revisit record. For a smaller body, a revisit takes as much room and
     /// costs readers more time.
@@ -54,7 +54,7 @@ final class WARCStream {
 
     /// - Parameters:
     ///   - write: Receives the bytes of the file.
-    ///   - found: Receives the position of each response.
+    ///   - didWriteResponse: Receives the position of each response.
     init(
         _ info: ArchiveInfo, filename: String, _ compression: RecordCompression = .gzipMembers,
         write: @escaping (UnsafeRawBufferPointer) throws(ArchiveError) -> Void,
@@ -62,7 +62,7 @@ final class WARCStream {
             (_) throws(ArchiveError) in
         }
     ) throws(ArchiveError) {
-        records = WARCRecords(info, filename: filename)
+        builder = WARCRecordBuilder(info, filename: filename)
         guard let compressor = RecordCompressor(compression) else {
             throw ArchiveError(.machine, "libz.so.1 (zlib) is not installed; install it")
         }
@@ -71,8 +71,8 @@ final class WARCStream {
         }
         self.compressor = compressor
         (self.write, self.didWriteResponse) = (write, didWriteResponse)
-        let infoRecord = records.infoRecord
-        compressor.add([infoRecord.head, infoRecord.block, WARCRecords.recordEnd], isCompressed: false)
+        let infoRecord = builder.infoRecord
+        compressor.add([infoRecord.head, infoRecord.block, WARCRecordBuilder.recordEnd], isCompressed: false)
         try writeRecords(compressor.takeOutput())
     }
 
@@ -80,19 +80,19 @@ final class WARCStream {
     func add(_ response: ArchivedResponse) throws(ArchiveError) {
         while pool.isFull { try writeNext() }
         let isCompressed = RecordCompressor.isCompressed(response.fields.contentType)
-        let records = records
+        let builder = builder
         if let body = response.body, let original = original(of: response, body) {
             return enqueue(response, isRevisit: true, byteCount: 1024) { (compressor) in
                 compressor.add(
-                    [records.revisit(of: response, body, original), WARCRecords.recordEnd],
+                    [builder.revisitRecord(of: response, body, as: original), WARCRecordBuilder.recordEnd],
                     isCompressed: false)
             }
         }
         switch response.body?.content {
-        case nil: enqueue(response, byteCount: 1024) { Self.addRecord(records, response, [], false, $0) }
+        case nil: enqueue(response, byteCount: 1024) { Self.addRecord(builder, response, [], false, $0) }
         case .bytes(let bytes)?:
             enqueue(response, byteCount: bytes.count + 1024) {
-                Self.addRecord(records, response, bytes, isCompressed, $0)
+                Self.addRecord(builder, response, bytes, isCompressed, $0)
             }
         case .file?:
             guard let body = response.body, let content = body.content, body.byteCount <= Self.maxLoadedBytes
@@ -101,32 +101,34 @@ final class WARCStream {
             }
             let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
             enqueue(response, byteCount: bytes.count + 1024) {
-                Self.addRecord(records, response, bytes, isCompressed, $0)
+                Self.addRecord(builder, response, bytes, isCompressed, $0)
             }
         }
     }
 
     /// Adds the response record for a body in memory to the compressor.
     private static func addRecord(
-        _ records: WARCRecords, _ response: ArchivedResponse, _ body: [UInt8], _ isCompressed: Bool,
+        _ builder: WARCRecordBuilder, _ response: ArchivedResponse, _ body: [UInt8], _ isCompressed: Bool,
         _ compressor: RecordCompressor
     ) {
-        let message = records.messageHead(of: response)
+        let messageHead = builder.messageHead(of: response)
         var digest = DigestStream(.sha256)
-        digest.update(message.span)
+        digest.update(messageHead.span)
         digest.update(body.span)
-        let head = records.responseHead(of: response, message, block: digest.finish())
-        compressor.add([head, body, WARCRecords.recordEnd], isCompressed: isCompressed)
+        let head = builder.responseHead(of: response, messageHead: messageHead, blockDigest: digest.finish())
+        compressor.add([head, body, WARCRecordBuilder.recordEnd], isCompressed: isCompressed)
     }
 
     /// Returns the earlier response in this file that has the same body. If there is none, records this one
     /// as the original for later responses.
-    private func original(of response: ArchivedResponse, _ body: ArchivedBody) -> WARCRecords.Original? {
+    private func original(of response: ArchivedResponse, _ body: ArchivedBody) -> WARCRecordBuilder.Original?
+    {
         guard body.byteCount >= Self.minRevisitBytes else { return nil }
         if let original = originals[body.sha256.bytes] { return original }
         if originals.count < Self.maxOriginals, response.method == "GET" {
-            originals[body.sha256.bytes] = WARCRecords.Original(
-                url: response.url, date: records.date(of: response), id: records.id(of: response, "response"))
+            originals[body.sha256.bytes] = WARCRecordBuilder.Original(
+                url: response.url, date: builder.date(of: response),
+                id: builder.id(of: response, type: "response"))
         }
         return nil
     }
@@ -140,12 +142,13 @@ final class WARCStream {
         _ response: ArchivedResponse, isRevisit: Bool = false, byteCount: Int,
         _ addRecord: @escaping @Sendable (RecordCompressor) -> Void
     ) {
-        let records = records
+        let builder = builder
         queuedByteCount += Int64(byteCount)
         pool.add(byteCount) { compressor in
             addRecord(compressor)
             let length = Int64(compressor.output.count)
-            compressor.add([records.request(for: response), WARCRecords.recordEnd], isCompressed: false)
+            compressor.add(
+                [builder.requestRecord(for: response), WARCRecordBuilder.recordEnd], isCompressed: false)
             let position = Self.position(of: response, isRevisit: isRevisit, byteCount: length)
             return CompressedRecords(bytes: compressor.takeOutput(), position: position)
         }
@@ -164,13 +167,13 @@ final class WARCStream {
     private func stream(_ response: ArchivedResponse, _ isCompressed: Bool) throws(ArchiveError) {
         try drain()
         guard let body = response.body, let content = body.content else { return }
-        let message = records.messageHead(of: response)
+        let messageHead = builder.messageHead(of: response)
         var digest = DigestStream(.sha256)
-        digest.update(message.span)
+        digest.update(messageHead.span)
         try ArchiveError.storing { () throws(StoreError) in try content.eachPiece { digest.update($0) } }
-        let head = records.responseHead(of: response, message, block: digest.finish())
+        let head = builder.responseHead(of: response, messageHead: messageHead, blockDigest: digest.finish())
         let start = byteCount
-        try compressor.stream(head, content, WARCRecords.recordEnd, isCompressed: isCompressed) {
+        try compressor.stream(head, content, WARCRecordBuilder.recordEnd, isCompressed: isCompressed) {
             (piece) throws(ArchiveError) in
             byteCount += Int64(piece.count)
             try write(piece)
@@ -178,7 +181,8 @@ final class WARCStream {
         var position = Self.position(of: response, isRevisit: false, byteCount: byteCount - start)
         position.offset = start
         try didWriteResponse(position)
-        compressor.add([records.request(for: response), WARCRecords.recordEnd], isCompressed: false)
+        compressor.add(
+            [builder.requestRecord(for: response), WARCRecordBuilder.recordEnd], isCompressed: false)
         try writeRecords(compressor.takeOutput())
     }
 
