@@ -1,38 +1,47 @@
 internal import Web
 
-/// The facts that a script contains about the framework that built the site, collected during the scan. They
-/// determine URLs of files that no script contains.
+/// Facts that one script contains about the framework that built the site: Nuxt, SvelteKit, VitePress or Next.js. The
+/// scanner collects them. They imply links to files whose URLs the framework's code composes in the browser, so that no
+/// script contains these URLs in one piece.
 struct FrameworkFacts {
-    /// Nuxt: the build's identifier, the folder of its files, and the root of the site.
-    private var buildID: String?
-    private var assetsFolder: String?
-    private var root: String?
-    /// SvelteKit: the folder of the build, relative to the document, and whether the page was delivered with
-    /// data from its server.
-    private var svelteFolder: String?
-    private var hasServerData = false
-    /// VitePress: the hashes of the pages' scripts, and the root of the site.
-    private var hashes: [(page: String, hash: String)] = []
+    /// The ID of the Nuxt build.
+    private var nuxtBuildID: String?
+    /// The folder of the Nuxt build, relative to `nuxtRoot`.
+    private var nuxtAssetsFolder: String?
+    /// The root of the Nuxt site; `/` if the script does not contain it.
+    private var nuxtRoot: String?
+    /// The folder of the SvelteKit build, relative to the page.
+    private var svelteKitFolder: String?
+    /// Whether a SvelteKit page contains data that its server loaded.
+    private var hasSvelteKitData = false
+    /// The pages of a VitePress site, each with the hash in the name of its script.
+    private var vitePressPages: [(page: String, hash: String)] = []
     private var vitePressRoot: String?
+    /// The links that are implied by one fact alone.
     private var links: [ImpliedLink] = []
 
-    private static let maxMapBytes = 4 << 20
+    /// The maximum size of a list of pages. A larger one is ignored.
+    private static let maxListBytes = 4 << 20
+    /// The maximum number of pages. Further pages of VitePress are ignored; a longer list of Next.js is ignored as a whole.
     private static let maxPages = 65_536
 
-    /// - Parameter isInline: Whether the script is inline.
+    /// Returns the implied links, at the end of the scan.
+    ///
+    /// - Parameter isInline: Whether the script is inline, so that its URLs are relative to the page. Only then the links of
+    ///   SvelteKit are returned.
     func links(isInline: Bool) -> [ImpliedLink] {
         var links = links
-        if let buildID, let assetsFolder {
-            let root = root ?? "/"
-            let folder = Self.join(root, assetsFolder)
-            links.append(ImpliedLink(Self.join(folder, "builds/meta/\(buildID).json"), .data, .isGuess))
+        if let nuxtBuildID, let nuxtAssetsFolder {
+            let folder = Self.join(nuxtRoot ?? "/", nuxtAssetsFolder)
+            links.append(ImpliedLink(Self.join(folder, "builds/meta/\(nuxtBuildID).json"), .data, .isGuess))
             links.append(ImpliedLink(Self.join(folder, "builds/latest.json"), .data, .isGuess))
         }
-        if isInline, let svelteFolder {
-            links.append(ImpliedLink(svelteFolder + "version.json", .data, .isGuess))
-            if hasServerData { links.append(ImpliedLink("*/__data.json", .data, .isGuess, from: .path)) }
+        if isInline, let svelteKitFolder {
+            links.append(ImpliedLink(svelteKitFolder + "version.json", .data, .isGuess))
+            // The path of the page replaces the asterisk.
+            if hasSvelteKitData { links.append(ImpliedLink("*/__data.json", .data, .isGuess, from: .path)) }
         }
-        for (page, hash) in hashes {
+        for (page, hash) in vitePressPages {
             let file = "assets/\(page).\(hash).js"
             if let vitePressRoot {
                 links.append(ImpliedLink(Self.join(vitePressRoot, file), .module))
@@ -43,59 +52,68 @@ struct FrameworkFacts {
         return links
     }
 
+    /// Joins a folder and a name with exactly one slash between them.
     private static func join(_ folder: String, _ file: String) -> String {
         let name = file.hasPrefix("/") ? String(file.dropFirst()) : file
         return folder.hasSuffix("/") ? folder + name : folder + "/" + name
     }
 
-    /// Records the value of a key in an object.
-    mutating func set(_ key: Property, _ value: String) {
-        switch key {
-        case .buildID: buildID = buildID ?? value
-        case .assetsFolder: assetsFolder = value
-        case .root: root = root ?? value
-        case .nuxtFolder: links.append(ImpliedLink(Self.join(value, "manifest.js"), .script, .isGuess))
-        case .data: hasServerData = true
+    /// Records a property of an object.
+    mutating func set(_ property: Property, _ value: String) {
+        switch property {
+        case .nuxtBuildID: nuxtBuildID = nuxtBuildID ?? value
+        case .nuxtAssetsFolder: nuxtAssetsFolder = value
+        case .nuxtRoot: nuxtRoot = nuxtRoot ?? value
+        case .nuxtStaticFolder: links.append(ImpliedLink(Self.join(value, "manifest.js"), .script, .isGuess))
+        case .svelteKitData: hasSvelteKitData = true
         }
     }
 
-    /// A key of an object that a framework writes.
+    /// A property of an object that a framework writes into scripts.
     enum Property {
-        case buildID, assetsFolder, root, data
-        /// The folder of a site that Nuxt 2 generated.
-        case nuxtFolder
+        /// `buildId: "…"`
+        case nuxtBuildID
+        /// `buildAssetsDir: "/_nuxt/"`
+        case nuxtAssetsFolder
+        /// `baseURL: "/"`
+        case nuxtRoot
+        /// `staticAssetsBase: "/_nuxt/static/12"`, the folder with the data of a site that Nuxt 2 generated.
+        case nuxtStaticFolder
+        /// `type: "data"` in the list of a SvelteKit page's data.
+        case svelteKitData
     }
 
     /// Handles `import("./_app/immutable/entry/start.1a2b.js")`.
-    mutating func addImport(_ address: String) {
-        guard svelteFolder == nil, let start = address.firstIndex(of: "_app/immutable/") else { return }
-        svelteFolder = address[..<start] + "_app/"
+    mutating func addSvelteKitImport(_ address: String) {
+        guard svelteKitFolder == nil, let start = address.firstIndex(of: "_app/immutable/") else { return }
+        svelteKitFolder = address[..<start] + "_app/"
     }
 
-    /// Handles `__VP_HASH_MAP__=JSON.parse("…")`.
-    mutating func hashMap(_ text: [UInt8]) {
-        guard let members = Self.members(text) else { return }
-        for member in members where hashes.count < Self.maxPages {
+    /// Handles the JSON in `__VP_HASH_MAP__=JSON.parse("{\"a.md\":\"12ab\"}")`.
+    mutating func addVitePressPages(_ json: [UInt8]) {
+        guard let members = Self.members(of: json) else { return }
+        for member in members where vitePressPages.count < Self.maxPages {
             guard let hash = member.value.string, hash.utf8.count < 64, member.key.utf8.count < 512 else {
                 continue
             }
-            hashes.append((member.key, hash))
+            vitePressPages.append((member.key, hash))
         }
     }
 
-    /// Handles `__VP_SITE_DATA__=JSON.parse("…")`.
-    mutating func siteData(_ text: [UInt8]) {
-        vitePressRoot = Self.members(text)?.first { $0.key == "base" }?.value.string ?? vitePressRoot
+    /// Handles the JSON in `__VP_SITE_DATA__=JSON.parse("{\"base\":\"/docs/\"}")`.
+    mutating func setVitePressRoot(_ json: [UInt8]) {
+        vitePressRoot = Self.members(of: json)?.first { $0.key == "base" }?.value.string ?? vitePressRoot
     }
 
-    /// Handles `self.__SSG_MANIFEST=new Set(["\u002Fa"])`, the list of pages with data of their own. Ignores
-    /// names with a parameter, which represent many pages.
-    mutating func readNextPageList(_ script: Bytes) {
-        guard script.count <= Self.maxMapBytes, script.starts(with: "self.__ssg_manifest=new set(", at: 0),
+    /// Handles `self.__SSG_MANIFEST=new Set(["\u002Fa"])`, Next.js' list of pages with data of their own. It is the first
+    /// statement of a script. Ignores paths with a parameter, such as `/[name]`, which stand for many pages.
+    mutating func addNextJSPages(_ script: Bytes) {
+        // The comparison ignores case, and expects its text in lower case.
+        guard script.count <= Self.maxListBytes, script.starts(with: "self.__ssg_manifest=new set(", at: 0),
             let start = script.firstIndex(of: UInt8(ascii: "[")),
             let end = script.lastIndex(of: UInt8(ascii: "]")), start < end
         else { return }
-        let limits = JSONLimits(depth: 2, byteCount: Self.maxMapBytes, valueCount: Self.maxPages)
+        let limits = JSONLimits(depth: 2, byteCount: Self.maxListBytes, valueCount: Self.maxPages)
         let pages: [JSONValue]?
         do throws(JSONError) {
             pages = try JSONValue.parse(Span(_unsafeElements: script.part(start..<end + 1)), limits: limits)
@@ -112,8 +130,9 @@ struct FrameworkFacts {
         }
     }
 
-    private static func members(_ text: [UInt8]) -> [JSONValue.Member]? {
-        let limits = JSONLimits(depth: 64, byteCount: maxMapBytes, valueCount: 2 * maxPages)
+    /// Returns the members of a JSON object; nil if the text is no such object.
+    private static func members(of text: [UInt8]) -> [JSONValue.Member]? {
+        let limits = JSONLimits(depth: 64, byteCount: maxListBytes, valueCount: 2 * maxPages)
         do throws(JSONError) {
             return try JSONValue.parse(text.span, limits: limits).members
         } catch {
@@ -133,8 +152,10 @@ extension String {
 }
 
 extension ScriptScanner {
-    /// Handles a string that is the value of the key at an offset.
-    mutating func handleFrameworkProperty(_ literal: ScriptLiteral, _ key: Int) {
+    /// Handles a string that is the value of a property.
+    ///
+    /// - Parameter key: The offset of the property's key.
+    mutating func handleFrameworkProperty(_ literal: ScriptLiteral, keyOffset key: Int) {
         let isQuoted = lexer.bytes[key] == UInt8(ascii: "\"") || lexer.bytes[key] == UInt8(ascii: "'")
         guard key + 1 < lexer.count, literal.range.count <= 256 else { return }
         let property: FrameworkFacts.Property
@@ -142,46 +163,49 @@ extension ScriptScanner {
         switch lexer.bytes[isQuoted ? key + 1 : key] {
         case UInt8(ascii: "b"):
             if isInline, isKey("buildId", at: key) {
-                property = .buildID
+                property = .nuxtBuildID
             } else if isKey("buildAssetsDir", at: key) {
-                property = .assetsFolder
+                property = .nuxtAssetsFolder
             } else if isInline, isKey("baseURL", at: key) {
-                property = .root
+                property = .nuxtRoot
             } else {
                 return
             }
         case UInt8(ascii: "s"):
             guard isKey("staticAssetsBase", at: key) else { return }
-            property = .nuxtFolder
+            property = .nuxtStaticFolder
         case UInt8(ascii: "t"):
+            // `[{type: "data"` or `, {type: "data"`. The distances 1 and 2 are the colon and the key.
             guard isInline, isKey("type", at: key), text.bytes.part(literal.range).equals("data"),
                 lexer.firstByte(before: 3) == UInt8(ascii: "{"),
                 [UInt8(ascii: "["), UInt8(ascii: ",")].contains(lexer.firstByte(before: 4))
             else { return }
-            property = .data
+            property = .svelteKitData
         default: return
         }
         framework.set(property, value(of: literal))
     }
 
-    /// Handles `JSON.parse("…")`.
+    /// Handles `JSON.parse("…")` if the result is assigned to a variable of VitePress.
     mutating func handleJSONParse(_ literal: ScriptLiteral) {
+        // The tokens before the literal are, from the last one: `(`, `parse`, `.`, `JSON`, `=`, and the variable.
         guard lexer.firstByte(before: 5) == UInt8(ascii: "=") else { return }
         let isMap = lexer.isName("__VP_HASH_MAP__", before: 6)
         guard isMap || lexer.isName("__VP_SITE_DATA__", before: 6) else { return }
-        var text: [UInt8] = []
-        ScriptText.unescape(self.text.bytes.part(literal.range), into: &text)
-        if isMap { framework.hashMap(text) } else { framework.siteData(text) }
+        var json: [UInt8] = []
+        ScriptText.unescape(text.bytes.part(literal.range), into: &json)
+        if isMap { framework.addVitePressPages(json) } else { framework.setVitePressRoot(json) }
     }
 
-    /// Whether a string may end with the file name of Angular's service worker.
+    /// Whether a string may end with `ngsw-worker.js`, the file name of Angular's service worker. Compares only two bytes,
+    /// because every first argument is checked.
     func mayBeAngularWorker(_ range: Range<Int>) -> Bool {
         range.count >= 14 && range.count < 256 && lexer.bytes[range.upperBound - 1] == UInt8(ascii: "s")
             && lexer.bytes[range.upperBound - 4] == UInt8(ascii: "r")
     }
 
-    /// Handles `register("ngsw-worker.js")`, for any name of the function. The worker reads the list of its
-    /// files.
+    /// Handles `register("ngsw-worker.js")`. The function may have any name, because bundlers rename it. The worker loads
+    /// the list of its files, `ngsw.json`.
     mutating func handleAngularWorker(_ literal: ScriptLiteral) {
         let name = text.bytes.part(literal.range)
         guard name.starts(with: "ngsw-worker.js", at: name.count - 14) else { return }

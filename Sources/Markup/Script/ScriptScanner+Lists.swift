@@ -94,7 +94,7 @@ extension ScriptScanner {
     mutating func handlePropertyValue(_ literal: ScriptLiteral) {
         let key = lexer.tokenStart(before: 2)
         guard key >= 0 else { return }
-        handleFrameworkProperty(literal, key)
+        handleFrameworkProperty(literal, keyOffset: key)
         guard isKey("url", at: key), let object = lexer.openings.last, object.bracket == .brace else {
             return
         }

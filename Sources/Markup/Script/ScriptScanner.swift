@@ -57,7 +57,7 @@ struct ScriptScanner {
         guard let base = text.bytes.baseAddress else { return }
         var scanner = ScriptScanner(text, sink, base: base)
         scanner.scan()
-        if !scanner.isInline { scanner.framework.readNextPageList(text.bytes) }
+        if !scanner.isInline { scanner.framework.addNextJSPages(text.bytes) }
         sink.addImplied(scanner.implied)
         sink.addImplied(scanner.loader.links())
         sink.addImplied(scanner.framework.links(isInline: scanner.isInline))
@@ -255,7 +255,7 @@ extension ScriptScanner {
                     return modules.addSpecifier(value(of: literal), isSystem: lexer.isProperty(2))
                 }
                 lastImport = literal.range.count <= ChunkNameExpression.maxBytes ? literal.range : nil
-                if isInline, lastImport != nil { framework.addImport(value(of: literal)) }
+                if isInline, lastImport != nil { framework.addSvelteKitImport(value(of: literal)) }
                 add(literal, importKind(offsetAfterComma()))
             } else if lexer.isName("importScripts", before: 2) {
                 importScripts = lexer.tokenStart(before: 2)
