@@ -38,10 +38,10 @@ struct WorkboxList {
         var parser = ScriptLiteralParser(source, at: source.bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
         parser.skipSpace()
         if parser.offset < source.bytes.count, source.bytes[parser.offset] == 0x5B {
-            let list = try parser.literal()
+            let list = try parser.parseLiteral()
             parser.skipSpace()
             guard parser.offset == source.bytes.count else {
-                throw parser.typeError(expected: "the end of the text")
+                throw parser.syntaxError(expected: "the end of the text")
             }
             return [list]
         }
@@ -53,7 +53,7 @@ struct WorkboxList {
             repeat {
                 guard let start = listStart(after: scannedEnd) else { break }
                 var parser = ScriptLiteralParser(source, at: start)
-                lists.append(try parser.literal())
+                lists.append(try parser.parseLiteral())
                 scannedEnd = parser.offset
                 // Other lists in the same statement are options, such as URL parameters to ignore.
             } while isConcatenated(at: scannedEnd)
