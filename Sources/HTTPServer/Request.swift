@@ -569,7 +569,8 @@ enum HeadSyntax {
 
 extension BodyReader {
     /// Creates a reader with the limits of a server.
-    package init(_ body: BodyFraming, limits: ServerLimits = .standard) {
-        self.init(body, maxBodyBytes: limits.maxBufferedBodyBytes, maxOverheadBytes: limits.maxTrailerBytes)
+    package init(_ framing: BodyFraming, limits: ServerLimits = .standard) {
+        self.init(
+            framing, maxBodyBytes: limits.maxBufferedBodyBytes, maxOverheadBytes: limits.maxTrailerBytes)
     }
 }

@@ -239,7 +239,7 @@ final class RequestHandler {
                 beginning += upload.body
                 beginning += "\r\n".utf8
             }
-            beginning += upload.reader.continueReading(upTo: limits.maxStreamedBodyBytes)
+            beginning += upload.reader.continueRefusedChunk(maxBodyBytes: limits.maxStreamedBodyBytes)
             upload.bytes.withUnsafeBufferPointer { head in
                 answerLongUpload(
                     LongUpload(reader: upload.reader, beginning: beginning),

@@ -1,41 +1,56 @@
 /// The method that delimits a message's body (RFC 9112, section 6.3).
 package enum BodyFraming: Equatable, Sendable {
     case none
+    /// The number of bytes, from `Content-Length`.
     case length(Int)
+    /// `Transfer-Encoding: chunked`.
     case chunked
 }
 
-/// A parser that takes the body of a message from the bytes after its head. It does no I/O: the caller passes
-/// bytes as they arrive.
+/// An incremental parser of the body of an HTTP/1.1 request or response: it decodes the body, and finds the end of the
+/// message. It does no I/O: the caller passes the bytes after the head as they arrive.
 ///
-/// Chunks are parsed strictly by RFC 9112, section 7.1: only CRLF ends a line. Two parsers that disagree on
-/// line ends can be made to see one request as two (request smuggling).
+/// Chunks are parsed strictly by RFC 9112, section 7.1: only CRLF ends a line. If two parsers disagree on line ends, an
+/// attacker can make one of them see a request where the other sees data (request smuggling).
 ///
-/// A body of known length goes from `data` to `done`. A chunked body goes through these states:
+/// The state of a body of known length changes from `data` to `done`. A chunked body has these states:
 ///
-///     sizeStart → size → extensionStart → extension → sizeEnd → data → dataReturn → dataEnd     for each chunk
-///     lineStart → name → value → lineEnd                                        for each trailer field
-///     lineStart → lastEnd → done                                                at the end
+///     sizeStart → size → beforeExtension → chunkExtension → sizeLF → data → dataCR → dataLF     for each chunk
+///     trailerStart → trailerName → trailerValue → trailerLF                                     for each trailer field
+///     trailerStart → finalLF → done                                                             at the end
 ///
-/// The extension states are skipped if a chunk has no extension. The last chunk has size 0 and leads to `lineStart`.
-/// After `refused`, the only valid call is `continueReading(upTo:)`.
+/// The extension states are skipped if a chunk has no extension. The last chunk has size 0; its `sizeLF` is followed by
+/// `trailerStart`. After `refused`, nothing more can be read, except that `continueRefusedChunk(maxBodyBytes:)` continues
+/// after a 413.
 package struct BodyReader: Sendable {
     /// The result of a call to `read`.
     package enum Progress: Equatable {
         /// All bytes are consumed, and more are needed.
         case incomplete
         case complete
-        /// The status to refuse the message with. The connection cannot be used further.
+        /// The message is invalid or too long; the value is the status of the response to it. The end of the message is
+        /// unknown, so the connection cannot be used for another one.
         case refused(Int)
     }
 
-    /// The state: the part of the message to which the next byte belongs.
+    /// The part of the message to which the next byte belongs.
     private enum State: Sendable {
         /// The number of remaining bytes of the body, or of the chunk if the body is chunked.
         case data(Int)
-        case sizeStart, size, extensionStart, `extension`, sizeEnd
-        case dataReturn, dataEnd
-        case lineStart, name, value, lineEnd, lastEnd
+        /// The first digit of a chunk's size, and all further ones.
+        case sizeStart, size
+        /// Spaces and tabs after the size.
+        case beforeExtension
+        case chunkExtension
+        /// The LF of the line with the size.
+        case sizeLF
+        /// The line end after a chunk's data.
+        case dataCR, dataLF
+        /// The first byte of a trailer field, or the CR of the empty line that ends the message.
+        case trailerStart
+        case trailerName, trailerValue, trailerLF
+        /// The LF of the empty line that ends the message.
+        case finalLF
         case done
     }
 
@@ -51,11 +66,13 @@ package struct BodyReader: Sendable {
     private let maxOverheadBytes: Int
 
     /// - Parameters:
-    ///   - maxBodyBytes: the maximum length in bytes of the buffer that a chunked body is appended to. A
-    ///     declared length is not checked here.
-    ///   - maxOverheadBytes: the maximum number of bytes in chunk extensions and trailers.
-    package init(_ body: BodyFraming, maxBodyBytes: Int, maxOverheadBytes: Int) {
-        switch body {
+    ///   - maxBodyBytes: the maximum sum of a chunk's size and the length of the buffer that `read` appends to. A body
+    ///     with a larger chunk is refused with 413 (Content Too Large). At most `Int.max / 32`, so that no sum overflows.
+    ///     The length of a body that is not chunked is not checked.
+    ///   - maxOverheadBytes: the maximum number of bytes in chunk extensions and trailers. A body with more is refused
+    ///     with 431.
+    package init(_ framing: BodyFraming, maxBodyBytes: Int, maxOverheadBytes: Int) {
+        switch framing {
         case .none: (state, isChunked) = (.done, false)
         case .length(let count): (state, isChunked) = (.data(count), false)
         case .chunked: (state, isChunked) = (.sizeStart, true)
@@ -64,8 +81,8 @@ package struct BodyReader: Sendable {
         self.maxOverheadBytes = maxOverheadBytes
     }
 
-    /// Appends the bytes of the body to a buffer, and moves the position past all consumed bytes. Never
-    /// consumes bytes after the end of the message.
+    /// Appends the bytes of the body, without the chunk framing, to a buffer. Advances the position past all consumed
+    /// bytes, which are never beyond the end of the message.
     package mutating func read(
         _ bytes: UnsafeBufferPointer<UInt8>, from position: inout Int, into body: inout [UInt8]
     ) -> Progress {
@@ -76,7 +93,7 @@ package struct BodyReader: Sendable {
                 let count = min(left, bytes.count - position)
                 body.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[position..<position + count]))
                 position += count
-                state = count < left ? .data(left - count) : isChunked ? .dataReturn : .done
+                state = count < left ? .data(left - count) : isChunked ? .dataCR : .done
                 if count < left { return .incomplete }
             default:
                 guard position < bytes.count else { return .incomplete }
@@ -87,64 +104,69 @@ package struct BodyReader: Sendable {
         }
     }
 
-    /// Continues with a higher limit in the chunk for which `read` returned `.refused(413)`.
+    /// Accepts the chunk for which `read` returned `.refused(413)`, with a higher limit. The next call of `read` continues
+    /// after the last consumed digit of the chunk's size.
     ///
-    /// - Returns: the hexadecimal digits of the chunk's size that were read so far.
-    package mutating func continueReading(upTo limit: Int) -> [UInt8] {
-        maxBodyBytes = limit
+    /// - Returns: the digits of the chunk's size that were consumed, for a caller that forwards the body as received.
+    package mutating func continueRefusedChunk(maxBodyBytes: Int) -> [UInt8] {
+        self.maxBodyBytes = maxBodyBytes
         state = .size
         let digits = String(chunkByteCount, radix: 16)
-        return Array((String(repeating: "0", count: max(0, digitCount - digits.count)) + digits).utf8)
+        let leadingZeros = String(repeating: "0", count: max(0, digitCount - digits.count))
+        return Array((leadingZeros + digits).utf8)
     }
 
-    /// Consumes a byte that is not chunk data. Returns the status to refuse the message with; nil to
-    /// continue.
+    /// Consumes a byte that is not part of the body. Returns the status with which the message is refused; nil if the byte
+    /// is valid.
     private mutating func readFramingByte(_ byte: UInt8, bodyByteCount: Int) -> Int? {
         switch state {
         case .data, .done: return nil
         case .sizeStart, .size: return readSizeByte(byte, bodyByteCount)
-        case .extensionStart:
-            guard byte != semicolon else { return move(to: .extension) }
-            return isBlank(byte) ? countOverheadByte() : 400
-        case .extension:
-            return byte == cr ? move(to: .sizeEnd) : isText(byte) ? countOverheadByte() : 400
-        case .sizeEnd:
+        case .beforeExtension:
+            if byte == semicolon { return move(to: .chunkExtension) }
+            return isSpaceOrTab(byte) ? countOverheadByte() : 400
+        case .chunkExtension:
+            return byte == cr ? move(to: .sizeLF) : isFieldByte(byte) ? countOverheadByte() : 400
+        case .sizeLF:
             guard byte == lf else { return 400 }
-            return move(to: chunkByteCount > 0 ? .data(chunkByteCount) : .lineStart)
-        case .dataReturn: return byte == cr ? move(to: .dataEnd) : 400
-        case .dataEnd:
+            return move(to: chunkByteCount > 0 ? .data(chunkByteCount) : .trailerStart)
+        case .dataCR: return byte == cr ? move(to: .dataLF) : 400
+        case .dataLF:
             (chunkByteCount, digitCount) = (0, 0)
             return byte == lf ? move(to: .sizeStart) : 400
-        case .lineStart:
-            if byte == cr { return move(to: .lastEnd) }
-            return HTTPGrammar.isToken(byte) ? move(to: .name) ?? countOverheadByte() : 400
-        case .name:
-            if byte == colon { return move(to: .value) }
+        case .trailerStart:
+            if byte == cr { return move(to: .finalLF) }
+            guard HTTPGrammar.isToken(byte) else { return 400 }
+            state = .trailerName
+            return countOverheadByte()
+        case .trailerName:
+            if byte == colon { return move(to: .trailerValue) }
             return HTTPGrammar.isToken(byte) ? countOverheadByte() : 400
-        case .value:
-            return byte == cr ? move(to: .lineEnd) : isText(byte) ? countOverheadByte() : 400
-        case .lineEnd: return byte == lf ? move(to: .lineStart) : 400
-        case .lastEnd: return byte == lf ? move(to: .done) : 400
+        case .trailerValue:
+            return byte == cr ? move(to: .trailerLF) : isFieldByte(byte) ? countOverheadByte() : 400
+        case .trailerLF: return byte == lf ? move(to: .trailerStart) : 400
+        case .finalLF: return byte == lf ? move(to: .done) : 400
         }
     }
 
+    /// Consumes a digit of a chunk's size, or the byte after the last digit. Returns the same as `readFramingByte`.
     private mutating func readSizeByte(_ byte: UInt8, _ bodyByteCount: Int) -> Int? {
         if let digit = byte.hexDigitValue {
-            // Counts leading zeros too, since there is no other limit on their number.
+            // Leading zeros count too, since there is no other limit on their number.
             digitCount += 1
             guard digitCount <= 16 else { return 400 }
-            // Cannot overflow: the previous value was within the limit.
+            // Cannot overflow: the previous value was at most `maxBodyBytes`, and that is at most `Int.max / 32`.
             chunkByteCount = chunkByteCount * 16 + Int(digit)
             guard bodyByteCount + chunkByteCount <= maxBodyBytes else { return 413 }
             return move(to: .size)
         }
         guard case .size = state else { return 400 }
-        if byte == cr { return move(to: .sizeEnd) }
-        if byte == semicolon { return move(to: .extension) }
-        return isBlank(byte) ? move(to: .extensionStart) : 400
+        if byte == cr { return move(to: .sizeLF) }
+        if byte == semicolon { return move(to: .chunkExtension) }
+        return isSpaceOrTab(byte) ? move(to: .beforeExtension) : 400
     }
 
-    /// Returns nil, so that callers can return the result of this function.
+    /// Changes the state. Returns nil, so that `readFramingByte` can return the result of this function.
     private mutating func move(to next: State) -> Int? {
         state = next
         return nil
@@ -156,8 +178,10 @@ package struct BodyReader: Sendable {
         return overheadBytes > maxOverheadBytes ? 431 : nil
     }
 
-    private func isText(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7f || byte == 0x09 }
-    private func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+    /// Whether a byte may be part of a field value or of a chunk extension: all bytes except control
+    /// characters other than tab.
+    private func isFieldByte(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7f || byte == 0x09 }
+    private func isSpaceOrTab(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     private var cr: UInt8 { 0x0d }
     private var lf: UInt8 { 0x0a }
