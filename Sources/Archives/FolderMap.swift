@@ -93,7 +93,7 @@ struct FolderMap {
             return
         }
         let isHTTrack = namedFiles.contains {
-            HTTrackCache.toolFiles.contains($0.name) || $0.name.hasPrefix("hts-cache/")
+            HTTrackCache.toolFileNames.contains($0.name) || $0.name.hasPrefix("hts-cache/")
         }
         if isHTTrack, try readHTTrackCache(namedFiles, source) { return }
         if isPage, let file = namedFiles.first {
@@ -283,11 +283,11 @@ struct FolderMap {
                 var entry = Entry(
                     url: response.url, content: .none, status: response.status, fields: response.fields,
                     fetched: packed.modified,
-                    name: response.file)
+                    name: response.filePath)
                 if let body = response.body {
                     entry.content = .cached(body)
                 } else if response.status == 200 {
-                    guard let file = response.file.flatMap({ files[$0] }) else {
+                    guard let file = response.filePath.flatMap({ files[$0] }) else {
                         faults.append(
                             ArchiveFault(
                                 "its file is not in the folder", url: response.url.href,
@@ -303,14 +303,14 @@ struct FolderMap {
                 .href
             self.cache = cache
             toolFileCount = namedFiles.count {
-                $0.name.hasPrefix("hts-cache/") || HTTrackCache.toolFiles.contains($0.name)
+                $0.name.hasPrefix("hts-cache/") || HTTrackCache.toolFileNames.contains($0.name)
             }
             return !entries.isEmpty
         }
         guard let list = files[HTTrackCache.listName] else { return false }
         var map = self
         let reason = try Self.eachLine(of: list, source, ArchiveLimits()) { line in
-            guard let (url, type, listed) = HTTrackCache.parseLine(line) else { return true }
+            guard let (url, type, listed) = HTTrackCache.parseListLine(line) else { return true }
             // The list has paths relative to the folder in which HTTrack was started.
             var name = listed[...]
             while files[String(name)] == nil, let slash = name.firstIndex(of: "/") {
@@ -337,7 +337,7 @@ struct FolderMap {
     private mutating func removeToolFiles(_ namedFiles: inout [NamedFile]) {
         let count = namedFiles.count
         namedFiles.removeAll {
-            $0.name.hasPrefix("hts-cache/") || HTTrackCache.toolFiles.contains($0.name)
+            $0.name.hasPrefix("hts-cache/") || HTTrackCache.toolFileNames.contains($0.name)
                 || $0.name == "index.html"
         }
         toolFileCount = count - namedFiles.count

@@ -221,7 +221,7 @@ final class FolderReader: ArchiveReader {
         case .none: return nil
         case .file(let file): return try source.read(file, take)
         case .cached(let packed):
-            guard let input = try map.cache?.input(packed), let content = packed.content else {
+            guard let input = try map.cache?.input(of: packed), let content = packed.content else {
                 return "it is not in the cache"
             }
             var count = 0
