@@ -2,14 +2,15 @@ internal import Glibc
 internal import LarderKit
 internal import Reports
 
-/// `larder schedule`: lists schedules, sets the interval of sites, or prints or installs a systemd timer.
+/// `larder schedule`: lists the schedules of sites, changes them, or prints or installs a systemd timer.
 ///
-/// The operands decide: `SITE... daily` and `SITE... every 6h` set an interval, `off` removes it, anything
-/// else is a list of sites. A schedule alone runs nothing: a server or a timer runs `larder update --due`,
-/// and the last line of the list says which one.
+/// If the last operand is an interval, as in `SITE... daily` and `SITE... every 6h`, the sites get that schedule; `off`
+/// removes their schedules. Without an interval, all operands are sites: the command lists their schedules, or prints or
+/// installs a timer. A schedule has no effect until a server is running or a timer is installed, which update the sites
+/// that are due. The last line of the list says which of them does.
 ///
-/// Exit status 0: done. 2: an unknown site or interval. 3: the timer could not be installed; a line for
-/// cron is printed instead.
+/// Exit status 0: done. 2: an unknown site or interval. 3: the timer could not be installed or started; a line for cron is
+/// printed instead.
 enum ScheduleCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -38,11 +39,12 @@ enum ScheduleCommand {
                     "\(Option.hour.name) sets the time of the printed timer; leave it out, since the interval of a site counts "
                         + "from its last update")
             }
+            // Nil for `off`, which removes the schedules.
             let schedule = UpdateSchedule(interval)
             let larder = try arguments.larder
             for site in sites {
                 let changed = try await larder.schedule(site, schedule)
-                terminal.say(line(of: changed))
+                terminal.say(changeLine(of: changed))
             }
             if arguments.has(.install) { return try await install([], arguments, terminal) }
             if schedule != nil { terminal.note(runnerText(larder.scheduleRunner, arguments)) }
@@ -50,19 +52,18 @@ enum ScheduleCommand {
         }
     }
 
-    /// The sites, and the interval: the last word, or the last word after `every`; nil if there is none.
+    /// Splits the operands into sites and an interval, which is nil if the last operand is not one. Drops the word `every`
+    /// before the interval.
     private static func splitInterval(_ operands: [String]) -> (sites: [String], interval: String?) {
-        guard let last = operands.last, last == off || UpdateSchedule(last) != nil else {
+        guard let last = operands.last, last == "off" || UpdateSchedule(last) != nil else {
             return (operands, nil)
         }
         let rest = operands.dropLast()
         return rest.last == "every" ? (Array(rest.dropLast()), last) : (Array(rest), last)
     }
 
-    private static let off = "off"
-
-    /// The line about a site whose schedule was changed.
-    private static func line(of site: ScheduleReport.Site) -> String {
+    /// Returns the line about a site whose schedule was changed.
+    private static func changeLine(of site: ScheduleReport.Site) -> String {
         guard let schedule = site.schedule, let next = site.next else {
             return "\(site.name): no schedule"
         }
@@ -84,8 +85,8 @@ enum ScheduleCommand {
             return .done
         }
         let scheduled = report.sites.filter { $0.schedule != nil }
-        let known = sites.isEmpty ? scheduled : report.sites
-        guard !known.isEmpty else {
+        let listed = sites.isEmpty ? scheduled : report.sites
+        guard !listed.isEmpty else {
             terminal.say(
                 "No site has a schedule; set one with: \(arguments.command("schedule", ["SITE", "daily"]))")
             return .done
@@ -93,7 +94,7 @@ enum ScheduleCommand {
         var table = TextTable([
             ("Site", .left), ("Every", .left), ("Next update", .left), ("Failed attempts", .right),
         ])
-        for site in known {
+        for site in listed {
             table.add([
                 site.name, site.schedule?.text ?? "-",
                 site.next.map { $0 == 0 ? "now" : LocalTime.wait(until: $0) } ?? "-",
@@ -105,7 +106,8 @@ enum ScheduleCommand {
         return .done
     }
 
-    /// Says which server or timer runs the updates that are due, or how to start one.
+    /// Returns the line that says which server or timer updates the sites that are due, or how to start one if `runner` is
+    /// nil.
     static func runnerText(_ runner: ScheduleRunner?, _ arguments: Arguments) -> String {
         guard let runner else {
             return
@@ -117,32 +119,35 @@ enum ScheduleCommand {
 
     // MARK: - The timer
 
-    /// The command that updates the sites of the store that are due, for a job that starts in another folder and
-    /// without the variables of this shell.
+    /// The shell command that updates the sites that are due. It also works in a job of systemd or cron, which runs in
+    /// another folder and without the variables of this shell.
     static func dueCommand(_ arguments: Arguments) -> String { updateCommand([Option.due.name], arguments) }
 
-    /// An update with an absolute path of the program and of the store.
+    /// Returns the shell command of `larder update` for a job, with absolute paths of the program and the store.
+    ///
+    /// - Parameter words: the options and operands of the command.
     private static func updateCommand(_ words: [String], _ arguments: Arguments) -> String {
         CommandLine.shellCommand(
-            ["update"] + words + (arguments.namedStore.map { ["--store", absolutePath($0)] } ?? []),
+            ["update"] + words + (arguments.namedStore.map { ["--store", storeForJob($0)] } ?? []),
             program: CommandLine.ownPath)
     }
 
-    /// Prints the units of a timer and a line for cron.
+    /// Prints the two units of a systemd timer, and a line for cron that does the same. If a site has a schedule, the timer
+    /// updates the sites that are due every 15 minutes; else it updates the sites once a day.
     private static func printTimer(
         _ sites: [String], _ arguments: Arguments, _ terminal: Terminal
     ) async throws -> ExitStatus {
         let larder = try arguments.larder
         let hour = try arguments.number(.hour, in: 0...23)
         // The timer may be for a store that does not exist yet or cannot be reached now.
-        let known = (try? await larder.schedules(sites))?.sites.filter { $0.schedule != nil } ?? []
-        if !known.isEmpty, arguments.commandLineValue(of: .hour) != nil {
+        let scheduled = (try? await larder.schedules(sites))?.sites.filter { $0.schedule != nil } ?? []
+        if !scheduled.isEmpty, arguments.commandLineValue(of: .hour) != nil {
             terminal.fail(
                 "\(Option.hour.name) is ignored: the timer runs every 15 minutes, because a site has a schedule"
             )
         }
         let timer =
-            known.isEmpty
+            scheduled.isEmpty
             ? UpdateTimer(of: larder, command: updateCommand(sites, arguments), .daily(hour: hour))
             : UpdateTimer(of: larder, command: updateCommand([Option.due.name] + sites, arguments))
         terminal.say(
@@ -159,7 +164,7 @@ enum ScheduleCommand {
         return .done
     }
 
-    /// Installs the timer that runs the updates that are due.
+    /// Installs and starts a systemd timer that updates the sites that are due. If that fails, prints a line for cron.
     private static func install(
         _ sites: [String], _ arguments: Arguments, _ terminal: Terminal
     ) async throws -> ExitStatus {
@@ -194,9 +199,9 @@ enum ScheduleCommand {
         return .done
     }
 
-    /// The absolute path of a store, because a job starts in another folder.
-    private static func absolutePath(_ path: String) -> String {
-        // The password is omitted; it belongs in a PGPASSFILE.
+    /// Returns the absolute path of a store, because a job starts in another folder. Returns the address of a PostgreSQL
+    /// store without its password, which belongs in a PGPASSFILE.
+    private static func storeForJob(_ path: String) -> String {
         if path.hasPrefix("postgres") { return Larder(at: path).shownPath }
         guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }
