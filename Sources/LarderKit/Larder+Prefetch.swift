@@ -23,9 +23,9 @@ extension Larder {
     /// - Parameters:
     ///   - urls: the start URLs. The first one is the name of the site.
     ///   - options: scope, limits, network, cache policy and progress.
-    /// - Throws: `LarderError` of kind `.input` if a URL is not http or https, or if `options` prefetches a single page in
-    ///   place of a stored site with many; `.machine` if the store or the network library fails. A URL that cannot be
-    ///   fetched is not an error: the report lists it as missing.
+    /// - Throws: `LarderError` of kind `.input` if a URL is not http or https, or if `options.followsLinks` is false but the
+    ///   stored site has more than its start pages; `.machine` if the store or the network library fails. A URL that
+    ///   cannot be fetched is not an error: the report lists it as missing.
     public func prefetch(
         _ urls: [String], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
@@ -39,7 +39,7 @@ extension Larder {
         let (first, start) = try WebURL.starts(urls)
         var options = options
         if !options.followsLinks {
-            try await rejectReplacingSite(first.href)
+            try await ensureSinglePage(first.href)
             options.plan.scope.depth = 0
         }
         return try await runWithRehearsal(options) { (run, options) throws(LarderError) in
@@ -47,9 +47,9 @@ extension Larder {
         }
     }
 
-    /// Throws if a stored site of this name may have more than one page: a prefetch of its start page alone would replace
-    /// them all.
-    private func rejectReplacingSite(_ name: String) async throws(LarderError) {
+    /// Throws if there is a stored site of this name that may have more pages than the start pages. A prefetch without
+    /// links would replace its snapshot by one that has lost all other pages.
+    private func ensureSinglePage(_ name: String) async throws(LarderError) {
         guard folder.exists else { return }
         let site = try await readStore("larder-look") { (reader) throws(StoreError) in
             try reader.sites().first { $0.name == name }
@@ -62,15 +62,15 @@ extension Larder {
     }
 
     /// Prefetches the site that a manifest describes. Publishes the snapshot only if all bundles that the manifest requires
-    /// verify; else the snapshot is rejected, and the last good one stays live.
+    /// are verified; else rejects the snapshot, and the last published one stays live.
     ///
-    /// The site keeps the manifest: later prefetches and updates verify against it too.
+    /// The manifest is stored with the site: later prefetches and updates verify the bundles again.
     ///
     /// - Parameters:
     ///   - manifest: the path or URL of the manifest. If it names no start page, only its bundles and the assets that
     ///     they need are prefetched.
-    ///   - base: the URL against which the manifest's URLs are resolved; nil for the base that the manifest names, else
-    ///     the manifest's own URL.
+    ///   - base: the URL against which the manifest's URLs are resolved. If nil, they are resolved against the base that the
+    ///     manifest names; if it names none, against the manifest's own URL.
     ///   - options: the options of the prefetch. The manifest's settings override them, except for headers.
     /// - Throws: The same errors as `prefetch`, and `LarderError` of kind `.input` if the manifest is invalid.
     public func prefetch(
@@ -86,15 +86,16 @@ extension Larder {
 
     /// Updates stored sites one after another, each with the scope and settings of its last prefetch.
     ///
-    /// Each response is validated: if it has not changed, the server sends no body. A site's manifest is requested again;
-    /// if it cannot be loaded, the stored one applies. Sites without a URL, such as imported archives, are skipped.
+    /// Each stored response is revalidated: if it has not changed, the server sends no body. A site's manifest is requested
+    /// again; if it cannot be loaded, the stored one applies. Sites without a URL, such as imported archives, are skipped.
     ///
     /// - Parameters:
     ///   - sites: names, URLs or hosts of sites; empty for all sites.
-    ///   - options: network, limits, policy and progress. The scope is that of each site.
+    ///   - options: network, limits, cache policy and progress. The scope is that of each site.
     /// - Returns: A report for each site, in order. If the task is cancelled, only for the sites that were begun.
-    /// - Throws: `LarderError` of kind `.input` if there is no such site. If sites cannot be updated, the error of the
-    ///   first one, after the others have been updated; the reports are lost then. `updateEach` returns them.
+    /// - Throws: `LarderError` of kind `.input` if there is no such site. A site that cannot be updated does not stop the
+    ///   others: the first such error is thrown after all sites have been tried, and no reports are returned. Use
+    ///   `updateEach` to get the reports of the other sites.
     public func update(
         _ sites: [String] = [], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> [PrefetchReport] {
@@ -120,7 +121,7 @@ extension Larder {
         public let result: Result<PrefetchReport, LarderError>
     }
 
-    /// Updates stored sites like `update`, but returns the error of a site that fails instead of throwing it.
+    /// Updates stored sites like `update`, but returns the error of a site that fails with the other results.
     ///
     /// - Returns: A result for each site, in order. If the task is cancelled, only for the sites that were begun.
     /// - Throws: `LarderError` of kind `.input` if there is no such site.
@@ -143,7 +144,7 @@ extension Larder {
                 let report = try await runWithRehearsal(options) { (run, options) throws(LarderError) in
                     try run.update(site, options: options, by: principal)
                 }
-                // Origins whose robots.txt could not be loaded for this site; the next sites do not wait long for them.
+                // The next sites do not wait long for an origin whose robots.txt could not be loaded for this one.
                 options.failedRobotsOrigins.formUnion(report.failedRobotsOrigins)
                 updates.append(SiteUpdate(site: site.name, result: .success(report)))
                 if report.isInterrupted { break }
@@ -155,8 +156,8 @@ extension Larder {
         return updates
     }
 
-    /// Runs blocking work on a site on a thread of its own, and interrupts it when the task is cancelled. Unlike
-    /// `runWithRehearsal`, it starts no browser and does not index.
+    /// Calls `body` on a separate thread, on which it may block, with a `SiteRun` that is interrupted when the task is
+    /// cancelled. Unlike `runWithRehearsal`, starts no browser and does not index.
     func runSite<Report: Sendable>(
         _ body: @escaping @Sendable (SiteRun) throws(LarderError) -> Report
     ) async throws(LarderError) -> Report {
@@ -167,37 +168,39 @@ extension Larder {
         }
     }
 
-    /// Runs a prefetch or update on a thread of its own, and interrupts it when the task is cancelled. Then rehearses it:
-    /// opens a sample of the stored pages offline in a browser. Finally indexes the pages for the search, if the options
-    /// want it.
+    /// Runs a prefetch or update on a separate thread, which is interrupted when the task is cancelled.
     ///
-    /// - Parameter body: the prefetch or update. It may be called again with other options, when the rehearsal shows that
-    ///   pages have to be fetched differently.
+    /// Then rehearses it, if it rendered pages: opens a sample of them offline in a browser (see `rehearse`). Finally adds the
+    /// pages to the search index, if the options say so.
+    ///
+    /// - Parameter body: the prefetch or update. The rehearsal calls it again, with other options, if the sample lacks
+    ///   responses or pages have to be rendered.
     private func runWithRehearsal(
         _ options: PrefetchOptions,
         _ body: @escaping @Sendable (SiteRun, PrefetchOptions) throws(LarderError) -> PrefetchReport
     ) async throws(LarderError) -> PrefetchReport {
         let (interruption, wantsIndex) = (Interruption(), options.indexes)
-        let folder = options.watching(folder, interruption)
+        let folder = options.watchedStore(folder, until: interruption)
         return try await Self.runOnThread("larder-crawl", onCancel: interruption.request) {
             () throws(LarderError) -> PrefetchReport in
             let browser = SharedBrowser(
-                program: options.browser, authorityFolder: self.folder.path)
+                program: options.browser, authorityFolder: folder.path)
             defer { browser.close() }
-            var options = options.rendering(by: self.folder.path, in: browser)
+            var options = options.withRenderer(in: browser, authorityFolder: folder.path)
             let progress = options.progress.map(CombinedProgress.init)
             if let progress { options.progress = progress.reportCrawl }
             var report = try body(SiteRun(folder, interruption), options)
             rehearse(&report, options, in: browser, interruption) { (options) throws(LarderError) in
                 try body(SiteRun(folder, interruption), options)
             }
+            // The indexing needs no browser.
             browser.close()
             if wantsIndex { report.index(folder, interruption, progress: progress?.reportIndexing) }
             return report
         }
     }
 
-    /// Returns the stored sites that the user named, in the same order; all sites if no names are given.
+    /// Returns the stored sites with these names, URLs or hosts, in the same order. Returns all sites if there are no names.
     private func storedSites(_ names: [String]) async throws(LarderError) -> [Site] {
         try await readStore("larder-sites") { (reader) throws(StoreError) in
             let sites = try reader.sites()
@@ -209,8 +212,10 @@ extension Larder {
     }
 }
 
-/// Combines the progress of a crawl and of the indexing after it, which knows only its own counts, into one sequence:
-/// reports of the indexing repeat the final figures of the crawl.
+/// Passes the progress of a crawl, and then of the indexing after it, to one receiver.
+///
+/// The indexing reports only its own counts, but each `PrefetchProgress` has the figures of the crawl too. So each report
+/// of the indexing is sent as a copy of the crawl's last report, with the counts of the indexing.
 ///
 /// May be used from any thread; a mutex protects its state.
 private final class CombinedProgress: Sendable {

@@ -37,10 +37,10 @@ extension Larder {
             throw LarderError(error)
         }
         let browser = SharedBrowser(program: options.browser, authorityFolder: folder.path)
-        var options = options.rendering(by: folder.path, in: browser)
+        var options = options.withRenderer(in: browser, authorityFolder: folder.path)
         options.isShared = true
         let (own, interruption) = (options, Interruption())
-        let folder = own.watching(folder, interruption)
+        let folder = own.watchedStore(folder, until: interruption)
         let named = urls.isEmpty ? nil : try WebURL.starts(urls)
         var reports: [PrefetchReport] = []
         var (isDone, isAway) = (false, false)

@@ -13,13 +13,15 @@ internal import TLS
 internal import Web
 
 extension PrefetchOptions {
-    /// Options with a browser that renders pages and uses the certificate authority of the store at the path.
+    /// Returns options with a renderer of pages.
     ///
-    /// - Parameter browser: the browser, which the caller closes.
-    func rendering(by path: String, in browser: SharedBrowser) -> PrefetchOptions {
+    /// - Parameters:
+    ///   - browser: the browser that renders the pages. The caller closes it.
+    ///   - authorityFolder: the folder of the store whose certificate authority the browser trusts.
+    func withRenderer(in browser: SharedBrowser, authorityFolder: String) -> PrefetchOptions {
         var options = self
         options.rendering = { (options, plan, folder) throws(LarderError) in
-            try RenderPlan(options, plan, folder, browser, authorityFolder: path)
+            try RenderPlan(options, plan, folder, browser, authorityFolder: authorityFolder)
         }
         return options
     }

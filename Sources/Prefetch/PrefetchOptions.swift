@@ -58,8 +58,9 @@ public struct PrefetchOptions: Sendable {
     /// Creates options for the hosts of the start URLs.
     public init() {}
 
-    /// The store, with a watch that waits for an unreachable PostgreSQL until the interruption.
-    package func watching(_ folder: StoreFolder, _ interruption: Interruption) -> StoreFolder {
+    /// Returns a copy of the store with a watch: if PostgreSQL becomes unreachable, `notice` receives a message, and the
+    /// sessions stop waiting for it when the interruption is requested.
+    package func watchedStore(_ folder: StoreFolder, until interruption: Interruption) -> StoreFolder {
         var folder = folder
         folder.watch = PostgreSQLWatch(interruption, notifyUser: notice ?? { _ in })
         return folder
