@@ -219,7 +219,7 @@ package final class SharedFrontier {
                 case .unreachable:
                     do throws(StoreError) {
                         try connection.session?.renew()
-                    } catch  where error.reason == .unreachable && connection.session?.isStopped != true {
+                    } catch  where error.reason == .unreachable && connection.session?.isInterrupted != true {
                         // The next attempt fails at once, and tries to renew the session again.
                         continue
                     }

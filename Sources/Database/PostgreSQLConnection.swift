@@ -3,33 +3,40 @@ internal import CPQ
 internal import Glibc
 internal import System
 
-/// A connection of libpq to a PostgreSQL server, which sends requests and waits for their results. Like the session that
-/// owns it, it belongs to one thread.
+/// A connection of libpq to a PostgreSQL server, which sends requests and waits for their results. It belongs to the thread
+/// of its `PostgreSQLSession`, which opens a new connection if this one is lost.
 ///
-/// A statement may take long, so the connection waits without a limit for a server that has acknowledged the request.
-/// If the server's machine sends no acknowledgements, the connection reports this to the watch, and gives up after
-/// `patience`, or after one second once an interruption was requested. An abandoned connection returns no more results
-/// and cannot be used again.
+/// A statement may take long, so the connection waits without a limit for a server whose machine has acknowledged the
+/// request (TCP). While acknowledgements are missing, the connection reports this to the `PostgreSQLWatch` of the run,
+/// which notifies the user. After `patience` without an acknowledgement, the connection is abandoned; after one second, if
+/// an interruption was requested. An abandoned connection returns no more results and cannot be used again.
 final class PostgreSQLConnection {
     private let address: PostgreSQLAddress
     private let library: LibPQ
     private let watch: PostgreSQLWatch?
     private let handle: OpaquePointer
-    /// How long the network may be silent before the connection is given up.
+    /// How long acknowledgements may be missing before the connection is abandoned.
     private let patience: Duration
-    /// Whether the connection was given up because the network was silent.
+    /// Whether the connection was abandoned because acknowledgements were missing.
     private var isAbandoned = false
     /// Whether an error showed that the connection is lost: the server ended it or cannot be reached.
     private(set) var isConnectionLost = false
 
-    /// How often the silence of the network is measured.
+    /// How often the silence, the time without an acknowledgement, is measured.
     private static let silenceCheckInterval = Duration.milliseconds(250)
-    /// The minimum value of `patience`, and the silence after which a connection is given up once an interruption
-    /// was requested.
-    private static let minSilenceBeforeGivingUp = Duration.seconds(1)
+    /// The minimum value of `patience`, which is also its value after an interruption.
+    private static let minPatience = Duration.seconds(1)
 
-    /// Connects. Blocks for up to the `connect_timeout` of the connection string for each machine that does not respond;
-    /// with a watch, for one second after an interruption.
+    /// Connects.
+    ///
+    /// Blocks for up to the `connect_timeout` of the connection string for each machine that does not respond; the string may
+    /// name several. With a watch, an interruption ends the wait after one second.
+    ///
+    /// - Parameters:
+    ///   - connectionString: the address in libpq's format, with the password.
+    ///   - address: the address that messages name, without its password.
+    ///   - patience: how long acknowledgements may be missing before the connection is abandoned; at least one second.
+    ///   - watch: the watch of the run, which knows of interruptions; nil for a use that is not interrupted.
     init(
         _ connectionString: String, _ address: PostgreSQLAddress, patience: Duration,
         _ watch: PostgreSQLWatch?
@@ -42,10 +49,10 @@ final class PostgreSQLConnection {
         self.library = library
         self.address = address
         self.watch = watch
-        self.patience = max(patience, Self.minSilenceBeforeGivingUp)
+        self.patience = max(patience, Self.minPatience)
         let connected =
             if let watch {
-                try Self.connectUnlessStopped(connectionString, address, library, unlessStopped: watch)
+                try Self.connectUnlessInterrupted(connectionString, address, library, watch)
             } else {
                 library.connect(connectionString)
             }
@@ -65,12 +72,13 @@ final class PostgreSQLConnection {
         library.finish(handle)
     }
 
-    /// Connects on a thread of its own, because libpq blocks for up to `connect_timeout` if a machine does
-    /// not respond. After an interruption, the caller stops waiting and throws; the thread then closes the
-    /// connection.
-    private static func connectUnlessStopped(
+    /// Connects on a separate thread, because libpq blocks for up to `connect_timeout` if a machine does not respond. After
+    /// an interruption, waits for one more second, then throws; the thread closes the connection when libpq returns it.
+    ///
+    /// - Returns: The handle, also of a failed connection; nil if libpq had no memory.
+    private static func connectUnlessInterrupted(
         _ connectionString: String, _ address: PostgreSQLAddress, _ library: LibPQ,
-        unlessStopped watch: PostgreSQLWatch
+        _ watch: PostgreSQLWatch
     ) throws(StoreError) -> OpaquePointer? {
         let attempt = Monitor(Attempt())
         _ = try StoreError.wrapping { () throws(SystemError) in
@@ -84,11 +92,14 @@ final class PostgreSQLConnection {
                 if !isWanted, let handle { library.finish(handle) }
             }
         }
-        var isStopped = false
+        var isInterrupted = false
         while true {
-            let isOver = attempt.wait(atMost: isStopped ? graceTime : stopInterval) { $0.isOver ? true : nil }
-            if isOver == nil, !isStopped {
-                isStopped = watch.isStopped
+            let isOver = attempt.wait(
+                atMost: isInterrupted ? maxWaitAfterInterruption : interruptionCheckInterval
+            ) { $0.isOver ? true : nil }
+            // Keeps waiting until an interruption, and then once more.
+            if isOver == nil, !isInterrupted {
+                isInterrupted = watch.isInterrupted
                 continue
             }
             let (handle, isAbandoned) = attempt.change { attempt in
@@ -96,23 +107,26 @@ final class PostgreSQLConnection {
                 return (attempt.handle, attempt.isAbandoned)
             }
             guard isAbandoned else { return handle }
-            throw error("08006", silenceMessage, doing: "open", address)
+            throw error(sqlState: connectionFailure, silenceMessage, doing: "open", address)
         }
     }
 
-    /// A connection attempt on a thread of its own. Its fields are protected by a `Monitor`.
+    /// A connection attempt on a separate thread. Its fields are protected by a `Monitor`.
     private struct Attempt {
         var handle: OpaquePointer?
+        /// Whether libpq has returned `handle`.
         var isOver = false
+        /// Whether the caller no longer waits, so that the thread must close the connection.
         var isAbandoned = false
     }
 
-    /// How often an interruption is checked for, and how long the caller waits for the connection after one.
-    private static let stopInterval = Duration.milliseconds(50)
-    private static let graceTime = Duration.seconds(1)
+    /// How often `connectUnlessInterrupted` checks for an interruption.
+    private static let interruptionCheckInterval = Duration.milliseconds(50)
+    /// How long `connectUnlessInterrupted` waits for the connection after an interruption.
+    private static let maxWaitAfterInterruption = Duration.seconds(1)
 
-    /// Returns a setting that the server reported, such as `server_encoding`.
-    func parameter(_ name: String) -> String? {
+    /// Returns a setting that the server reported when it accepted the connection, such as `server_encoding`.
+    func serverSetting(_ name: String) -> String? {
         library.parameterStatus(handle, name).map { String(cString: $0) }
     }
 
@@ -120,18 +134,19 @@ final class PostgreSQLConnection {
 
     /// A message to the server, which answers it with results.
     enum Request {
-        /// One or more statements without parameters.
+        /// Runs one or more SQL statements without parameters.
         case command(String)
-        /// One statement that is parsed, planned and run.
+        /// Parses, plans and runs one SQL statement.
         case statement(String, PostgreSQLValues)
-        /// The run of a prepared statement.
+        /// Runs a prepared statement.
         case prepared(name: String, PostgreSQLValues)
-        /// The preparation of a statement under a name.
-        case preparation(name: String, String, types: [UInt32])
+        /// Prepares a statement, which `prepared` then runs by its name. The types are those of its parameters.
+        case preparation(name: String, sql: String, types: [UInt32])
     }
 
-    /// Begins to send a request, and returns false if libpq rejects it. All results of the previous request must have been
-    /// received. The rest is sent by `nextResult`.
+    /// Begins to send a request; `nextResult` sends the rest. All results of the previous request must have been received.
+    ///
+    /// - Returns: False if libpq rejects the request, for example because the connection is lost.
     func send(_ request: Request) -> Bool {
         let isSent =
             switch request {
@@ -150,21 +165,22 @@ final class PostgreSQLConnection {
         return isSent == 1
     }
 
-    /// Makes the statement that was just sent return its rows one by one.
+    /// Makes the statement that was just sent return each row as a separate result. libpq refuses this only when no statement
+    /// was just sent.
     func useSingleRowMode() { _ = library.setSingleRowMode(handle) }
 
-    /// Waits for the next result of the request and returns it. Returns nil after the last one, or when the connection was
-    /// given up; `abandonmentError` tells them apart.
+    /// Waits for the next result of the request. Returns nil after the last one, or if the connection is abandoned; only in
+    /// the latter case, `abandonmentError` returns an error.
     func nextResult() -> PostgreSQLResult? {
         wait()
         return isAbandoned ? nil : library.nextResult(handle).map { PostgreSQLResult($0, library) }
     }
 
-    /// Returns the error if the connection was given up, so that results are missing; else nil.
+    /// Returns the error if the connection is abandoned, so that the results are incomplete; else nil.
     func abandonmentError(doing: String) -> StoreError? { isAbandoned ? error(nil, doing: doing) : nil }
 
-    /// Sends a request and returns its last result. Throws if that is an error, because PostgreSQL sends no results
-    /// after an error.
+    /// Sends a request, receives all its results and returns the last one. Throws if the request failed: the last result
+    /// shows that, because PostgreSQL sends no results after an error.
     func result(of request: Request, doing: String) throws(StoreError) -> PostgreSQLResult {
         var last: PostgreSQLResult?
         if send(request) { while let result = nextResult() { last = result } }
@@ -185,73 +201,79 @@ final class PostgreSQLConnection {
 
     // MARK: Waiting
 
-    /// Sends the rest of the request, and waits until a result can be read, or the connection is given up or lost.
+    /// Sends the rest of the request, and waits until a result can be read, or the connection is abandoned or lost.
     private func wait() {
-        var began: ContinuousClock.Instant?
-        var isSilent = false
+        // The clock is only read when there is something to wait for.
+        var waitStart: ContinuousClock.Instant?
+        var wasSilent = false
         while !isAbandoned {
             let isSending = library.flush(handle) == 1
             guard isSending || library.isBusy(handle) == 1 else { break }
-            let start = began ?? .now
-            began = start
+            let start = waitStart ?? .now
+            waitStart = start
             var socket = pollfd(
                 fd: library.socket(handle), events: Int16(isSending ? POLLIN | POLLOUT : POLLIN), revents: 0)
             if poll(&socket, 1, Int32(Self.silenceCheckInterval / .milliseconds(1))) == 0 {
+                // The silence before this request does not count: there was nothing to acknowledge.
                 let silence = min(.milliseconds(larder_socket_silence(socket.fd)), .now - start)
                 if silence >= Self.silenceCheckInterval {
-                    isSilent = true
-                    didMeasureSilence(silence)
+                    wasSilent = true
+                    handleSilence(silence)
                 }
             }
-            // TLS may already have read data from the socket, so check again.
+            // With TLS, the data of a result may already be in memory, where `poll` does not see it. So read twice.
             for _ in 0..<2 where library.isBusy(handle) == 1 {
                 guard library.consumeInput(handle) == 1 else { return }
             }
         }
-        if isSilent, !isAbandoned { watch?.didReach(address.shown) }
+        if wasSilent, !isAbandoned { watch?.didReach(address.shown) }
     }
 
-    /// Tells the watch that the network is silent, and gives up the connection if it has been for too long.
-    private func didMeasureSilence(_ silence: Duration) {
-        isAbandoned = silence >= (watch?.isStopped == true ? Self.minSilenceBeforeGivingUp : patience)
-        watch?.didFailToReach(Self.error("08006", Self.silenceMessage, doing: "reach", address))
+    /// Reports to the watch that acknowledgements are missing, and abandons the connection if that has lasted too long.
+    private func handleSilence(_ silence: Duration) {
+        isAbandoned = silence >= (watch?.isInterrupted == true ? Self.minPatience : patience)
+        watch?.didFailToReach(
+            Self.error(sqlState: Self.connectionFailure, Self.silenceMessage, doing: "reach", address))
     }
 
     private static let silenceMessage = "it does not answer"
+    /// The SQLSTATE code `connection_failure`.
+    private static let connectionFailure = "08006"
 
     // MARK: Errors
 
     /// Returns the error for a failed result, or for a request without a result. Records whether the connection is lost.
     func error(_ result: PostgreSQLResult?, doing: String) -> StoreError {
-        let message = library.errorMessage(handle).map { Self.line(String(cString: $0)) } ?? ""
+        let message = library.errorMessage(handle).map { Self.firstLine(of: String(cString: $0)) } ?? ""
         let detail = isAbandoned ? Self.silenceMessage : result?.field("M") ?? message
-        // A result without a code comes from libpq itself: the connection is lost, although libpq's status
-        // may not show it yet.
+        // Errors of the server have a code. A result without one comes from libpq itself: the connection is lost, although
+        // libpq's status may not show it yet. 0 is CONNECTION_OK.
         let sqlState = library.status(handle) == 0 ? result?.field("C") : nil
         // 57P: an administrator or a crash ends the session. 25P03: a transaction was idle for too long.
-        if sqlState?.hasPrefix("57P") ?? true || sqlState == "25P03" { isConnectionLost = true }
-        return Self.error(sqlState ?? "08006", detail, doing: doing, address)
+        if sqlState == nil || sqlState?.hasPrefix("57P") == true || sqlState == "25P03" {
+            isConnectionLost = true
+        }
+        return Self.error(sqlState: sqlState ?? Self.connectionFailure, detail, doing: doing, address)
     }
 
-    /// Returns the first line of a message. libpq adds guesses about the cause in further lines.
-    private static func line(_ text: String) -> String {
+    /// Returns the first line of a message, without the word FATAL. In further lines, libpq guesses the cause.
+    private static func firstLine(of text: String) -> String {
         let first = String(text.prefix { !$0.isNewline })
         return first.hasPrefix("FATAL:  ") ? String(first.dropFirst(8)) : first
     }
 
-    /// Returns a message about an address without the parts of the address that libpq quotes. They may contain the
-    /// password.
-    static func removingQuotedParts(_ message: String) -> String {
+    /// Returns a message of libpq about an invalid address without the quotations, since they may contain the password.
+    private static func removingQuotedParts(_ message: String) -> String {
         message.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
             .map { $0.offset % 2 == 0 ? String($0.element) : "(withheld)" }.joined()
     }
 
-    /// Returns the error for a message of libpq about a failed connection. Such a message has no SQLSTATE
-    /// code, so it is recognised by its words.
+    /// Returns the error for a message of libpq about a failed connection. libpq gives no SQLSTATE code with such a message,
+    /// so the words of the message decide.
     private static func connectError(_ message: String, _ address: PostgreSQLAddress) -> StoreError {
         if message.contains("certificate") {
             return StoreError(
-                .denied, doing: "open", path: address.shown, detail: line(message),
+                .denied, doing: "open", path: address.shown, detail: firstLine(of: message),
                 advice:
                     "name its certificate authority with sslrootcert=FILE, and use the host name in its certificate"
             )
@@ -262,10 +284,11 @@ final class PostgreSQLConnection {
         {
             return StoreError(
                 .request, doing: "open", path: address.shown,
-                detail: address.hasSecret ? removingQuotedParts(line(message)) : line(message),
+                detail: address.hasSecret
+                    ? removingQuotedParts(firstLine(of: message)) : firstLine(of: message),
                 advice: "write it as postgres://USER@HOST/DATABASE?schema=larder; see: larder help postgres")
         }
-        let code =
+        let sqlState =
             if message.contains("authentication") || message.contains("password")
                 || message.contains("pg_hba.conf") || message.contains("role ")
             {
@@ -277,15 +300,15 @@ final class PostgreSQLConnection {
             } else if message.contains("too many") || message.contains("remaining connection slots") {
                 "53300"
             } else {
-                "08006"
+                connectionFailure
             }
-        return error(code, line(message), doing: "open", address)
+        return error(sqlState: sqlState, firstLine(of: message), doing: "open", address)
     }
 
-    /// Returns the error for an SQLSTATE code. Its first two characters are the class of the error; 08 stands for a
-    /// connection that failed.
+    /// Returns the error for an SQLSTATE code (PostgreSQL manual, appendix A). The first two characters of the code are the
+    /// class of the error, such as 08 for failed connections.
     private static func error(
-        _ code: String, _ detail: String, doing: String, _ address: PostgreSQLAddress
+        sqlState code: String, _ detail: String, doing: String, _ address: PostgreSQLAddress
     ) -> StoreError {
         let (reason, advice): (StoreError.Reason, String) =
             switch (code, code.prefix(2)) {
@@ -319,97 +342,114 @@ final class PostgreSQLConnection {
 
 // MARK: - PostgreSQLValues
 
-/// The parameters of a statement in the form that libpq expects. All values are in one buffer, whose address is valid
-/// only within `withCValues`.
+/// The parameters of a statement in the form that libpq expects. The bytes of all values are in one buffer; `withCValues`
+/// passes pointers into it, which are valid only during the call.
 struct PostgreSQLValues {
-    /// The type of each value.
+    /// The type of each value, as one of `TypeID`.
     private(set) var types: [UInt32] = []
     private var bytes: [UInt8] = []
     /// The start of each value in `bytes`, or nil for NULL.
     private var starts: [Int?] = []
     private var lengths: [Int32] = []
-    /// 0 for text and 1 for binary, for each value.
+    /// The format of each value: 0 is text, 1 is binary.
     private var formats: [Int32] = []
 
-    /// The numbers (OIDs) of types in PostgreSQL.
-    private enum Kind {
+    /// The numbers (OIDs) of PostgreSQL's types: bytea, int8, text and float8, and arrays of the first three.
+    private enum TypeID {
         static let bytes: UInt32 = 17
         static let integer: UInt32 = 20
         static let text: UInt32 = 25
         static let real: UInt32 = 701
+        static let bytesArray: UInt32 = 1001
+        static let textArray: UInt32 = 1009
+        static let integerArray: UInt32 = 1016
+        /// The server derives the type from the statement.
         static let unknown: UInt32 = 0
     }
 
-    /// Encodes the values. Single numbers are sent as text, all other values in binary format.
+    /// Encodes the values: single numbers in text format, all others in binary format.
     init(_ values: [SQLValue]) {
         for value in values {
             switch value {
             case .null:
-                types.append(Kind.unknown)
+                types.append(TypeID.unknown)
                 starts.append(nil)
                 lengths.append(0)
                 formats.append(0)
-            case .integer(let integer): add(Kind.integer, 0, "\(integer)".utf8)
-            case .real(let real): add(Kind.real, 0, "\(real)".utf8)
+            case .integer(let integer): add("\(integer)".utf8, type: TypeID.integer, format: 0)
+            case .real(let real): add("\(real)".utf8, type: TypeID.real, format: 0)
             case .text(let text): addText(text.utf8)
             case .utf8(let text): addText(String(decoding: text, as: UTF8.self).utf8)
-            case .blob(let blob): add(Kind.bytes, 1, blob)
-            // 1016, 1009 and 1001 are the types of arrays of integers, texts and byte strings.
+            case .blob(let blob): add(blob, type: TypeID.bytes, format: 1)
             case .integers(let list):
-                addList(1016, Kind.integer, list) { integer, bytes in
+                addList(list, type: TypeID.integerArray, elementType: TypeID.integer) { integer, bytes in
                     withUnsafeBytes(of: integer.bigEndian) { bytes += $0 }
                 }
             case .texts(let list):
-                addList(1009, Kind.text, list) { text, bytes in
+                addList(list, type: TypeID.textArray, elementType: TypeID.text) { text, bytes in
+                    // As in `addText`.
                     if text.utf8.contains(0) {
                         bytes += text.utf8.flatMap { $0 == 0 ? [0xEF, 0xBF, 0xBD] : [$0] }
                     } else {
                         bytes += text.utf8
                     }
                 }
-            case .blobs(let list): addList(1001, Kind.bytes, list) { blob, bytes in bytes += blob }
+            case .blobs(let list):
+                addList(list, type: TypeID.bytesArray, elementType: TypeID.bytes) { blob, bytes in
+                    bytes += blob
+                }
             }
         }
     }
 
-    /// Adds an array in PostgreSQL's binary format: the number of dimensions, whether there are NULLs, the
-    /// element type, then for the dimension the number of elements and the first index, then each element
-    /// after its length. The length of NULL is -1.
+    /// Adds an array in PostgreSQL's binary format, which consists of 32-bit numbers and the bytes of the elements:
+    ///
+    /// 1. the number of dimensions, which is 0 for an empty array,
+    /// 2. 1 if elements may be NULL, and the type of the elements,
+    /// 3. for the dimension, the number of elements and the first index,
+    /// 4. for each element its length, which is -1 for NULL, and its bytes.
+    ///
+    /// - Parameter write: appends the bytes of an element.
     private mutating func addList<Element>(
-        _ type: UInt32, _ element: UInt32, _ list: [Element?], _ write: (Element, inout [UInt8]) -> Void
+        _ list: [Element?], type: UInt32, elementType: UInt32, _ write: (Element, inout [UInt8]) -> Void
     ) {
         types.append(type)
         starts.append(bytes.count)
         formats.append(1)
         let start = bytes.count
-        func number(_ value: Int32) { withUnsafeBytes(of: value.bigEndian) { bytes += $0 } }
-        for value in [list.isEmpty ? 0 : 1, 1, Int32(element)] { number(value) }
-        if !list.isEmpty { for value in [Int32(truncatingIfNeeded: list.count), 1] { number(value) } }
+        func addNumber(_ value: Int32) { withUnsafeBytes(of: value.bigEndian) { bytes += $0 } }
+        for value in [list.isEmpty ? 0 : 1, 1, Int32(elementType)] { addNumber(value) }
+        if !list.isEmpty { for value in [Int32(truncatingIfNeeded: list.count), 1] { addNumber(value) } }
         for value in list {
-            let place = bytes.count
-            number(-1)
+            // Replaced below, unless the element is NULL.
+            let lengthPosition = bytes.count
+            addNumber(-1)
             guard let value else { continue }
             write(value, &bytes)
-            let length = Int32(truncatingIfNeeded: bytes.count - place - 4)
-            withUnsafeBytes(of: length.bigEndian) { bytes.replaceSubrange(place..<place + 4, with: $0) }
+            let length = Int32(truncatingIfNeeded: bytes.count - lengthPosition - 4)
+            withUnsafeBytes(of: length.bigEndian) {
+                bytes.replaceSubrange(lengthPosition..<lengthPosition + 4, with: $0)
+            }
         }
         lengths.append(Int32(truncatingIfNeeded: bytes.count - start))
     }
 
-    /// Adds a text. PostgreSQL does not accept NUL in texts, so U+FFFD replaces it.
+    /// Adds a text. U+FFFD replaces the character U+0000, which PostgreSQL does not accept in texts.
     private mutating func addText(_ text: String.UTF8View) {
-        guard text.contains(0) else { return add(Kind.text, 1, text) }
-        add(Kind.text, 1, text.flatMap { $0 == 0 ? [0xEF, 0xBF, 0xBD] : [$0] })
+        guard text.contains(0) else { return add(text, type: TypeID.text, format: 1) }
+        add(text.flatMap { $0 == 0 ? [0xEF, 0xBF, 0xBD] : [$0] }, type: TypeID.text, format: 1)
     }
 
-    /// Adds a value in the text or binary format.
-    private mutating func add(_ type: UInt32, _ format: Int32, _ value: some Collection<UInt8>) {
+    /// Adds a value.
+    ///
+    /// - Parameter format: 0 if the bytes are text, 1 if they are PostgreSQL's binary format of the type.
+    private mutating func add(_ value: some Collection<UInt8>, type: UInt32, format: Int32) {
         types.append(type)
         starts.append(bytes.count)
         lengths.append(Int32(truncatingIfNeeded: value.count))
         formats.append(format)
         bytes += value
-        // Values in text format end with NUL.
+        // libpq finds the end of a value in text format by this NUL. It ignores it in binary format.
         bytes.append(0)
     }
 

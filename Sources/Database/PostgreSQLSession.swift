@@ -76,11 +76,11 @@ package final class PostgreSQLSession {
     package var isConnectionLost: Bool { connection.isConnectionLost }
 
     /// Whether an interruption was requested, so that waiting for the server ends.
-    package var isStopped: Bool { watch?.isStopped ?? false }
+    package var isInterrupted: Bool { watch?.isInterrupted ?? false }
 
     /// Configures a new connection. A replaced connection needs the same settings again.
     private func setUp() throws(StoreError) {
-        if let encoding = connection.parameter("server_encoding"), encoding != "UTF8" {
+        if let encoding = connection.serverSetting("server_encoding"), encoding != "UTF8" {
             throw StoreError(
                 .unusable, doing: "open", path: address.shown,
                 detail: "its encoding is \(encoding), but URLs and titles need UTF8",
@@ -232,7 +232,7 @@ package final class PostgreSQLSession {
         return result
     }
 
-    /// Marks a stream whose last result was received. Sets its failure if the connection was given up instead.
+    /// Marks a stream whose last result was received. Sets its failure if the connection is abandoned instead.
     private func endStream(_ stream: RowStream) {
         stream.isOver = true
         stream.failure = connection.abandonmentError(doing: "read")
@@ -346,7 +346,7 @@ package final class PostgreSQLSession {
             return .statement(sql, values)
         }
         let name = "s\(preparedNames.count)"
-        _ = try connection.result(of: .preparation(name: name, sql, types: values.types), doing: doing)
+        _ = try connection.result(of: .preparation(name: name, sql: sql, types: values.types), doing: doing)
         preparedNames[sql] = name
         return .prepared(name: name, values)
     }
@@ -399,7 +399,7 @@ package final class PostgreSQLSession {
             } catch {
                 guard error.reason == .unreachable else { throw error }
                 if patience > 0 { watch?.didFailToReach(error) }
-                guard attempt < patience / 100, watch?.isStopped != true else { throw error }
+                guard attempt < patience / 100, watch?.isInterrupted != true else { throw error }
                 attempt += 1
                 usleep(100_000)
             }
@@ -446,7 +446,7 @@ package final class PostgreSQLWatch: Sendable, Equatable {
     package static func == (left: PostgreSQLWatch, right: PostgreSQLWatch) -> Bool { true }
 
     /// Whether an interruption was requested, so that sessions stop waiting.
-    var isStopped: Bool { interruption.isRequested }
+    var isInterrupted: Bool { interruption.isRequested }
 
     /// Whether a session of this run has reached the server before.
     var hasConnected: Bool { state.withLock { $0.hasConnected } }

@@ -347,7 +347,7 @@ package final class StoreWriter {
                     try locks.renew()
                     return true
                 } catch {
-                    guard error.reason == .unreachable, !session.isStopped else { return false }
+                    guard error.reason == .unreachable, !session.isInterrupted else { return false }
                 }
             }
             return false
