@@ -29,7 +29,7 @@ extension Larder {
             var report = try mapStoreError { () throws(StoreError) -> InspectionReport in
                 guard repair else {
                     let findings = try Self.findings(in: folder, progress)
-                    let damaged = findings.damaged.compactMap { Digest(.sha256, hex: $0.sha256)?.bytes }
+                    let damaged = findings.damagedBodies.compactMap { Digest(.sha256, hex: $0.sha256)?.bytes }
                     try ActivityDatabase.markDamagedIfWritable(damaged, in: folder)
                     return InspectionReport(findings, isRepaired: false)
                 }
@@ -46,7 +46,7 @@ extension Larder {
         let reader = try StoreReader(folder)
         let count = progress == nil ? nil : try reader.summary().bodies
         return try reader.inspect(
-            isTableSound: { $0.isEmpty || LinkTable.isDecodable($0) },
+            isLinkTableSound: { $0.isEmpty || LinkTable.isDecodable($0) },
             progress: {
                 progress?(
                     WorkProgress(.bodies, done: $0.bodiesChecked, of: count, byteCount: $0.bytesChecked))
@@ -61,7 +61,7 @@ extension Larder {
             if !findings.isRebuildNeeded {
                 let writer = try StoreWriter(folder)
                 try writer.repair(findings)
-                if !findings.damagedLinkTables.isEmpty { try relink(writer) }
+                if !findings.hrefsWithDamagedLinks.isEmpty { try relink(writer) }
                 // Dangling rows are removed now. Damage to the pages of the database file is not.
                 if findings.databaseFaults.isEmpty { return InspectionReport(findings, isRepaired: true) }
                 let left = try self.findings(in: folder, nil)

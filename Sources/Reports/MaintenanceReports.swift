@@ -272,11 +272,11 @@ public struct InspectionReport: Sendable, Equatable {
         }
         bodiesChecked = findings.bodiesChecked
         bytesChecked = findings.bytesChecked
-        damaged = findings.damaged.map(Damage.init)
-        orphanBodies = findings.orphanBodies
+        damaged = findings.damagedBodies.map(Damage.init)
+        orphanBodies = findings.orphanBodyCount
         orphanFiles = findings.orphanFiles
         databaseFaults = findings.databaseFaults
-        damagedLinkTables = findings.damagedLinkTables
+        damagedLinkTables = findings.hrefsWithDamagedLinks
         journalFaults = findings.journalFaults
         self.isRepaired = isRepaired
     }

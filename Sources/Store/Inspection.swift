@@ -2,41 +2,43 @@ package import Database
 internal import Digest
 internal import Glibc
 
-/// The findings of an inspection of a store.
+/// The findings of `StoreReader.inspect`, which `StoreWriter.repair` uses.
 package struct StoreFindings: Sendable, Equatable {
     package var bodiesChecked = 0
     package var bytesChecked: Int64 = 0
-    /// The bodies that are missing or do not match their digest.
-    package var damaged: [DamagedBody] = []
-    /// The number of bodies that no response refers to. They are harmless.
-    package var orphanBodies = 0
-    /// The files that no body refers to.
+    package var damagedBodies: [DamagedBody] = []
+    /// The number of bodies that no response has. They are harmless.
+    package var orphanBodyCount = 0
+    /// The names of body files, packs and external objects that no row of the database refers to. They are
+    /// harmless.
     package var orphanFiles: [String] = []
     /// Faults that SQLite reports, and differences between rows and the journal. Empty if the database is
     /// sound.
     package var databaseFaults: [String] = []
-    /// The URLs of bodies whose link table or lists of links do not match their checksum. Servers and updates
-    /// scan these bodies each time.
-    package var damagedLinkTables: [String] = []
-    /// The numbers of the bodies whose link table is damaged.
-    var bodiesWithDamagedTable: [Int64] = []
-    /// The rows of table `link` whose lists are damaged.
+    /// The URLs whose link table (`content.links`) or link lists (a row of `link`) do not match their checksum.
+    /// Until a repair, their bodies are scanned whenever their links are needed.
+    package var hrefsWithDamagedLinks: [String] = []
+    /// The IDs of the bodies whose link table is damaged.
+    var bodiesWithDamagedLinkTable: [Int64] = []
+    /// The rows of `link` whose link lists are damaged.
     var damagedLinkLists: [LinkListKey] = []
-    /// The rows that the journal lacks. They could not be restored if the database were lost.
+    /// Descriptions of rows that are missing from the journal. They could not be restored if the database were
+    /// lost.
     package var journalFaults: [String] = []
-    /// Whether the journal has correct rows that differ in the database, so that rebuilding the database
-    /// restores them.
+    /// Whether the database is damaged and can be rebuilt from the journal. `repair` would keep the damaged
+    /// rows.
     package var isRebuildNeeded = false
 
     /// Whether everything in the store is intact and could be restored from the journal.
     package var isSound: Bool {
-        damaged.isEmpty && databaseFaults.isEmpty && damagedLinkTables.isEmpty && journalFaults.isEmpty
+        damagedBodies.isEmpty && databaseFaults.isEmpty && hrefsWithDamagedLinks.isEmpty
+            && journalFaults.isEmpty
     }
 
     package init() {}
 }
 
-/// The key of a row of table `link`.
+/// The key of a row of `link`, which has the link lists of a URL with a body.
 struct LinkListKey: Sendable, Equatable {
     let url: Int64
     let body: Int64
@@ -45,6 +47,7 @@ struct LinkListKey: Sendable, Equatable {
 /// A body that is missing or does not match its digest.
 package struct DamagedBody: Sendable, Equatable {
     package let id: Int64
+    /// The digest that the body should have, in hexadecimal; empty if the stored one has the wrong length.
     package let sha256: String
     /// The description of the fault.
     package let fault: String
@@ -57,10 +60,11 @@ extension StoreReader {
     /// with the journal. Takes as long as reading the whole store.
     ///
     /// - Parameters:
-    ///   - isTableSound: whether the bytes are a link table that matches its checksum.
-    ///   - progress: receives the counts now and then.
+    ///   - isLinkTableSound: returns whether an encoded link table is empty or matches its checksum. The store does
+    ///     not know the encoding.
+    ///   - progress: receives the findings so far, after every 256 bodies.
     package func inspect(
-        isTableSound: ([UInt8]) -> Bool = { _ in true }, progress: (StoreFindings) -> Void = { _ in }
+        isLinkTableSound: ([UInt8]) -> Bool = { _ in true }, progress: (StoreFindings) -> Void = { _ in }
     ) throws(StoreError) -> StoreFindings {
         var findings = StoreFindings()
         findings.databaseFaults = try databaseFaults()
@@ -69,51 +73,52 @@ extension StoreReader {
         try eachRow("SELECT \(StoredBody.columns) FROM body ORDER BY id") { row in
             if let body = StoredBody(row, from: 0) { bodies.append(body) }
         }
-        var known: Set<String> = []
+        var knownDigests: Set<String> = []
         for body in bodies {
             let digest = Digest(.sha256, bytes: body.sha256)
-            if let digest { known.insert(digest.hex) }
-            if let fault = try fault(of: body, digest) {
-                findings.damaged.append(
+            if let digest { knownDigests.insert(digest.hex) }
+            if let fault = try fault(of: body, expecting: digest) {
+                findings.damagedBodies.append(
                     DamagedBody(
                         id: body.id, sha256: digest?.hex ?? "", fault: fault,
                         hrefs: try hrefs(ofBody: body)))
             }
-            if try !isTableSound(links(of: body)) {
-                findings.damagedLinkTables += try hrefs(ofBody: body)
-                findings.bodiesWithDamagedTable.append(body.id)
+            if try !isLinkTableSound(links(of: body)) {
+                findings.hrefsWithDamagedLinks += try hrefs(ofBody: body)
+                findings.bodiesWithDamagedLinkTable.append(body.id)
             }
             findings.bodiesChecked += 1
             findings.bytesChecked += Int64(body.byteCount)
             if findings.bodiesChecked.isMultiple(of: 256) { progress(findings) }
         }
         try checkLinkLists(&findings)
-        findings.orphanBodies = Int(try orphanBodyCount())
+        findings.orphanBodyCount = Int(try orphanBodyCount())
         var packs: Set<Int64> = []
         if !isPostgreSQL { try eachRow("SELECT number FROM pack") { packs.insert($0.integer(0)) } }
         findings.orphanFiles =
-            folder.bodyFileNames.filter { !known.contains($0) }.sorted()
+            folder.bodyFileNames.filter { !knownDigests.contains($0) }.sorted()
             + folder.packList.filter { !packs.contains($0.number) }.map(\.name)
             + (try externalBodies?.unreferencedNames() ?? [])
         return findings
     }
 
     private func checkLinkLists(_ findings: inout StoreFindings) throws(StoreError) {
-        // PostgreSQL can have checksums of its own.
+        // Not checked in PostgreSQL, which can have checksums of its own.
         guard !isPostgreSQL else { return }
-        var hrefs = Set(findings.damagedLinkTables)
+        var hrefs = Set(findings.hrefsWithDamagedLinks)
         try eachRow(
             "SELECT pages, assets, guesses, sum, url, body, href FROM link JOIN url ON url.id = link.url"
         ) { row in
             guard !LinkLists.areSound(row) else { return }
             findings.damagedLinkLists.append(LinkListKey(url: row.integer(4), body: row.integer(5)))
-            if hrefs.insert(row.text(6)).inserted { findings.damagedLinkTables.append(row.text(6)) }
+            if hrefs.insert(row.text(6)).inserted { findings.hrefsWithDamagedLinks.append(row.text(6)) }
         }
     }
 
     private func compareWithJournal(_ findings: inout StoreFindings) throws(StoreError) {
-        // A damaged database may fail anywhere. Rebuilding only its indexes would keep damaged rows, so the
-        // whole database is rebuilt from the journal. Stored counts alone are simply counted again.
+        // Reading a damaged database may fail anywhere, so its rows are not compared. It is rebuilt from the
+        // journal: rebuilding only the indexes would keep damaged rows. If only stored counts are wrong, a repair
+        // counts again.
         guard findings.databaseFaults.isEmpty else {
             let isDamaged = findings.databaseFaults.contains { !$0.hasPrefix("stored counts") }
             findings.isRebuildNeeded = isDamaged && !folder.journalFiles.isEmpty
@@ -122,20 +127,23 @@ extension StoreReader {
         let check = try checkJournal()
         findings.isRebuildNeeded = check.isDatabaseDamaged
         if check.isDatabaseDamaged {
-            let count = check.conflicting + check.missing
-            let some =
-                check.conflicts.isEmpty ? "" : ", including " + check.conflicts.joined(separator: ", ")
-            findings.databaseFaults.append("rows that differ from the journal: \(count)\(some)")
-        } else if check.missing > 0 {
-            findings.journalFaults.append("missing responses and bodies: \(check.missing)")
+            let count = check.conflictCount + check.missingCount
+            let examples =
+                check.conflictingHrefs.isEmpty
+                ? "" : ", including " + check.conflictingHrefs.joined(separator: ", ")
+            findings.databaseFaults.append("rows that differ from the journal: \(count)\(examples)")
+        } else if check.missingCount > 0 {
+            findings.journalFaults.append("missing responses and bodies: \(check.missingCount)")
         }
         if check.isStateMissing {
             findings.journalFaults.append("it does not list the current snapshots")
         }
     }
 
-    /// Returns a description of the fault of a body, or nil if it is intact.
-    func fault(of body: StoredBody, _ digest: Digest?) throws(StoreError) -> String? {
+    /// Reads a body and returns a description of its fault, or nil if it is intact.
+    ///
+    /// - Parameter digest: the SHA-256 of the body's row; nil if that has the wrong length.
+    func fault(of body: StoredBody, expecting digest: Digest?) throws(StoreError) -> String? {
         guard let digest else { return "its digest has the wrong length" }
         guard let content = try contentOfAnyLength(of: body, bypassesLocalCopy: true) else {
             return "its bytes are gone"
@@ -152,7 +160,7 @@ extension StoreReader {
         return measured.sha256 == digest ? nil : "its bytes have changed"
     }
 
-    /// Returns the URLs whose responses have the body, in order.
+    /// Returns the URLs whose responses have the body, sorted.
     func hrefs(ofBody body: StoredBody) throws(StoreError) -> [String] {
         var hrefs: [String] = []
         try eachRow(
@@ -163,9 +171,9 @@ extension StoreReader {
         return hrefs
     }
 
-    /// Returns the body with this id; nil if there is none.
-    func body(_ number: Int64) throws(StoreError) -> StoredBody? {
-        try prepare("SELECT \(StoredBody.columns) FROM body WHERE id = ?").first(.integer(number)) {
+    /// Returns the body with this ID; nil if there is none.
+    func body(withID id: Int64) throws(StoreError) -> StoredBody? {
+        try prepare("SELECT \(StoredBody.columns) FROM body WHERE id = ?").first(.integer(id)) {
             StoredBody($0, from: 0)
         }
     }
@@ -182,21 +190,21 @@ extension StoreReader {
 }
 
 extension StoreWriter {
-    /// Removes damaged bodies and everything that is not referred to. The responses of damaged bodies become
-    /// missing, so that the next prefetch fetches them. The damaged bytes are moved to `quarantine` for
-    /// analysis.
+    /// Removes damaged bodies, unreferenced rows and unreferenced files. Without their responses, the URLs of
+    /// damaged bodies are missing, so that the next prefetch fetches them. The damaged bytes are moved to the
+    /// folder `quarantine` for analysis. Does not rebuild the database (`isRebuildNeeded`).
     package func repair(_ findings: StoreFindings) throws(StoreError) {
         try withExclusiveAccess(doing: "repair") { () throws(StoreError) in
-            for body in findings.damaged { try quarantine(body) }
+            for body in findings.damagedBodies { try moveToQuarantine(body) }
             if !isPostgreSQL { try execute("PRAGMA synchronous = FULL", doing: "repair") }
             try transaction { () throws(StoreError) in
                 if !findings.databaseFaults.isEmpty { try removeDanglingRows() }
-                for body in findings.damaged { try removeResponses(of: body) }
-                // `relink` fills these tables again.
-                for body in findings.bodiesWithDamagedTable {
+                for body in findings.damagedBodies { try removeResponses(of: body) }
+                // The caller runs `relink` afterwards, which fills empty link tables.
+                for body in findings.bodiesWithDamagedLinkTable {
                     try run("UPDATE content SET links = x'' WHERE body = ?", .integer(body))
                 }
-                // A body without lists is scanned when its links are needed.
+                // Without link lists, the body is scanned when its links are needed.
                 for row in findings.damagedLinkLists {
                     try run(
                         "DELETE FROM link WHERE url = ? AND body = ?", .integer(row.url), .integer(row.body))
@@ -207,20 +215,22 @@ extension StoreWriter {
             if !isPostgreSQL { try execute("PRAGMA synchronous = NORMAL", doing: "repair") }
             try removeOrphanFiles()
             try bodies.external?.removeUnreferenced()
+            // However much of a pack is unused, its bodies are not moved to a new one.
             _ = try thinPacks(wasteAllowed: .infinity)
             try updateStoredCounts()
             do throws(StoreError) {
                 try rewriteJournal()
             } catch  where error.reason == .full && findings.journalFaults.isEmpty {
-                // The old journal still contains all rows, and some that were removed.
+                // The disk is full. The old journal can stay: it has all rows, although also some that were
+                // removed.
                 isJournalStale = true
             }
         }
     }
 
-    /// Removes the responses of a damaged body. The body is identified by number and digest, because its
-    /// number may have been used again since the inspection. If an older or imported response would be shown
-    /// in its place, the row stays and is marked as lost.
+    /// Removes the responses of a damaged body. The body is identified by ID and digest, because another body
+    /// may have got its ID since the inspection. Where the removal would reveal an older or imported response
+    /// for the same request, the response stays without a body and is marked as lost.
     private func removeResponses(of body: DamagedBody) throws(StoreError) {
         let hasBody = """
             body = (
@@ -239,13 +249,14 @@ extension StoreWriter {
         try run("DELETE FROM response WHERE \(hasBody)", .integer(body.id), .text(body.sha256))
     }
 
-    /// Moves the bytes of a damaged body to `quarantine`. Bytes inside the database are not saved.
-    private func quarantine(_ body: DamagedBody) throws(StoreError) {
+    /// Moves the bytes of a damaged body from its file, or copies them from its pack or PostgreSQL, to the folder
+    /// `quarantine`. Bodies inside an SQLite database are not saved.
+    private func moveToQuarantine(_ body: DamagedBody) throws(StoreError) {
         guard !body.sha256.isEmpty else { return }
         let target = folder.quarantine + "/" + body.sha256
         if isPostgreSQL {
             let reader = try StoreReader(folder)
-            guard let stored = try reader.body(body.id),
+            guard let stored = try reader.body(withID: body.id),
                 let content = try reader.contentOfAnyLength(of: stored, bypassesLocalCopy: true)
             else { return }
             try folder.createQuarantine()
@@ -276,7 +287,7 @@ extension StoreWriter {
         }
     }
 
-    /// Returns the bytes of a body in a pack as they are, or nil if it is not in a pack.
+    /// Returns the bytes of a body in a pack without verifying them, or nil if it is not in a pack.
     private func packedBytes(of body: DamagedBody) throws(StoreError) -> [UInt8]? {
         let packed = try prepare(
             "SELECT pack, start, frame, size FROM body WHERE id = ? AND pack IS NOT NULL"
@@ -288,8 +299,8 @@ extension StoreWriter {
 }
 
 extension StoreWriter {
-    /// Removes rows that refer to missing rows, and rebuilds the indexes, after a damage of the disk. Removed
-    /// responses are fetched by the next prefetch. The caller has exclusive access and an open transaction.
+    /// Rebuilds the indexes of a damaged database, and removes rows that refer to missing rows. The next prefetch
+    /// fetches the removed responses. The caller has exclusive access and an open transaction.
     private func removeDanglingRows() throws(StoreError) {
         if !isPostgreSQL { try execute("REINDEX", doing: "repair") }
         try execute(

@@ -9,21 +9,21 @@ internal import Glibc
 /// counts as damaged only if no line of the journal is.
 struct JournalCheck: Equatable {
     /// The number of responses and bodies that are not in the journal. They would be lost with the database.
-    var missing = 0
+    var missingCount = 0
     /// The number of responses and bodies that differ between journal and database.
-    var conflicting = 0
+    var conflictCount = 0
     /// The URLs of the first conflicting responses.
-    var conflicts: [String] = []
+    var conflictingHrefs: [String] = []
     /// Whether sites, snapshots or live snapshots are missing from the journal.
     var isStateMissing = false
     /// The number of lines with a wrong checksum or that a killed run left incomplete.
     var damagedLines = 0
 
     /// Whether rows of the database are damaged and the journal still has the correct ones.
-    var isDatabaseDamaged: Bool { conflicting > 0 || missing > 0 && damagedLines == 0 && hasLines }
+    var isDatabaseDamaged: Bool { conflictCount > 0 || missingCount > 0 && damagedLines == 0 && hasLines }
 
     /// Whether the database could be rebuilt from the journal.
-    var isSound: Bool { missing == 0 && conflicting == 0 && !isStateMissing }
+    var isSound: Bool { missingCount == 0 && conflictCount == 0 && !isStateMissing }
 
     /// Whether the journal has any lines.
     var hasLines = false
@@ -126,23 +126,25 @@ extension StoreReader {
         try eachJournalBody { line in
             switch hashes.compare(line) {
             case .same: break
-            case .missing: check.missing += 1
-            case .conflicting: check.conflicting += 1
+            case .missing: check.missingCount += 1
+            case .conflicting: check.conflictCount += 1
             }
         }
         try eachJournalResponse { line in
             switch hashes.compare(line, canChange: line.confirmed > 0) {
             case .same: break
-            case .missing: check.missing += 1
+            case .missing: check.missingCount += 1
             case .conflicting:
-                check.conflicting += 1
-                if check.conflicts.count < Self.maxConflicts { check.conflicts.append(line.href) }
+                check.conflictCount += 1
+                if check.conflictingHrefs.count < Self.maxConflicts {
+                    check.conflictingHrefs.append(line.href)
+                }
             }
         }
         return check
     }
 
-    /// The maximum number of URLs in `conflicts`. Further conflicts are only counted.
+    /// The maximum number of URLs in `conflictingHrefs`. Further conflicts are only counted.
     private static let maxConflicts = 20
 
     /// Whether the journal contains all snapshots.

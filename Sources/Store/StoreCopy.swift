@@ -313,7 +313,7 @@ package final class StoreCopy {
                 }
             guard let end = bodies.last else { return }
             for body in bodies {
-                if let fault = try reader.fault(of: body, Digest(.sha256, bytes: body.sha256)) {
+                if let fault = try reader.fault(of: body, expecting: Digest(.sha256, bytes: body.sha256)) {
                     result.unlike.append(
                         DamagedBody(
                             id: body.id, sha256: Hex.encode(body.sha256), fault: fault,

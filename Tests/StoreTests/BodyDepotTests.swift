@@ -210,8 +210,8 @@ struct BodyDepotTests {
         try file.write([0, 0, 0], at: 77)
         #expect(try content("http://s/middle") == nil)
         let findings = try StoreReader(folder).inspect()
-        #expect(Set(findings.damaged.map(\.fault)) == ["its bytes are gone", "its bytes have changed"])
-        #expect(findings.damaged.count == 3)
+        #expect(Set(findings.damagedBodies.map(\.fault)) == ["its bytes are gone", "its bytes have changed"])
+        #expect(findings.damagedBodies.count == 3)
         // A prefetch that fetches the body again restores it without a repair.
         try add([page("http://s/middle", Self.middle)], to: "s")
         #expect(try content("http://s/middle")?.load() == Self.middle)

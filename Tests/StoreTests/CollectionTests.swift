@@ -36,7 +36,7 @@ import Testing
         #expect(result.shrinkFailure == nil)
         #expect(result.byteCountAfter == store.folder.byteCount)
         let findings = try store.inspect()
-        #expect(findings.isSound && findings.orphanBodies == 0 && findings.orphanFiles.isEmpty)
+        #expect(findings.isSound && findings.orphanBodyCount == 0 && findings.orphanFiles.isEmpty)
         return result
     }
 

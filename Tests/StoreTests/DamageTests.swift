@@ -62,8 +62,8 @@ import Testing
         if !hasJournal { for file in store.folder.journalFiles { unlink(file) } }
         let findings = try store.inspect()
         #expect(!findings.databaseFaults.isEmpty && findings.isRebuildNeeded == hasJournal)
-        #expect(findings.damaged.map(\.hrefs) == [["/same", "/small"]])
-        #expect(findings.damaged.map(\.fault) == ["its bytes have changed"])
+        #expect(findings.damagedBodies.map(\.hrefs) == [["/same", "/small"]])
+        #expect(findings.damagedBodies.map(\.fault) == ["its bytes have changed"])
         #expect(try StoreRebuild.run(store.folder).lostBodies == (hasJournal ? 0 : 1))
         #expect(try store.inspect().isSound)
         let others = ["/other", "/large"]
@@ -144,7 +144,7 @@ import Testing
         case .longer: try store.scratch.write(Self.large + [7], to: bodyFile)
         }
         #expect(try readableURLs() == ["/small", "/same", "/other"])
-        #expect(try store.inspect().damaged.map(\.hrefs) == [["/large"]])
+        #expect(try store.inspect().damagedBodies.map(\.hrefs) == [["/large"]])
         // A prefetch that fetches the same body restores it without a repair.
         try snapshot()
         #expect(try readableURLs().contains("/large"))
@@ -156,7 +156,7 @@ import Testing
     {
         try Self.flip(store.scratch.file(bodyFile), at: 100, bits: 1)
         let damaged = try Self.bytes(of: store.scratch.file(bodyFile))
-        #expect(try store.inspect().damaged.map(\.fault) == ["its bytes have changed"])
+        #expect(try store.inspect().damagedBodies.map(\.fault) == ["its bytes have changed"])
         try repair()
         #expect(store.scratch.names(in: "store/bodies").isEmpty)
         let kept = try #require(store.scratch.names(in: "store/quarantine").first)

@@ -37,7 +37,7 @@ import Testing
         #expect(findings.bodiesChecked == 2)
         #expect(findings.bytesChecked == Int64(3 + Self.large.count))
         #expect(findings.orphanFiles.isEmpty)
-        #expect(findings.orphanBodies == 0)
+        #expect(findings.orphanBodyCount == 0)
     }
 
     enum Damage: CaseIterable {
@@ -58,7 +58,7 @@ import Testing
         case .removed: scratch.remove(name)
         }
         let findings = try inspect()
-        #expect(findings.damaged.map(\.hrefs) == [["/large", "/same"]])
+        #expect(findings.damagedBodies.map(\.hrefs) == [["/large", "/same"]])
         #expect(!findings.isSound)
 
         try StoreWriter(folder).repair(findings)
@@ -93,7 +93,7 @@ import Testing
             try store.scratch.write(bytes, to: "store/packs/" + name)
         }
         let findings = try store.inspect()
-        #expect(findings.damaged.count == 2)
+        #expect(findings.damagedBodies.count == 2)
         try StoreWriter(store.folder).repair(findings)
         for href in [style, picture] {
             #expect(try store.reader().response(for: href) == nil)
@@ -125,11 +125,11 @@ import Testing
         let findings = try inspect()
         #expect(findings.isSound)
         #expect(findings.orphanFiles == ["stray"])
-        #expect(findings.orphanBodies == 1)
+        #expect(findings.orphanBodyCount == 1)
         try writer.repair(findings)
         let after = try inspect()
         #expect(after.orphanFiles.isEmpty)
-        #expect(after.orphanBodies == 0)
+        #expect(after.orphanBodyCount == 0)
         #expect(after.bodiesChecked == 2)
         #expect(try shows("/large"))
     }

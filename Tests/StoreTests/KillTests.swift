@@ -58,7 +58,7 @@ import Testing
         #expect(last.status == 0, "\(last.errors)")
         try store.expectWhole(stock, "at the end")
         let findings = try store.inspect()
-        #expect(findings.orphanBodies == 0 && findings.orphanFiles.isEmpty)
+        #expect(findings.orphanBodyCount == 0 && findings.orphanFiles.isEmpty)
         #expect(store.scratch.names(in: "store/incoming").isEmpty)
     }
 

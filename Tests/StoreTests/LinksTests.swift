@@ -56,7 +56,7 @@ import Testing
         try store.execute("UPDATE link SET \(damage)")
         #expect(try links(of: "/a") == nil)
         let findings = try inspect()
-        #expect(findings.damagedLinkTables == ["/a"])
+        #expect(findings.hrefsWithDamagedLinks == ["/a"])
         #expect(!findings.isSound)
         try StoreWriter(store.folder).repair(findings)
         try #expect(inspect().isSound)

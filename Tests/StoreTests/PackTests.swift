@@ -149,11 +149,11 @@ import Testing
         }
         let isSecondOnly = damage == .cutShort || damage == .changed
         let findings = try store.inspect()
-        #expect(findings.damaged.map(\.hrefs) == (isSecondOnly ? [["/2"]] : [["/1"], ["/2"]]))
+        #expect(findings.damagedBodies.map(\.hrefs) == (isSecondOnly ? [["/2"]] : [["/1"], ["/2"]]))
         if damage == .changed {
             try StoreWriter(store.folder).repair(findings)
             let kept = store.scratch.names(in: "store/quarantine")
-            #expect(kept == findings.damaged.map(\.sha256))
+            #expect(kept == findings.damagedBodies.map(\.sha256))
             let aside = try BodyContent.file(path: store.scratch.file("store/quarantine/\(kept[0])")).load()
             #expect(aside == Array(bytes[5000...]))
         } else {
@@ -276,7 +276,7 @@ import Testing
         var bytes = try BodyContent.file(path: store.scratch.file(name)).load()
         for place in 0..<12 { bytes[place] ^= 0x55 }
         try store.scratch.write(bytes, to: name)
-        #expect(try store.inspect().damaged.map(\.hrefs) == [["/0"]])
+        #expect(try store.inspect().damagedBodies.map(\.hrefs) == [["/0"]])
         #expect(try content("/0") == nil && content("/1") != nil)
         try snapshot(["/0", "/1"])
         #expect(try content("/0") == .bytes(Self.text(0)))
@@ -293,7 +293,7 @@ import Testing
                 """)
             #expect(try content("/0") == nil, "\(nonsense)")
             #expect(try content("/1") == .bytes(Self.text(1)))
-            #expect(try store.inspect().damaged.count == 1)
+            #expect(try store.inspect().damagedBodies.count == 1)
             try StoreWriter(store.folder).repair(store.inspect())
         }
     }

@@ -122,7 +122,7 @@ import Web
         let findings = try store.inspect()
         #expect(findings.isSound)
         #expect(findings.bodiesChecked == 3)
-        #expect(findings.orphanBodies == 0 && findings.orphanFiles.isEmpty)
+        #expect(findings.orphanBodyCount == 0 && findings.orphanFiles.isEmpty)
 
         let sites = try store.reader().sites()
         #expect(sites.map(\.name) == ["http://a/", "http://b/"])

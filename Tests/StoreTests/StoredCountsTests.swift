@@ -199,7 +199,7 @@ import Testing
         try store.snapshot(pages())
         try store.execute(damage)
         let findings = try store.inspect()
-        #expect(findings.databaseFaults.count == 1 && findings.damaged.isEmpty)
+        #expect(findings.databaseFaults.count == 1 && findings.damagedBodies.isEmpty)
         #expect(findings.databaseFaults.first?.hasPrefix("stored counts") == true)
         try StoreWriter(store.folder).repair(findings)
         try expectCounts()
