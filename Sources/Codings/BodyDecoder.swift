@@ -5,22 +5,22 @@ package import Web
 /// `Content-Encoding` lists the codings in the order in which the server applied them, so they are removed from
 /// last to first: for "gzip, br", the output of the brotli decoder is the input of the gzip decoder.
 package final class BodyDecoder {
-    /// The decoders in the order in which they are applied.
+    /// The decoders in the order in which they are applied: the last coding of `Content-Encoding` is first.
     private var layers: [(coding: ContentCoding, decoder: any CodingDecoder)] = []
     /// An output buffer for each layer.
-    private var output: [UnsafeMutableRawBufferPointer] = []
+    private var outputBuffers: [UnsafeMutableRawBufferPointer] = []
     /// The number of encoded bytes that were passed to `decode`.
     package private(set) var encodedByteCount = 0
 
     /// Rejects a body with more codings, since each needs memory for a decoder.
     private static let maxCodings = 4
-    private static let pieceBytes = 32 * 1024
+    private static let outputBufferBytes = 32 * 1024
 
     /// Registered codings that Larder cannot decode: those of `compress` and those with a shared dictionary.
     private static let unsupported: Set<String> = ["compress", "x-compress", "dcb", "dcz"]
 
-    /// Returns nil for a body without a known coding. Unknown names, usually those of character sets, are
-    /// ignored as in browsers.
+    /// Creates the decoders for a body with these header fields. Returns nil if `Content-Encoding` has no known
+    /// coding. Unknown names, which are usually names of character sets, are ignored as in browsers.
     ///
     /// - Throws: `CodingError` if the body has a coding that cannot be decoded, or too many codings.
     package init?(_ fields: HTTPFields) throws(CodingError) {
@@ -37,47 +37,51 @@ package final class BodyDecoder {
         for coding in codings.reversed() {
             guard let decoder = coding.decoder() else { throw .unsupported(coding.rawValue) }
             layers.append((coding, decoder))
-            output.append(.allocate(byteCount: Self.pieceBytes, alignment: 1))
+            outputBuffers.append(.allocate(byteCount: Self.outputBufferBytes, alignment: 1))
         }
     }
 
-    deinit { for piece in output { piece.deallocate() } }
+    deinit { for buffer in outputBuffers { buffer.deallocate() } }
 
-    /// Decodes a piece of the body and passes the output to `give` in pieces. Their bytes are valid only
-    /// during the call.
+    /// Decodes a piece of the body. Ignores bytes after the end of the encoded data.
     ///
-    /// - Parameter wrapping: converts the error for invalid input to the caller's error type.
+    /// - Parameters:
+    ///   - receive: receives each piece of the output, whose bytes are valid only during the call.
+    ///   - wrapping: converts the error for invalid input to the caller's error type.
     package func decode<Failure: Error>(
-        _ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void,
+        _ bytes: UnsafeRawBufferPointer, _ receive: (UnsafeRawBufferPointer) throws(Failure) -> Void,
         wrapping: (CodingError) -> Failure
     ) throws(Failure) {
         encodedByteCount += bytes.count
-        try decode(bytes, in: 0, give, wrapping)
+        try decode(bytes, in: 0, receive, wrapping)
     }
 
-    /// Decodes bytes with this layer and those after it.
+    /// Decodes bytes with this layer and those after it. Beyond the last layer, they are the output.
     private func decode<Failure: Error>(
         _ bytes: UnsafeRawBufferPointer, in layer: Int,
-        _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void, _ wrapping: (CodingError) -> Failure
+        _ receive: (UnsafeRawBufferPointer) throws(Failure) -> Void, _ wrapping: (CodingError) -> Failure
     ) throws(Failure) {
-        guard layer < layers.count else { return try give(bytes) }
+        guard layer < layers.count else { return try receive(bytes) }
         var rest = bytes
         while true {
-            guard let (consumed, produced) = layers[layer].decoder.decode(rest, into: output[layer]) else {
+            guard let (consumed, produced) = layers[layer].decoder.decode(rest, into: outputBuffers[layer])
+            else {
                 throw wrapping(.invalidData(layers[layer].coding.rawValue))
             }
             if produced > 0 {
-                let decoded = UnsafeRawBufferPointer(rebasing: output[layer][..<produced])
-                try decode(decoded, in: layer + 1, give, wrapping)
+                let decoded = UnsafeRawBufferPointer(rebasing: outputBuffers[layer][..<produced])
+                try decode(decoded, in: layer + 1, receive, wrapping)
             }
             rest = UnsafeRawBufferPointer(rebasing: rest[consumed...])
             // If the output buffer is full, the decoder may have more output.
-            if rest.isEmpty, produced < output[layer].count { return }
+            if rest.isEmpty, produced < outputBuffers[layer].count { return }
+            // Prevents an endless loop if a decoder makes no progress.
             guard consumed > 0 || produced > 0 else { return }
         }
     }
 
-    /// The error `truncated` if the body so far ends before one of its codings does; nil if it is complete or empty.
+    /// The error `CodingError.truncated` if the bytes so far are not a complete body; nil for a complete or an empty
+    /// one. Read it after the last piece.
     package var truncation: CodingError? {
         guard encodedByteCount > 0, let incomplete = layers.first(where: { !$0.decoder.isComplete }) else {
             return nil
@@ -86,15 +90,15 @@ package final class BodyDecoder {
     }
 }
 
-/// The reason why a body cannot be decoded.
+/// The reason why a body cannot be decoded. The strings are names of codings.
 package enum CodingError: Error, Sendable, Equatable, CustomStringConvertible {
     /// A coding that Larder cannot decode.
     case unsupported(String)
-    /// The body has this number of codings, more than the maximum.
+    /// The body has more codings than the maximum, namely this number.
     case tooManyCodings(Int)
     /// The bytes are not valid in this coding.
     case invalidData(String)
-    /// The bytes end before the coding does.
+    /// The body ends before the encoded data is complete.
     case truncated(String)
 
     package var description: String {
