@@ -281,10 +281,10 @@ extension SearchIndex {
     package static func expression(ofSite name: String) -> String { "place : \(word(ofSite: name))" }
 
     /// Marks a word in an expression so that its inflections also match.
-    package static func inflecting(_ word: String) -> String { SearchTokenizer.inflecting + word }
+    package static func inflecting(_ word: String) -> String { SearchTokenizer.inflectionMark + word }
 
     /// Marks words in an expression so that any one of them matches.
     package static func oneOf(_ words: [String]) -> String {
-        SearchTokenizer.oneOf + words.joined(separator: " ")
+        SearchTokenizer.alternativesMark + words.joined(separator: " ")
     }
 }

@@ -5,7 +5,7 @@ internal import Web
 enum SearchTokenizer {
     static let name = "larder"
 
-    /// Registers the tokenizer with a connection. Returns whether that succeeded.
+    /// Registers the tokenizer with the FTS5 of a connection. Returns whether that succeeded.
     static func register(with api: UnsafeMutablePointer<fts5_api>) -> Bool {
         var tokenizer = fts5_tokenizer()
         tokenizer.xCreate = { _, _, _, result in
@@ -15,53 +15,57 @@ enum SearchTokenizer {
         tokenizer.xDelete = { tokenizer in
             if let tokenizer { Unmanaged<WordSplitter>.fromOpaque(UnsafeRawPointer(tokenizer)).release() }
         }
-        tokenizer.xTokenize = { tokenizer, context, flags, text, count, take in
-            guard let tokenizer, let take, count > 0, let text else { return SQLITE_OK }
+        tokenizer.xTokenize = { tokenizer, context, flags, text, count, emit in
+            guard let tokenizer, let emit, count > 0, let text else { return SQLITE_OK }
             let splitter = Unmanaged<WordSplitter>.fromOpaque(UnsafeRawPointer(tokenizer))
                 .takeUnretainedValue()
             return SearchTokenizer.split(
                 UnsafeRawBufferPointer(start: text, count: Int(count)), by: splitter,
                 isQuery: flags & FTS5_TOKENIZE_QUERY != 0
-            ) { word, place, isColocated in
+            ) { word, range, isColocated in
                 word.withUnsafeBytes { bytes in
-                    take(
+                    emit(
                         context, isColocated ? FTS5_TOKEN_COLOCATED : 0,
                         bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count),
-                        Int32(place.lowerBound), Int32(place.upperBound))
+                        Int32(range.lowerBound), Int32(range.upperBound))
                 }
             }
         }
         return api.pointee.xCreateTokenizer(api, name, nil, &tokenizer, nil) == SQLITE_OK
     }
 
-    /// A mark before a word of a query whose inflections also match. It is a private-use character, because FTS5
-    /// passes only the text of a phrase to the tokenizer, and no options.
-    static let inflecting = "\u{F8FF}"
-    /// A mark before words of a query any one of which matches.
-    static let oneOf = "\u{F8FE}"
-
-    /// Passes the words of a text to `take` until that returns an error. Returns the last result code.
+    /// A mark at the start of a phrase: the inflections of its words match too.
     ///
-    /// `take` receives the word, its range in bytes, and whether it is at the same position as the word
-    /// before it. FTS5 treats words at the same position of a query as alternatives, which is how inflections
-    /// and `oneOf` work.
+    /// Both marks are private-use characters within the text, because FTS5 passes the tokenizer only the text of a
+    /// phrase, and no options.
+    static let inflectionMark = "\u{F8FF}"
+    /// A mark within a phrase: after the words before it, any one of the words after it matches.
+    static let alternativesMark = "\u{F8FE}"
+
+    /// Passes the words of a text to `emit` until that returns an error. Returns the last result code.
+    ///
+    /// FTS5 treats words at the same position of a phrase as alternatives. So inflections get the position of
+    /// their word, and all words after `alternativesMark` get the position of the first of them.
+    ///
+    /// - Parameter emit: receives a word, its range in the bytes, and whether it has the position of the previous
+    ///   word.
     private static func split(
         _ bytes: UnsafeRawBufferPointer, by splitter: WordSplitter, isQuery: Bool,
-        _ take: (Span<UInt8>, Range<Int>, Bool) -> Int32
+        _ emit: (Span<UInt8>, Range<Int>, Bool) -> Int32
     ) -> Int32 {
-        let isInflecting = isQuery && bytes.starts(with: inflecting.utf8)
-        let alternatives = isQuery ? offset(of: oneOf, in: bytes) : nil
-        var isFirst = true
+        let isInflecting = isQuery && bytes.starts(with: inflectionMark.utf8)
+        let alternativesStart = isQuery ? offset(of: alternativesMark, in: bytes) : nil
+        var isFirstAlternative = true
         var code = SQLITE_OK
         bytes.withMemoryRebound(to: UInt8.self) { text in
             splitter.split(Span(_unsafeElements: text), for: isQuery ? .query : .index) {
-                word, place, isColocated in
-                let isAlternative = alternatives.map { place.lowerBound > $0 } ?? false
-                code = take(word, place, isColocated || isAlternative && !isFirst)
-                if isAlternative { isFirst = false }
+                word, range, isColocated in
+                let isAlternative = alternativesStart.map { range.lowerBound > $0 } ?? false
+                code = emit(word, range, isColocated || isAlternative && !isFirstAlternative)
+                if isAlternative { isFirstAlternative = false }
                 guard code == SQLITE_OK, isInflecting else { return code == SQLITE_OK }
                 for other in Inflections.of(word) where code == SQLITE_OK {
-                    code = take(other.span, place, true)
+                    code = emit(other.span, range, true)
                 }
                 return code == SQLITE_OK
             }
@@ -69,7 +73,7 @@ enum SearchTokenizer {
         return code
     }
 
-    /// Returns the offset of a mark, nil if the text does not have it.
+    /// Returns the offset of the first occurrence of a mark, or nil.
     private static func offset(of mark: String, in bytes: UnsafeRawBufferPointer) -> Int? {
         let count = mark.utf8.count
         guard bytes.count >= count, let first = mark.utf8.first else { return nil }
