@@ -47,7 +47,7 @@ struct CacheExchange {
         // mirrored pages.
         let isPublic =
             layout.isPublished(url)
-            && CacheRequest.Method(exchange.request.method).isAnsweredByStored
+            && CacheRequest.Method(exchange.request.method).isRead
         guard layout.isTransparent || isPublic || requestContext.canCauseRequests,
             !Self.isBlockedByBrowsers(requestContext, url, layout)
         else { return nil }
@@ -128,7 +128,7 @@ struct CacheExchange {
     private func lookUp(_ now: HTTPDate) throws(StoreError) -> StoredState {
         let changeCount = loader.ready.changeCount
         let method = CacheRequest.Method(request.method)
-        let isRead = method.isAnsweredByStored
+        let isRead = method.isRead
         // Responses to recorded requests are stored separately; else the response to a POST could answer a
         // GET (RFC 9110 §9.3.3). Other methods are answered from the store only if a rule says so.
         let isRecorded =
@@ -229,7 +229,7 @@ struct CacheExchange {
     private func action(_ stored: StoredState, _ now: HTTPDate) -> CacheAction {
         // A request to the origin would lack the user's credentials, so the response would not be the user's.
         if let copy = stored.copy, copy.response.flags.contains(.isPrivate), !canSendCredentials(stored.url),
-            CacheRequest.Method(request.method).isAnsweredByStored, exchange.refusal(of: copy.sharing) == nil
+            CacheRequest.Method(request.method).isRead, exchange.refusal(of: copy.sharing) == nil
         {
             return .serve(.stale)
         }
@@ -288,7 +288,7 @@ struct CacheExchange {
             loader.load(job(stored, additional)) { _ in }
             return try storedReply(stored, hit, now)
         case .validate(let additional), .load(let additional):
-            let isRead = CacheRequest.Method(request.method).isAnsweredByStored
+            let isRead = CacheRequest.Method(request.method).isRead
             if stored.copy == nil, isRead, let pasted = exchange.pastedURLAnswer {
                 return exchange.reply(pasted)
             }

@@ -103,7 +103,7 @@ struct LoadJob: Sendable {
     ///
     /// - Parameter upstreamFields: The job's `upstreamFields`.
     func sharingKey(_ upstreamFields: HTTPFields) -> String? {
-        guard request.method.isAnsweredByStored, body.isEmpty else { return nil }
+        guard request.method.isRead, body.isEmpty else { return nil }
         var key = ""
         key.reserveCapacity(256)
         key += policy.rawValue
@@ -147,7 +147,7 @@ extension LoadJob {
             of: answered, for: request, entry: entry, wasConditional: wasConditional, profile: profile,
             rules: rules, now: now)
         // RFC 9111 §4.4: the answer may be from before the change.
-        if request.method.isAnsweredByStored, changeStamp?.isOutdated == true {
+        if request.method.isRead, changeStamp?.isOutdated == true {
             conclusion.change.invalidate()
         }
         return conclusion

@@ -298,7 +298,7 @@ final class LoadedResponseHandler {
         switch conclusion.change {
         case .none, .extend: break
         // A manifest never requires the response to an unsafe request.
-        case .store where job.required?.canBeVerified == true && !job.request.method.isAnsweredByStored: break
+        case .store where job.required?.canBeVerified == true && !job.request.method.isRead: break
         case .store(let entry, let policy):
             guard job.canStore(response.fields),
                 job.accepts(response, loaded.bytes, byteCount: loaded.byteCount)

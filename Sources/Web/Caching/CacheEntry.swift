@@ -7,7 +7,7 @@ package struct CacheEntry: Sendable, Equatable {
     /// Whether an unsafe request or a HEAD showed that the response may be outdated (RFC 9111, sections 4.3.5
     /// and 4.4).
     package var isInvalidated: Bool
-    /// Whether only part of the body is stored.
+    /// Whether only a part of the body is stored. `CachePolicy` treats such an entry as missing.
     package var isPart: Bool
 
     package init(
@@ -21,7 +21,9 @@ package struct CacheEntry: Sendable, Equatable {
         self.isPart = isPart
     }
 
-    /// Creates an entry from the stored status, header fields and times. Computes the freshness again.
+    /// Creates an entry from the stored status, header fields and times. Computes the freshness from them.
+    ///
+    /// - Parameter forced: the lifetime that a rule of the user sets; nil if the header fields decide.
     package init(
         status: Int, fields: HTTPFields, requestTime: HTTPDate, responseTime: HTTPDate, profile: CacheProfile,
         forced: ForcedLifetime? = nil, isInvalidated: Bool = false, isPart: Bool = false
@@ -35,7 +37,8 @@ package struct CacheEntry: Sendable, Equatable {
         )
     }
 
-    /// The entry after the last part of its body was stored (RFC 9111, section 3.4).
+    /// Returns the entry of the whole response, for when the last part of its body has been received (RFC 9111,
+    /// section 3.4).
     package func completing(byteCount: Int) -> CacheEntry {
         var whole = self
         whole.status = 200
@@ -45,24 +48,25 @@ package struct CacheEntry: Sendable, Equatable {
         return whole
     }
 
+    /// The validators in the header fields, for conditional requests.
     package var validator: Validator { Validator(fields) }
 
-    /// Whether a 304 confirms this version of the response (RFC 9111, section 4.3.4).
+    /// Whether a 304 confirms this response, and not another version of it (RFC 9111, section 4.3.4).
     package func isConfirmed(by answer: OriginResponse) -> Bool {
         Validator(answer.fields).confirms(validator)
     }
 
-    /// The fields to store after a 304 or a response to HEAD.
+    /// Returns the header fields to store after a 304.
     package func fields(updatedBy answer: OriginResponse, in profile: CacheProfile) -> HTTPFields {
         fields.updating(with: answer.fields, in: profile).storable(in: profile)
     }
 
-    /// Whether the response is fresh or stale.
+    /// Returns the state of the response if it is served now: fresh or stale. An invalidated response is stale.
     package func hit(at now: HTTPDate) -> CacheHit {
         freshness.isFresh(at: now) && !isInvalidated ? .fresh : .stale
     }
 
-    /// The header fields to serve: the stored ones with the current age (RFC 9111, section 4).
+    /// Returns the header fields to serve: the stored ones with the current age (RFC 9111, section 4).
     package func servedFields(at now: HTTPDate) -> HTTPFields {
         var result = fields
         result.set("Age", String(freshness.age(at: now)))
@@ -92,9 +96,10 @@ package struct CacheRequest: Sendable {
             }
         }
 
-        /// Whether a stored response to GET may answer the request.
-        package var isAnsweredByStored: Bool { self == .get || self == .head }
+        /// Whether the method is GET or HEAD, so that a stored response to GET may answer the request.
+        package var isRead: Bool { self == .get || self == .head }
 
+        /// Whether the request may change resources, so that it invalidates stored responses (RFC 9111, section 4.4).
         package var isUnsafe: Bool { self == .post || self == .unsafe }
     }
 
@@ -102,8 +107,8 @@ package struct CacheRequest: Sendable {
     package let url: WebURL
     package let fields: HTTPFields
     package let directives: CacheDirectives
-    /// Whether the caller stores the response under a key that includes the request, as for a recorded API
-    /// call. It may then be stored for any method.
+    /// Whether the response is a recorded API call: its key in the store includes the method and the body of the
+    /// request. Such a response may be stored for any method.
     package let isRecorded: Bool
 
     package init(
@@ -117,25 +122,26 @@ package struct CacheRequest: Sendable {
         self.isRecorded = isRecorded
     }
 
-    private static let conditions: FieldNames = [
+    private static let conditionalFields: FieldNames = [
         "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
     ]
-    private static let parts: FieldNames = ["range", "if-range"]
+    private static let rangeFields: FieldNames = ["range", "if-range"]
 
-    /// The header fields of the request to the server: those of the client with the additional ones of the
-    /// action. Leaves out the fields of the connection and, for GET and HEAD, the client's conditions and
-    /// range, which are applied to the response instead.
+    /// Returns the header fields of the request to the origin server: those of the client's request and the
+    /// additional ones. Leaves out the fields of the connection. Also leaves out the client's range and conditions
+    /// if the method is GET or HEAD, because Larder applies them to the response.
     ///
     /// - Parameters:
+    ///   - additional: the header fields of the `CacheAction`. They replace those of the client.
     ///   - keepingRange: whether to request only the client's range.
-    ///   - keepingConditions: whether the server evaluates the client's conditions.
+    ///   - keepingConditions: whether the origin server evaluates the client's conditions.
     package func upstreamFields(
         _ additional: HTTPFields, keepingRange: Bool = false, keepingConditions: Bool = false
     ) -> HTTPFields {
         var result = fields.withoutConnectionFields
-        if method.isAnsweredByStored {
-            if !keepingConditions { result = result.removing(Self.conditions) }
-            if !keepingRange { result = result.removing(Self.parts) }
+        if method.isRead {
+            if !keepingConditions { result = result.removing(Self.conditionalFields) }
+            if !keepingRange { result = result.removing(Self.rangeFields) }
         }
         for field in additional.list { result.set(field.name, field.value) }
         return result
@@ -144,43 +150,46 @@ package struct CacheRequest: Sendable {
 
 // MARK: - CacheChanges
 
-/// Determines how a response of the origin to a request changes the store.
+/// Determines how a response of the origin server changes the stored response to the same request.
 struct CacheChanges {
     let request: CacheRequest
     let profile: CacheProfile
     let rules: CacheRules
 
-    /// Applies a response to HEAD, which updates or invalidates the stored response (RFC 9111, section
+    /// Returns the change after a response to HEAD, which updates or invalidates the entry (RFC 9111, section
     /// 4.3.5).
     func change(of entry: CacheEntry, byHead answer: OriginResponse) -> CacheConclusion.Change {
         var outdated = entry
         outdated.isInvalidated = true
         switch answer.status {
         case 200 where entry.status == 200:
-            let tags = answer.fields.entityTag.map { $0 == entry.fields.entityTag } ?? true
-            let dates = answer.fields["Last-Modified"].map { $0 == entry.fields["Last-Modified"] } ?? true
-            let lengths = answer.fields.contentLength.map { $0 == entry.fields.contentLength } ?? true
-            guard tags, dates, lengths else { return .update(outdated) }
-            return updating(refreshing(entry, by: answer))
+            let hasSameTag = answer.fields.entityTag.map { $0 == entry.fields.entityTag } ?? true
+            let hasSameDate =
+                answer.fields["Last-Modified"].map { $0 == entry.fields["Last-Modified"] } ?? true
+            let hasSameLength = answer.fields.contentLength.map { $0 == entry.fields.contentLength } ?? true
+            guard hasSameTag, hasSameDate, hasSameLength else { return .update(outdated) }
+            return change(updatingTo: refreshing(entry, by: answer))
         case 404, 410: return .update(outdated)
         default: return .none
         }
     }
 
-    /// Applies a complete or partial response (RFC 9111, sections 3 and 3.4).
-    func storing(_ answer: OriginResponse, over entry: CacheEntry?) -> CacheConclusion.Change {
+    /// Returns the change after a complete or partial response (RFC 9111, sections 3 and 3.4).
+    ///
+    /// - Parameter entry: the stored response; nil if there is none.
+    func change(storing answer: OriginResponse, over entry: CacheEntry?) -> CacheConclusion.Change {
         if let entry, CacheStatus.isTemporary(answer.status), !CacheStatus.isTemporary(entry.status) {
             return .none
         }
         if answer.status == 206, let entry {
-            // A part of another version replaces stored parts, but not a complete body (RFC 9111, section
-            // 3.4).
+            // A part of the same version (RFC 9111, section 3.4).
             if let tag = answer.fields.entityTag, let storedTag = entry.fields.entityTag,
                 tag.matchesStrongly(storedTag)
             {
                 let updated = refreshing(entry, by: answer)
                 return entry.isPart ? .extend(updated) : .update(updated)
             }
+            // A part of another version replaces stored parts, but not a complete body.
             if !entry.isPart { return .none }
         }
         let storability = Storability.judge(
@@ -192,7 +201,8 @@ struct CacheChanges {
         }
     }
 
-    /// The entry with the header fields and times of a 304, a HEAD or a part.
+    /// Returns the entry with the header fields and times of a 304, a response to HEAD or a part. It is no longer
+    /// invalidated.
     func refreshing(_ entry: CacheEntry, by answer: OriginResponse) -> CacheEntry {
         var result = self.entry(entry.status, entry.fields.updating(with: answer.fields, in: profile), answer)
         result.isPart = entry.isPart
@@ -208,13 +218,13 @@ struct CacheChanges {
             status: status, fields: fields.storable(in: profile), freshness: freshness, isPart: status == 206)
     }
 
-    /// The change that stores an updated head. There is none if the head forbids storing, as the fields of a
-    /// 304 can.
-    func updating(_ entry: CacheEntry) -> CacheConclusion.Change {
-        // Uses a request whose method is always allowed: the stored response was accepted before.
-        let plain = CacheRequest(url: request.url, fields: request.fields, isRecorded: true)
+    /// Returns the change that stores an entry with updated header fields, or none if these forbid storing, as the
+    /// fields of a 304 can.
+    func change(updatingTo entry: CacheEntry) -> CacheConclusion.Change {
+        // The method was accepted when the response was stored. A recorded request may have any method.
+        let recorded = CacheRequest(url: request.url, fields: request.fields, isRecorded: true)
         let storability = Storability.judge(
-            plain, status: entry.status, fields: entry.fields, profile: profile,
+            recorded, status: entry.status, fields: entry.fields, profile: profile,
             forced: rules.storage(for: request.url, entry.fields.contentType))
         return storability.isStorable ? .update(entry) : .none
     }

@@ -57,7 +57,7 @@ extension CachePolicy {
     ) -> CacheAction {
         let entry = entry.flatMap { $0.isPart ? nil : $0 }
         let action =
-            request.method.isAnsweredByStored
+            request.method.isRead
             ? actionForRead(request, entry, reachability, now) : actionForOther(entry, reachability, now)
         guard request.directives.onlyIfCached else { return action }
         switch action {
@@ -193,7 +193,8 @@ extension CachePolicy {
                     .received, entry.map { changes.change(of: $0, byHead: answer) } ?? .none)
             }
             let invalidated = Invalidation.targets(of: request, status: answer.status, fields: answer.fields)
-            return CacheConclusion(.received, changes.storing(answer, over: entry), invalidated: invalidated)
+            return CacheConclusion(
+                .received, changes.change(storing: answer, over: entry), invalidated: invalidated)
         }
     }
 
@@ -203,7 +204,7 @@ extension CachePolicy {
     ) -> CacheConclusion {
         guard entry.isConfirmed(by: answer) else { return CacheConclusion(.loadAgain) }
         let updated = changes.refreshing(entry, by: answer)
-        return CacheConclusion(.stored(updated, .validated), changes.updating(updated))
+        return CacheConclusion(.stored(updated, .validated), changes.change(updatingTo: updated))
     }
 
     /// Whether a stored response may be served because the request to the server failed.
@@ -214,7 +215,7 @@ extension CachePolicy {
         if entry.isPart || (outcome != .unreachable && CacheStatus.isTemporary(entry.status)) { return false }
         switch self {
         case .offline: return true
-        case .preferCache, .refreshBehind: return request.method.isAnsweredByStored
+        case .preferCache, .refreshBehind: return request.method.isRead
         case .reload, .reloadEndToEnd, .revalidate: return false
         case .protocol: return Self.maySubstituteByProtocol(entry, request, now)
         case .auto: return Self.isSilence(outcome) || Self.maySubstituteByProtocol(entry, request, now)
@@ -234,7 +235,7 @@ extension CachePolicy {
         -> Bool
     {
         let freshness = entry.freshness
-        guard request.method.isAnsweredByStored, request.directives.noCache == nil, !entry.isInvalidated,
+        guard request.method.isRead, request.directives.noCache == nil, !entry.isInvalidated,
             !freshness.needsValidation
         else { return false }
         let staleness = freshness.staleness(at: now)

@@ -58,7 +58,7 @@ package struct Preconditions: Sendable, Equatable {
                 return .failed
             }
         }
-        let isRead = method.isAnsweredByStored
+        let isRead = method.isRead
         if let ifNoneMatch {
             guard Self.includesWeakly(ifNoneMatch, current) else { return .proceed }
             return isRead ? .notModified : .failed
