@@ -136,7 +136,8 @@ package struct BundleCheck {
         let local = table
         for (place, column) in columns.enumerated() where column.local == nil {
             let live = LiveBundles(
-                targets, base: column.base, nearestZone: access.nearestZone(of: source, at: column.base),
+                targets, base: column.baseIndex,
+                nearestZone: access.nearestZone(of: source, at: column.baseIndex),
                 evidence, interruption, tally)
             table[place] = try live.examine { matchingLocalBody($0, local) }
             try addDifferences(to: &table, from: live, at: place)
@@ -147,7 +148,7 @@ package struct BundleCheck {
         let verified = zip(columns, table).map { column, examinations in
             Set(
                 zip(targets, examinations).lazy.filter { $1?.finding.verdict == .verified }.map {
-                    $0.0.urls[column.base]
+                    $0.0.urls[column.baseIndex]
                 })
         }
         items += try PageSkews(source, targets, columns, access).items(interruption) {
@@ -162,7 +163,7 @@ package struct BundleCheck {
     private func matchingLocalBody(_ number: Int, _ table: [[Examination?]]) -> Examination.MatchingBody? {
         for (place, column) in columns.enumerated() {
             guard let local = column.local, table[place][number]?.finding.verdict == .verified,
-                let content = local.content(of: targets[number].urls[column.base], column)
+                let content = local.content(of: targets[number].urls[column.baseIndex], column)
             else { continue }
             return Examination.MatchingBody(place: column.name, content: content)
         }
@@ -176,7 +177,7 @@ package struct BundleCheck {
             for number in targets.indices {
                 guard case .mismatch = table[place][number]?.finding.verdict,
                     let matching = matchingLocalBody(number, table),
-                    let content = local.content(of: targets[number].urls[column.base], column)
+                    let content = local.content(of: targets[number].urls[column.baseIndex], column)
                 else { continue }
                 table[place][number]?.compare(content, with: matching)
             }
@@ -189,7 +190,7 @@ package struct BundleCheck {
             guard case .stored(let folder, _) = column.local else { continue }
             do throws(StoreError) {
                 try VerdictStore.store(
-                    zip(targets, items).map { ($0.urls[column.base], $1.findings[place]) }, in: folder)
+                    zip(targets, items).map { ($0.urls[column.baseIndex], $1.findings[place]) }, in: folder)
             } catch {
                 // The report is complete without this. The user may lack permission to write to the store.
             }
@@ -208,7 +209,7 @@ package struct BundleCheck {
                     && table[livePlace][$0]?.finding.verdict == .verified
             }
             let bodies = numbers.compactMap { number in
-                local.content(of: targets[number].urls[column.base], column).map {
+                local.content(of: targets[number].urls[column.baseIndex], column).map {
                     (number: number, content: $0)
                 }
             }
@@ -240,7 +241,7 @@ package struct BundleCheck {
                 chain: [],
                 findings: zip(columns, table).map { column, examinations in
                     CheckReport.Finding(
-                        url: column.name(of: target.urls[column.base]),
+                        url: column.name(of: target.urls[column.baseIndex]),
                         examinations[number] ?? .missing("no response"),
                         of: target.bundle)
                 })
@@ -262,7 +263,7 @@ struct LiveAccess {
     /// The nearest network zone that requests for URLs of the manifest may connect to: the zone of the manifest, or that of
     /// the principal if the principal named the base.
     func nearestZone(of source: ManifestSource, at base: Int) -> NetworkZone {
-        max(allowedZone, source.bases[base].isGiven ? principal.nearestZone : source.zone)
+        max(allowedZone, source.bases[base].isGivenByUser ? principal.nearestZone : source.zone)
     }
 }
 
@@ -314,7 +315,7 @@ struct PageSkews {
         for number in (pages.first ?? []).indices.prefix(Self.maxPages) {
             var findings: [CheckReport.Finding] = []
             for (place, column) in columns.enumerated() {
-                let page = pages[column.base][number]
+                let page = pages[column.baseIndex][number]
                 let skew =
                     try isVerified(place, page)
                     ? nil : body(of: page, column, interruption).flatMap { skews(of: page, $0, column).first }
@@ -338,7 +339,7 @@ struct PageSkews {
         guard let local = column.local else {
             do throws(LarderError) {
                 return try SingleFetch.body(
-                    page, nearestZone: nearestZones[column.base], limit: Self.maxPageBytes,
+                    page, nearestZone: nearestZones[column.baseIndex], limit: Self.maxPageBytes,
                     interruption: interruption)
             } catch {
                 if error.kind == .interrupted { throw error }
@@ -359,7 +360,7 @@ struct PageSkews {
         let asked = references.compactMap { occurrence, text in
             WebURL(utf8: text.span, base: occurrence.flags.contains(.ignoresBase) ? page : base)
         }
-        return names[column.base].skews(onPage: page, references: asked)
+        return names[column.baseIndex].skews(onPage: page, references: asked)
     }
 }
 

@@ -13,16 +13,16 @@ public struct CheckOptions: Sendable {
         case live
         /// The store. Stored bodies are read; no request is made.
         case stored
-        /// The files of a folder, as a server would serve them. No request is made.
+        /// A folder, given by its path. Its files are looked up as a server would; no request is made.
         case folder(String)
     }
 
-    /// Weak evidence: a hash that may have another meaning, or match by chance. It is reported, and neither
-    /// fails a check nor verifies a bundle.
+    /// Weak evidence: a hash that may have another meaning, or match by chance. The report shows it, but it
+    /// neither verifies a bundle nor fails a check.
     public enum Evidence: Sendable, Hashable {
         /// ETags that look like an MD5. S3 uses the MD5 for objects that were uploaded in one piece.
         case entityTags
-        /// Hashes in file names that are prefixes of such a digest.
+        /// Hashes in file names that are compared with the beginning of the file's digest.
         case names(Algorithm)
 
         /// A digest algorithm.
@@ -31,49 +31,52 @@ public struct CheckOptions: Sendable {
         }
     }
 
-    /// The places to check, which the report shows side by side. Each base is checked live and in the store.
-    /// If empty, the live server; for a checksum list, the folder that contains the list.
+    /// The places to check. The report has a column for each: for `live` and `stored`, one for each base. If
+    /// empty, the live server is checked or, for a local list of checksums, the folder that contains the list.
     public var places: [Place] = []
-    /// The URLs that relative URLs of the manifest are resolved against, such as production and staging. They
-    /// are not needed for a manifest that was fetched, or that names its start URL. URLs on the manifest's
-    /// own origin move to the base; URLs on other origins stay.
+    /// The URLs that relative URLs of the manifest are resolved against, such as those of production and staging.
+    /// May be empty if the manifest was fetched or contains its start URL. In an absolute URL on the manifest's
+    /// own origin, the base replaces the origin; URLs on other origins stay as they are.
     public var bases: [String] = []
-    /// Manifests of other releases. A body that matches one of them belongs to that release.
+    /// The paths or URLs of manifests of other releases. The report says if a body belongs to one of these
+    /// releases.
     public var releases: [String] = []
-    /// Trusts digests that were computed before, if the stored bytes exist.
+    /// Whether the digests in the store are trusted, so that stored bodies are read only if another digest is
+    /// needed. Imported bodies are always read.
     public var isQuick = false
-    /// Weak evidence to report beside digests.
+    /// The kinds of weak evidence to report besides digests.
     public var evidence: [Evidence] = []
     /// The format of the manifest, one of `formats`; nil detects it.
     public var format: String?
-    /// The verdicts on required bundles that make a check fail.
+    /// The verdicts that make the check fail if a required bundle has one of them.
     public var failsOn = CheckReport.usualFailures
 
-    /// Only SHA-256 or stronger digests verify a bundle. One that has only MD5 or SHA-1, or no digest, is
-    /// unverifiable, and fails the check if it is required: attackers can make another file with the same MD5
-    /// or SHA-1.
+    /// Whether only SHA-256 or stronger digests verify a bundle, because attackers can make another file with the
+    /// same MD5 or SHA-1. A bundle without such a digest is unverifiable. If it is required, the check fails.
     public var requiresStrongDigests = false
 
     /// The network options for loading the manifest; nil for the defaults.
     package var network: NetworkOptions?
-    /// Receives the number of checked bundles now and then, on threads of the check.
+    /// Receives the number of checked bundles from time to time, on threads of the check.
     public var progress: (@Sendable (WorkProgress) -> Void)?
 
     /// The names of the manifest formats that can be read.
     public static var formats: [String] { ManifestFormat.names }
 
-    /// Creates options for the usual place.
+    /// Creates the default options.
     public init() {}
 }
 
 extension ManifestPlan {
-    /// - Parameter network: the network options for loading the manifest.
+    /// Returns the options for reading the manifest of a site and checking its bundles live.
+    ///
+    /// - Parameter network: the network options for loading the manifest; nil for the defaults.
     package func checkOptions(_ network: NetworkOptions? = nil) -> CheckOptions {
         var options = CheckOptions()
         options.network = network
         options.bases = base.map { [$0] } ?? []
         options.format = format
-        // Fetched bundles are on servers, even if the manifest is a local list.
+        // Without a place, a local list of checksums would be checked against its own folder.
         options.places = [.live]
         return options
     }
@@ -82,23 +85,24 @@ extension ManifestPlan {
 /// A bundle with the URLs at which it is checked.
 package struct CheckTarget: Sendable {
     package let bundle: Bundle
+    /// The line of the manifest that names the bundle; nil if unknown.
     package let line: Int?
-    /// The URLs, one for each base.
+    /// The URLs, one for each of `ManifestSource.bases`.
     package let urls: [WebURL]
 
-    /// Adds the hash in the bundle's file name as weak evidence, if the options include it.
+    /// Returns the target with the hash in the bundle's file name as weak evidence, if `evidence` includes that.
     package func addingFileNameEvidence(_ evidence: Evidence) -> CheckTarget {
         CheckTarget(bundle: bundle.addingFileNameEvidence(evidence), line: line, urls: urls)
     }
 
-    /// The bundle, verified only by SHA-256 or stronger digests.
+    /// The target, whose bundle only SHA-256 or stronger digests verify.
     package var requiringStrongDigest: CheckTarget {
         CheckTarget(bundle: bundle.requiringStrongDigest, line: line, urls: urls)
     }
 
-    /// The bundles of a manifest.
+    /// Returns the bundles of a manifest, in its order.
     ///
-    /// - Throws: `LarderError` of kind `.input` if a name is not a URL, or is relative and there is no base.
+    /// - Throws: `LarderError` of kind `.input` if a name is not an HTTP URL, or is relative and there is no base.
     package static func all(of source: ManifestSource) throws(LarderError) -> [CheckTarget] {
         let bundles = source.manifest.bundles
         let lines = ManifestLines(source.bytes).lines(of: bundles.map(\.reference))
@@ -131,44 +135,52 @@ package struct CheckTarget: Sendable {
             )
         }
         // URLs on the manifest's own origin belong to the site and move with it. Others stay.
-        if base.isGiven, url.origin == source.home?.origin, let moved = WebURL(url.target, base: base.root) {
+        if base.isGivenByUser, url.origin == source.home?.origin,
+            let moved = WebURL(url.target, base: base.root)
+        {
             url = moved
         }
         return url.withoutFragment
     }
 }
 
-/// A column of the report: a place with one of the bases.
+/// A column of the report: a place, with one of the bases.
 struct CheckColumn: Sendable {
     let name: String
-    /// The index of the base among the URLs of a target.
-    let base: Int
+    /// The index of the base in `ManifestSource.bases` and of its URL in `CheckTarget.urls`.
+    let baseIndex: Int
+    /// The root of the base (`ManifestSource.Base.root`).
     let root: WebURL?
     /// The local place; nil for the live server.
     let local: LocalPlace?
 
+    /// Returns the columns of a check, in the order of the places.
+    ///
+    /// - Parameter folder: the store, for the place `stored`.
     static func all(
         of source: ManifestSource, _ folder: StoreFolder, isQuick: Bool
     ) throws(LarderError) -> [CheckColumn] {
         var columns: [CheckColumn] = []
         for place in source.places {
-            for (number, base) in source.bases.enumerated() {
+            for (baseIndex, base) in source.bases.enumerated() {
                 let suffix = source.bases.count > 1 ? base.root?.href : nil
                 let column: CheckColumn
                 switch place {
                 case .live:
-                    column = CheckColumn(name: suffix ?? "live", base: number, root: base.root, local: nil)
+                    column = CheckColumn(
+                        name: suffix ?? "live", baseIndex: baseIndex, root: base.root, local: nil)
                 case .stored:
                     let name = suffix.map { "stored of \($0)" } ?? "stored"
                     column = CheckColumn(
-                        name: name, base: number, root: base.root,
+                        name: name, baseIndex: baseIndex, root: base.root,
                         local: .stored(folder, provesBytes: !isQuick)
                     )
                 case .folder(let path):
                     // A folder has the same files for every base.
-                    guard number == 0 else { continue }
+                    guard baseIndex == 0 else { continue }
                     let files = try SiteFolder(path)
-                    column = CheckColumn(name: path, base: number, root: base.root, local: .folder(files))
+                    column = CheckColumn(
+                        name: path, baseIndex: baseIndex, root: base.root, local: .folder(files))
                 }
                 columns.append(column)
             }

@@ -27,7 +27,8 @@ enum LocalPlace: Sendable {
                 var bundles = StoredBundleCheck(try StoreReader(folder), evidence, provesBytes: provesBytes)
                 while let number = next() {
                     let target = targets[number]
-                    give(number, try bundles.examination(of: target.bundle, at: target.urls[column.base]))
+                    give(
+                        number, try bundles.examination(of: target.bundle, at: target.urls[column.baseIndex]))
                 }
                 // One thread at a time, because each of them writes to the store.
                 let result = storingLock.withLock { _ in
@@ -38,7 +39,8 @@ enum LocalPlace: Sendable {
         case .folder(let folder):
             return ParallelWork.share(targets.count, named: "larder-files", interruption) { next, give in
                 while let number = next() {
-                    let path = folder.relativePath(of: targets[number].urls[column.base], base: column.root)
+                    let path = folder.relativePath(
+                        of: targets[number].urls[column.baseIndex], base: column.root)
                     let found =
                         switch folder.lookUp(path) {
                         case .file(let file): Examination(of: .file(path: file), as: targets[number].bundle)

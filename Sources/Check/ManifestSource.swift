@@ -43,8 +43,8 @@ package struct ManifestSource: Sendable {
         package let root: WebURL?
         /// The base of relative URLs, which may be a folder below the root; nil if unknown.
         package let url: WebURL?
-        /// Whether the user gave it as an option.
-        package let isGiven: Bool
+        /// Whether it is one of `CheckOptions.bases`.
+        package let isGivenByUser: Bool
     }
 
     /// Loads a manifest from a file or URL.
@@ -121,7 +121,8 @@ package struct ManifestSource: Sendable {
         for text in options.bases {
             let given = try WebURL.start(text)
             bases.append(
-                Base(root: given, url: base.flatMap { WebURL($0, base: given) } ?? given, isGiven: true))
+                Base(root: given, url: base.flatMap { WebURL($0, base: given) } ?? given, isGivenByUser: true)
+            )
         }
         let isAtHome = own == nil && bases.isEmpty && manifest.format == .checksums
         places =
@@ -130,7 +131,7 @@ package struct ManifestSource: Sendable {
         // If only folders are checked, relative paths need no base.
         let isPath = places.allSatisfy(\.isFolder)
         let usual = own ?? (isPath ? base.flatMap { WebURL($0, base: .nowhere) } ?? .nowhere : nil)
-        self.bases = bases.isEmpty ? [Base(root: address ?? start, url: usual, isGiven: false)] : bases
+        self.bases = bases.isEmpty ? [Base(root: address ?? start, url: usual, isGivenByUser: false)] : bases
     }
 
     /// Returns the folder of a list of checksums. Its files are relative to it, as with `md5sum -c`.

@@ -119,7 +119,9 @@ package struct ManifestVerifier: Sendable {
     /// The network zone that the manifest was loaded from. URLs that it names may be in this zone or a more public one.
     var zone: NetworkZone { manifest.zone }
     /// The origins of the bases that the user gave. `zone` does not limit them.
-    var givenOrigins: Set<String> { Set(manifest.bases.filter(\.isGiven).compactMap { $0.root?.origin }) }
+    var givenOrigins: Set<String> {
+        Set(manifest.bases.filter(\.isGivenByUser).compactMap { $0.root?.origin })
+    }
 
     /// Returns the documents that a snapshot of the site stores in addition to its pages: the manifest, under the name of
     /// the site, and the responses that were fetched to load it.
