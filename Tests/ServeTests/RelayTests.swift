@@ -92,4 +92,19 @@ import Web
         #expect(outcome.status == status)
         #expect(outcome.byteCount > 0)
     }
+
+    @Test(arguments: ["7fffffffffffffff", "8000000000000000", "ffffffffffffffff"])
+    func `a chunk of a host that is larger than any number ends the upload`(size: String) async throws {
+        let (client, host) = (try Pair(), try Pair())
+        defer {
+            close(client.other)
+            close(host.other)
+        }
+        client.finish(with: "x")
+        host.finish(with: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(size)\r\nabc")
+        let reader = BodyReader(.length(1), maxBodyBytes: 1, maxOverheadBytes: 0)
+        let opening = Relay.Opening.upload(
+            head: Array("PUT / HTTP/1.1\r\n\r\n".utf8), method: "PUT", LongUpload(reader: reader))
+        #expect(try await outcome(client, host, opening).status == 200)
+    }
 }

@@ -155,9 +155,9 @@ package struct BodyReader: Sendable {
             // Leading zeros count too, since there is no other limit on their number.
             digitCount += 1
             guard digitCount <= 16 else { return 400 }
-            // Cannot overflow: the previous value was at most `maxBodyBytes`, and that is at most `Int.max / 32`.
+            guard chunkByteCount <= Int.max / 32 else { return 413 }
             chunkByteCount = chunkByteCount * 16 + Int(digit)
-            guard bodyByteCount + chunkByteCount <= maxBodyBytes else { return 413 }
+            guard chunkByteCount <= maxBodyBytes - bodyByteCount else { return 413 }
             return move(to: .size)
         }
         guard case .size = state else { return 400 }
