@@ -67,7 +67,7 @@ package struct BodyReader: Sendable {
 
     /// - Parameters:
     ///   - maxBodyBytes: the maximum sum of a chunk's size and the length of the buffer that `read` appends to. A body
-    ///     with a larger chunk is refused with 413 (Content Too Large). At most `Int.max / 32`, so that no sum overflows.
+    ///     with a larger chunk is refused with 413 (Content Too Large).
     ///     The length of a body that is not chunked is not checked.
     ///   - maxOverheadBytes: the maximum number of bytes in chunk extensions and trailers. A body with more is refused
     ///     with 431.
