@@ -2,30 +2,35 @@ internal import Codings
 internal import Glibc
 internal import System
 
-/// A file of a folder that is imported.
+/// A file in a folder that is imported (`FileSource`).
 struct SourceFile: Sendable {
-    /// The path relative to the folder, with slashes. Bytes that are not ASCII are percent-encoded if the
-    /// path is not valid UTF-8.
+    /// The path relative to the folder, as text (`FileName.text`).
     let path: String
     let byteCount: Int64
-    /// Seconds since 1970.
+    /// The time of the last change, in seconds since 1970.
     let modified: Int64
-    /// The index of the file in the source's own data.
+    /// The index with which the source finds the content. A link in a zip or tar file has the number of its target.
     let number: Int
 }
 
 /// A folder to import: a folder on the disk (``DiskFolder``), or the contents of a zip file (``ZipFolder``) or tar file
-/// (``TarFile``). It is used by one thread.
+/// (``TarFile``).
+///
+/// Names and links that lead outside the folder are faults, not files. `FolderMap` finds out the URLs of the files, for
+/// which it reads the beginnings of some, and `FolderReader` imports them. A source is used by one thread.
 protocol FileSource: AnyObject {
     /// The name of the source for messages.
     var name: String { get }
+    /// The files to import, including links to files.
     var files: [SourceFile] { get }
     /// The files that are not imported, with the reasons.
     var faults: [ArchiveFault] { get }
     /// Whether the folder was packed into one file, possibly with an enclosing folder.
     var isPacked: Bool { get }
-    /// Passes the content of a file to `take` until `take` returns false. Returns the reason if the content
-    /// could not be read completely.
+    /// Passes the content of a file to `take` in pieces, until the end or until `take` returns false.
+    ///
+    /// Returns the reason if the content is damaged or could not be read completely, else nil. This may be known only
+    /// after the last piece, for example from a checksum. The caller then discards all pieces.
     func read(
         _ file: SourceFile, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> String?
@@ -46,16 +51,18 @@ extension FileSource {
     }
 }
 
-/// File names in the form in which they are compared and shown.
+/// File names and paths of imported files: their limits, their form as text, and the check that they are inside the
+/// folder.
 enum FileName {
-    /// The maximum depth of nested folders, which is more than any site has. Deeper files are refused.
+    /// The maximum depth of nested folders, which is more than any site has. Deeper files are not imported.
     static let maxDepth = 64
-    /// The maximum length of a path. Files with longer paths are refused.
+    /// The maximum length of a path in a zip or tar file. Files with longer paths are not imported.
     static let maxPathBytes = 4096
     /// The maximum number of files in an imported folder. The import fails if there are more.
     static let maxFiles = 1_000_000
 
-    /// Returns the name as text. Bytes that are not ASCII are percent-encoded if the name is not valid UTF-8.
+    /// Returns the name as text, the form in which names are compared and shown. If it is not valid UTF-8, the bytes
+    /// that are not ASCII are percent-encoded.
     static func text(_ bytes: some Collection<UInt8>) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         var escaped: [UInt8] = []
@@ -70,14 +77,17 @@ enum FileName {
         return String(decoding: escaped, as: UTF8.self)
     }
 
-    /// Returns the path of an entry in a packed folder. Returns nil if it points outside the folder or is not
-    /// a path.
+    /// Returns the path of an entry of a zip or tar file. Returns nil if it is invalid or contains `..`.
     static func pathInside(_ bytes: [UInt8]) -> String? {
         segments(bytes, mayAscend: false).map { text(Array($0.joined(separator: [UInt8(ascii: "/")]))) }
     }
 
-    /// Returns the target of a link in a packed folder as a path in the folder. Returns nil if it is outside
-    /// the folder.
+    /// Returns the target of a link in a zip or tar file as a path in the folder. Returns nil if it is invalid or
+    /// outside the folder.
+    ///
+    /// - Parameters:
+    ///   - target: the content of the link.
+    ///   - link: the path of the link, to whose folder the target is relative.
     static func target(ofLink target: [UInt8], at link: [UInt8]) -> String? {
         guard target.first != UInt8(ascii: "/") else { return nil }
         let folder = link.lastIndex(of: UInt8(ascii: "/")).map { link[...$0] } ?? []
@@ -107,25 +117,25 @@ enum FileName {
     }
 }
 
-/// The symbolic and hard links in a zip or tar file. Each stands for the file that it points to, as in a folder on the
-/// disk.
+/// The symbolic and hard links in a zip or tar file. Each link to a file, directly or through other links, is imported
+/// as a file with the content of its target, as in a folder on the disk.
 struct ArchivedFileLinks {
     struct Link {
-        /// The name as the archive writes it.
+        /// The path of the link as the archive stores it.
         let name: [UInt8]
         /// The name for messages.
         let displayName: String
-        /// The path of the target in the folder; nil if it is outside the folder.
+        /// The path of the target in the folder; nil if it is invalid or outside the folder.
         let target: String?
     }
 
     private var links: [(path: String, link: Link)] = []
 
-    /// The maximum number of links that are followed to reach a file, because links may form a cycle. A longer chain
-    /// is treated as a broken link.
+    /// The maximum number of links in a chain, because links may form a cycle. A longer chain is treated as a broken
+    /// link.
     private static let maxLinkSteps = 40
 
-    /// Adds a link. Returns the reason if the link must not be followed.
+    /// Adds a link. Returns the reason if it is not imported.
     mutating func add(_ link: Link) -> String? {
         guard let path = FileName.pathInside(link.name) else { return "its name points outside the folder" }
         guard link.target != nil else { return "it is a link to outside the folder" }
@@ -134,7 +144,8 @@ struct ArchivedFileLinks {
         return nil
     }
 
-    /// Returns a file for each link that points to one of `files`, and the reasons for the links that do not.
+    /// Returns a file for each link to one of `files`, and the reasons why the other links are not imported. A link with
+    /// the same path as a file is ignored.
     func resolve(among files: [SourceFile]) -> (
         files: [SourceFile], faults: [(displayName: String, reason: String)]
     ) {
@@ -142,6 +153,7 @@ struct ArchivedFileLinks {
         let byPath = Dictionary(files.map { ($0.path, $0) }, uniquingKeysWith: { _, last in last })
         let targets = Dictionary(
             links.map { ($0.path, $0.link.target) }, uniquingKeysWith: { _, last in last })
+        // All folders that contain a file, to tell links to folders from broken links.
         var folders: Set<Substring> = []
         for file in files {
             var end = file.path.endIndex
@@ -182,40 +194,42 @@ final class DiskFolder: FileSource {
     private let limits: ArchiveLimits
     /// The paths of the files in the folder as bytes, by `SourceFile.number`.
     private var paths: [[UInt8]] = []
-    /// The sum of the file sizes, and the bytes that the files occupy on the disk.
-    private var (totalByteCount, diskByteCount): (Int, Int64) = (0, 0)
-    /// The absolute path that the targets of links must be in.
+    /// The sum of the file sizes.
+    private var totalByteCount = 0
+    /// The space that the files occupy on the disk, in bytes.
+    private var totalDiskByteCount: Int64 = 0
+    /// The absolute path of the folder without links. The targets of links must be below it.
     private let root: [UInt8]
 
-    /// Further faults are not reported.
+    /// The maximum number of faults. Further ones are not reported.
     private static let maxReportedFaults = 1000
 
     init(_ path: String, _ limits: ArchiveLimits) throws(ArchiveError) {
-        var whole = path
-        while whole.utf8.count > 1, whole.hasSuffix("/") { whole.removeLast() }
-        (name, self.limits) = (whole, limits)
-        root = try Self.resolved(Array(whole.utf8))
-        try list([])
+        var trimmed = path
+        while trimmed.utf8.count > 1, trimmed.hasSuffix("/") { trimmed.removeLast() }
+        (name, self.limits) = (trimmed, limits)
+        root = try Self.realPath(Array(trimmed.utf8))
+        try addFiles(of: [])
     }
 
-    /// Creates a source from a page that a browser saved, with the folders of its assets beside it.
+    /// Creates a source from the file of a page that a browser saved, with the folders of its assets beside it.
     init(page path: String, _ limits: ArchiveLimits) throws(ArchiveError) {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let folder = slash.map { String(path[...$0]) } ?? "."
         let file = String(path[(slash.map { path.utf8.index(after: $0) } ?? path.startIndex)...])
         name = folder == "." || folder == "/" ? folder : String(folder.dropLast())
         self.limits = limits
-        root = try Self.resolved(Array(name.utf8))
+        root = try Self.realPath(Array(name.utf8))
         add(Array(file.utf8))
         for assets in SavedPage.folders(of: file)
-        where Self.kind(at: absolutePath(Array(assets.utf8))) == S_IFDIR {
-            try list(Array(assets.utf8))
+        where Self.fileType(at: diskPath(Array(assets.utf8))) == S_IFDIR {
+            try addFiles(of: Array(assets.utf8))
         }
     }
 
     /// Returns the absolute path after following all links.
-    private static func resolved(_ path: [UInt8]) throws(ArchiveError) -> [UInt8] {
-        guard let real = realpath(characters(path), nil) else {
+    private static func realPath(_ path: [UInt8]) throws(ArchiveError) -> [UInt8] {
+        guard let real = realpath(cString(path), nil) else {
             throw ArchiveError(SystemError(errno, doing: "read", FileName.text(path)))
         }
         defer { free(real) }
@@ -224,27 +238,30 @@ final class DiskFolder: FileSource {
         }
     }
 
-    /// Returns the path of a file from its path in the folder. It is relative if the folder's path is.
-    private func absolutePath(_ relativePath: [UInt8]) -> [UInt8] {
+    /// Returns the path with which a file is opened, from its path in the folder.
+    private func diskPath(_ relativePath: [UInt8]) -> [UInt8] {
         Array(name.utf8) + (relativePath.isEmpty ? [] : [UInt8(ascii: "/")] + relativePath)
     }
 
     /// Returns the status of a file or link, without following the link.
     private static func status(_ path: [UInt8]) -> stat? {
         var status = stat()
-        return lstat(characters(path), &status) == 0 ? status : nil
+        return lstat(cString(path), &status) == 0 ? status : nil
     }
 
     /// Returns the path as a C string. Paths need not be UTF-8.
-    private static func characters(_ path: [UInt8]) -> [CChar] { path.map { CChar(bitPattern: $0) } + [0] }
+    private static func cString(_ path: [UInt8]) -> [CChar] { path.map { CChar(bitPattern: $0) } + [0] }
 
-    private static func kind(at path: [UInt8]) -> mode_t? { status(path).map { $0.st_mode & S_IFMT } }
+    /// Returns the type of a file or link (`S_IFREG` and so on); nil if it cannot be read.
+    private static func fileType(at path: [UInt8]) -> mode_t? { status(path).map { $0.st_mode & S_IFMT } }
 
-    /// Lists a folder and its subfolders. The names are sorted, so that the order is the same on every disk.
-    private func list(_ first: [UInt8]) throws(ArchiveError) {
-        var pending = [(folder: first, depth: 0)]
+    /// Adds the files of a folder and its subfolders. They are sorted, so that the order is the same on every disk.
+    ///
+    /// - Parameter topFolder: its path relative to the source; empty for the source itself.
+    private func addFiles(of topFolder: [UInt8]) throws(ArchiveError) {
+        var pending = [(folder: topFolder, depth: 0)]
         while let (folder, depth) = pending.popLast() {
-            let path = String(decoding: absolutePath(folder), as: UTF8.self)
+            let path = String(decoding: diskPath(folder), as: UTF8.self)
             guard let names = Folder.names(in: path) else {
                 addFault("it cannot be read: change its permissions", folder)
                 continue
@@ -252,7 +269,7 @@ final class DiskFolder: FileSource {
             var folders: [[UInt8]] = []
             for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
                 let child = folder.isEmpty ? name : folder + [UInt8(ascii: "/")] + name
-                if Self.kind(at: absolutePath(child)) == S_IFDIR { folders.append(child) } else { add(child) }
+                if Self.fileType(at: diskPath(child)) == S_IFDIR { folders.append(child) } else { add(child) }
                 guard files.count < FileName.maxFiles else {
                     throw ArchiveError(
                         .input, "\(self.name) has over \(FileName.maxFiles) files; import a part of it")
@@ -268,10 +285,10 @@ final class DiskFolder: FileSource {
 
     /// Adds a file by its path in the folder, or a fault if it is not imported.
     private func add(_ relativePath: [UInt8]) {
-        let path = absolutePath(relativePath)
+        let path = diskPath(relativePath)
         guard var status = Self.status(path) else { return addFault("it cannot be read", relativePath) }
         if status.st_mode & S_IFMT == S_IFLNK {
-            guard let real = try? Self.resolved(path) else {
+            guard let real = try? Self.realPath(path) else {
                 return addFault("it is a broken link", relativePath)
             }
             guard real.starts(with: root + [UInt8(ascii: "/")]), let target = Self.status(real) else {
@@ -289,13 +306,13 @@ final class DiskFolder: FileSource {
         guard byteCount <= Int64(limits.maxBodyBytes) else {
             return addFault("it is over \(limits.maxBodyBytes) bytes", relativePath)
         }
-        // A sparse file can be far larger than the space that it occupies.
+        // A sparse file can be far larger than the space that it occupies, like a decompression bomb.
         let newTotal = totalByteCount + Int(byteCount)
-        let newDiskTotal = diskByteCount + Int64(status.st_blocks) * 512
+        let newDiskTotal = totalDiskByteCount + Int64(status.st_blocks) * 512
         guard !limits.isExceeded(newTotal, outOf: newDiskTotal) else {
             return addFault(limits.excessMessage, relativePath)
         }
-        (totalByteCount, diskByteCount) = (newTotal, newDiskTotal)
+        (totalByteCount, totalDiskByteCount) = (newTotal, newDiskTotal)
         files.append(
             SourceFile(
                 path: FileName.text(relativePath), byteCount: byteCount,
@@ -305,16 +322,16 @@ final class DiskFolder: FileSource {
 
     private func addFault(_ reason: String, _ relativePath: [UInt8]) {
         guard faults.count < Self.maxReportedFaults else { return }
-        faults.append(ArchiveFault(reason, at: FileName.text(absolutePath(relativePath))))
+        faults.append(ArchiveFault(reason, at: FileName.text(diskPath(relativePath))))
     }
 
     func read(
         _ file: SourceFile, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> String? {
-        let path = absolutePath(paths[file.number])
+        let path = diskPath(paths[file.number])
         // The file may have been replaced by a pipe or device that never ends, so opening must not block, and the
         // type is checked again.
-        let descriptor = open(Self.characters(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let descriptor = open(Self.cString(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return SystemError(errno, doing: "read", file.path).problem }
         defer { close(descriptor) }
         var status = stat()
@@ -336,7 +353,7 @@ final class DiskFolder: FileSource {
     }
 }
 
-/// The contents of a zip file.
+/// The contents of a zip file, as a folder.
 final class ZipFolder: FileSource {
     let name: String
     private(set) var files: [SourceFile] = []
@@ -344,9 +361,11 @@ final class ZipFolder: FileSource {
     let isPacked = true
     private let zip: ZipFile
     private let limits: ArchiveLimits
-    /// The sizes of all entries read so far, decompressed and compressed, to detect decompression bombs.
+    /// The decompressed size of everything read so far, which `limits` compare with its compressed size to detect
+    /// decompression bombs.
     private var expandedByteCount = 0
-    private var packed: Int64 = 0
+    /// The compressed size of all entries read so far.
+    private var compressedByteCount: Int64 = 0
 
     init(_ zip: ZipFile, _ limits: ArchiveLimits) throws(ArchiveError) {
         (self.zip, self.limits, name) = (zip, limits, zip.path)
@@ -388,13 +407,15 @@ final class ZipFolder: FileSource {
         guard let input = try zip.input(entry, as: entry.isDeflated ? .deflate : .plain),
             let content = entry.content
         else { return "its content is not in the file" }
-        packed += Int64(content.count)
+        compressedByteCount += Int64(content.count)
         var (sum, count, isWanted) = (Checksum(), 0, true)
         _ = try input.take(.max) { (piece) throws(ArchiveError) in
             sum.update(piece)
             count += piece.count
             expandedByteCount += piece.count
-            guard count <= limits.maxBodyBytes, !limits.isExceeded(expandedByteCount, outOf: packed) else {
+            guard count <= limits.maxBodyBytes,
+                !limits.isExceeded(expandedByteCount, outOf: compressedByteCount)
+            else {
                 return false
             }
             isWanted = try take(piece)
@@ -402,7 +423,7 @@ final class ZipFolder: FileSource {
         }
         guard isWanted else { return nil }
         if count > limits.maxBodyBytes { return "it is over \(limits.maxBodyBytes) bytes" }
-        if limits.isExceeded(expandedByteCount, outOf: packed) { return limits.excessMessage }
+        if limits.isExceeded(expandedByteCount, outOf: compressedByteCount) { return limits.excessMessage }
         if let damage = input.damage { return damage }
         return Int64(count) == entry.byteCount && sum.value == entry.checksum
             ? nil : "its bytes do not match its checksum"
