@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func `a record file without a lock is ignored`() throws {
-        let folder = try #require(ServerRecord.folders(makesFirst: true).first)
+        let folder = try #require(ServerRecord.folders(createsFirst: true).first)
         let path = "\(folder)/serve-2.lock"
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         defer {
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func `a server of an earlier version is found without its store`() throws {
-        let folder = try #require(ServerRecord.folders(makesFirst: true).first)
+        let folder = try #require(ServerRecord.folders(createsFirst: true).first)
         let path = "\(folder)/serve-3.lock"
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         defer {
