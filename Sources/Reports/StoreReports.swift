@@ -3,25 +3,25 @@ package import Web
 
 /// The location, version, size and current writers of a store.
 public struct StoreReport: Sendable, Equatable {
-    /// The path or address of the store.
+    /// The path of the store, or its address without a password.
     public let path: String
     /// The version of the PostgreSQL server; nil for a folder.
     public let serverVersion: String?
     /// Whether the PostgreSQL server is a standby, from which the store can only be read.
     public let isStandby: Bool
-    /// The version of its tables.
+    /// The version of the tables that the store has now.
     public let version: Int64
-    /// The version that this version of Larder uses.
+    /// The version of the tables to which this version of Larder migrates them.
     public let newestVersion: Int64
-    /// Whether a copy into this store is not finished.
+    /// Whether the store is the destination of a copy that has not completed.
     public let isCopying: Bool
     /// The number of sites.
     public let sites: Int
     /// The number of snapshots.
     public let snapshots: Int
-    /// The files, folders or tables that take space.
+    /// All files and folders of the store, or its tables, with their sizes.
     public let parts: [Part]
-    /// The processes that may write to the store now.
+    /// The processes that have the store open for writing. For a folder, they are reported as one writer.
     public let writers: [Writer]
 
     /// A file, a folder, or a table with its indexes.
@@ -32,26 +32,28 @@ public struct StoreReport: Sendable, Equatable {
         public let byteCount: Int64
     }
 
-    /// A process that may write. For a folder, all processes are reported as one writer.
+    /// A process that has the store open for writing; for a folder, all of them together.
     public struct Writer: Sendable, Equatable {
-        /// The sites that it is prefetching.
+        /// The URLs of the sites that it has locked, for example to prefetch or remove them.
         public let sites: [String]
-        /// Whether no other process may write meanwhile, for example during a collection.
-        public let isAlone: Bool
+        /// Whether it keeps all other processes from writing, as `Larder.collectGarbage` does.
+        public let isExclusive: Bool
         /// The process ID of its PostgreSQL session; nil for a folder.
         public let session: Int64?
-        /// The address of the PostgreSQL client.
+        /// The network address of the PostgreSQL client; nil for a folder, or a client on the same machine.
         public let address: String?
-        /// The time at which the session began, in seconds since 1970.
+        /// The start of the PostgreSQL session in seconds since 1970; nil for a folder.
         public let since: Int64?
     }
 
-    /// Whether the tables have an older version; see `Larder.migrateStore()`.
+    /// Whether the tables have an earlier version; `Larder.migrateStore()` migrates them.
     public var needsMigration: Bool { version < newestVersion }
-    /// The total size of the parts.
+    /// The total size of the parts in bytes.
     public var byteCount: Int64 { parts.reduce(0) { $0 + $1.byteCount } }
 
-    /// - Parameter path: the path or address that the user gave.
+    /// Creates a report from the state of a store.
+    ///
+    /// - Parameter path: the path of the store, or its address without a password.
     package init(_ condition: StoreCondition, path: String) {
         self.path = path
         serverVersion = condition.serverVersion
@@ -64,7 +66,7 @@ public struct StoreReport: Sendable, Equatable {
         parts = condition.parts.map { Part(name: $0.name, byteCount: $0.byteCount) }
         writers = condition.writers.map {
             Writer(
-                sites: $0.sites, isAlone: $0.isExclusive, session: $0.session, address: $0.address,
+                sites: $0.sites, isExclusive: $0.isExclusive, session: $0.session, address: $0.address,
                 since: $0.since)
         }
     }
@@ -91,7 +93,7 @@ extension StoreReport.Part: JSONObject {
 extension StoreReport.Writer: JSONObject {
     package var members: JSONMembers {
         [
-            "sites": sites, "alone": isAlone, "session": session, "address": address,
+            "sites": sites, "alone": isExclusive, "session": session, "address": address,
             "since": since.map(Wording.date),
         ]
     }
@@ -99,11 +101,11 @@ extension StoreReport.Writer: JSONObject {
 
 /// The result of copying a store.
 public struct CopyReport: Sendable, Equatable {
-    /// The path or address of the original.
+    /// The path of the original store, or its address without a password.
     public let from: String
-    /// The path or address of the copy.
+    /// The path of the copy, or its address without a password.
     public let to: String
-    /// Whether this run continued an interrupted copy.
+    /// Whether this run continued an earlier one that was interrupted.
     public let isContinued: Bool
     /// The number of sites in the copy.
     public let sites: Int
@@ -117,20 +119,26 @@ public struct CopyReport: Sendable, Equatable {
     public let bodies: Int
     /// The number of bodies that this run copied.
     public let copiedBodies: Int
-    /// The size of the bodies that this run copied.
+    /// The size in bytes of the bodies that this run copied.
     public let copiedByteCount: Int64
-    /// Bodies that differ from their digests, or are gone. They are not copied, nor are the responses that have them.
+    /// Bodies of the original that are missing or do not match their digests. They are not copied, nor are the
+    /// responses with these bodies.
     public let damaged: [InspectionReport.Damage]
     /// The number of responses that were not copied because their body is damaged.
     public let leftOutResponses: Int
-    /// The number of bodies that were read back and are correct; nil if the copy was not verified.
+    /// The number of bodies that were read back from the copy and match their digests; nil if the copy was not
+    /// verified.
     public let verifiedBodies: Int?
-    /// Bodies that were read back and differ from the original.
-    public let unlike: [InspectionReport.Damage]
+    /// Bodies that were read back from the copy and are missing or do not match their digests.
+    public let mismatched: [InspectionReport.Damage]
 
-    /// Whether the copy has everything that the original has, undamaged.
-    public var isWhole: Bool { damaged.isEmpty && unlike.isEmpty }
+    /// Whether everything was copied, and no damage was found in either store. Damage in the copy is only found if it
+    /// was verified.
+    public var isWhole: Bool { damaged.isEmpty && mismatched.isEmpty }
 
+    /// Creates a report from the result of a copy.
+    ///
+    /// - Parameter isVerified: whether all bodies were read back.
     package init(_ result: StoreCopyResult, from: String, to: String, isVerified: Bool) {
         self.from = from
         self.to = to
@@ -145,7 +153,7 @@ public struct CopyReport: Sendable, Equatable {
         damaged = result.damaged.map(InspectionReport.Damage.init)
         leftOutResponses = result.leftOutResponses
         verifiedBodies = isVerified ? result.verifiedBodies : nil
-        unlike = result.unlike.map(InspectionReport.Damage.init)
+        mismatched = result.mismatched.map(InspectionReport.Damage.init)
     }
 
     /// The report as JSON.
@@ -158,16 +166,16 @@ extension CopyReport: JSONObject {
             "from": from, "to": to, "whole": isWhole, "continued": isContinued, "sites": sites,
             "snapshots": snapshots, "addresses": addresses, "responses": responses, "bodies": bodies,
             "copiedBodies": copiedBodies, "copiedBytes": copiedByteCount, "damaged": damaged,
-            "leftOutResponses": leftOutResponses, "verifiedBodies": verifiedBodies, "unlike": unlike,
+            "leftOutResponses": leftOutResponses, "verifiedBodies": verifiedBodies, "unlike": mismatched,
         ]
     }
 }
 
 /// The result of migrating a store.
 public struct MigrationReport: Sendable, Equatable {
-    /// The path or address of the store.
+    /// The path of the store, or its address without a password.
     public let path: String
-    /// The steps that were made; empty if the store was up to date.
+    /// The names of the migration steps of this run, in order; empty if the store was up to date.
     public let steps: [String]
 
     package init(path: String, steps: [String]) {

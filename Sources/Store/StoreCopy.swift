@@ -22,13 +22,13 @@ package struct StoreCopyResult: Sendable, Equatable {
     package var leftOutResponses = 0
     /// The number of bodies that were read back from the destination and are intact.
     package var verifiedBodies = 0
-    /// The bodies that were read back and are not intact.
-    package var unlike: [DamagedBody] = []
+    /// The bodies that were read back and are missing or do not match their digests.
+    package var mismatched: [DamagedBody] = []
     /// Whether the run continued an interrupted copy.
     package var isContinued = false
 
     /// Whether everything in the source is in the destination.
-    package var isWhole: Bool { damaged.isEmpty && unlike.isEmpty }
+    package var isWhole: Bool { damaged.isEmpty && mismatched.isEmpty }
 }
 
 /// Copies a store to a folder or a PostgreSQL server, with the same ids. An interrupted copy can be
@@ -314,7 +314,7 @@ package final class StoreCopy {
             guard let end = bodies.last else { return }
             for body in bodies {
                 if let fault = try reader.fault(of: body, expecting: Digest(.sha256, bytes: body.sha256)) {
-                    result.unlike.append(
+                    result.mismatched.append(
                         DamagedBody(
                             id: body.id, sha256: Hex.encode(body.sha256), fault: fault,
                             hrefs: try source.hrefs(ofBody: body)))

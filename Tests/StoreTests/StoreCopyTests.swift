@@ -230,7 +230,7 @@ struct StoreCopyTests {
         )
         try CopyMark(of: from).store(in: to, to.connect(.readWrite))
         let result = try StoreCopy.run(from: from, to: to, verify: true)
-        #expect(result.unlike.count == 1 && !result.isWhole)
+        #expect(result.mismatched.count == 1 && !result.isWhole)
     }
 
     @Test(arguments: Direction.allCases, [false, true])
@@ -242,7 +242,7 @@ struct StoreCopyTests {
         var (from, to) = try places(direction)
         (from.compresses, to.compresses) = (true, compresses)
         try stock(from)
-        #expect(try StoreCopy.run(from: from, to: to, verify: true).unlike.isEmpty)
+        #expect(try StoreCopy.run(from: from, to: to, verify: true).mismatched.isEmpty)
         let reader = try StoreReader(to)
         #expect(try reader.inspect().isSound)
         for (href, bytes) in [

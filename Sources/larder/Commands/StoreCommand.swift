@@ -84,7 +84,7 @@ enum StoreCommand {
             lines.append("damaged \(damage.sha256): \(damage.fault)")
             lines += damage.addresses.prefix(2).map { "  \($0)" }
         }
-        for damage in report.unlike.prefix(maxListedBodies) {
+        for damage in report.mismatched.prefix(maxListedBodies) {
             lines.append("damaged in the copy \(damage.sha256): \(damage.fault)")
         }
         if !report.damaged.isEmpty {
@@ -93,7 +93,7 @@ enum StoreCommand {
                     + "\(Wording.count(report.leftOutResponses, "response")); to fetch them: "
                     + CommandLine.shellCommand(["update", Option.store.name, paths[1]]))
         }
-        if !report.unlike.isEmpty {
+        if !report.mismatched.isEmpty {
             lines.append(
                 "the copy is damaged; see: "
                     + CommandLine.shellCommand(["fsck", Option.store.name, paths[1]]))
@@ -140,7 +140,7 @@ enum StoreCommand {
         if let session = writer.session { words += " by session \(session)" }
         if let address = writer.address { words += " from \(address)" }
         if let since = writer.since { words += " since \(Wording.date(since))" }
-        if writer.isAlone { words += ", exclusively" }
+        if writer.isExclusive { words += ", exclusively" }
         return words + (writer.sites.isEmpty ? "" : ": " + writer.sites.joined(separator: ", "))
     }
 
