@@ -29,18 +29,18 @@ struct HostPace: Sendable, Equatable {
     private var latency = Latency()
     /// The number of responses in this round.
     private var responseCount = 0
-    /// The number of rounds without an objection since the last change of `limit`.
+    /// The number of rounds without an objection or raised latency since the last change of `limit`.
     private var cleanRounds = 0
     /// The number of clean rounds that raise `limit` by one.
     private var patience = 1
-    /// The number of objections in a row that count against the host. Those to requests sent before the last
-    /// reduction are ignored.
+    /// The number of objections in a row of which the host is the cause (`HostFaults`), without those to requests
+    /// that were sent before the last reduction.
     private(set) var objectionsInARow = 0
-    /// The time of the last reduction of `limit`; nil if the host has never objected.
+    /// The time of the last reduction of `limit`; nil if there was none.
     private var lastCut: Duration?
     private var lastStart: Duration?
     /// The value of `lastStart` before the latest request, which `didReuse` restores.
-    private var startBefore: Duration?
+    private var previousStart: Duration?
     private var pausedUntil: Duration?
     /// The minimum time between two starts, from robots.txt (`Crawl-delay`); zero for none.
     private var minInterval: Duration = .zero
@@ -48,7 +48,7 @@ struct HostPace: Sendable, Equatable {
     /// The maximum pause after a response with Retry-After. The frontier gives up URLs for which a host asks to
     /// wait longer.
     static let maxPause: Duration = .seconds(300)
-    /// The first pause after objections without Retry-After; it doubles up to `maxBackoff`.
+    /// The first pause after objections in a row; each further one doubles it, up to `maxBackoff`.
     private static let firstPause: Duration = .milliseconds(250)
     private static let maxBackoff: Duration = .seconds(30)
     /// The number of objections in a row that cause no pause, because a host may fail once in a while.
@@ -61,9 +61,9 @@ struct HostPace: Sendable, Equatable {
     private static let minLimitForLatency = 2
     /// Further reductions do not make the growth slower than this.
     private static let maxPatience = 64
-    /// The limit after a host turns out to accept parallel requests on one connection. With fewer, round
-    /// trips would be lost.
-    private static let firstStreams = 32
+    /// The limit to which `raiseMaxLimit` raises a lower one at once. Growing to it round by round would take time
+    /// without need, because further requests on one connection cost the host little.
+    private static let firstMultiplexedLimit = 32
 
     init(initial: Int = 4, maxLimit: Int) {
         self.maxLimit = max(1, maxLimit)
@@ -71,7 +71,7 @@ struct HostPace: Sendable, Equatable {
         threshold = self.maxLimit
     }
 
-    /// Whether the host has only objected for about three minutes.
+    /// Whether the host has only objected for about three minutes. The frontier then gives it up.
     var isHopeless: Bool { objectionsInARow >= Self.objectionsUntilHopeless }
 
     /// The number of requests that may start now.
@@ -83,7 +83,7 @@ struct HostPace: Sendable, Equatable {
         return runningCount == 0 ? 1 : 0
     }
 
-    /// The earliest time for the next request, possibly in the past; nil if a response has to come first.
+    /// The earliest time for the next request, possibly in the past; nil if a running request has to end first.
     var nextStart: Duration? {
         guard runningCount < limit, minInterval == .zero || runningCount == 0 else { return nil }
         let spaced = minInterval > .zero ? lastStart.map { $0 + minInterval } : nil
@@ -93,7 +93,7 @@ struct HostPace: Sendable, Equatable {
     /// Counts a request that is being sent.
     mutating func didStart(now: Duration) {
         runningCount += 1
-        startBefore = lastStart
+        previousStart = lastStart
         lastStart = now
     }
 
@@ -116,7 +116,7 @@ struct HostPace: Sendable, Equatable {
     /// the next one needs no distance from it.
     mutating func didReuse() {
         runningCount -= 1
-        lastStart = startBefore
+        lastStart = previousStart
     }
 
     /// Notes that a request ended without a response that says anything about the host's pace.
@@ -127,11 +127,13 @@ struct HostPace: Sendable, Equatable {
     /// Notes that the host refused a request (429, 503), failed, or could not be reached.
     ///
     /// - Parameters:
-    ///   - retryAfter: the time from the Retry-After header.
-    ///   - counts: whether the host, and not the URL, is the cause. If not, the limit is halved without a
-    ///     pause.
+    ///   - latency: the time from the request to this failure; nil if it was not measured.
+    ///   - retryAfter: the time from the Retry-After header. The host is paused for it in any case.
+    ///   - isHostAtFault: whether the host, and not the URL, is the cause. If not, the limit is halved, but the
+    ///     objection is not counted, and causes no further pause.
     mutating func didObject(
-        after latency: Duration?, retryAfter: Duration? = nil, counts: Bool = true, now: Duration
+        after latency: Duration?, retryAfter: Duration? = nil, isHostAtFault: Bool = true,
+        now: Duration
     ) {
         runningCount -= 1
         if let retryAfter { pause(until: now + min(retryAfter, Self.maxPause)) }
@@ -142,13 +144,13 @@ struct HostPace: Sendable, Equatable {
             threshold = max(1, limit * 3 / 4)
             patience = min(patience * 2, Self.maxPatience)
         }
-        guard counts else { return cut(to: limit / 2, now: now) }
+        guard isHostAtFault else { return cut(to: limit / 2, now: now) }
         let exceedsMaxPause = retryAfter.map { $0 > Self.maxPause } ?? false
         objectionsInARow += exceedsMaxPause ? Self.objectionsPerLongWait : 1
         cut(to: limit / 2, now: now)
-        let pauses = objectionsInARow - Self.objectionsWithoutPause
-        if pauses > 0 {
-            pause(until: now + min(Self.firstPause * (1 << min(pauses - 1, 16)), Self.maxBackoff))
+        let pauseNumber = objectionsInARow - Self.objectionsWithoutPause
+        if pauseNumber > 0 {
+            pause(until: now + min(Self.firstPause * (1 << min(pauseNumber - 1, 16)), Self.maxBackoff))
         }
     }
 
@@ -157,13 +159,13 @@ struct HostPace: Sendable, Equatable {
         minInterval = max(.zero, interval)
     }
 
-    /// Raises the maximum, because the host accepts parallel requests on one connection (HTTP/2). If it has
-    /// never objected, the current limit rises at once.
+    /// Raises the maximum, because the host accepts parallel requests on one connection (HTTP/2). If the current
+    /// limit was never reduced, it rises at once.
     mutating func raiseMaxLimit(to newLimit: Int) {
         guard newLimit > maxLimit else { return }
         if threshold == maxLimit { threshold = newLimit }
         maxLimit = newLimit
-        if lastCut == nil { limit = max(limit, min(maxLimit, Self.firstStreams)) }
+        if lastCut == nil { limit = max(limit, min(maxLimit, Self.firstMultiplexedLimit)) }
     }
 
     /// Lowers the maximum, because a new connection to the host turned out not to multiplex.
@@ -174,7 +176,7 @@ struct HostPace: Sendable, Equatable {
         threshold = min(threshold, maxLimit)
     }
 
-    /// Whether the request was sent after the last reduction.
+    /// Whether a request that ends now was sent after the last reduction; true if its latency was not measured.
     private func isSentAfterLastCut(_ latency: Duration?, now: Duration) -> Bool {
         guard let lastCut, let latency else { return true }
         return now - latency >= lastCut
@@ -190,7 +192,7 @@ struct HostPace: Sendable, Equatable {
         case .high:
             // So few requests are not the cause of the latency. The host is slow, and later latencies are
             // compared with this one.
-            latency.accept()
+            latency.acceptAsBest()
             threshold = maxLimit
             patience = 1
         case .raised:
@@ -222,6 +224,7 @@ struct HostPace: Sendable, Equatable {
         latency.forgetRecent()
     }
 
+    /// Ends all pauses, so that a request may start at once.
     mutating func endPause() { pausedUntil = nil }
 
     /// Pauses the host until this time, or longer if a longer pause has begun already.
@@ -230,42 +233,43 @@ struct HostPace: Sendable, Equatable {
     }
 }
 
-/// Decides whether an objection is caused by the URL, its folder or the host.
+/// Decides whether an objection is caused by the host, or only by the URL or its folder.
 ///
-/// An objection counts against the host if its status is 429, if a response has come from the same folder
-/// before, or if the host has not responded at all. Each URL counts once, except if no connection was
-/// possible.
+/// The host is the cause if no connection was possible. Otherwise, it is if the URL objects for the first time, and the
+/// status is 429, a response has come from the same folder before, or the host has not responded at all.
 struct HostFaults: Sendable {
-    /// Folders from which there was a response.
-    private var healthy: Set<UInt64> = []
+    /// Hashes of the folders from which there was a response.
+    private var healthyFolders: Set<UInt64> = []
     /// Whether the host has ever responded.
-    var hasResponses: Bool { !healthy.isEmpty }
-    /// Folders with objections since the last response.
-    private(set) var suspects: Set<UInt64> = []
-    /// URLs that have objected at least once.
-    private var objectors: Set<UInt32> = []
+    var hasResponses: Bool { !healthyFolders.isEmpty }
+    /// Hashes of the folders with objections since the last response of the host. While there are any, the frontier
+    /// prefers URLs in other folders, whose outcome shows whether the host is the cause.
+    private(set) var suspectFolders: Set<UInt64> = []
+    /// The numbers of the entries that have objected at least once.
+    private var objectedEntries: Set<UInt32> = []
 
     /// Further healthy folders are not recorded, so that their first objections do not count against the host.
     private static let maxHealthyFolders = 4096
 
     /// Notes a response from a folder.
     mutating func didRespond(in folder: UInt64) {
-        if healthy.count < Self.maxHealthyFolders { healthy.insert(folder) }
-        if !suspects.isEmpty { suspects.removeAll() }
+        if healthyFolders.count < Self.maxHealthyFolders { healthyFolders.insert(folder) }
+        if !suspectFolders.isEmpty { suspectFolders.removeAll() }
     }
 
-    /// Notes an objection to the entry `number`. Returns whether it counts against the host.
-    mutating func didObject(_ number: UInt32, _ folder: UInt64, _ failure: Failure) -> Bool {
-        suspects.insert(folder)
-        let isFirst = objectors.insert(number).inserted
+    /// Notes an objection to the entry `number`. Returns whether the host is the cause.
+    mutating func didObject(_ number: UInt32, in folder: UInt64, _ failure: Failure) -> Bool {
+        suspectFolders.insert(folder)
+        let isFirst = objectedEntries.insert(number).inserted
         // Without a connection, the URL cannot be the cause.
         if failure.isConnectionFailure { return true }
-        return isFirst && (failure == .status(429) || healthy.isEmpty || healthy.contains(folder))
+        return isFirst
+            && (failure == .status(429) || healthyFolders.isEmpty || healthyFolders.contains(folder))
     }
 }
 
-/// The recent latency of a host, compared with its best. A rise shows that the host is overloaded before it
-/// objects.
+/// The recent latency of a host, compared with its best. A rise shows that the host is overloaded even before
+/// it objects.
 struct Latency: Sendable, Equatable {
     /// A comparison of the recent latency with the best one.
     enum Judgement {
@@ -274,22 +278,23 @@ struct Latency: Sendable, Equatable {
 
     /// A moving average of the latency; nil before the first response.
     private(set) var recent: Duration?
-    /// The lowest value of the average.
+    /// The lowest value of the average so far, from `minResponses` on.
     private(set) var best: Duration?
-    private var responseCount = 0
+    /// The number of responses in the average, up to `maxWeight`.
+    private var weight = 0
 
     /// The latency up to which a host is never slow. On the same machine, differences are only noise.
     static let negligible: Duration = .milliseconds(50)
     /// With fewer responses, the average is not judged.
     private static let minResponses = 16
-    /// The approximate number of responses in the average.
-    private static let memory = 32
-    /// The maximum multiple of the average for which one response counts, so that an outlier is not a trend.
-    private static let outlier = 4
+    /// The approximate maximum number of responses in the average.
+    private static let maxWeight = 32
+    /// A response counts as at most this multiple of the average, so that an outlier does not look like a trend.
+    private static let maxOutlierFactor = 4
 
-    /// High if it is more than twice the best, raised if it is more than 1.5 times the best.
+    /// High if the recent latency is more than twice the best, raised if it is more than 1.5 times the best.
     var judgement: Judgement {
-        guard let recent, let best, responseCount >= Self.minResponses, recent > Self.negligible else {
+        guard let recent, let best, weight >= Self.minResponses, recent > Self.negligible else {
             return .low
         }
         if recent > best * 2 { return .high }
@@ -297,22 +302,22 @@ struct Latency: Sendable, Equatable {
     }
 
     mutating func add(_ latency: Duration) {
-        responseCount = min(responseCount + 1, Self.memory)
+        weight = min(weight + 1, Self.maxWeight)
         let mean = recent ?? latency
-        let counted = min(latency, max(mean, Self.negligible) * Self.outlier)
-        let next = mean + (counted - mean) / responseCount
+        let counted = min(latency, max(mean, Self.negligible) * Self.maxOutlierFactor)
+        let next = mean + (counted - mean) / weight
         recent = next
-        if responseCount >= Self.minResponses { best = min(best ?? next, next) }
+        if weight >= Self.minResponses { best = min(best ?? next, next) }
     }
 
     /// Forgets the recent latency, because it was measured at another limit.
     mutating func forgetRecent() {
         recent = nil
-        responseCount = 0
+        weight = 0
     }
 
-    /// Makes the recent latency the best.
-    mutating func accept() {
+    /// Makes the recent latency the best, although it is higher.
+    mutating func acceptAsBest() {
         best = recent
     }
 }
@@ -363,7 +368,7 @@ struct RetryPlan: Sendable, Equatable {
     func decision(
         afterAttempt attempt: Int, of failure: Failure, retryAfter: Duration? = nil, jitter: Double
     ) -> Decision {
-        let maxCount = maxAttempts(failure)
+        let maxCount = attemptLimit(for: failure)
         guard maxCount > 1 else { return .giveUp(.lasting) }
         guard attempt < maxCount else { return .giveUp(.attempts(attempt)) }
         let jitter = min(max(0, jitter), 1)
@@ -374,7 +379,7 @@ struct RetryPlan: Sendable, Equatable {
     }
 
     /// The maximum number of attempts; 1 if a retry would not help.
-    private func maxAttempts(_ failure: Failure) -> Int {
+    private func attemptLimit(for failure: Failure) -> Int {
         switch failure {
         case .status(408), .status(425), .status(429): maxAttempts
         case .status(501), .status(505): 1
@@ -382,8 +387,7 @@ struct RetryPlan: Sendable, Equatable {
         case .fetch(let failure), .hostSilent(let failure):
             failure.kind == .unknownHost ? maxLookupAttempts : failure.canRetry ? maxAttempts : 1
         case .redirects, .redirectWithoutTarget, .htmlInstead, .refused, .declinedByApp, .digestMismatch,
-            .softNotFound, .login,
-            .sessionEnded, .notRequested, .rejected, .challenged, .deferred:
+            .softNotFound, .login, .sessionEnded, .notRequested, .rejected, .challenged, .deferred:
             1
         }
     }

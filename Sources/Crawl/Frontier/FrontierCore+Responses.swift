@@ -225,9 +225,10 @@ extension FrontierCore {
         if failure.isObjection {
             runningCount -= 1
             let hadAnswers = hosts[host].faults.hasResponses
-            let isHosts = hosts[host].faults.didObject(number, urls.folder(number), failure)
+            let isHosts = hosts[host].faults.didObject(number, in: urls.folder(number), failure)
             hosts[host].pace.didObject(
-                after: latency, retryAfter: longWait == nil ? retryAfter : nil, counts: isHosts && !hadBegun,
+                after: latency, retryAfter: longWait == nil ? retryAfter : nil,
+                isHostAtFault: isHosts && !hadBegun,
                 now: now)
             if let longWait, case .status(let status) = failure {
                 let deferral = Failure.deferred(status: status, seconds: longWait.components.seconds)

@@ -370,11 +370,11 @@ struct FrontierCore: Sendable {
     }
 
     private mutating func popFirst(of host: Int) -> UInt32? {
-        let suspects = hosts[host].faults.suspects
-        guard !suspects.isEmpty else { return hosts[host].queue.popFirst() }
+        let suspectFolders = hosts[host].faults.suspectFolders
+        guard !suspectFolders.isEmpty else { return hosts[host].queue.popFirst() }
         return hosts[host].queue.popDiagnostic { [records, urls] number in
             records[Int(number)].state == .queued
-                && suspects.contains(urls.folder(number))
+                && suspectFolders.contains(urls.folder(number))
         } isFresh: { [records] number in
             records[Int(number)].attempts == 0
         }
