@@ -197,8 +197,8 @@ struct SeenContents: Sendable {
         return !digests.isEmpty && digests[Int(truncatingIfNeeded: digest % UInt64(Self.count))] == digest
     }
 
-    /// Adds a digest. Returns whether it was present before.
-    mutating func insert(_ digest: UInt64) -> Bool {
+    /// Inserts a digest. Unlike `Set.insert`, returns true if it was present before.
+    mutating func checkAndInsert(_ digest: UInt64) -> Bool {
         if digests.isEmpty { digests = [UInt64](repeating: 0, count: Self.count) }
         // Zero marks an empty slot.
         let digest = max(1, digest)
