@@ -116,6 +116,19 @@ struct SiteFolder: Sendable {
         return decoded.isEmpty || decoded.utf8.last == UInt8(ascii: "/") ? decoded + Self.index : decoded
     }
 
+    /// The path of an existing file relative to the folder; nil if the file does not exist, or is not below the folder.
+    func relativePath(ofFile file: String) -> String? {
+        guard let real = Self.real(file), Self.kind(of: real) == S_IFREG else { return nil }
+        let prefix = root == "/" ? root : root + "/"
+        return real.utf8.starts(with: prefix.utf8) ? String(real.dropFirst(prefix.count)) : nil
+    }
+
+    /// Whether a relative path is a folder.
+    func isFolder(_ relative: String) -> Bool {
+        let isOutside = relative.utf8.split(separator: UInt8(ascii: "/")).contains { $0.elementsEqual("..".utf8) }
+        return !isOutside && Self.kind(of: root + "/" + relative) == S_IFDIR
+    }
+
     /// Looks up a relative path. For a folder, its index file is used.
     func lookUp(_ relative: String) -> FileLookup {
         let parts = relative.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)

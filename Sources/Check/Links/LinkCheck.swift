@@ -1,0 +1,360 @@
+internal import Crawl
+internal import Fetch
+internal import Markup
+package import Reports
+package import Store
+internal import Synchronization
+package import System
+internal import Web
+
+/// Checks the links of a site, a folder or files.
+///
+/// 1. All documents are read on all cores: their links, and their fragments.
+/// 2. Each different target is looked up among the documents. A redirect is followed, and a fragment is looked up in the
+///    document that the target shows.
+/// 3. Targets elsewhere are requested (`ExternalLinks`).
+/// 4. The places of all links with a fault are found in the documents.
+package struct LinkCheck {
+    private let source: any LinkSource
+    private let options: LinkCheckOptions
+    private let interruption: Interruption
+    /// The fragments of documents, by their URLs.
+    private var anchors: [String: PageAnchors] = [:]
+    private var report: LinkCheckReport
+    /// Finds the fragments that scripts add to pages. Nil if no browser is used.
+    private let renderedFragments: RenderedFragments?
+
+    /// Opens pages in a browser, and returns those of the fragments that each page then has.
+    package typealias RenderedFragments = (_ fragments: [String: Set<String>]) throws(LarderError) -> [String: Set<String>]
+
+    /// The maximum length of a chain of redirects. A longer one counts as a loop.
+    private static let maxRedirects = 20
+
+    /// Checks the links of a stored site. Blocks.
+    package static func report(
+        onSite name: String, _ options: LinkCheckOptions, in folder: StoreFolder, hidesPrivate: Bool = false,
+        rendering: RenderedFragments? = nil, _ interruption: Interruption
+    ) throws(LarderError) -> LinkCheckReport {
+        let reader = try mapStoreError { () throws(StoreError) in
+            try StoreReader(folder, hidesPrivate: hidesPrivate)
+        }
+        let site = try mapStoreError { () throws(StoreError) in
+            try SiteName.site(name, in: reader.sites(), acceptsOrigin: true)
+        }
+        let source = try StoredLinkSource(site, reader, hidesPrivate: hidesPrivate)
+        return try LinkCheck(source, name: site.name, options, rendering, interruption).run(in: folder)
+    }
+
+    /// Checks the links of a build's output folder. Blocks.
+    package static func report(
+        onFolder path: String, _ options: LinkCheckOptions, in folder: StoreFolder, _ interruption: Interruption
+    ) throws(LarderError) -> LinkCheckReport {
+        let source = try FileLinkSource(folder: path, base: options.base)
+        return try LinkCheck(source, name: path, options, nil, interruption).run(in: folder)
+    }
+
+    /// Checks the links of HTML, Markdown, CSS or sitemap files. Blocks.
+    ///
+    /// - Parameter root: the folder that links beginning with a slash refer to.
+    package static func report(
+        onFiles files: [String], root: String, _ options: LinkCheckOptions, in folder: StoreFolder,
+        _ interruption: Interruption
+    ) throws(LarderError) -> LinkCheckReport {
+        let source = try FileLinkSource(files: files, root: root, base: options.base)
+        return try LinkCheck(source, name: files.joined(separator: " "), options, nil, interruption).run(in: folder)
+    }
+
+    private init(
+        _ source: any LinkSource, name: String, _ options: LinkCheckOptions, _ rendering: RenderedFragments?,
+        _ interruption: Interruption
+    ) {
+        (self.source, self.options, self.interruption) = (source, options, interruption)
+        renderedFragments = rendering
+        report = LinkCheckReport(name: name)
+        report.failsOn = options.failsOn
+    }
+
+    /// The verdict on a target.
+    private struct Judgement {
+        var verdict: LinkCheckReport.Verdict
+        var detail = ""
+        var isInternal = true
+    }
+
+    private mutating func run(in folder: StoreFolder) throws(LarderError) -> LinkCheckReport {
+        let filter = try LinkFilter(options)
+        let (readings, targets) = try readDocuments()
+        var judgements = try judge(targets)
+        try checkExternal(targets, &judgements, in: folder)
+        report.documentCount = readings.count
+        report.linkCount = targets.count
+        try findPlaces(readings, targets, judgements, filter)
+        return report
+    }
+
+    // MARK: - 1. Documents
+
+    private mutating func readDocuments() throws(LarderError) -> ([LinkDocumentReading], [LinkDocumentReader.Target]) {
+        let (source, documents) = (source, source.documents)
+        let targets = Mutex(LinkTargets())
+        let tally = ProgressCounter(.pages, of: documents.count, options.progress)
+        let found = try ParallelWork.share(documents.count, named: "larder-links", interruption) {
+            (next, give) throws(LarderError) in
+            let bodies = try source.makeReader()
+            let reader = LinkDocumentReader()
+            while let number = next() {
+                let document = documents[number]
+                guard let body = try bodies.body(of: document) else {
+                    give(number, nil as LinkDocumentReading?)
+                    continue
+                }
+                let reading = reader.read(document, body.span) { found in targets.withLock { $0.numbers(of: found) } }
+                give(number, reading)
+                tally.add(byteCount: body.count)
+            }
+        }
+        guard !interruption.isRequested else { throw .interrupted }
+        var readings: [LinkDocumentReading] = []
+        var unreadable: [String] = []
+        for (document, reading) in zip(documents, found) {
+            if let reading, let reading {
+                anchors[document.url.href] = reading.anchors
+                readings.append(reading)
+            } else {
+                unreadable.append(document.name)
+                readings.append(LinkDocumentReading())
+            }
+        }
+        if let first = unreadable.first {
+            let others = unreadable.count > 1 ? " and \(Wording.count(unreadable.count - 1, "other document"))" : ""
+            report.notes.append("cannot read \(first)\(others); run larder fsck for a stored site")
+        }
+        return (readings, targets.withLock { $0.all })
+    }
+
+    // MARK: - 2. Targets
+
+    /// Judges all targets that the source knows. Those elsewhere have no judgement yet.
+    private mutating func judge(_ targets: [LinkDocumentReader.Target]) throws(LarderError) -> [Judgement?] {
+        var judgements: [Judgement?] = []
+        judgements.reserveCapacity(targets.count)
+        let bodies = try source.makeReader()
+        var missing: [String: Set<String>] = [:]
+        for target in targets {
+            switch target {
+            case .invalid(let reference):
+                judgements.append(Judgement(verdict: .dead, detail: "\"\(reference)\" is not a valid URL"))
+            case .url(let href):
+                let url = WebURL(href)
+                let judgement = try url.map { url throws(LarderError) in try judge(url, bodies, &missing) }
+                judgements.append(judgement ?? Judgement(verdict: .dead, detail: "it is not a valid URL"))
+            }
+        }
+        if let renderedFragments, !missing.isEmpty {
+            let rendered = try renderedFragments(missing)
+            for (number, judgement) in judgements.enumerated() where judgement?.verdict == .fragmentMissing {
+                guard case .url(let href) = targets[number], let url = WebURL(href), let fragment = url.fragment else { continue }
+                if rendered[url.withoutFragment.href]?.contains(fragment) == true {
+                    judgements[number] = Judgement(verdict: .verified)
+                }
+            }
+        }
+        return judgements
+    }
+
+    private mutating func judge(
+        _ url: WebURL, _ bodies: any LinkBodyReader, _ missing: inout [String: Set<String>]
+    ) throws(LarderError) -> Judgement? {
+        guard url.isHTTP else { return OtherScheme.judge(url).map { Judgement(verdict: $0.verdict, detail: $0.detail) } }
+        var place = url.withoutFragment
+        var visited: Set<String> = [place.href]
+        // The first URL of the chain that is not reached only by permanent redirects.
+        var permanentEnd: WebURL?
+        var isPermanent = true
+        while true {
+            switch source.lookUp(place) {
+            case .unknown: return nil
+            case .faulty(let verdict, let detail):
+                let via = place == url.withoutFragment ? "" : "it redirects to \(place.href): "
+                return Judgement(verdict: verdict, detail: via + detail)
+            case .redirects(let target, let isPermanentStep):
+                guard let target else { return Judgement(verdict: .dead, detail: "its redirect has no valid target") }
+                guard visited.insert(target.href).inserted, visited.count <= Self.maxRedirects else {
+                    return Judgement(verdict: .dead, detail: "it redirects in a loop")
+                }
+                isPermanent = isPermanent && isPermanentStep
+                if isPermanent { permanentEnd = target }
+                place = target
+            case .exists(let document):
+                if let fragment = url.fragment, let document,
+                    try !has(fragment, document, bodies)
+                {
+                    missing[place.href, default: []].insert(fragment)
+                    return Judgement(
+                        verdict: .fragmentMissing, detail: LinkFragment(fragment).missingText(in: document.name))
+                }
+                if let permanentEnd {
+                    return Judgement(verdict: .redirected, detail: "moved permanently to \(permanentEnd.href)")
+                }
+                return Judgement(verdict: .verified)
+            }
+        }
+    }
+
+    /// Whether a document has a fragment.
+    private mutating func has(
+        _ fragment: String, _ document: LinkDocument, _ bodies: any LinkBodyReader
+    ) throws(LarderError) -> Bool {
+        let parts = LinkFragment(fragment)
+        if anchors[document.url.href] == nil || !parts.directives.isEmpty {
+            guard let body = try bodies.body(of: document) else { return true }
+            if anchors[document.url.href] == nil {
+                let reading = LinkDocumentReader().read(document, body.span) { [Int32](repeating: 0, count: $0.count) }
+                anchors[document.url.href] = reading.anchors ?? PageAnchors()
+            }
+            if !parts.directives.isEmpty, !parts.areTextsFound(in: body.span, document) { return false }
+        }
+        guard let known = anchors[document.url.href] else { return true }
+        return known.contains(parts.name) || parts.isRoute && known.hasScripts
+    }
+
+    // MARK: - 3. Other sites
+
+    private mutating func checkExternal(
+        _ targets: [LinkDocumentReader.Target], _ judgements: inout [Judgement?], in folder: StoreFolder
+    ) throws(LarderError) {
+        var numbers: [Int] = []
+        var urls: [WebURL] = []
+        for (number, judgement) in judgements.enumerated() where judgement == nil {
+            guard case .url(let href) = targets[number], let url = WebURL(href) else { continue }
+            numbers.append(number)
+            urls.append(url)
+        }
+        guard options.checksExternal else {
+            for number in numbers {
+                judgements[number] = Judgement(verdict: .notChecked, detail: "it is on another site", isInternal: false)
+            }
+            return
+        }
+        let results = try ExternalLinks.check(urls, options, in: folder, interruption)
+        guard !interruption.isRequested else { throw .interrupted }
+        for (number, result) in zip(numbers, results) {
+            judgements[number] = Judgement(verdict: result.verdict, detail: result.detail, isInternal: false)
+        }
+    }
+
+    // MARK: - 4. Places
+
+    /// Adds the findings with their places to the report.
+    private mutating func findPlaces(
+        _ readings: [LinkDocumentReading], _ targets: [LinkDocumentReader.Target], _ judgements: [Judgement?],
+        _ filter: LinkFilter
+    ) throws(LarderError) {
+        struct Collected {
+            var places: [(document: Int, offset: Int, kind: LinkKind)] = []
+            var count = 0
+            var isMixed = false
+        }
+        let documents = source.documents
+        var filter = filter
+        var collected: [Int: Collected] = [:]
+        var ignoredTargets: [Int: String] = [:]
+        var verified = Set<Int>()
+        for (number, reading) in readings.enumerated() {
+            let isSecure = documents[number].url.scheme == "https"
+            for occurrence in reading.occurrences {
+                let target = Int(occurrence.target)
+                let isMixed = isSecure && occurrence.kind.role == .asset && Self.isInsecure(targets[target])
+                guard let judgement = judgements[target] else { continue }
+                if judgement.verdict == .verified, !isMixed {
+                    verified.insert(target)
+                    continue
+                }
+                let verdict = judgement.verdict == .verified ? .mixedContent : judgement.verdict
+                if let reason = filter.reason(
+                    toIgnore: Self.text(of: targets[target]), verdict, in: documents[number].name)
+                {
+                    ignoredTargets[target] = reason
+                    continue
+                }
+                var entry = collected[target] ?? Collected()
+                entry.count += 1
+                entry.isMixed = entry.isMixed || isMixed
+                if entry.places.count < LinkCheckReport.Finding.maxPlaces {
+                    entry.places.append((number, Int(occurrence.offset), occurrence.kind))
+                }
+                collected[target] = entry
+            }
+        }
+        let lines = try positions(of: collected.values.flatMap(\.places).map { ($0.document, $0.offset) })
+        for (target, entry) in collected {
+            guard let judgement = judgements[target] else { continue }
+            let isMixed = judgement.verdict == .verified && entry.isMixed
+            let places = entry.places.map { place -> LinkCheckReport.Place in
+                let position = lines[PlaceKey(document: place.document, offset: place.offset)]
+                return .init(
+                    document: documents[place.document].name, line: position?.line ?? 1, column: position?.column ?? 1,
+                    kind: place.kind.name, reference: position?.reference ?? "")
+            }
+            report.findings.append(
+                .init(
+                    target: shortened(Self.text(of: targets[target])), isMixed ? .mixedContent : judgement.verdict,
+                    isMixed ? "a page that is sent by https loads it by http" : judgement.detail,
+                    isInternal: judgement.isInternal, places: places, placeCount: entry.count))
+        }
+        for (target, reason) in ignoredTargets where collected[target] == nil {
+            report.findings.append(
+                .init(
+                    target: shortened(Self.text(of: targets[target])), .ignored, reason,
+                    isInternal: judgements[target]?.isInternal ?? false, places: [], placeCount: 0))
+        }
+        report.verifiedCount = verified.count
+        report.findings.sort { ($1.verdict.severity, $0.target) < ($0.verdict.severity, $1.target) }
+        let marked = readings.reduce(0) { $0 + $1.ignoredCount }
+        if marked > 0 { report.notes.append("\(Wording.count(marked, "link")) with data-larder-ignore not checked") }
+        report.notes += try filter.finish(report)
+    }
+
+    /// A place in a document.
+    private struct PlaceKey: Hashable {
+        let document: Int
+        let offset: Int
+    }
+
+    /// The lines and columns of places, and the references there, by reading the documents again.
+    private func positions(
+        of places: [(document: Int, offset: Int)]
+    ) throws(LarderError) -> [PlaceKey: (line: Int, column: Int, reference: String)] {
+        var positions: [PlaceKey: (line: Int, column: Int, reference: String)] = [:]
+        let bodies = try source.makeReader()
+        let documents = source.documents
+        for (number, places) in Dictionary(grouping: places, by: \.document) {
+            guard let body = try bodies.body(of: documents[number]) else { continue }
+            let offsets = Set(places.map(\.offset)).sorted()
+            let text = LinkDocumentReader().text(of: documents[number], body)
+            for (offset, found) in zip(offsets, TextPosition.positions(of: offsets, in: text.span)) {
+                let reference = TextPosition.reference(at: offset, in: text.span)
+                positions[PlaceKey(document: number, offset: offset)] = (found.line, found.column, reference)
+            }
+        }
+        return positions
+    }
+
+    private static func isInsecure(_ target: LinkDocumentReader.Target) -> Bool {
+        guard case .url(let href) = target else { return false }
+        return href.utf8.starts(with: "http:".utf8)
+    }
+
+    private static func text(of target: LinkDocumentReader.Target) -> String {
+        switch target {
+        case .url(let href): href
+        case .invalid(let reference): reference
+        }
+    }
+
+    /// A target without the invalid host that stands for a folder.
+    private func shortened(_ target: String) -> String {
+        let base = FileLinkSource.unnamedBase
+        return target.hasPrefix(base) ? "/" + target.dropFirst(base.count) : target
+    }
+}

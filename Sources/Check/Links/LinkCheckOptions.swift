@@ -1,0 +1,31 @@
+package import Fetch
+public import Reports
+
+/// Options for a check of links.
+public struct LinkCheckOptions: Sendable {
+    /// Whether links to other sites are requested.
+    public var checksExternal = true
+    /// The maximum age of results that are used again instead of new requests.
+    public var maxAge: Duration = .seconds(24 * 3600)
+    /// The verdicts that make the check fail.
+    public var failsOn = LinkCheckReport.usualFailures
+    /// The URL that a folder is published at. Links to URLs below it mean files of the folder.
+    public var base: String?
+    /// Patterns of targets that are not reported.
+    public var ignores: [String] = []
+    /// The path of a file with rules for links that are not reported; nil for `.larderignore`, if there is one.
+    public var ignoreFile: String?
+    /// The path of a baseline: links that were broken before are not reported.
+    public var baseline: String?
+    /// The path of a baseline to write, with all links that would be reported.
+    public var newBaseline: String?
+    /// The network options for requests; nil for the defaults.
+    package var network: NetworkOptions?
+    /// Whether robots.txt files of other sites are obeyed.
+    public var obeysRobots = true
+    /// Receives the number of read documents, then that of checked links, now and then, on threads of the check.
+    public var progress: (@Sendable (WorkProgress) -> Void)?
+
+    /// Creates options for a check of all links.
+    public init() {}
+}

@@ -1,0 +1,150 @@
+internal import Markup
+internal import Web
+
+/// A document whose links are checked: a file, or a stored response.
+struct LinkDocument: Sendable, Equatable {
+    /// The name in reports: the path of the file as the user gave it, or the URL.
+    let name: String
+    /// The URL that relative links are resolved against, unless the document has a `<base>`.
+    let url: WebURL
+    /// The media type and the character set, if a server declared them.
+    var type: MediaType?
+}
+
+/// The links and fragments of one document.
+struct LinkDocumentReading: Sendable {
+    /// A link at one place in the document.
+    struct Occurrence: Sendable, Equatable {
+        /// The link's number in the `LinkTargets`.
+        let target: Int32
+        /// The offset of the reference in the document's text.
+        let offset: Int32
+        let kind: LinkKind
+    }
+
+    var occurrences: [Occurrence] = []
+    /// The fragments; nil for a document without any, such as a style sheet.
+    var anchors: PageAnchors?
+    /// The number of links with the attribute `data-larder-ignore`.
+    var ignoredCount = 0
+}
+
+/// Reads the links of documents, one after the other. Use one reader per thread.
+struct LinkDocumentReader {
+    private let scanner = LinkScanner()
+
+    /// A link of a document: the target as a URL, or the reference if it is not a valid URL.
+    enum Target: Hashable, Sendable {
+        case url(String)
+        case invalid(String)
+    }
+
+    /// Reads a document.
+    ///
+    /// - Parameter number: returns the number of a target, which is the same for equal targets.
+    func read(_ document: LinkDocument, _ body: Span<UInt8>, number: ([Target]) -> [Int32]) -> LinkDocumentReading {
+        if Self.isMarkdown(document.url.path) { return readMarkdown(document, body, number: number) }
+        var reading = LinkDocumentReading()
+        var targets: [Target] = []
+        var kinds: [(offset: Int, kind: LinkKind)] = []
+        var references: [(occurrence: LinkOccurrence, text: [UInt8])] = []
+        let result = scanner.read(body, of: document.url, as: document.type) { occurrence, reference in
+            guard Self.isChecked(occurrence) else { return }
+            references.append((occurrence, reference.withUnsafeBufferPointer { Array($0) }))
+        }
+        if result.format == .html || result.format == .xhtml || result.format == .svg {
+            reading.anchors = PageAnchors(of: body, as: result.format, charset: document.type?.charset)
+        }
+        let base = result.table.base.flatMap { WebURL($0, base: document.url) } ?? document.url
+        var ignored = (reading.anchors?.ignoredTags ?? [])[...]
+        for (occurrence, text) in references {
+            while let first = ignored.first, first.upperBound <= occurrence.range.lowerBound { ignored.removeFirst() }
+            if let first = ignored.first, first.contains(occurrence.range.lowerBound) {
+                reading.ignoredCount += 1
+                continue
+            }
+            let base = occurrence.flags.contains(.ignoresBase) ? document.url : base
+            let url = WebURL(utf8: text.span, base: base, queryEncoding: result.table.encoding)
+            targets.append(url.map { .url($0.href) } ?? .invalid(String(decoding: text, as: UTF8.self)))
+            kinds.append((occurrence.range.lowerBound, occurrence.kind))
+        }
+        reading.occurrences = zip(number(targets), kinds).map {
+            .init(target: $0, offset: Int32(clamping: $1.offset), kind: $1.kind)
+        }
+        return reading
+    }
+
+    private func readMarkdown(
+        _ document: LinkDocument, _ body: Span<UInt8>, number: ([Target]) -> [Int32]
+    ) -> LinkDocumentReading {
+        var reading = LinkDocumentReading()
+        let markdown = MarkdownLinks(body)
+        reading.anchors = PageAnchors(names: markdown.anchors)
+        let targets = markdown.links.map { link -> Target in
+            WebURL(link.reference, base: document.url).map { .url($0.href) } ?? .invalid(link.reference)
+        }
+        reading.occurrences = zip(number(targets), markdown.links).map { number, link in
+            .init(target: number, offset: Int32(clamping: link.range.lowerBound), kind: link.isImage ? .image : .page)
+        }
+        return reading
+    }
+
+    /// Whether a path has one of the extensions of Markdown.
+    static func isMarkdown(_ path: String) -> Bool {
+        let path = path.lowercased()
+        return [".md", ".markdown", ".mdown", ".mkd"].contains { path.hasSuffix($0) }
+    }
+
+    /// Whether a link is checked. Strings in scripts are only guesses, and names, policies, beacons and forms with POST are
+    /// not requested by following a link.
+    private static func isChecked(_ occurrence: LinkOccurrence) -> Bool {
+        guard occurrence.flags.isDisjoint(with: [.isGuess, .isConditional, .hasCodebase]) else { return false }
+        switch occurrence.kind {
+        case .page, .frame, .refresh, .alternate, .canonical, .navigation, .prefetch, .about, .feedEntry, .sitemapEntry,
+            .script, .module, .worker, .style, .image, .icon, .font, .media, .track, .embed, .manifest, .search, .data,
+            .preload, .htmlImport, .drawing, .transform, .playlist, .enclosure, .model, .citation, .imageMap, .sharing:
+            return true
+        case .form, .speculation, .applet, .entity, .base, .codebase, .ping, .profile, .item, .metadata, .submission,
+            .origin, .parameter, .policy, .sourceMap, .name, .part:
+            return false
+        }
+    }
+}
+
+/// The different targets of all documents, each with a number. Used under a lock by the threads that read documents.
+struct LinkTargets: Sendable {
+    private(set) var all: [LinkDocumentReader.Target] = []
+    private var numbers: [LinkDocumentReader.Target: Int32] = [:]
+
+    /// The numbers of targets; new targets get the next ones.
+    mutating func numbers(of targets: [LinkDocumentReader.Target]) -> [Int32] {
+        targets.map { target in
+            if let known = numbers[target] { return known }
+            let number = Int32(clamping: all.count)
+            numbers[target] = number
+            all.append(target)
+            return number
+        }
+    }
+}
+
+/// Finds the lines and columns of offsets in a text. Both count from 1; columns count characters of UTF-8.
+struct TextPosition {
+    /// The lines and columns of offsets in ascending order.
+    static func positions(of offsets: [Int], in text: Span<UInt8>) -> [(line: Int, column: Int)] {
+        var positions: [(line: Int, column: Int)] = []
+        var (index, line, column) = (0, 1, 1)
+        for offset in offsets {
+            while index < min(offset, text.count) {
+                if text[index] == UInt8(ascii: "\n") {
+                    (line, column) = (line + 1, 1)
+                } else if text[index] & 0xC0 != 0x80 {
+                    column += 1
+                }
+                index += 1
+            }
+            positions.append((line, column))
+        }
+        return positions
+    }
+}

@@ -1,0 +1,79 @@
+internal import Markup
+internal import Web
+
+/// The fragment of a link: the name of an element, followed by the directives of a text fragment if there are any, as in
+/// `installation:~:text=on%20Debian`.
+struct LinkFragment {
+    /// The part that names an element.
+    let name: String
+    /// The texts of the directives, still percent-encoded: `prefix-,start,end,-suffix`.
+    let directives: [String]
+
+    init(_ fragment: String) {
+        guard let mark = fragment.firstRange(of: ":~:") else {
+            (name, directives) = (fragment, [])
+            return
+        }
+        name = String(fragment[..<mark.lowerBound])
+        directives = fragment[mark.upperBound...].split(separator: "&").compactMap {
+            $0.hasPrefix("text=") ? String($0.dropFirst("text=".count)) : nil
+        }
+    }
+
+    /// Whether the fragment is the route of an application, such as `#/settings` or `#!page`, which scripts interpret.
+    var isRoute: Bool { name.hasPrefix("/") || name.hasPrefix("!") }
+
+    /// The reason why a link with this fragment is faulty.
+    func missingText(in document: String) -> String {
+        directives.isEmpty || !name.isEmpty
+            ? "\(document) has no element with the id \"\(name)\"" : "\(document) does not contain the text"
+    }
+
+    /// Whether the document contains the text of at least one directive (URL Fragment Text Directives, WICG). Case and white
+    /// space make no difference.
+    func areTextsFound(in body: Span<UInt8>, _ document: LinkDocument) -> Bool {
+        let text = DocumentText(html: body, charset: document.type?.charset)
+        let haystack = Self.normalized(String(decoding: text.body + [0x20] + text.aside, as: UTF8.self))
+        return directives.contains { directive in
+            // A prefix ends with a hyphen, and a suffix begins with one.
+            var rest = haystack[...]
+            for part in directive.split(separator: ",") {
+                let bare = part.hasSuffix("-") ? part.dropLast() : part.hasPrefix("-") ? part.dropFirst() : part
+                let decoded = String(decoding: [UInt8](percentDecoding: Array(bare.utf8).span), as: UTF8.self)
+                guard let found = rest.firstRange(of: Self.normalized(decoded)) else { return false }
+                rest = rest[found.upperBound...]
+            }
+            return true
+        }
+    }
+
+    /// The text in lower case, with single spaces.
+    private static func normalized(_ text: String) -> String {
+        text.lowercased().split { $0.isWhitespace }.joined(separator: " ")
+    }
+}
+
+/// Judges links with schemes other than http and https.
+enum OtherScheme {
+    /// The verdict on a link. Nothing can be checked about most schemes; of `mailto:`, the syntax of the addresses is.
+    static func judge(_ url: WebURL) -> (verdict: LinkCheckReport.Verdict, detail: String)? {
+        guard url.scheme == "mailto" else { return (.verified, "") }
+        let text = String(decoding: [UInt8](percentDecoding: url.path.utf8.span), as: UTF8.self)
+        // RFC 6068: without an address, the query names the recipients.
+        if text.isEmpty, url.query != nil { return (.verified, "") }
+        let faulty = text.split(separator: ",", omittingEmptySubsequences: false).first { !isAddress($0) }
+        return faulty.map { (.dead, "\"\($0)\" is not an e-mail address") } ?? (.verified, "")
+    }
+
+    /// Whether a text has the form of an address: one `@` between a local part without spaces and a host name.
+    private static func isAddress(_ text: Substring) -> Bool {
+        let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+        guard parts.count == 2, let local = parts.first, let host = parts.last, !local.isEmpty, local.utf8.count <= 64 else {
+            return false
+        }
+        let isLocal = local.unicodeScalars.allSatisfy { $0.value > 0x20 && !"()<>[]:;\\\"".unicodeScalars.contains($0) }
+        guard isLocal, !local.hasPrefix("."), !local.hasSuffix(".") else { return false }
+        guard let url = WebURL("http://\(host)/") else { return false }
+        return url.host.contains(".") || url.host == "localhost"
+    }
+}
