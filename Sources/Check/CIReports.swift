@@ -1,74 +1,87 @@
 internal import Web
 
+/// The result of a check in the form that CI servers, code scanners and logs share. `CheckReport` and `LinkCheckReport` are
+/// converted to it; each format is written once.
+struct CIReport {
+    /// A verdict that is worse than verified.
+    struct Rule {
+        let id: String
+        let meaning: String
+        /// Whether the verdict fails the check.
+        let isFailing: Bool
+        /// The SARIF level of a finding that does not fail the check: `warning` or `note`.
+        let lowerLevel: String
+    }
+
+    /// The place of a finding in a file that the user can edit.
+    struct Location {
+        let path: String
+        let line: Int?
+        var column: Int?
+    }
+
+    /// One thing that was checked.
+    struct Finding {
+        /// The name of the case, such as the name of a bundle.
+        var name: String
+        /// The URL or file that was checked.
+        var url: String
+        /// The id of its rule; nil if it is verified.
+        var rule: String?
+        var fails = false
+        var isRequired = true
+        /// The verdict with its explanation: `missing: the server answered 404`.
+        var sentence: String
+        var explanation: String?
+        /// The URLs from the start page to the page that needs the item.
+        var chain: [String] = []
+        var location: Location?
+        /// Identifies the same finding in later runs.
+        var fingerprint: String
+    }
+
+    /// The findings at one place, such as the live server or a folder.
+    struct Suite {
+        let name: String
+        let findings: [Finding]
+    }
+
+    let name: String
+    /// The number of items for each verdict, in one line.
+    let summary: String
+    let suites: [Suite]
+    let rules: [Rule]
+    /// The name of the fingerprints in SARIF.
+    let fingerprintName: String
+
+    fileprivate func level(of finding: Finding) -> String {
+        finding.fails ? "error" : rules.first { $0.id == finding.rule }?.lowerLevel ?? "warning"
+    }
+}
+
 extension CheckReport {
-    /// The findings that are not verified, as SARIF 2.1.0 (OASIS): a rule for each verdict, a result for each
-    /// finding.
-    var sarif: String {
-        let run: JSONMembers = [
-            "tool": ["driver": driver] as JSONMembers, "columnKind": "utf16CodeUnits", "results": results,
-        ]
-        let log: JSONMembers = [
-            "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run],
-        ]
-        return log.text()
-    }
-
-    private static let rules = Verdict.allCases.filter { $0 != .verified }
-
-    private var driver: JSONMembers {
-        let rules = Self.rules.map { rule -> JSONMembers in
-            let level = failsOn.contains(rule) ? "error" : rule.lowerLevel
-            return [
-                "id": rule.rawValue, "shortDescription": ["text": rule.meaning] as JSONMembers,
-                "defaultConfiguration": ["level": level] as JSONMembers,
-            ]
+    /// The report for CI servers.
+    var ciReport: CIReport {
+        let suites = places.indices.map { column in
+            CIReport.Suite(name: places[column], findings: items.map { ciFinding(of: $0, at: column) })
         }
-        return ["name": Product.token, "version": Product.version, "rules": rules]
-    }
-
-    private var results: [JSONMembers] {
-        items.flatMap { item in
-            zip(places, item.findings).filter { $1.verdict != .verified }.map { result(of: item, $1, at: $0) }
+        let rules = Verdict.allCases.filter { $0 != .verified }.map { verdict in
+            CIReport.Rule(
+                id: verdict.rawValue, meaning: verdict.meaning, isFailing: failsOn.contains(verdict),
+                lowerLevel: verdict.lowerLevel)
         }
+        return CIReport(
+            name: name, summary: summary, suites: suites, rules: rules, fingerprintName: "larderCheck/v1")
     }
 
-    /// One result of SARIF (section 3.27).
-    private func result(of item: Item, _ finding: Finding, at place: String) -> JSONMembers {
-        var message = "\(finding.url): \(finding.sentence)"
-        if !item.chain.isEmpty { message += "\nvia " + item.chain.joined(separator: " > ") }
-        let fingerprint = "\(finding.verdict.rawValue) \(item.name) \(place)"
-        return [
-            "ruleId": finding.verdict.rawValue, "ruleIndex": Self.rules.firstIndex(of: finding.verdict) ?? 0,
-            "level": fails(finding, of: item) ? "error" : finding.verdict.lowerLevel,
-            "message": ["text": message] as JSONMembers,
-            "locations": [["physicalLocation": location(of: item, finding)] as JSONMembers],
-            // Identifies the same result in later runs (section 3.27.17).
-            "partialFingerprints": ["larderCheck/v1": fingerprint] as JSONMembers,
-        ]
-    }
-
-    /// The location in the manifest if that is a file, else the resource itself.
-    private func location(of item: Item, _ finding: Finding) -> JSONMembers {
-        let uri = item.line == nil ? finding.url : Self.uriReference(name)
-        return [
-            "artifactLocation": ["uri": uri] as JSONMembers,
-            "region": IfAny(item.line.map { ["startLine": $0] as JSONMembers }),
-        ]
-    }
-
-    /// Returns the path as a URI reference (RFC 3986).
-    private static func uriReference(_ path: String) -> String {
-        if WebURL(path)?.isHTTP == true { return path }
-        var bytes: [UInt8] = []
-        for byte in path.utf8 {
-            switch byte {
-            case 0x2d...0x39, 0x41...0x5a, 0x5f, 0x61...0x7a, 0x7e: bytes.append(byte)
-            default:
-                let digits = Array("0123456789ABCDEF".utf8)
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+    private func ciFinding(of item: Item, at column: Int) -> CIReport.Finding {
+        let finding = item.findings[column]
+        return CIReport.Finding(
+            name: item.name, url: finding.url,
+            rule: finding.verdict == .verified ? nil : finding.verdict.rawValue, fails: fails(finding, of: item),
+            isRequired: item.isRequired, sentence: finding.sentence, explanation: finding.explanation,
+            chain: item.chain, location: item.line.map { CIReport.Location(path: name, line: $0) },
+            fingerprint: "\(finding.verdict.rawValue) \(item.name) \(places[column])")
     }
 }
 
@@ -94,116 +107,178 @@ extension CheckReport.Verdict {
     }
 }
 
+extension CIReport {
+    /// The findings that are not verified, as SARIF 2.1.0 (OASIS): a rule for each verdict, a result for each
+    /// finding.
+    var sarif: String {
+        let run: JSONMembers = [
+            "tool": ["driver": driver] as JSONMembers, "columnKind": "utf16CodeUnits", "results": results,
+        ]
+        let log: JSONMembers = [
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run],
+        ]
+        return log.text()
+    }
+
+    private var driver: JSONMembers {
+        let rules = rules.map { rule -> JSONMembers in
+            [
+                "id": rule.id, "shortDescription": ["text": rule.meaning] as JSONMembers,
+                "defaultConfiguration": ["level": rule.isFailing ? "error" : rule.lowerLevel] as JSONMembers,
+            ]
+        }
+        return ["name": Product.token, "version": Product.version, "rules": rules]
+    }
+
+    private var results: [JSONMembers] {
+        // Findings of all suites of one item are neighbours.
+        let count = suites.map(\.findings.count).max() ?? 0
+        return (0..<count).flatMap { row in
+            suites.compactMap { suite in
+                suite.findings.indices.contains(row) ? result(of: suite.findings[row]) : nil
+            }
+        }
+    }
+
+    /// One result of SARIF (section 3.27); nil for a verified item.
+    private func result(of finding: Finding) -> JSONMembers? {
+        guard let rule = finding.rule else { return nil }
+        var message = "\(finding.url): \(finding.sentence)"
+        if !finding.chain.isEmpty { message += "\nvia " + finding.chain.joined(separator: " > ") }
+        return [
+            "ruleId": rule, "ruleIndex": rules.firstIndex { $0.id == rule } ?? 0, "level": level(of: finding),
+            "message": ["text": message] as JSONMembers,
+            "locations": [["physicalLocation": physicalLocation(of: finding)] as JSONMembers],
+            // Identifies the same result in later runs (section 3.27.17).
+            "partialFingerprints": [fingerprintName: finding.fingerprint] as JSONMembers,
+        ]
+    }
+
+    /// The location in a file, else the resource itself.
+    private func physicalLocation(of finding: Finding) -> JSONMembers {
+        let uri = finding.location.map { Self.uriReference($0.path) } ?? finding.url
+        let region = finding.location.flatMap { place in
+            place.line.map { ["startLine": $0, "startColumn": IfAny(place.column)] as JSONMembers }
+        }
+        return ["artifactLocation": ["uri": uri] as JSONMembers, "region": IfAny(region)]
+    }
+
+    /// Returns the path as a URI reference (RFC 3986).
+    private static func uriReference(_ path: String) -> String {
+        if WebURL(path)?.isHTTP == true { return path }
+        var bytes: [UInt8] = []
+        for byte in path.utf8 {
+            switch byte {
+            case 0x2d...0x39, 0x41...0x5a, 0x5f, 0x61...0x7a, 0x7e: bytes.append(byte)
+            default:
+                let digits = Array("0123456789ABCDEF".utf8)
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
 /// A check as JUnit XML, which CI servers collect: a suite for each place, a case for each item. It uses only
-/// attributes in Jenkins' schema (junit-10.xsd), so the item's line in the manifest is in the text of the
+/// attributes in Jenkins' schema (junit-10.xsd), so the item's line in its file is in the text of the
 /// failure.
 struct JUnitReport {
-    private let report: CheckReport
+    private let report: CIReport
 
-    init(_ report: CheckReport) {
+    init(_ report: CIReport) {
         self.report = report
     }
 
     var text: String {
-        let places = report.places.indices
-        let failures = places.reduce(0) { $0 + failureCount(at: $1) }
-        let counts = Self.counts(report.items.count * places.count, failures)
-        let suites = places.flatMap(suite)
+        let failures = report.suites.reduce(0) { $0 + Self.failureCount(of: $1) }
+        let counts = Self.counts(report.suites.reduce(0) { $0 + $1.findings.count }, failures)
         let lines =
             ["<?xml version=\"1.0\" encoding=\"UTF-8\"?>", "<testsuites name=\"larder check\"\(counts)>"]
-            + suites
+            + report.suites.flatMap(lines)
             + ["</testsuites>"]
         return lines.joined(separator: "\n")
     }
 
-    private func suite(at place: Int) -> [String] {
-        let counts =
-            Self.counts(report.items.count, failureCount(at: place))
-            + " skipped=\"\(skippedCount(at: place))\""
-        let name = XMLText.attribute("name", report.places[place])
-        let cases = report.items.flatMap { testCase(of: $0, at: place) }
-        return ["  <testsuite\(name)\(counts)>"] + cases + ["  </testsuite>"]
+    private func lines(of suite: CIReport.Suite) -> [String] {
+        let skipped = suite.findings.count { $0.rule != nil && !$0.fails }
+        let counts = Self.counts(suite.findings.count, Self.failureCount(of: suite)) + " skipped=\"\(skipped)\""
+        let name = XMLText.attribute("name", suite.name)
+        return ["  <testsuite\(name)\(counts)>"] + suite.findings.flatMap(testCase) + ["  </testsuite>"]
     }
 
-    private func testCase(of item: CheckReport.Item, at place: Int) -> [String] {
-        let finding = item.findings[place]
+    private func testCase(of finding: CIReport.Finding) -> [String] {
         var start =
-            "    <testcase" + XMLText.attribute("name", item.name)
+            "    <testcase" + XMLText.attribute("name", finding.name)
             + XMLText.attribute("classname", report.name)
         start += " time=\"0\""
-        if report.fails(finding, of: item) {
-            let message = XMLText.attribute("message", finding.sentence)
-            let type = XMLText.attribute("type", finding.verdict.rawValue)
-            let text = XMLText.escaped(lines(of: item, finding).joined(separator: "\n"))
-            return [start + ">", "      <failure\(message)\(type)>\(text)</failure>", "    </testcase>"]
-        }
-        guard finding.verdict != .verified else { return [start + "/>"] }
+        guard let rule = finding.rule else { return [start + "/>"] }
         let message = XMLText.attribute("message", finding.sentence)
-        return [start + ">", "      <skipped\(message)/>", "    </testcase>"]
+        guard finding.fails else { return [start + ">", "      <skipped\(message)/>", "    </testcase>"] }
+        let type = XMLText.attribute("type", rule)
+        let text = XMLText.escaped(explanation(of: finding).joined(separator: "\n"))
+        return [start + ">", "      <failure\(message)\(type)>\(text)</failure>", "    </testcase>"]
     }
 
-    private func lines(of item: CheckReport.Item, _ finding: CheckReport.Finding) -> [String] {
+    private func explanation(of finding: CIReport.Finding) -> [String] {
         [finding.url, finding.sentence]
-            + (item.line.map { ["\(report.name):\($0)"] } ?? [])
-            + (item.chain.isEmpty ? [] : ["via " + item.chain.joined(separator: " > ")])
+            + (finding.location?.text.map { [$0] } ?? [])
+            + (finding.chain.isEmpty ? [] : ["via " + finding.chain.joined(separator: " > ")])
     }
 
     private static func counts(_ tests: Int, _ failures: Int) -> String {
         " tests=\"\(tests)\" failures=\"\(failures)\" errors=\"0\" time=\"0\""
     }
 
-    private func failureCount(at place: Int) -> Int {
-        report.items.count { report.fails($0.findings[place], of: $0) }
-    }
+    private static func failureCount(of suite: CIReport.Suite) -> Int { suite.findings.count(where: \.fails) }
+}
 
-    private func skippedCount(at place: Int) -> Int {
-        report.items.count { item in
-            let finding = item.findings[place]
-            return finding.verdict != .verified && !report.fails(finding, of: item)
-        }
+extension CIReport.Location {
+    /// The location as compilers write it: `path:line:column`; nil if the line is not known.
+    var text: String? {
+        line.map { line in "\(path):\(line)" + (column.map { ":\($0)" } ?? "") }
     }
 }
 
 /// A check in the Test Anything Protocol, version 14: a test point for each item in each place.
 struct TAPReport {
-    private let report: CheckReport
+    private let report: CIReport
 
-    init(_ report: CheckReport) {
+    init(_ report: CIReport) {
         self.report = report
     }
 
     var text: String {
-        var lines = ["TAP version 14", "1..\(report.items.count * report.places.count)"]
+        var lines = ["TAP version 14", "1..\(report.suites.reduce(0) { $0 + $1.findings.count })"]
         var number = 0
-        for (column, place) in report.places.enumerated() {
-            for item in report.items {
+        for suite in report.suites {
+            for finding in suite.findings {
                 number += 1
-                lines += point(number, item, item.findings[column], at: place)
+                lines += point(number, finding, in: suite)
             }
         }
         return lines.joined(separator: "\n")
     }
 
-    private func point(
-        _ number: Int, _ item: CheckReport.Item, _ finding: CheckReport.Finding, at place: String
-    ) -> [String] {
-        let name = Self.description(report.places.count > 1 ? "\(item.name) at \(place)" : item.name)
-        if finding.verdict == .verified { return ["ok \(number) - \(name)"] }
-        guard report.failsOn.contains(finding.verdict) else {
+    private func point(_ number: Int, _ finding: CIReport.Finding, in suite: CIReport.Suite) -> [String] {
+        let name = Self.description(
+            report.suites.count > 1 ? "\(finding.name) at \(suite.name)" : finding.name)
+        guard let rule = finding.rule else { return ["ok \(number) - \(name)"] }
+        guard report.failingRules.contains(rule) else {
             return ["ok \(number) - \(name) # SKIP \(Self.description(finding.sentence))"]
         }
         // In TAP, a test point with TODO may fail.
-        let mark = item.isRequired ? "" : " # TODO optional"
-        return ["not ok \(number) - \(name)\(mark)"] + diagnostics(item, finding)
+        let mark = finding.isRequired ? "" : " # TODO optional"
+        return ["not ok \(number) - \(name)\(mark)"] + diagnostics(finding, rule)
     }
 
     /// Returns a YAML block. Its strings are written as JSON strings.
-    private func diagnostics(_ item: CheckReport.Item, _ finding: CheckReport.Finding) -> [String] {
-        var members = [("verdict", finding.verdict.rawValue), ("url", finding.url)]
+    private func diagnostics(_ finding: CIReport.Finding, _ rule: String) -> [String] {
+        var members = [("verdict", rule), ("url", finding.url)]
         if let detail = finding.explanation { members.append(("message", detail)) }
+        if finding.location?.column != nil, let place = finding.location?.text { members.append(("at", place)) }
         var lines = members.map { "  \($0): \(Self.jsonString($1))" }
-        if !item.chain.isEmpty {
-            lines.append("  chain: [\(item.chain.map(Self.jsonString).joined(separator: ", "))]")
+        if !finding.chain.isEmpty {
+            lines.append("  chain: [\(finding.chain.map(Self.jsonString).joined(separator: ", "))]")
         }
         return ["  ---"] + lines + ["  ..."]
     }
@@ -222,41 +297,45 @@ struct TAPReport {
     }
 }
 
-/// A check as annotations in a log of GitHub Actions: failures are errors at the manifest's line, other
+extension CIReport {
+    /// The ids of the verdicts that fail the check.
+    fileprivate var failingRules: Set<String> { Set(rules.filter(\.isFailing).map(\.id)) }
+}
+
+/// A check as annotations in a log of GitHub Actions: failures are errors at their line of the file, other
 /// findings are warnings or notices.
 struct GitHubReport {
-    private let report: CheckReport
+    private let report: CIReport
 
-    init(_ report: CheckReport) {
+    init(_ report: CIReport) {
         self.report = report
     }
 
     var text: String {
         var lines: [String] = []
-        for item in report.items {
-            for (place, finding) in zip(report.places, item.findings) where finding.verdict != .verified {
-                lines.append(annotation(of: item, finding, at: place))
+        let count = report.suites.map(\.findings.count).max() ?? 0
+        for row in 0..<count {
+            for suite in report.suites where suite.findings.indices.contains(row) {
+                if let line = annotation(of: suite.findings[row], in: suite) { lines.append(line) }
             }
         }
         lines.append("::notice title=larder check::" + Self.data("\(report.name): \(report.summary)"))
         return lines.joined(separator: "\n")
     }
 
-    private func annotation(of item: CheckReport.Item, _ finding: CheckReport.Finding, at place: String)
-        -> String
-    {
+    private func annotation(of finding: CIReport.Finding, in suite: CIReport.Suite) -> String? {
+        guard let rule = finding.rule else { return nil }
         var properties: [String] = []
-        if let line = item.line { properties += ["file=\(Self.property(report.name))", "line=\(line)"] }
-        properties.append("title=\(Self.property("larder check: \(finding.verdict.rawValue)"))")
+        if let place = finding.location, let line = place.line {
+            properties += ["file=\(Self.property(place.path))", "line=\(line)"]
+            if let column = place.column { properties.append("col=\(column)") }
+        }
+        properties.append("title=\(Self.property("larder check: \(rule)"))")
         var message = "\(finding.url): \(finding.sentence)"
-        if report.places.count > 1 { message += " (\(place))" }
-        if !item.chain.isEmpty { message += "\nvia " + item.chain.joined(separator: " > ") }
-        return "::\(level(of: finding, of: item)) \(properties.joined(separator: ","))::\(Self.data(message))"
-    }
-
-    private func level(of finding: CheckReport.Finding, of item: CheckReport.Item) -> String {
-        if report.fails(finding, of: item) { return "error" }
-        return finding.verdict == .broken || finding.verdict == .notFetched ? "notice" : "warning"
+        if report.suites.count > 1 { message += " (\(suite.name))" }
+        if !finding.chain.isEmpty { message += "\nvia " + finding.chain.joined(separator: " > ") }
+        let level = report.level(of: finding)
+        return "::\(level == "note" ? "notice" : level) \(properties.joined(separator: ","))::\(Self.data(message))"
     }
 
     /// Escapes text for a workflow command. The runner reads a command up to the end of its line and reverses
@@ -275,6 +354,50 @@ struct GitHubReport {
 
     private static func property(_ text: String) -> String {
         data(text).escaping { $0 == ":" ? "%3A" : $0 == "," ? "%2C" : nil }
+    }
+}
+
+/// A check as Markdown, for the summary of a job: the result in one line, and a table of everything that is not verified.
+struct MarkdownReport {
+    private let report: CIReport
+
+    /// Further rows are only counted. GitHub shows summaries up to 1 MiB.
+    private static let maxRows = 500
+
+    init(_ report: CIReport) {
+        self.report = report
+    }
+
+    var text: String {
+        let findings = report.suites.flatMap { suite in suite.findings.filter { $0.rule != nil }.map { (suite, $0) } }
+        let rows = findings.filter { $1.fails } + findings.filter { !$1.fails }
+        let mark = rows.contains { $1.fails } ? "❌" : "✅"
+        var lines = ["### \(mark) larder check: \(Self.escaped(report.name))", "", Self.escaped(report.summary)]
+        guard !rows.isEmpty else { return lines.joined(separator: "\n") }
+        lines += ["", "| Verdict | Item | Reason | Where |", "| --- | --- | --- | --- |"]
+        for (suite, finding) in rows.prefix(Self.maxRows) {
+            let verdict = finding.fails ? "**\(finding.rule ?? "")**" : finding.rule ?? ""
+            let place = finding.location?.text ?? finding.chain.last ?? (report.suites.count > 1 ? suite.name : "")
+            let cells = [verdict, finding.url, finding.explanation ?? "", place]
+            lines.append("| " + ([cells[0]] + cells.dropFirst().map(Self.escaped)).joined(separator: " | ") + " |")
+        }
+        if rows.count > Self.maxRows { lines += ["", "and \(rows.count - Self.maxRows) more"] }
+        return lines.joined(separator: "\n")
+    }
+
+    /// Escapes text for a cell, so that it is neither markup nor a link. Angle brackets would start HTML.
+    private static func escaped(_ text: String) -> String {
+        text.visible.escaping { scalar in
+            switch scalar {
+            case "|", "\\", "`", "*", "_", "[", "]", "#", "~": "\\\(scalar)"
+            case "<": "&lt;"
+            case ">": "&gt;"
+            case "&": "&amp;"
+            case "@": "&#64;"
+            case "\n", "\r": " "
+            default: nil
+            }
+        }
     }
 }
 

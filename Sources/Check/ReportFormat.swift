@@ -17,6 +17,8 @@ public enum ReportFormat: String, Sendable, CaseIterable {
     case github
     /// The Test Anything Protocol, version 14.
     case tap
+    /// Markdown, for the summary of a job.
+    case markdown
 }
 
 extension CheckReport {
@@ -27,10 +29,11 @@ extension CheckReport {
         switch format {
         case .text: plainText(isBrief: isBrief)
         case .json: json
-        case .junit: JUnitReport(self).text
-        case .sarif: sarif
-        case .github: GitHubReport(self).text
-        case .tap: TAPReport(self).text
+        case .junit: JUnitReport(ciReport).text
+        case .sarif: ciReport.sarif
+        case .github: GitHubReport(ciReport).text
+        case .tap: TAPReport(ciReport).text
+        case .markdown: MarkdownReport(ciReport).text
         }
     }
 

@@ -1,7 +1,7 @@
 internal import Crawl
 internal import Fetch
 internal import Markup
-package import Reports
+internal import Reports
 package import Store
 internal import Synchronization
 package import System
@@ -42,7 +42,8 @@ package struct LinkCheck {
             try SiteName.site(name, in: reader.sites(), acceptsOrigin: true)
         }
         let source = try StoredLinkSource(site, reader, hidesPrivate: hidesPrivate)
-        return try LinkCheck(source, name: site.name, options, rendering, interruption).run(in: folder)
+        var check = LinkCheck(source, name: site.name, options, rendering, interruption)
+        return try check.run(in: folder)
     }
 
     /// Checks the links of a build's output folder. Blocks.
@@ -50,7 +51,8 @@ package struct LinkCheck {
         onFolder path: String, _ options: LinkCheckOptions, in folder: StoreFolder, _ interruption: Interruption
     ) throws(LarderError) -> LinkCheckReport {
         let source = try FileLinkSource(folder: path, base: options.base)
-        return try LinkCheck(source, name: path, options, nil, interruption).run(in: folder)
+        var check = LinkCheck(source, name: path, options, nil, interruption)
+        return try check.run(in: folder)
     }
 
     /// Checks the links of HTML, Markdown, CSS or sitemap files. Blocks.
@@ -61,7 +63,8 @@ package struct LinkCheck {
         _ interruption: Interruption
     ) throws(LarderError) -> LinkCheckReport {
         let source = try FileLinkSource(files: files, root: root, base: options.base)
-        return try LinkCheck(source, name: files.joined(separator: " "), options, nil, interruption).run(in: folder)
+        var check = LinkCheck(source, name: files.joined(separator: " "), options, nil, interruption)
+        return try check.run(in: folder)
     }
 
     private init(

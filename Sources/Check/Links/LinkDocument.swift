@@ -89,6 +89,13 @@ struct LinkDocumentReader {
         return reading
     }
 
+    /// The text that offsets of the document's links count in: the body, or its UTF-8 form if the encoding of the body does not
+    /// contain ASCII.
+    func text(of document: LinkDocument, _ body: [UInt8]) -> [UInt8] {
+        guard !Self.isMarkdown(document.url.path) else { return body }
+        return scanner.read(body.span, of: document.url, as: document.type).table.source(of: body.span) ?? body
+    }
+
     /// Whether a path has one of the extensions of Markdown.
     static func isMarkdown(_ path: String) -> Bool {
         let path = path.lowercased()
@@ -146,5 +153,23 @@ struct TextPosition {
             positions.append((line, column))
         }
         return positions
+    }
+
+    /// The reference at an offset, as far as it is on one line and not too long to print.
+    static func reference(at offset: Int, in text: Span<UInt8>) -> String {
+        var bytes: [UInt8] = []
+        var index = offset
+        while index >= 0, index < text.count, bytes.count < maxReferenceBytes, !endsReference(text[index]) {
+            bytes.append(text[index])
+            index += 1
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static let maxReferenceBytes = 200
+
+    private static func endsReference(_ byte: UInt8) -> Bool {
+        byte <= 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") || byte == UInt8(ascii: ">")
+            || byte == UInt8(ascii: "<") || byte == UInt8(ascii: ")")
     }
 }

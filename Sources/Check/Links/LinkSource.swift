@@ -1,5 +1,5 @@
+internal import Bundles
 internal import Crawl
-internal import Fetch
 internal import Glibc
 internal import Markup
 internal import Store
@@ -26,8 +26,8 @@ protocol LinkBodyReader {
 enum LocalTarget: Sendable, Equatable {
     /// The target exists. `document` has its fragments, unless its format has none.
     case exists(document: LinkDocument?)
-    /// The target redirects.
-    case redirects(to: WebURL, isPermanent: Bool)
+    /// The target redirects; nil if its redirect has no valid target.
+    case redirects(to: WebURL?, isPermanent: Bool)
     /// The target does not exist, or the source knows that its server refuses it: the verdict and the reason.
     case faulty(LinkCheckReport.Verdict, String)
     /// The target is somewhere else, or was not stored.

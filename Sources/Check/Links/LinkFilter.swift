@@ -1,0 +1,186 @@
+internal import Fetch
+internal import Glibc
+internal import Reports
+internal import System
+internal import Web
+
+/// Decides which links with a fault are not reported: by the rules of the ignore file, the patterns of the options, and the
+/// baseline. Writes a new baseline if one is wanted.
+struct LinkFilter {
+    private var rules: [LinkIgnoreRule] = []
+    private var usedRules: Set<Int> = []
+    private var expiredRules: Set<Int> = []
+    private let ignoreFile: String?
+    private let baseline: LinkBaseline?
+    private let newBaseline: String?
+    private var newEntries: Set<LinkBaseline.Entry> = []
+    /// The date as `2026-11-28`, by which rules expire.
+    private let today: String
+
+    /// The ignore file that is read if no other is named and this one exists.
+    static let usualIgnoreFile = ".larderignore"
+    private static let maxFileBytes = 16 * 1024 * 1024
+
+    /// - Throws: `LarderError` of kind `.input` for a file that cannot be read, or is invalid.
+    init(_ options: LinkCheckOptions, today: String = Self.today()) throws(LarderError) {
+        self.today = today
+        ignoreFile = options.ignoreFile ?? (WholeFile.exists(Self.usualIgnoreFile) ? Self.usualIgnoreFile : nil)
+        newBaseline = options.newBaseline
+        baseline = try options.baseline.map { path throws(LarderError) in
+            try LinkBaseline(json: try Self.read(path), path: path)
+        }
+        rules = options.ignores.map { LinkIgnoreRule(target: $0, reason: "it matches \"\($0)\"") }
+        guard let ignoreFile else { return }
+        let text = String(decoding: try Self.read(ignoreFile), as: UTF8.self)
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            guard let rule = try LinkIgnoreRule(line, number: index + 1, of: ignoreFile) else { continue }
+            rules.append(rule)
+        }
+    }
+
+    private static func read(_ path: String) throws(LarderError) -> [UInt8] {
+        do throws(SystemError) {
+            return try WholeFile.read(path, atMost: maxFileBytes)
+        } catch {
+            throw LarderError(.input, "\(error); name an existing file")
+        }
+    }
+
+    /// The date in UTC.
+    private static func today() -> String {
+        String(HTTPDate(secondsSinceEpoch: Int64(time(nil))).iso8601.prefix("2026-11-28".count))
+    }
+
+    /// The reason why a link is not reported; nil if it is reported.
+    mutating func reason(
+        toIgnore target: String, _ verdict: LinkCheckReport.Verdict, in document: String
+    ) -> String? {
+        for (number, rule) in rules.enumerated() where rule.matches(target, in: document) {
+            guard rule.expiry.map({ today <= $0 }) ?? true else {
+                expiredRules.insert(number)
+                continue
+            }
+            usedRules.insert(number)
+            return rule.reason
+        }
+        let entry = LinkBaseline.Entry(document: document, target: target, verdict: verdict.rawValue)
+        if verdict != .notChecked { newEntries.insert(entry) }
+        return baseline?.entries.contains(entry) == true ? "it is in the baseline" : nil
+    }
+
+    /// Writes the new baseline. Returns notes about rules that have expired or match nothing.
+    func finish(_ report: LinkCheckReport) throws(LarderError) -> [String] {
+        var notes: [String] = []
+        for (number, rule) in rules.enumerated() {
+            guard let ignoreFile, let line = rule.line else { continue }
+            if expiredRules.contains(number), let expiry = rule.expiry {
+                notes.append("\(ignoreFile):\(line): the rule ended on \(expiry); its links are reported again")
+            } else if !usedRules.contains(number) {
+                notes.append("\(ignoreFile):\(line): the rule matches no faulty link; remove it")
+            }
+        }
+        guard let newBaseline else { return notes }
+        do throws(SystemError) {
+            try WholeFile.write(LinkBaseline.text(of: newEntries), to: newBaseline)
+        } catch {
+            throw LarderError(error)
+        }
+        notes.append("\(Wording.count(newEntries.count, "link")) written to the baseline \(newBaseline)")
+        return notes
+    }
+}
+
+/// A rule for links that are not reported.
+///
+/// ```text
+/// # Comments are on lines of their own.
+/// https://www.linkedin.com/*                    # answers 999 to programs
+/// https://old.example.com/* until 2027-01-31    # moves in January
+/// * in docs/archive/*                           # not maintained
+/// ```
+struct LinkIgnoreRule: Sendable, Equatable {
+    /// A pattern of targets. An asterisk stands for any characters.
+    var target: String
+    /// A pattern of documents; nil for all documents.
+    var document: String?
+    /// The last day on which the rule holds, as `2027-01-31`; nil if it does not end.
+    var expiry: String?
+    var reason: String
+    /// The line of the ignore file; nil for a pattern of the options.
+    var line: Int?
+
+    init(target: String, reason: String) {
+        (self.target, self.reason) = (target, reason)
+    }
+
+    /// Reads a line; nil if it is empty or a comment.
+    ///
+    /// - Throws: `LarderError` of kind `.input` that names the line.
+    init?(_ text: Substring, number: Int, of file: String) throws(LarderError) {
+        var words = text.split { $0 == " " || $0 == "\t" || $0 == "\r" }
+        let comment = words.firstIndex { $0.hasPrefix("#") }
+        let explanation = comment.map { words[$0...].joined(separator: " ").drop { $0 == "#" || $0 == " " } }
+        if let comment { words.removeSubrange(comment...) }
+        guard let target = words.first else { return nil }
+        self.init(target: String(target), reason: explanation.map(String.init) ?? "\(file):\(number)")
+        line = number
+        var rest = words.dropFirst()
+        while let word = rest.popFirst() {
+            switch (word, rest.popFirst()) {
+            case ("in", let pattern?): document = String(pattern)
+            case ("until", let date?) where Self.isDate(date): expiry = String(date)
+            default:
+                throw LarderError(
+                    .input, "\(file):\(number): \"\(word)\" is not understood; write: PATTERN [in PATTERN] [until 2027-01-31] [# reason]")
+            }
+        }
+    }
+
+    /// Whether a text is a date: `2027-01-31`.
+    private static func isDate(_ text: Substring) -> Bool {
+        text.utf8.count == "2027-01-31".utf8.count && HTTPDate(iso8601: "\(text)T00:00:00Z") != nil
+    }
+
+    func matches(_ target: String, in document: String) -> Bool {
+        Self.matches(self.target, target) && (self.document.map { Self.matches($0, document) } ?? true)
+    }
+
+    private static func matches(_ pattern: String, _ text: String) -> Bool { fnmatch(pattern, text, 0) == 0 }
+}
+
+/// The links that were broken when a baseline was written. They do not fail later checks until they are mended.
+struct LinkBaseline: Sendable, Equatable {
+    /// A faulty link of one document.
+    struct Entry: Hashable, Sendable {
+        let document: String
+        let target: String
+        let verdict: String
+    }
+
+    let entries: Set<Entry>
+
+    /// Reads a baseline.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for a file that is not a baseline.
+    init(json: [UInt8], path: String) throws(LarderError) {
+        guard let value = try? JSONValue.parse(json.span), let links = value["links"]?.array else {
+            throw LarderError(.input, "\(path) is not a baseline; write one with --write-baseline \(path)")
+        }
+        entries = Set(
+            links.compactMap { link in
+                guard let document = link["document"]?.string, let target = link["target"]?.string,
+                    let verdict = link["verdict"]?.string
+                else { return nil }
+                return Entry(document: document, target: target, verdict: verdict)
+            })
+    }
+
+    /// The text of a baseline, sorted so that its changes can be reviewed.
+    static func text(of entries: Set<Entry>) -> String {
+        let sorted = entries.sorted { ($0.document, $0.target, $0.verdict) < ($1.document, $1.target, $1.verdict) }
+        let links = sorted.map { entry -> JSONMembers in
+            ["document": entry.document, "target": entry.target, "verdict": entry.verdict]
+        }
+        return (["links": links] as JSONMembers).text() + "\n"
+    }
+}
