@@ -107,17 +107,27 @@ extension CheckReport.Verdict {
     }
 }
 
-extension CIReport {
-    /// The findings that are not verified, as SARIF 2.1.0 (OASIS): a rule for each verdict, a result for each
-    /// finding.
-    var sarif: String {
-        let run: JSONMembers = [
-            "tool": ["driver": driver] as JSONMembers, "columnKind": "utf16CodeUnits", "results": results,
-        ]
+/// Checks as SARIF 2.1.0 (OASIS): a run for each check, with a rule for each verdict and a result for each finding that is
+/// not verified.
+struct SARIFReport {
+    private let reports: [CIReport]
+
+    init(_ reports: [CIReport]) {
+        self.reports = reports
+    }
+
+    var text: String {
         let log: JSONMembers = [
-            "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run],
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+            "runs": reports.map(\.sarifRun),
         ]
         return log.text()
+    }
+}
+
+extension CIReport {
+    fileprivate var sarifRun: JSONMembers {
+        ["tool": ["driver": driver] as JSONMembers, "columnKind": "utf16CodeUnits", "results": results]
     }
 
     private var driver: JSONMembers {
@@ -179,34 +189,36 @@ extension CIReport {
     }
 }
 
-/// A check as JUnit XML, which CI servers collect: a suite for each place, a case for each item. It uses only
+/// Checks as JUnit XML, which CI servers collect: a suite for each place, a case for each item. It uses only
 /// attributes in Jenkins' schema (junit-10.xsd), so the item's line in its file is in the text of the
 /// failure.
 struct JUnitReport {
-    private let report: CIReport
+    private let reports: [CIReport]
 
-    init(_ report: CIReport) {
-        self.report = report
+    init(_ reports: [CIReport]) {
+        self.reports = reports
     }
 
     var text: String {
-        let failures = report.suites.reduce(0) { $0 + Self.failureCount(of: $1) }
-        let counts = Self.counts(report.suites.reduce(0) { $0 + $1.findings.count }, failures)
+        let suites = reports.flatMap(\.suites)
+        let failures = suites.reduce(0) { $0 + Self.failureCount(of: $1) }
+        let counts = Self.counts(suites.reduce(0) { $0 + $1.findings.count }, failures)
         let lines =
             ["<?xml version=\"1.0\" encoding=\"UTF-8\"?>", "<testsuites name=\"larder check\"\(counts)>"]
-            + report.suites.flatMap(lines)
+            + reports.flatMap { report in report.suites.flatMap { suiteLines($0, in: report) } }
             + ["</testsuites>"]
         return lines.joined(separator: "\n")
     }
 
-    private func lines(of suite: CIReport.Suite) -> [String] {
+    private func suiteLines(_ suite: CIReport.Suite, in report: CIReport) -> [String] {
         let skipped = suite.findings.count { $0.rule != nil && !$0.fails }
         let counts = Self.counts(suite.findings.count, Self.failureCount(of: suite)) + " skipped=\"\(skipped)\""
         let name = XMLText.attribute("name", suite.name)
-        return ["  <testsuite\(name)\(counts)>"] + suite.findings.flatMap(testCase) + ["  </testsuite>"]
+        let cases = suite.findings.flatMap { testCase(of: $0, in: report) }
+        return ["  <testsuite\(name)\(counts)>"] + cases + ["  </testsuite>"]
     }
 
-    private func testCase(of finding: CIReport.Finding) -> [String] {
+    private func testCase(of finding: CIReport.Finding, in report: CIReport) -> [String] {
         var start =
             "    <testcase" + XMLText.attribute("name", finding.name)
             + XMLText.attribute("classname", report.name)
@@ -239,27 +251,32 @@ extension CIReport.Location {
     }
 }
 
-/// A check in the Test Anything Protocol, version 14: a test point for each item in each place.
+/// Checks in the Test Anything Protocol, version 14: a test point for each item in each place.
 struct TAPReport {
-    private let report: CIReport
+    private let reports: [CIReport]
 
-    init(_ report: CIReport) {
-        self.report = report
+    init(_ reports: [CIReport]) {
+        self.reports = reports
     }
 
     var text: String {
-        var lines = ["TAP version 14", "1..\(report.suites.reduce(0) { $0 + $1.findings.count })"]
+        let count = reports.reduce(0) { $0 + $1.suites.reduce(0) { $0 + $1.findings.count } }
+        var lines = ["TAP version 14", "1..\(count)"]
         var number = 0
-        for suite in report.suites {
-            for finding in suite.findings {
-                number += 1
-                lines += point(number, finding, in: suite)
+        for report in reports {
+            for suite in report.suites {
+                for finding in suite.findings {
+                    number += 1
+                    lines += point(number, finding, in: suite, of: report)
+                }
             }
         }
         return lines.joined(separator: "\n")
     }
 
-    private func point(_ number: Int, _ finding: CIReport.Finding, in suite: CIReport.Suite) -> [String] {
+    private func point(
+        _ number: Int, _ finding: CIReport.Finding, in suite: CIReport.Suite, of report: CIReport
+    ) -> [String] {
         let name = Self.description(
             report.suites.count > 1 ? "\(finding.name) at \(suite.name)" : finding.name)
         guard let rule = finding.rule else { return ["ok \(number) - \(name)"] }
@@ -302,28 +319,32 @@ extension CIReport {
     fileprivate var failingRules: Set<String> { Set(rules.filter(\.isFailing).map(\.id)) }
 }
 
-/// A check as annotations in a log of GitHub Actions: failures are errors at their line of the file, other
+/// Checks as annotations in a log of GitHub Actions: failures are errors at their line of the file, other
 /// findings are warnings or notices.
 struct GitHubReport {
-    private let report: CIReport
+    private let reports: [CIReport]
 
-    init(_ report: CIReport) {
-        self.report = report
+    init(_ reports: [CIReport]) {
+        self.reports = reports
     }
 
-    var text: String {
+    var text: String { reports.flatMap(lines).joined(separator: "\n") }
+
+    private func lines(of report: CIReport) -> [String] {
         var lines: [String] = []
         let count = report.suites.map(\.findings.count).max() ?? 0
         for row in 0..<count {
             for suite in report.suites where suite.findings.indices.contains(row) {
-                if let line = annotation(of: suite.findings[row], in: suite) { lines.append(line) }
+                if let line = annotation(of: suite.findings[row], in: suite, of: report) { lines.append(line) }
             }
         }
         lines.append("::notice title=larder check::" + Self.data("\(report.name): \(report.summary)"))
-        return lines.joined(separator: "\n")
+        return lines
     }
 
-    private func annotation(of finding: CIReport.Finding, in suite: CIReport.Suite) -> String? {
+    private func annotation(
+        of finding: CIReport.Finding, in suite: CIReport.Suite, of report: CIReport
+    ) -> String? {
         guard let rule = finding.rule else { return nil }
         var properties: [String] = []
         if let place = finding.location, let line = place.line {
@@ -357,31 +378,33 @@ struct GitHubReport {
     }
 }
 
-/// A check as Markdown, for the summary of a job: the result in one line, and a table of everything that is not verified.
+/// Checks as Markdown, for the summary of a job: the result in one line, and a table of everything that is not verified.
 struct MarkdownReport {
-    private let report: CIReport
+    private let reports: [CIReport]
 
     /// Further rows are only counted. GitHub shows summaries up to 1 MiB.
     private static let maxRows = 500
 
-    init(_ report: CIReport) {
-        self.report = report
+    init(_ reports: [CIReport]) {
+        self.reports = reports
     }
 
-    var text: String {
+    var text: String { reports.map(Self.text).joined(separator: "\n\n") }
+
+    private static func text(of report: CIReport) -> String {
         let findings = report.suites.flatMap { suite in suite.findings.filter { $0.rule != nil }.map { (suite, $0) } }
         let rows = findings.filter { $1.fails } + findings.filter { !$1.fails }
         let mark = rows.contains { $1.fails } ? "❌" : "✅"
-        var lines = ["### \(mark) larder check: \(Self.escaped(report.name))", "", Self.escaped(report.summary)]
+        var lines = ["### \(mark) larder check: \(escaped(report.name))", "", escaped(report.summary)]
         guard !rows.isEmpty else { return lines.joined(separator: "\n") }
         lines += ["", "| Verdict | Item | Reason | Where |", "| --- | --- | --- | --- |"]
-        for (suite, finding) in rows.prefix(Self.maxRows) {
+        for (suite, finding) in rows.prefix(maxRows) {
             let verdict = finding.fails ? "**\(finding.rule ?? "")**" : finding.rule ?? ""
             let place = finding.location?.text ?? finding.chain.last ?? (report.suites.count > 1 ? suite.name : "")
-            let cells = [verdict, finding.url, finding.explanation ?? "", place]
-            lines.append("| " + ([cells[0]] + cells.dropFirst().map(Self.escaped)).joined(separator: " | ") + " |")
+            let cells = [finding.url, finding.explanation ?? "", place].map { escaped($0) }
+            lines.append("| " + ([verdict] + cells).joined(separator: " | ") + " |")
         }
-        if rows.count > Self.maxRows { lines += ["", "and \(rows.count - Self.maxRows) more"] }
+        if rows.count > maxRows { lines += ["", "and \(rows.count - maxRows) more"] }
         return lines.joined(separator: "\n")
     }
 

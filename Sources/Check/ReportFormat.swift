@@ -26,15 +26,7 @@ extension CheckReport {
     ///
     /// - Parameter isBrief: plain text shows only the strongest digest of a mismatch, shortened.
     public func text(as format: ReportFormat, isBrief: Bool = false) -> String {
-        switch format {
-        case .text: plainText(isBrief: isBrief)
-        case .json: json
-        case .junit: JUnitReport(ciReport).text
-        case .sarif: ciReport.sarif
-        case .github: GitHubReport(ciReport).text
-        case .tap: TAPReport(ciReport).text
-        case .markdown: MarkdownReport(ciReport).text
-        }
+        CheckReports([.check(self)]).text(as: format, isBrief: isBrief)
     }
 
     /// The number of items for each verdict: `12 verified, 1 missing`.
@@ -101,7 +93,7 @@ extension CheckReport.Finding {
 extension CheckReport {
     /// One line per bundle, or a table if there are several places. For a site, only URLs that are not
     /// verified.
-    private func plainText(isBrief: Bool) -> String {
+    func plainText(isBrief: Bool) -> String {
         let lines =
             switch subject {
             case .site: siteLines

@@ -4,7 +4,10 @@
 @_exported public import struct Archives.ImportReport
 @_exported public import struct Check.CheckOptions
 @_exported public import struct Check.CheckReport
+@_exported public import struct Check.CheckReports
 @_exported public import struct Check.LarderError
+@_exported public import struct Check.LinkCheckOptions
+@_exported public import struct Check.LinkCheckReport
 @_exported public import struct Check.ManifestReport
 @_exported public import struct Check.OfflineCheckOptions
 @_exported public import struct Check.Rehearsal

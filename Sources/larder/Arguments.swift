@@ -339,6 +339,15 @@ extension Arguments {
         return plan
     }
 
+    /// Whether robots.txt is obeyed, for commands without a site plan.
+    var obeysRobots: Bool {
+        get throws(UsageError) {
+            var plan = SitePlan()
+            plan.robots = try choice(.robots)
+            return plan.obeysRobots
+        }
+    }
+
     /// The rules for snapshots that are kept. A site without rules keeps all.
     func keepRules() throws(UsageError) -> KeepRules {
         var rules = KeepRules()

@@ -307,9 +307,11 @@ struct CommandEntry: Sendable {
             ], run: UndoCommand.run),
         // MARK: Bundles and CI
         CommandEntry(
-            name: "check", operands: "[MANIFEST|SITE]", operandCount: 0...1,
-            summary: "Check bundles against a manifest, or that a site is complete",
+            name: "check", operands: "[MANIFEST|SITE|URL|FILE...]", operandCount: 0...10_000,
+            summary: "Check bundles against a manifest, links, or that a site is complete",
             examples: [
+                "larder check --links --dir dist",
+                "larder check --links README.md docs/guide.md",
                 "larder check https://example.com/",
                 "larder check manifests/demo.json --base http://localhost:3000/",
                 "larder check site.json --base https://example.com/ --dir dist --stored",
@@ -319,13 +321,14 @@ struct CommandEntry: Sendable {
                 .offline, .stored, .live, .folder, .base, .format, .release, .evidence, .quick,
                 .requireLevel, .renderOffline, .renderPages, .browser.inGroup(.general), .report, .failOn,
                 .strong,
-                .target, .store, .json,
+                .target, .checkLinks, .store, .json,
                 .quiet,
                 .progress,
-            ],
+            ] + Option.linkOptions + Option.networkOptions + [.header, .cookies],
             aliases: ["verify"], synonyms: ["test"],
             mainOptions: [
-                .offline, .stored, .live, .folder, .base, .requireLevel, .report, .failOn, .strong, .json,
+                .offline, .stored, .live, .folder, .base, .checkLinks, .requireLevel, .report, .failOn, .strong,
+                .json,
             ],
             notes: [
                 """
@@ -358,8 +361,29 @@ struct CommandEntry: Sendable {
                 --stored reads the bytes: a body that changed on disk counts as missing, and the next run fetches it. --quick
                 trusts digests that were computed before.
                 """,
+                """
+                --links checks all links of a stored site, of a URL (which is fetched into a temporary store), of the folders of
+                --dir, or of HTML, Markdown, CSS and sitemap files: pages, assets, fragments and redirects. Other sites are asked
+                for each link once, at most two requests at a time, by HEAD where that is answered; their results are kept in the
+                store, if there is one. With --base, links to URLs below it mean files of the folder.
+                """,
+                """
+                A link is dead only if its target does not exist: 404, 410, no such file, host or server. Logins, rate limits,
+                robots.txt and protection against bots are reported as blocked, and errors of servers as failed: the check could
+                not tell. Only dead and fragment-missing fail, unless --fail-on says otherwise.
+                """,
+                """
+                Lines of .larderignore have the form: PATTERN [in DOCUMENTS] [until 2027-01-31] [# reason]. Links in tags with
+                the attribute data-larder-ignore are not checked. A baseline lists the links that are broken now, so that only
+                new ones fail.
+                """,
+                """
+                "check": {"target": …, "links": true} in .larder.json lets larder check without arguments check both the target
+                and the links of the folders in "dir", or of the stored sites if there is none.
+                """,
                 "Manifest formats: \(CheckOptions.formats.joined(separator: ", ")).",
                 "Verdicts: \(CheckReport.Verdict.allCases.map(\.rawValue).joined(separator: ", ")).",
+                "Verdicts on links: \(LinkCheckReport.Verdict.allCases.map(\.rawValue).joined(separator: ", ")).",
             ], run: CheckCommand.run),
         CommandEntry(
             name: "preload", operands: "MANIFEST|URL...", operandCount: 1...1000,

@@ -66,6 +66,7 @@ struct Option: Sendable, Equatable {
     /// The headings under which the help lists options, in order.
     enum Group: String, Sendable, CaseIterable {
         case general = "Options"
+        case links = "Links"
         case scope = "Pages to follow"
         case politeness = "Limits and politeness"
         case rendering = "Rendering in a browser"
@@ -872,17 +873,48 @@ extension Option {
     static let quick = Option(
         name: "--quick", placeholder: nil,
         help: "Trust digests that were computed before, and compare only sizes")
+    static let checkLinks = Option(
+        name: "--links", placeholder: nil,
+        help: "Check the links of a stored site, URL, folder or files, with fragments and other sites",
+        brief: "Check the links of a site, folder or files")
+    static let noExternal = Option(
+        name: "--no-external", placeholder: nil, help: "Make no requests to other sites for their links",
+        group: .links)
+    static let maxAge = Option(
+        name: "--max-age", placeholder: "TIME",
+        help: "Use results of earlier checks of other sites again for this time, such as 90s, 2h or 7d; 0s asks again",
+        brief: "Use earlier results again for this time", defaultValue: "1d", group: .links)
+    static let ignoreLinks = Option(
+        name: "--ignore", placeholder: "PATTERN",
+        help: "Do not report links to matching URLs; an asterisk stands for any characters", group: .links,
+        isRepeatable: true)
+    static let ignoreFile = Option(
+        name: "--ignore-file", placeholder: "FILE", help: "File with rules for links that are not reported",
+        defaultValue: ".larderignore, if it exists", group: .links)
+    static let baseline = Option(
+        name: "--baseline", placeholder: "FILE",
+        help: "Report only links that were not broken when this baseline was written",
+        brief: "Report only links that this file does not list", group: .links)
+    static let newBaseline = Option(
+        name: "--write-baseline", placeholder: "FILE", help: "Write all links that would be reported to this file",
+        group: .links, isCommandLineOnly: true)
+
+    /// The options of `check` that are only for links.
+    static let linkOptions: [Option] = [
+        .noExternal, .maxAge, .ignoreLinks, .ignoreFile, .baseline, .newBaseline, .maxPages.inGroup(.links),
+        .robots.inGroup(.links), .timeout.inGroup(.links).withDefault("30s"),
+    ]
     static let report = Option(
         name: "--report", placeholder: "FORMAT[=FILE]",
-        help: "Write a report as text, json, junit, sarif, github or tap, printed or to a file",
-        brief: "Write text, json, junit, sarif, github or tap",
+        help: "Write a report as text, json, junit, sarif, github, tap or markdown, printed or to a file",
+        brief: "Write text, json, junit, sarif, github, tap, …",
         defaultValue: "text",
         isRepeatable: true)
     static let failOn = Option(
         name: "--fail-on", placeholder: "VERDICTS",
         help: "Verdicts that lead to exit status 1, separated by commas",
         brief: "Verdicts that lead to exit status 1",
-        defaultValue: "mismatch,missing,skew")
+        defaultValue: "mismatch,missing,skew; for links, fragment-missing,dead")
     static let format = Option(
         name: "--format", placeholder: "FORM", help: "Format of the manifest", defaultValue: "detected")
     static let release = Option(

@@ -31,8 +31,13 @@ package struct LinkCheck {
     private static let maxRedirects = 20
 
     /// Checks the links of a stored site. Blocks.
+    ///
+    /// - Parameters:
+    ///   - folder: the store with the site.
+    ///   - cache: the store that keeps the results for other sites; nil for `folder`.
     package static func report(
-        onSite name: String, _ options: LinkCheckOptions, in folder: StoreFolder, hidesPrivate: Bool = false,
+        onSite name: String, _ options: LinkCheckOptions, in folder: StoreFolder, cache: StoreFolder? = nil,
+        hidesPrivate: Bool = false,
         rendering: RenderedFragments? = nil, _ interruption: Interruption
     ) throws(LarderError) -> LinkCheckReport {
         let reader = try mapStoreError { () throws(StoreError) in
@@ -43,7 +48,7 @@ package struct LinkCheck {
         }
         let source = try StoredLinkSource(site, reader, hidesPrivate: hidesPrivate)
         var check = LinkCheck(source, name: site.name, options, rendering, interruption)
-        return try check.run(in: folder)
+        return try check.run(in: cache ?? folder)
     }
 
     /// Checks the links of a build's output folder. Blocks.
@@ -84,6 +89,7 @@ package struct LinkCheck {
         var isInternal = true
     }
 
+    /// - Parameter folder: the store that keeps the results for other sites.
     private mutating func run(in folder: StoreFolder) throws(LarderError) -> LinkCheckReport {
         let filter = try LinkFilter(options)
         let (readings, targets) = try readDocuments()

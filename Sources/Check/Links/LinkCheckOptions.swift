@@ -19,6 +19,8 @@ public struct LinkCheckOptions: Sendable {
     public var baseline: String?
     /// The path of a baseline to write, with all links that would be reported.
     public var newBaseline: String?
+    /// The maximum number of pages of a URL that is fetched for the check; nil for all.
+    public var maxPages: Int?
     /// The network options for requests; nil for the defaults.
     package var network: NetworkOptions?
     /// Whether robots.txt files of other sites are obeyed.

@@ -1,19 +1,9 @@
 internal import Reports
-internal import Web
+package import Web
 
 extension LinkCheckReport {
     /// The report in a format, without a line feed at its end.
-    public func text(as format: ReportFormat) -> String {
-        switch format {
-        case .text: plainText
-        case .json: json
-        case .junit: JUnitReport(ciReport).text
-        case .sarif: ciReport.sarif
-        case .github: GitHubReport(ciReport).text
-        case .tap: TAPReport(ciReport).text
-        case .markdown: MarkdownReport(ciReport).text
-        }
-    }
+    public func text(as format: ReportFormat) -> String { CheckReports([.links(self)]).text(as: format) }
 
     /// The number of links for each verdict: `812 verified, 1 dead`.
     package var summary: String {
@@ -33,7 +23,7 @@ extension LinkCheckReport {
     private static let maxHarmlessLinks = 10
 
     /// The findings, grouped by verdict. The worst group is the last, next to the prompt.
-    private var plainText: String {
+    var plainText: String {
         var lines: [String] = []
         for verdict in Verdict.allCases where verdict != .verified && verdict != .ignored && verdict != .notChecked {
             let group = findings.filter { $0.verdict == verdict }
@@ -101,14 +91,14 @@ extension LinkCheckReport.Verdict {
 
 // MARK: - JSON and CI
 
-extension LinkCheckReport: JSONObject {
+extension LinkCheckReport {
     /// The report as JSON.
     public var json: String { members.text() }
+}
 
+extension LinkCheckReport: JSONObject {
     package var members: JSONMembers {
-        let counts = Verdict.allCases.map { verdict in
-            ["verdict": verdict.rawValue, "links": count(verdict)] as JSONMembers
-        }
+        let counts = Verdict.allCases.reduce([:] as JSONMembers) { $0 + [$1.rawValue: count($1)] }
         return [
             "target": name, "clean": isClean, "documents": documentCount, "links": linkCount, "counts": counts,
             "failOn": Verdict.allCases.filter(failsOn.contains).map(\.rawValue), "notes": IfAny(notes),

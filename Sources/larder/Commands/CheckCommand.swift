@@ -3,8 +3,8 @@ internal import Reports
 internal import System
 internal import Web
 
-/// `larder check [MANIFEST|SITE]`: compares bundles with their manifest, or checks that a stored site is
-/// complete offline.
+/// `larder check [MANIFEST|SITE|URL|FILE...]`: compares bundles with their manifest, checks that a stored site is
+/// complete offline, or checks links.
 ///
 /// Prints the reports of `--report` to standard output or to files; a text report is always printed if no
 /// other is.
@@ -28,21 +28,111 @@ enum CheckCommand {
         await terminal.attempt {
             let outputs = try CheckOutputs(arguments)
             let display = try ProgressDisplay(arguments, terminal)
-            switch try await target(arguments) {
-            case .manifest(let name):
-                return try outputs.write(try await bundles(of: name, arguments, display), terminal)
-            case .sites(let names):
-                guard names.count == 1 || outputs.arePrintedText else {
-                    throw UsageError(
-                        "--report covers only one site; name one of: \(names.joined(separator: ", "))")
+            let (checksTarget, checksLinks) = kinds(arguments)
+            try requireUse(of: arguments, checksTarget: checksTarget, checksLinks: checksLinks)
+            var entries: [CheckReports.Entry] = []
+            if checksTarget {
+                switch try await target(arguments) {
+                case .manifest(let name):
+                    entries.append(.check(try await bundles(of: name, arguments, display)))
+                case .sites(let names):
+                    for name in names { entries.append(.check(try await offline(name, arguments, display))) }
                 }
-                var status = ExitStatus.done
-                for name in names {
-                    let ended = try outputs.write(try await offline(name, arguments, display), terminal)
-                    if ended != .done { status = ended }
-                }
-                return status
             }
+            if checksLinks {
+                for target in try await linkTargets(arguments) {
+                    entries.append(.links(try await links(of: target, arguments, display)))
+                }
+            }
+            return try outputs.write(CheckReports(entries), terminal)
+        }
+    }
+
+    /// Whether to check a manifest or sites, and whether to check links. `--links` on the command line checks only links. In
+    /// a configuration file, it adds them to what `larder check` without arguments checks.
+    private static func kinds(_ arguments: Arguments) -> (target: Bool, links: Bool) {
+        guard arguments.has(.checkLinks) else { return (true, false) }
+        if arguments.source(of: .checkLinks) == .commandLine { return (false, true) }
+        let isConfigured = arguments.operands.isEmpty && !arguments.has(.offline)
+        return (!isConfigured || arguments.has(.target), isConfigured)
+    }
+
+    /// - Throws: `UsageError` for operands and options on the command line that would have no effect.
+    private static func requireUse(
+        of arguments: Arguments, checksTarget: Bool, checksLinks: Bool
+    ) throws(UsageError) {
+        if !checksLinks {
+            guard arguments.operands.count <= 1 else {
+                throw UsageError("check takes one manifest or site; to check the links of files: larder check --links FILE...")
+            }
+            let linksOnly: [Option] = [.noExternal, .maxAge, .ignoreLinks, .ignoreFile, .baseline, .newBaseline, .maxPages]
+            if let given = linksOnly.first(where: { arguments.has($0) && arguments.source(of: $0) == .commandLine }) {
+                throw UsageError("\(given.name) is for links; add --links")
+            }
+        }
+        if !checksTarget {
+            let bundlesOnly: [Option] = [
+                .offline, .stored, .live, .format, .release, .evidence, .strong, .quick, .requireLevel, .renderOffline,
+            ]
+            if let given = bundlesOnly.first(where: { arguments.has($0) && arguments.source(of: $0) == .commandLine }) {
+                throw UsageError("\(given.name) does not apply to links; leave out one of \(given.name) and --links")
+            }
+        }
+    }
+
+    /// The folders, files, sites or URLs whose links are checked: the operands; without any, the folders of `--dir`, else all
+    /// stored sites.
+    private static func linkTargets(_ arguments: Arguments) async throws -> [LinkTarget] {
+        let folders = arguments.texts(.folder)
+        guard !arguments.operands.isEmpty else {
+            if !folders.isEmpty { return folders.map { .folder($0) } }
+            let names = (try? await arguments.larder.snapshots().sites.map(\.name)) ?? []
+            guard !names.isEmpty else {
+                throw UsageError("--links needs a folder, files, a site or a URL, for example: larder check --links --dir dist")
+            }
+            return names.map { .site($0) }
+        }
+        let names = (try? await arguments.larder.snapshots().sites.map(\.name)) ?? []
+        var targets: [LinkTarget] = []
+        var files: [String] = []
+        for operand in arguments.operands {
+            if WholeFile.exists(operand) {
+                files.append(operand)
+            } else if Folder.exists(operand) {
+                targets.append(.folder(operand))
+            } else if let place = SiteName.index(of: operand, among: names, acceptsOrigin: true) {
+                targets.append(.site(names[place]))
+            } else if operand.contains("://") {
+                targets.append(.url(operand))
+            } else {
+                throw UsageError("\(operand) is neither a file, a folder nor a stored site; give a URL with http:// or https://")
+            }
+        }
+        if !files.isEmpty { targets.append(.files(files, root: folders.first ?? ".")) }
+        return targets
+    }
+
+    private static func links(
+        of target: LinkTarget, _ arguments: Arguments, _ display: ProgressDisplay
+    ) async throws -> LinkCheckReport {
+        var options = LinkCheckOptions()
+        options.checksExternal = !arguments.has(.noExternal)
+        let maxAge = arguments.text(.maxAge)
+        options.maxAge = maxAge == "0" || maxAge == "0s" ? .zero : try arguments.time(.maxAge) ?? options.maxAge
+        options.failsOn = try arguments.failingLinkVerdicts
+        options.base = arguments.text(.base)
+        options.ignores = arguments.texts(.ignoreLinks)
+        options.ignoreFile = arguments.text(.ignoreFile)
+        options.baseline = arguments.text(.baseline)
+        options.newBaseline = arguments.text(.newBaseline)
+        options.maxPages = try arguments.numberIfGiven(.maxPages, in: 1...Int(Int32.max))
+        options.obeysRobots = try arguments.obeysRobots
+        options.network = try arguments.networkOptions()
+        options.progress = display.progress("Checking links")
+        let larder = try arguments.larder
+        let wanted = options
+        return try await display.run(orContinueWith: arguments.commandLine) {
+            try await larder.checkLinks(target, options: wanted)
         }
     }
 
@@ -198,22 +288,39 @@ extension Arguments {
         }
     }
 
-    /// The verdicts of `--fail-on`, or the default of the library.
+    /// The verdicts of `--fail-on` on bundles and sites, or the default of the library.
     fileprivate var failsOn: Set<CheckReport.Verdict> {
         get throws(UsageError) {
-            guard let text = text(.failOn) else { return CheckOptions().failsOn }
-            var verdicts: Set<CheckReport.Verdict> = []
-            for name in text.utf8.split(separator: UInt8(ascii: ",")).map({ String(Substring($0)) }) {
-                guard let verdict = CheckReport.Verdict(rawValue: name), verdict != .verified else {
-                    let names = CheckReport.Verdict.allCases.filter { $0 != .verified }.map(\.rawValue)
-                    throw UsageError(
-                        "--fail-on must be a list of verdicts (\(names.joined(separator: ","))), not \"\(name)\""
-                    )
-                }
-                verdicts.insert(verdict)
-            }
-            return verdicts
+            try verdicts(usual: CheckReport.usualFailures, otherNames: LinkCheckReport.Verdict.allCases.map(\.rawValue))
         }
+    }
+
+    /// The verdicts of `--fail-on` on links, or the default of the library.
+    fileprivate var failingLinkVerdicts: Set<LinkCheckReport.Verdict> {
+        get throws(UsageError) {
+            try verdicts(usual: LinkCheckReport.usualFailures, otherNames: CheckReport.Verdict.allCases.map(\.rawValue))
+        }
+    }
+
+    /// The verdicts of `--fail-on` of one kind; the usual ones if it names none of this kind.
+    ///
+    /// - Parameter otherNames: the names of the other kind, which a call that checks both may mix with these.
+    private func verdicts<Verdict: RawRepresentable<String> & CaseIterable & Hashable>(
+        usual: Set<Verdict>, otherNames: [String]
+    ) throws(UsageError) -> Set<Verdict> {
+        guard let text = text(.failOn) else { return usual }
+        var verdicts: Set<Verdict> = []
+        let mayNameOthers = has(.checkLinks)
+        for name in text.utf8.split(separator: UInt8(ascii: ",")).map({ String(Substring($0)) }) {
+            if let verdict = Verdict(rawValue: name), name != "verified" {
+                verdicts.insert(verdict)
+            } else if name == "verified" || !(mayNameOthers && otherNames.contains(name)) {
+                let names = Verdict.allCases.map(\.rawValue).filter { $0 != "verified" }
+                throw UsageError(
+                    "--fail-on must be a list of verdicts (\(names.joined(separator: ","))), not \"\(name)\"")
+            }
+        }
+        return verdicts.isEmpty ? usual : verdicts
     }
 }
 
@@ -228,9 +335,6 @@ struct CheckOutputs {
     }
 
     private let outputs: [Output]
-
-    /// Whether the only output is text on standard output.
-    var arePrintedText: Bool { outputs.allSatisfy { $0.file == nil && $0.format == .text } }
 
     /// Parses the values of `--report`, which are `FORMAT` or `FORMAT=FILE`, and `--json`.
     ///
@@ -264,17 +368,17 @@ struct CheckOutputs {
         self.outputs = outputs
     }
 
-    /// Writes the report in each format, and returns the exit status.
-    func write(_ report: CheckReport, _ terminal: Terminal) throws(SystemError) -> ExitStatus {
+    /// Writes the reports in each format, and returns the exit status.
+    func write(_ reports: CheckReports, _ terminal: Terminal) throws(SystemError) -> ExitStatus {
         for output in outputs {
-            let text = report.text(as: output.format, isBrief: output.file == nil)
+            let text = reports.text(as: output.format, isBrief: output.file == nil)
             if let file = output.file {
                 try WholeFile.write(text + "\n", to: file)
             } else {
                 terminal.say(text)
             }
         }
-        return report.isClean ? .done : .incomplete
+        return reports.isClean ? .done : .incomplete
     }
 }
 
