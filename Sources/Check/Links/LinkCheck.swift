@@ -245,7 +245,11 @@ package struct LinkCheck {
             }
             return
         }
-        let results = try ExternalLinks.check(urls, options, in: folder, interruption)
+        var external = options
+        // A header for all hosts may be a secret of the checked site, which other sites must not receive.
+        external.network?.headers.removeAll { HeaderArgument($0)?.host == nil }
+        let results = try ExternalLinks.check(
+            urls, external, in: folder, from: source.zone, interruption)
         guard !interruption.isRequested else { throw .interrupted }
         for (number, result) in zip(numbers, results) {
             judgements[number] = Judgement(verdict: result.verdict, detail: result.detail, isInternal: false)

@@ -10,6 +10,8 @@ internal import Web
 protocol LinkSource: Sendable {
     /// The documents whose links are checked.
     var documents: [LinkDocument] { get }
+    /// The network zone that the documents came from. Their links may be requested only from there or from a more public zone.
+    var zone: NetworkZone { get }
     /// Reads documents on one thread.
     func makeReader() throws(LarderError) -> any LinkBodyReader
     /// Looks up a target, given without its fragment.
@@ -98,6 +100,9 @@ struct FileLinkSource: LinkSource {
         }
     }
 
+    /// The user of this machine wrote the files.
+    var zone: NetworkZone { Principal.localUser.nearestZone }
+
     func makeReader() throws(LarderError) -> any LinkBodyReader { FileBodyReader(folder: folder, base: base) }
 
     func lookUp(_ url: WebURL) -> LocalTarget {
@@ -147,6 +152,7 @@ private struct FileBodyReader: LinkBodyReader {
 /// The pages of a stored site.
 struct StoredLinkSource: LinkSource {
     let documents: [LinkDocument]
+    let zone: NetworkZone
     private let targets: [String: LocalTarget]
     private let folder: StoreFolder
     private let snapshot: Int64
@@ -180,6 +186,10 @@ struct StoredLinkSource: LinkSource {
             }
         }
         self.documents = documents.sorted { $0.name < $1.name }
+        zone = try mapStoreError { () throws(StoreError) in
+            try WebURL(site.name).flatMap { url throws(StoreError) in try reader.mostPublicZone(ofOrigin: url.origin) }
+                ?? .publicNetwork
+        }
         (self.targets, self.snapshot, self.hidesPrivate) = (targets, snapshot, hidesPrivate)
         folder = reader.folder
     }
