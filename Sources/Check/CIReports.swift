@@ -78,7 +78,8 @@ extension CheckReport {
         let finding = item.findings[column]
         return CIReport.Finding(
             name: item.name, url: finding.url,
-            rule: finding.verdict == .verified ? nil : finding.verdict.rawValue, fails: fails(finding, of: item),
+            rule: finding.verdict == .verified ? nil : finding.verdict.rawValue,
+            fails: fails(finding, of: item),
             isRequired: item.isRequired, sentence: finding.sentence, explanation: finding.explanation,
             chain: item.chain, location: item.line.map { CIReport.Location(path: name, line: $0) },
             fingerprint: "\(finding.verdict.rawValue) \(item.name) \(places[column])")
@@ -212,7 +213,8 @@ struct JUnitReport {
 
     private func suiteLines(_ suite: CIReport.Suite, in report: CIReport) -> [String] {
         let skipped = suite.findings.count { $0.rule != nil && !$0.fails }
-        let counts = Self.counts(suite.findings.count, Self.failureCount(of: suite)) + " skipped=\"\(skipped)\""
+        let counts =
+            Self.counts(suite.findings.count, Self.failureCount(of: suite)) + " skipped=\"\(skipped)\""
         let name = XMLText.attribute("name", suite.name)
         let cases = suite.findings.flatMap { testCase(of: $0, in: report) }
         return ["  <testsuite\(name)\(counts)>"] + cases + ["  </testsuite>"]
@@ -292,7 +294,9 @@ struct TAPReport {
     private func diagnostics(_ finding: CIReport.Finding, _ rule: String) -> [String] {
         var members = [("verdict", rule), ("url", finding.url)]
         if let detail = finding.explanation { members.append(("message", detail)) }
-        if finding.location?.column != nil, let place = finding.location?.text { members.append(("at", place)) }
+        if finding.location?.column != nil, let place = finding.location?.text {
+            members.append(("at", place))
+        }
         var lines = members.map { "  \($0): \(Self.jsonString($1))" }
         if !finding.chain.isEmpty {
             lines.append("  chain: [\(finding.chain.map(Self.jsonString).joined(separator: ", "))]")
@@ -335,7 +339,9 @@ struct GitHubReport {
         let count = report.suites.map(\.findings.count).max() ?? 0
         for row in 0..<count {
             for suite in report.suites where suite.findings.indices.contains(row) {
-                if let line = annotation(of: suite.findings[row], in: suite, of: report) { lines.append(line) }
+                if let line = annotation(of: suite.findings[row], in: suite, of: report) {
+                    lines.append(line)
+                }
             }
         }
         lines.append("::notice title=larder check::" + Self.data("\(report.name): \(report.summary)"))
@@ -356,7 +362,8 @@ struct GitHubReport {
         if report.suites.count > 1 { message += " (\(suite.name))" }
         if !finding.chain.isEmpty { message += "\nvia " + finding.chain.joined(separator: " > ") }
         let level = report.level(of: finding)
-        return "::\(level == "note" ? "notice" : level) \(properties.joined(separator: ","))::\(Self.data(message))"
+        return
+            "::\(level == "note" ? "notice" : level) \(properties.joined(separator: ","))::\(Self.data(message))"
     }
 
     /// Escapes text for a workflow command. The runner reads a command up to the end of its line and reverses
@@ -392,7 +399,9 @@ struct MarkdownReport {
     var text: String { reports.map(Self.text).joined(separator: "\n\n") }
 
     private static func text(of report: CIReport) -> String {
-        let findings = report.suites.flatMap { suite in suite.findings.filter { $0.rule != nil }.map { (suite, $0) } }
+        let findings = report.suites.flatMap { suite in
+            suite.findings.filter { $0.rule != nil }.map { (suite, $0) }
+        }
         let rows = findings.filter { $1.fails } + findings.filter { !$1.fails }
         let mark = rows.contains { $1.fails } ? "❌" : "✅"
         var lines = ["### \(mark) larder check: \(escaped(report.name))", "", escaped(report.summary)]
@@ -400,7 +409,8 @@ struct MarkdownReport {
         lines += ["", "| Verdict | Item | Reason | Where |", "| --- | --- | --- | --- |"]
         for (suite, finding) in rows.prefix(maxRows) {
             let verdict = finding.fails ? "**\(finding.rule ?? "")**" : finding.rule ?? ""
-            let place = finding.location?.text ?? finding.chain.last ?? (report.suites.count > 1 ? suite.name : "")
+            let place =
+                finding.location?.text ?? finding.chain.last ?? (report.suites.count > 1 ? suite.name : "")
             let cells = [finding.url, finding.explanation ?? "", place].map { escaped($0) }
             lines.append("| " + ([verdict] + cells).joined(separator: " | ") + " |")
         }

@@ -125,7 +125,9 @@ struct SiteFolder: Sendable {
 
     /// Whether a relative path is a folder.
     func isFolder(_ relative: String) -> Bool {
-        let isOutside = relative.utf8.split(separator: UInt8(ascii: "/")).contains { $0.elementsEqual("..".utf8) }
+        let isOutside = relative.utf8.split(separator: UInt8(ascii: "/")).contains {
+            $0.elementsEqual("..".utf8)
+        }
         return !isOutside && Self.kind(of: root + "/" + relative) == S_IFDIR
     }
 

@@ -71,7 +71,8 @@ extension Larder {
         guard !report.isInterrupted else { throw .interrupted }
         guard report.isPublished else {
             let reason = report.missing.first.map { "\($0.url): \($0.reason)" } ?? "no page could be loaded"
-            throw LarderError(.machine, "cannot check \(url.href): \(reason); check the address and the network")
+            throw LarderError(
+                .machine, "cannot check \(url.href): \(reason); check the address and the network")
         }
         let (folder, stored) = (folder, temporary.larder.folder)
         let interruption = Interruption()

@@ -327,7 +327,8 @@ struct CommandEntry: Sendable {
             ] + Option.linkOptions + Option.networkOptions + [.header, .cookies],
             aliases: ["verify"], synonyms: ["test"],
             mainOptions: [
-                .offline, .stored, .live, .folder, .base, .checkLinks, .requireLevel, .report, .failOn, .strong,
+                .offline, .stored, .live, .folder, .base, .checkLinks, .requireLevel, .report, .failOn,
+                .strong,
                 .json,
             ],
             notes: [

@@ -882,7 +882,8 @@ extension Option {
         group: .links)
     static let maxAge = Option(
         name: "--max-age", placeholder: "TIME",
-        help: "Use results of earlier checks of other sites again for this time, such as 90s, 2h or 7d; 0s asks again",
+        help:
+            "Use results of earlier checks of other sites again for this time, such as 90s, 2h or 7d; 0s asks again",
         brief: "Use earlier results again for this time", defaultValue: "1d", group: .links)
     static let ignoreLinks = Option(
         name: "--ignore", placeholder: "PATTERN",
@@ -896,7 +897,8 @@ extension Option {
         help: "Report only links that were not broken when this baseline was written",
         brief: "Report only links that this file does not list", group: .links)
     static let newBaseline = Option(
-        name: "--write-baseline", placeholder: "FILE", help: "Write all links that would be reported to this file",
+        name: "--write-baseline", placeholder: "FILE",
+        help: "Write all links that would be reported to this file",
         group: .links, isCommandLineOnly: true)
 
     /// The options of `check` that are only for links.

@@ -25,7 +25,8 @@ package struct LinkCheck {
     private let renderedFragments: RenderedFragments?
 
     /// Opens pages in a browser, and returns those of the fragments that each page then has.
-    package typealias RenderedFragments = (_ fragments: [String: Set<String>]) throws(LarderError) -> [String: Set<String>]
+    package typealias RenderedFragments = (_ fragments: [String: Set<String>]) throws(LarderError) -> [String:
+        Set<String>]
 
     /// The maximum length of a chain of redirects. A longer one counts as a loop.
     private static let maxRedirects = 20
@@ -53,7 +54,8 @@ package struct LinkCheck {
 
     /// Checks the links of a build's output folder. Blocks.
     package static func report(
-        onFolder path: String, _ options: LinkCheckOptions, in folder: StoreFolder, _ interruption: Interruption
+        onFolder path: String, _ options: LinkCheckOptions, in folder: StoreFolder,
+        _ interruption: Interruption
     ) throws(LarderError) -> LinkCheckReport {
         let source = try FileLinkSource(folder: path, base: options.base)
         var check = LinkCheck(source, name: path, options, nil, interruption)
@@ -103,7 +105,9 @@ package struct LinkCheck {
 
     // MARK: - 1. Documents
 
-    private mutating func readDocuments() throws(LarderError) -> ([LinkDocumentReading], [LinkDocumentReader.Target]) {
+    private mutating func readDocuments() throws(LarderError) -> (
+        [LinkDocumentReading], [LinkDocumentReader.Target]
+    ) {
         let (source, documents) = (source, source.documents)
         let targets = Mutex(LinkTargets())
         let tally = ProgressCounter(.pages, of: documents.count, options.progress)
@@ -117,7 +121,9 @@ package struct LinkCheck {
                     give(number, nil as LinkDocumentReading?)
                     continue
                 }
-                let reading = reader.read(document, body.span) { found in targets.withLock { $0.numbers(of: found) } }
+                let reading = reader.read(document, body.span) { found in
+                    targets.withLock { $0.numbers(of: found) }
+                }
                 give(number, reading)
                 tally.add(byteCount: body.count)
             }
@@ -135,7 +141,8 @@ package struct LinkCheck {
             }
         }
         if let first = unreadable.first {
-            let others = unreadable.count > 1 ? " and \(Wording.count(unreadable.count - 1, "other document"))" : ""
+            let others =
+                unreadable.count > 1 ? " and \(Wording.count(unreadable.count - 1, "other document"))" : ""
             report.notes.append("cannot read \(first)\(others); run larder fsck for a stored site")
         }
         return (readings, targets.withLock { $0.all })
@@ -162,7 +169,9 @@ package struct LinkCheck {
         if let renderedFragments, !missing.isEmpty {
             let rendered = try renderedFragments(missing)
             for (number, judgement) in judgements.enumerated() where judgement?.verdict == .fragmentMissing {
-                guard case .url(let href) = targets[number], let url = WebURL(href), let fragment = url.fragment else { continue }
+                guard case .url(let href) = targets[number], let url = WebURL(href),
+                    let fragment = url.fragment
+                else { continue }
                 if rendered[url.withoutFragment.href]?.contains(fragment) == true {
                     judgements[number] = Judgement(verdict: .verified)
                 }
@@ -174,7 +183,9 @@ package struct LinkCheck {
     private mutating func judge(
         _ url: WebURL, _ bodies: any LinkBodyReader, _ missing: inout [String: Set<String>]
     ) throws(LarderError) -> Judgement? {
-        guard url.isHTTP else { return OtherScheme.judge(url).map { Judgement(verdict: $0.verdict, detail: $0.detail) } }
+        guard url.isHTTP else {
+            return OtherScheme.judge(url).map { Judgement(verdict: $0.verdict, detail: $0.detail) }
+        }
         var place = url.withoutFragment
         var visited: Set<String> = [place.href]
         // The first URL of the chain that is not reached only by permanent redirects.
@@ -187,7 +198,9 @@ package struct LinkCheck {
                 let via = place == url.withoutFragment ? "" : "it redirects to \(place.href): "
                 return Judgement(verdict: verdict, detail: via + detail)
             case .redirects(let target, let isPermanentStep):
-                guard let target else { return Judgement(verdict: .dead, detail: "its redirect has no valid target") }
+                guard let target else {
+                    return Judgement(verdict: .dead, detail: "its redirect has no valid target")
+                }
                 guard visited.insert(target.href).inserted, visited.count <= Self.maxRedirects else {
                     return Judgement(verdict: .dead, detail: "it redirects in a loop")
                 }
@@ -200,10 +213,12 @@ package struct LinkCheck {
                 {
                     missing[place.href, default: []].insert(fragment)
                     return Judgement(
-                        verdict: .fragmentMissing, detail: LinkFragment(fragment).missingText(in: document.name))
+                        verdict: .fragmentMissing,
+                        detail: LinkFragment(fragment).missingText(in: document.name))
                 }
                 if let permanentEnd {
-                    return Judgement(verdict: .redirected, detail: "moved permanently to \(permanentEnd.href)")
+                    return Judgement(
+                        verdict: .redirected, detail: "moved permanently to \(permanentEnd.href)")
                 }
                 return Judgement(verdict: .verified)
             }
@@ -218,7 +233,9 @@ package struct LinkCheck {
         if anchors[document.url.href] == nil || !parts.directives.isEmpty {
             guard let body = try bodies.body(of: document) else { return true }
             if anchors[document.url.href] == nil {
-                let reading = LinkDocumentReader().read(document, body.span) { [Int32](repeating: 0, count: $0.count) }
+                let reading = LinkDocumentReader().read(document, body.span) {
+                    [Int32](repeating: 0, count: $0.count)
+                }
                 anchors[document.url.href] = reading.anchors ?? PageAnchors()
             }
             if !parts.directives.isEmpty, !parts.areTextsFound(in: body.span, document) { return false }
@@ -241,7 +258,8 @@ package struct LinkCheck {
         }
         guard options.checksExternal else {
             for number in numbers {
-                judgements[number] = Judgement(verdict: .notChecked, detail: "it is on another site", isInternal: false)
+                judgements[number] = Judgement(
+                    verdict: .notChecked, detail: "it is on another site", isInternal: false)
             }
             return
         }
@@ -306,12 +324,14 @@ package struct LinkCheck {
             let places = entry.places.map { place -> LinkCheckReport.Place in
                 let position = lines[PlaceKey(document: place.document, offset: place.offset)]
                 return .init(
-                    document: documents[place.document].name, line: position?.line ?? 1, column: position?.column ?? 1,
+                    document: documents[place.document].name, line: position?.line ?? 1,
+                    column: position?.column ?? 1,
                     kind: place.kind.name, reference: position?.reference ?? "")
             }
             report.findings.append(
                 .init(
-                    target: shortened(Self.text(of: targets[target])), isMixed ? .mixedContent : judgement.verdict,
+                    target: shortened(Self.text(of: targets[target])),
+                    isMixed ? .mixedContent : judgement.verdict,
                     isMixed ? "a page that is sent by https loads it by http" : judgement.detail,
                     isInternal: judgement.isInternal, places: places, placeCount: entry.count))
         }
@@ -324,7 +344,9 @@ package struct LinkCheck {
         report.verifiedCount = verified.count
         report.findings.sort { ($1.verdict.severity, $0.target) < ($0.verdict.severity, $1.target) }
         let marked = readings.reduce(0) { $0 + $1.ignoredCount }
-        if marked > 0 { report.notes.append("\(Wording.count(marked, "link")) with data-larder-ignore not checked") }
+        if marked > 0 {
+            report.notes.append("\(Wording.count(marked, "link")) with data-larder-ignore not checked")
+        }
         report.notes += try filter.finish(report)
     }
 

@@ -42,7 +42,9 @@ struct LinkDocumentReader {
     /// Reads a document.
     ///
     /// - Parameter number: returns the number of a target, which is the same for equal targets.
-    func read(_ document: LinkDocument, _ body: Span<UInt8>, number: ([Target]) -> [Int32]) -> LinkDocumentReading {
+    func read(_ document: LinkDocument, _ body: Span<UInt8>, number: ([Target]) -> [Int32])
+        -> LinkDocumentReading
+    {
         if Self.isMarkdown(document.url.path) { return readMarkdown(document, body, number: number) }
         var reading = LinkDocumentReading()
         var targets: [Target] = []
@@ -58,7 +60,9 @@ struct LinkDocumentReader {
         let base = result.table.base.flatMap { WebURL($0, base: document.url) } ?? document.url
         var ignored = (reading.anchors?.ignoredTags ?? [])[...]
         for (occurrence, text) in references {
-            while let first = ignored.first, first.upperBound <= occurrence.range.lowerBound { ignored.removeFirst() }
+            while let first = ignored.first, first.upperBound <= occurrence.range.lowerBound {
+                ignored.removeFirst()
+            }
             if let first = ignored.first, first.contains(occurrence.range.lowerBound) {
                 reading.ignoredCount += 1
                 continue
@@ -84,7 +88,9 @@ struct LinkDocumentReader {
             WebURL(link.reference, base: document.url).map { .url($0.href) } ?? .invalid(link.reference)
         }
         reading.occurrences = zip(number(targets), markdown.links).map { number, link in
-            .init(target: number, offset: Int32(clamping: link.range.lowerBound), kind: link.isImage ? .image : .page)
+            .init(
+                target: number, offset: Int32(clamping: link.range.lowerBound),
+                kind: link.isImage ? .image : .page)
         }
         return reading
     }
@@ -93,7 +99,8 @@ struct LinkDocumentReader {
     /// contain ASCII.
     func text(of document: LinkDocument, _ body: [UInt8]) -> [UInt8] {
         guard !Self.isMarkdown(document.url.path) else { return body }
-        return scanner.read(body.span, of: document.url, as: document.type).table.source(of: body.span) ?? body
+        return scanner.read(body.span, of: document.url, as: document.type).table.source(of: body.span)
+            ?? body
     }
 
     /// Whether a path has one of the extensions of Markdown.
@@ -105,13 +112,19 @@ struct LinkDocumentReader {
     /// Whether a link is checked. Strings in scripts are only guesses, and names, policies, beacons and forms with POST are
     /// not requested by following a link.
     private static func isChecked(_ occurrence: LinkOccurrence) -> Bool {
-        guard occurrence.flags.isDisjoint(with: [.isGuess, .isConditional, .hasCodebase]) else { return false }
+        guard occurrence.flags.isDisjoint(with: [.isGuess, .isConditional, .hasCodebase]) else {
+            return false
+        }
         switch occurrence.kind {
-        case .page, .frame, .refresh, .alternate, .canonical, .navigation, .prefetch, .about, .feedEntry, .sitemapEntry,
-            .script, .module, .worker, .style, .image, .icon, .font, .media, .track, .embed, .manifest, .search, .data,
-            .preload, .htmlImport, .drawing, .transform, .playlist, .enclosure, .model, .citation, .imageMap, .sharing:
+        case .page, .frame, .refresh, .alternate, .canonical, .navigation, .prefetch, .about, .feedEntry,
+            .sitemapEntry,
+            .script, .module, .worker, .style, .image, .icon, .font, .media, .track, .embed, .manifest,
+            .search, .data,
+            .preload, .htmlImport, .drawing, .transform, .playlist, .enclosure, .model, .citation, .imageMap,
+            .sharing:
             return true
-        case .form, .speculation, .applet, .entity, .base, .codebase, .ping, .profile, .item, .metadata, .submission,
+        case .form, .speculation, .applet, .entity, .base, .codebase, .ping, .profile, .item, .metadata,
+            .submission,
             .origin, .parameter, .policy, .sourceMap, .name, .part:
             return false
         }

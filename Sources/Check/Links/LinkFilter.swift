@@ -24,7 +24,8 @@ struct LinkFilter {
     /// - Throws: `LarderError` of kind `.input` for a file that cannot be read, or is invalid.
     init(_ options: LinkCheckOptions, today: String = Self.today()) throws(LarderError) {
         self.today = today
-        ignoreFile = options.ignoreFile ?? (WholeFile.exists(Self.usualIgnoreFile) ? Self.usualIgnoreFile : nil)
+        ignoreFile =
+            options.ignoreFile ?? (WholeFile.exists(Self.usualIgnoreFile) ? Self.usualIgnoreFile : nil)
         newBaseline = options.newBaseline
         baseline = try options.baseline.map { path throws(LarderError) in
             try LinkBaseline(json: try Self.read(path), path: path)
@@ -74,7 +75,8 @@ struct LinkFilter {
         for (number, rule) in rules.enumerated() {
             guard let ignoreFile, let line = rule.line else { continue }
             if expiredRules.contains(number), let expiry = rule.expiry {
-                notes.append("\(ignoreFile):\(line): the rule ended on \(expiry); its links are reported again")
+                notes.append(
+                    "\(ignoreFile):\(line): the rule ended on \(expiry); its links are reported again")
             } else if !usedRules.contains(number) {
                 notes.append("\(ignoreFile):\(line): the rule matches no faulty link; remove it")
             }
@@ -131,7 +133,9 @@ struct LinkIgnoreRule: Sendable, Equatable {
             case ("until", let date?) where Self.isDate(date): expiry = String(date)
             default:
                 throw LarderError(
-                    .input, "\(file):\(number): \"\(word)\" is not understood; write: PATTERN [in PATTERN] [until 2027-01-31] [# reason]")
+                    .input,
+                    "\(file):\(number): \"\(word)\" is not understood; write: PATTERN [in PATTERN] [until 2027-01-31] [# reason]"
+                )
             }
         }
     }
@@ -177,7 +181,9 @@ struct LinkBaseline: Sendable, Equatable {
 
     /// The text of a baseline, sorted so that its changes can be reviewed.
     static func text(of entries: Set<Entry>) -> String {
-        let sorted = entries.sorted { ($0.document, $0.target, $0.verdict) < ($1.document, $1.target, $1.verdict) }
+        let sorted = entries.sorted {
+            ($0.document, $0.target, $0.verdict) < ($1.document, $1.target, $1.verdict)
+        }
         let links = sorted.map { entry -> JSONMembers in
             ["document": entry.document, "target": entry.target, "verdict": entry.verdict]
         }

@@ -38,7 +38,8 @@ struct LinkFragment {
             // A prefix ends with a hyphen, and a suffix begins with one.
             var rest = haystack[...]
             for part in directive.split(separator: ",") {
-                let bare = part.hasSuffix("-") ? part.dropLast() : part.hasPrefix("-") ? part.dropFirst() : part
+                let bare =
+                    part.hasSuffix("-") ? part.dropLast() : part.hasPrefix("-") ? part.dropFirst() : part
                 let decoded = String(decoding: [UInt8](percentDecoding: Array(bare.utf8).span), as: UTF8.self)
                 guard let found = rest.firstRange(of: Self.normalized(decoded)) else { return false }
                 rest = rest[found.upperBound...]
@@ -68,10 +69,14 @@ enum OtherScheme {
     /// Whether a text has the form of an address: one `@` between a local part without spaces and a host name.
     private static func isAddress(_ text: Substring) -> Bool {
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-        guard parts.count == 2, let local = parts.first, let host = parts.last, !local.isEmpty, local.utf8.count <= 64 else {
+        guard parts.count == 2, let local = parts.first, let host = parts.last, !local.isEmpty,
+            local.utf8.count <= 64
+        else {
             return false
         }
-        let isLocal = local.unicodeScalars.allSatisfy { $0.value > 0x20 && !"()<>[]:;\\\"".unicodeScalars.contains($0) }
+        let isLocal = local.unicodeScalars.allSatisfy {
+            $0.value > 0x20 && !"()<>[]:;\\\"".unicodeScalars.contains($0)
+        }
         guard isLocal, !local.hasPrefix("."), !local.hasSuffix(".") else { return false }
         guard let url = WebURL("http://\(host)/") else { return false }
         return url.host.contains(".") || url.host == "localhost"

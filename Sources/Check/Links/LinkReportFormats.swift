@@ -25,13 +25,16 @@ extension LinkCheckReport {
     /// The findings, grouped by verdict. The worst group is the last, next to the prompt.
     var plainText: String {
         var lines: [String] = []
-        for verdict in Verdict.allCases where verdict != .verified && verdict != .ignored && verdict != .notChecked {
+        for verdict in Verdict.allCases
+        where verdict != .verified && verdict != .ignored && verdict != .notChecked {
             let group = findings.filter { $0.verdict == verdict }
             guard !group.isEmpty else { continue }
             lines.append("\(verdict.heading) (\(group.count))")
             let shown = failsOn.contains(verdict) ? group[...] : group.prefix(Self.maxHarmlessLinks)
             for finding in shown { lines += self.lines(of: finding).map { "  " + $0 } }
-            if shown.count < group.count { lines.append("  and \(group.count - shown.count) more; --json lists all") }
+            if shown.count < group.count {
+                lines.append("  and \(group.count - shown.count) more; --json lists all")
+            }
             lines.append("")
         }
         lines += notes.map { "note: \($0)" }
@@ -100,7 +103,8 @@ extension LinkCheckReport: JSONObject {
     package var members: JSONMembers {
         let counts = Verdict.allCases.reduce([:] as JSONMembers) { $0 + [$1.rawValue: count($1)] }
         return [
-            "target": name, "clean": isClean, "documents": documentCount, "links": linkCount, "counts": counts,
+            "target": name, "clean": isClean, "documents": documentCount, "links": linkCount,
+            "counts": counts,
             "failOn": Verdict.allCases.filter(failsOn.contains).map(\.rawValue), "notes": IfAny(notes),
             "findings": findings.map(members),
         ]
@@ -112,7 +116,8 @@ extension LinkCheckReport: JSONObject {
             "internal": finding.isInternal, "placeCount": finding.placeCount,
             "places": finding.places.map { place -> JSONMembers in
                 [
-                    "document": place.document, "line": place.line, "column": place.column, "kind": place.kind,
+                    "document": place.document, "line": place.line, "column": place.column,
+                    "kind": place.kind,
                     "reference": place.reference,
                 ]
             },
@@ -136,7 +141,8 @@ extension LinkCheckReport: JSONObject {
     private func ciFindings(of finding: Finding) -> [CIReport.Finding] {
         finding.places.map { place in
             CIReport.Finding(
-                name: "\(place.document): \(finding.target)", url: finding.target, rule: finding.verdict.rawValue,
+                name: "\(place.document): \(finding.target)", url: finding.target,
+                rule: finding.verdict.rawValue,
                 fails: fails(finding), sentence: "\(finding.verdict.rawValue): \(finding.detail)",
                 explanation: finding.detail,
                 location: CIReport.Location(path: place.document, line: place.line, column: place.column),

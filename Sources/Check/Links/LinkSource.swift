@@ -71,7 +71,8 @@ struct FileLinkSource: LinkSource {
         for file in files {
             guard let name = folder.relativePath(ofFile: file) else {
                 throw LarderError(
-                    .input, "cannot read \(file) below \(root): name an existing file, or its folder with --dir")
+                    .input,
+                    "cannot read \(file) below \(root): name an existing file, or its folder with --dir")
             }
             names.append(name)
         }
@@ -87,7 +88,9 @@ struct FileLinkSource: LinkSource {
         self.base = WebURL(".", base: url) ?? url
         let root = self.base
         documents = names.compactMap { name in
-            WebURL(PathReference.reference(to: name), base: root).map { LinkDocument(name: prefix + name, url: $0) }
+            WebURL(PathReference.reference(to: name), base: root).map {
+                LinkDocument(name: prefix + name, url: $0)
+            }
         }
     }
 
@@ -129,7 +132,9 @@ struct FileLinkSource: LinkSource {
     private func document(_ name: String, _ url: WebURL, isDirectory: Bool) -> LinkDocument? {
         let path = isDirectory ? name + "/" + SiteFolder.index : name
         let lower = path.lowercased()
-        guard LinkDocumentReader.isMarkdown(path) || [".html", ".htm", ".xhtml", ".svg"].contains(where: lower.hasSuffix),
+        guard
+            LinkDocumentReader.isMarkdown(path)
+                || [".html", ".htm", ".xhtml", ".svg"].contains(where: lower.hasSuffix),
             let url = WebURL(PathReference.reference(to: path), base: base)
         else { return nil }
         return LinkDocument(name: path, url: url)
@@ -142,7 +147,9 @@ private struct FileBodyReader: LinkBodyReader {
     let base: WebURL
 
     func body(of document: LinkDocument) throws(LarderError) -> [UInt8]? {
-        guard case .file(let path) = folder.lookUp(folder.relativePath(of: document.url, base: base)) else { return nil }
+        guard case .file(let path) = folder.lookUp(folder.relativePath(of: document.url, base: base)) else {
+            return nil
+        }
         return try? BodyContent.file(path: path).load()
     }
 }
@@ -161,7 +168,8 @@ struct StoredLinkSource: LinkSource {
     /// - Throws: `LarderError` of kind `.input` if the site has no complete snapshot.
     init(_ site: Site, _ reader: StoreReader, hidesPrivate: Bool = false) throws(LarderError) {
         guard let snapshot = site.published else {
-            throw LarderError(.input, "\(site.name) has no complete snapshot; run: larder update \(site.name)")
+            throw LarderError(
+                .input, "\(site.name) has no complete snapshot; run: larder update \(site.name)")
         }
         var documents: [LinkDocument] = []
         var targets: [String: LocalTarget] = [:]
@@ -180,14 +188,17 @@ struct StoredLinkSource: LinkSource {
                 }
                 let format = response.body.flatMap { BodyFormat(form: $0.form) }
                 let document = LinkDocument(name: response.href, url: url, type: fields.contentType)
-                let isDocument = format.map { $0.isDocument || $0 == .css || $0 == .webManifest || $0 == .feed } ?? false
+                let isDocument =
+                    format.map { $0.isDocument || $0 == .css || $0 == .webManifest || $0 == .feed } ?? false
                 if isDocument { documents.append(document) }
                 targets[response.href] = .exists(document: format?.isDocument == true ? document : nil)
             }
         }
         self.documents = documents.sorted { $0.name < $1.name }
         zone = try mapStoreError { () throws(StoreError) in
-            try WebURL(site.name).flatMap { url throws(StoreError) in try reader.mostPublicZone(ofOrigin: url.origin) }
+            try WebURL(site.name).flatMap { url throws(StoreError) in
+                try reader.mostPublicZone(ofOrigin: url.origin)
+            }
                 ?? .publicNetwork
         }
         (self.targets, self.snapshot, self.hidesPrivate) = (targets, snapshot, hidesPrivate)
@@ -220,7 +231,9 @@ private struct StoredBodyReader: LinkBodyReader {
 
     func body(of document: LinkDocument) throws(LarderError) -> [UInt8]? {
         try mapStoreError { () throws(StoreError) in
-            guard let body = try reader.response(for: document.url.href, ofSnapshot: snapshot)?.body else { return nil }
+            guard let body = try reader.response(for: document.url.href, ofSnapshot: snapshot)?.body else {
+                return nil
+            }
             return try reader.content(of: body)?.load()
         }
     }

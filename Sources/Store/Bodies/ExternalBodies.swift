@@ -413,7 +413,8 @@ final class ExternalBodies {
         }
         let mark = String(UInt64.random(in: .min ... .max), radix: 16)
         try BodyStorageRecord(location: location.text, mark: mark).insert(into: connection)
-        let text = Array("\(mark)\nBodies of the Larder store in the schema \(folder.server?.schema ?? "")\n".utf8)
+        let text = Array(
+            "\(mark)\nBodies of the Larder store in the schema \(folder.server?.schema ?? "")\n".utf8)
         try storage.put([BodyUpload(name: markName, content: .bytes(text), byteCount: text.count)])
     }
 

@@ -63,19 +63,29 @@ enum CheckCommand {
     ) throws(UsageError) {
         if !checksLinks {
             guard arguments.operands.count <= 1 else {
-                throw UsageError("check takes one manifest or site; to check the links of files: larder check --links FILE...")
+                throw UsageError(
+                    "check takes one manifest or site; to check the links of files: larder check --links FILE..."
+                )
             }
-            let linksOnly: [Option] = [.noExternal, .maxAge, .ignoreLinks, .ignoreFile, .baseline, .newBaseline, .maxPages]
-            if let given = linksOnly.first(where: { arguments.has($0) && arguments.source(of: $0) == .commandLine }) {
+            let linksOnly: [Option] = [
+                .noExternal, .maxAge, .ignoreLinks, .ignoreFile, .baseline, .newBaseline, .maxPages,
+            ]
+            if let given = linksOnly.first(where: {
+                arguments.has($0) && arguments.source(of: $0) == .commandLine
+            }) {
                 throw UsageError("\(given.name) is for links; add --links")
             }
         }
         if !checksTarget {
             let bundlesOnly: [Option] = [
-                .offline, .stored, .live, .format, .release, .evidence, .strong, .quick, .requireLevel, .renderOffline,
+                .offline, .stored, .live, .format, .release, .evidence, .strong, .quick, .requireLevel,
+                .renderOffline,
             ]
-            if let given = bundlesOnly.first(where: { arguments.has($0) && arguments.source(of: $0) == .commandLine }) {
-                throw UsageError("\(given.name) does not apply to links; leave out one of \(given.name) and --links")
+            if let given = bundlesOnly.first(where: {
+                arguments.has($0) && arguments.source(of: $0) == .commandLine
+            }) {
+                throw UsageError(
+                    "\(given.name) does not apply to links; leave out one of \(given.name) and --links")
             }
         }
     }
@@ -88,7 +98,9 @@ enum CheckCommand {
             if !folders.isEmpty { return folders.map { .folder($0) } }
             let names = (try? await arguments.larder.snapshots().sites.map(\.name)) ?? []
             guard !names.isEmpty else {
-                throw UsageError("--links needs a folder, files, a site or a URL, for example: larder check --links --dir dist")
+                throw UsageError(
+                    "--links needs a folder, files, a site or a URL, for example: larder check --links --dir dist"
+                )
             }
             return names.map { .site($0) }
         }
@@ -105,7 +117,9 @@ enum CheckCommand {
             } else if operand.contains("://") {
                 targets.append(.url(operand))
             } else {
-                throw UsageError("\(operand) is neither a file, a folder nor a stored site; give a URL with http:// or https://")
+                throw UsageError(
+                    "\(operand) is neither a file, a folder nor a stored site; give a URL with http:// or https://"
+                )
             }
         }
         if !files.isEmpty { targets.append(.files(files, root: folders.first ?? ".")) }
@@ -118,7 +132,8 @@ enum CheckCommand {
         var options = LinkCheckOptions()
         options.checksExternal = !arguments.has(.noExternal)
         let maxAge = arguments.text(.maxAge)
-        options.maxAge = maxAge == "0" || maxAge == "0s" ? .zero : try arguments.time(.maxAge) ?? options.maxAge
+        options.maxAge =
+            maxAge == "0" || maxAge == "0s" ? .zero : try arguments.time(.maxAge) ?? options.maxAge
         options.failsOn = try arguments.failingLinkVerdicts
         options.base = arguments.text(.base)
         options.ignores = arguments.texts(.ignoreLinks)
@@ -291,14 +306,18 @@ extension Arguments {
     /// The verdicts of `--fail-on` on bundles and sites, or the default of the library.
     fileprivate var failsOn: Set<CheckReport.Verdict> {
         get throws(UsageError) {
-            try verdicts(usual: CheckReport.usualFailures, otherNames: LinkCheckReport.Verdict.allCases.map(\.rawValue))
+            try verdicts(
+                usual: CheckReport.usualFailures, otherNames: LinkCheckReport.Verdict.allCases.map(\.rawValue)
+            )
         }
     }
 
     /// The verdicts of `--fail-on` on links, or the default of the library.
     fileprivate var failingLinkVerdicts: Set<LinkCheckReport.Verdict> {
         get throws(UsageError) {
-            try verdicts(usual: LinkCheckReport.usualFailures, otherNames: CheckReport.Verdict.allCases.map(\.rawValue))
+            try verdicts(
+                usual: LinkCheckReport.usualFailures, otherNames: CheckReport.Verdict.allCases.map(\.rawValue)
+            )
         }
     }
 
