@@ -1,4 +1,4 @@
-package import Web
+internal import Web
 
 /// The fragments that a document has: the names that a link may contain after its `#`.
 ///
