@@ -216,8 +216,12 @@ struct MarkdownBlocks {
     }
 
     private mutating func addHTML(_ line: MarkdownLine, _ end: MarkdownHTML.BlockEnd) {
-        if end.isMarkup { lines.append(line.rest) }
-        if end.isIn(bytes.part(line.rest)) { closeLeaf() }
+        let line = line.rest
+        if end.isMarkup { lines.append(line) }
+        guard let offset = end.offset(in: bytes.part(line)) else { return }
+        // Tags after a comment belong to its block.
+        if !end.isMarkup { lines.append(line.dropFirst(offset)) }
+        closeLeaf()
     }
 
     /// Starts a leaf other than a paragraph. Returns false if the line does not start one.

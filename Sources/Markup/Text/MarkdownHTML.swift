@@ -13,15 +13,15 @@ enum MarkdownHTML {
         /// Whether the block has tags: comments and the like have none.
         var isMarkup: Bool { self == .rawEndTag || self == .blankLine }
 
-        /// Whether the block ends on this line.
-        func isIn(_ line: Bytes) -> Bool {
+        /// Returns the offset at which the block ends, if it ends on this line.
+        func offset(in line: Bytes) -> Int? {
             switch self {
-            case .rawEndTag: rawElements.contains { line.containsEndTag($0) }
-            case .comment: line.firstIndex(of: "-->") != nil
-            case .instruction: line.firstIndex(of: "?>") != nil
-            case .declaration: line.contains(UInt8(ascii: ">"))
-            case .cdata: line.firstIndex(of: "]]>") != nil
-            case .blankLine: false
+            case .rawEndTag: rawElements.contains(where: line.containsEndTag) ? line.count : nil
+            case .comment: line.firstIndex(of: "-->").map { $0 + 3 }
+            case .instruction: line.firstIndex(of: "?>").map { $0 + 2 }
+            case .declaration: line.firstIndex(of: ">").map { $0 + 1 }
+            case .cdata: line.firstIndex(of: "]]>").map { $0 + 3 }
+            case .blankLine: nil
             }
         }
     }
@@ -74,9 +74,7 @@ enum MarkdownHTML {
         {
             return (.blankLine, false)
         }
-        guard let end = tagEnd(line, at: 0), line[end...].allSatisfy(\.isSpace),
-            !rawElements.contains(where: line.part(name).equals)
-        else { return nil }
+        guard let end = tagEnd(line, at: 0), line[end...].allSatisfy(\.isSpace) else { return nil }
         return (.blankLine, true)
     }
 

@@ -92,7 +92,12 @@ struct MarkdownInlines {
         let count = text[index...].prefix { $0 == UInt8(ascii: "`") }.count
         let start = index + count
         guard let end = backticks.end(ofCodeAt: start, count, in: text) else { return advance(by: count) }
-        headingText?.append(contentsOf: text[start..<end - count])
+        var code = start..<end - count
+        // One space at both ends is not a part of the code.
+        if code.count > 2, text[code.lowerBound] == 0x20, text[code.upperBound - 1] == 0x20 {
+            code = code.dropFirst().dropLast()
+        }
+        headingText?.append(contentsOf: text[code])
         (index, floor) = (end, end)
     }
 
@@ -227,8 +232,9 @@ struct MarkdownInlines {
     private mutating func finish(_ opener: Opener) {
         let first = links.lastIndex { $0.range.lowerBound < opener.offset }.map { $0 + 1 } ?? 0
         if opener.isImage {
-            // The text of an image has no links, and is not a part of a heading's text.
+            // The text of an image has no links and tags, and is not a part of a heading's text.
             links.removeSubrange(first...)
+            while let last = tags.last, last.lowerBound >= opener.offset { tags.removeLast() }
             let imageCount = (headingText?.count ?? 0) - opener.headingCount
             headingText?.removeLast(imageCount)
             while let last = underscores.last, last.offset >= opener.headingCount { underscores.removeLast() }
@@ -329,7 +335,8 @@ extension MarkdownInlines {
         }
         end = trimmedEnd(start..<end)
         guard end > host else { return false }
-        let reference = Self.decoded(text.part(start..<end))
+        // GitHub does not decode character references here.
+        let reference = String(decoding: text[start..<end], as: UTF8.self)
         links.append(
             Link(
                 range: start..<end, reference: isHostOnly ? "http://" + reference : reference, isImage: false,
@@ -339,12 +346,14 @@ extension MarkdownInlines {
         return true
     }
 
-    /// GitHub's rule: a host without underscores in its last two labels. One that follows no scheme has a dot.
+    /// GitHub's rule: a host without underscores in its last two labels. One that follows no scheme has a dot
+    /// after `www.` or another label.
     private func hasValidHost(at start: Int, isHostOnly: Bool) -> Bool {
         var end = start
         var dots = 0
         var underscores = (last: 0, previous: 0)
-        while end < text.count {
+        // The last character of the text does not count, so that `_https://host.org_` is a link.
+        while end + 1 < text.count {
             guard end - start < Self.maxHostBytes else { return false }
             let byte = text[end]
             if byte == UInt8(ascii: "_") {
@@ -358,7 +367,7 @@ extension MarkdownInlines {
             end += 1
         }
         return underscores.last == 0 && underscores.previous == 0
-            && (!isHostOnly || dots > 1 || end - start > 4 && dots > 0)
+            && (!isHostOnly || end - start > 3)
     }
 
     /// GitHub's rule for the end of an autolink: without punctuation, a character reference, and closing parentheses that have

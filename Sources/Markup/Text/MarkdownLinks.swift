@@ -4,7 +4,8 @@
 /// Written by hand, since libcmark-gfm reports no byte positions of destinations. Debian also changes its soname with every
 /// release, so that a package built on one distribution would not run on the next.
 ///
-/// Destinations with braces are left out, because a template engine replaces them.
+/// Destinations with braces are left out, because a template engine replaces them, and so are those that cannot be fetched, such
+/// as `data:` URLs.
 package struct MarkdownLinks: Sendable {
     /// A link or image.
     package struct Link: Sendable, Equatable {
@@ -66,7 +67,8 @@ package struct MarkdownLinks: Sendable {
     }
 
     private mutating func add(_ range: Range<Int>, _ reference: String, isImage: Bool) {
-        guard !reference.isEmpty, !Self.isTemplate(reference) else { return }
+        let shape = Array(reference.utf8).withUnsafeBufferPointer { ReferenceShape($0) }
+        guard shape != .empty, shape != .inlined, !Self.isTemplate(reference) else { return }
         links.append(Link(range: range, reference: reference, isImage: isImage))
     }
 
