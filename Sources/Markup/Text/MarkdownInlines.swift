@@ -228,7 +228,7 @@ struct MarkdownInlines {
         return MarkdownSyntax.label(text.part(opener.textStart..<labelEnd)).map { ($0, end) }
     }
 
-    /// Removes what is not a link inside the link or image that starts with `opener`.
+    /// Removes links that do not count inside the link or image that starts with `opener`.
     private mutating func finish(_ opener: Opener) {
         let first = links.lastIndex { $0.range.lowerBound < opener.offset }.map { $0 + 1 } ?? 0
         if opener.isImage {
