@@ -1,6 +1,8 @@
+internal import Browser
 public import Check
 internal import Fetch
-internal import Glibc
+internal import Markup
+internal import Mirror
 internal import Prefetch
 internal import Store
 internal import System
@@ -32,14 +34,17 @@ extension Larder {
     public func checkLinks(
         _ target: LinkTarget, options: LinkCheckOptions = LinkCheckOptions()
     ) async throws(LarderError) -> LinkCheckReport {
-        let folder = folder
+        let (larder, folder) = (self, folder)
         switch target {
         case .url(let text): return try await checkLinks(ofURL: text, options)
         case .site(let name):
             let interruption = Interruption()
             return try await Self.runOnThread("larder-links", onCancel: interruption.request) {
                 () throws(LarderError) in
-                try LinkCheck.report(onSite: name, options, in: folder, interruption)
+                try LinkCheck.report(
+                    onSite: name, options, in: folder,
+                    rendering: larder.fragmentRenderer(options, interruption),
+                    interruption)
             }
         case .folder(let path):
             let interruption = Interruption()
@@ -74,11 +79,40 @@ extension Larder {
             throw LarderError(
                 .machine, "cannot check \(url.href): \(reason); check the address and the network")
         }
-        let (folder, stored) = (folder, temporary.larder.folder)
+        let (folder, stored) = (folder, temporary.larder)
         let interruption = Interruption()
         return try await Self.runOnThread("larder-links", onCancel: interruption.request) {
             () throws(LarderError) in
-            try LinkCheck.report(onSite: url.href, options, in: stored, cache: folder, interruption)
+            try LinkCheck.report(
+                onSite: url.href, options, in: stored.folder, cache: folder,
+                rendering: stored.fragmentRenderer(options, interruption), interruption)
+        }
+    }
+
+    /// A function that finds the fragments that scripts add to stored pages. It opens each page in a browser that reaches only
+    /// this store. Nil if the options use no browser, or none is found.
+    private func fragmentRenderer(_ options: LinkCheckOptions, _ interruption: Interruption) -> LinkCheck
+        .RenderedFragments?
+    {
+        guard options.usesBrowser, BrowserProgram.isAvailable(options.browser) else { return nil }
+        return { missing throws(LarderError) in
+            let program = try BrowserProgram.resolve(options.browser)
+            let pages = missing.keys.sorted().prefix(LinkCheckOptions.maxRenderedPages)
+            return try withBrowserAndServer(by: program) { (browser, service) throws(LarderError) in
+                var found: [String: Set<String>] = [:]
+                for page in pages {
+                    guard !interruption.isRequested else { throw .interrupted }
+                    guard let address = service.address(of: page), let fragments = missing[page] else {
+                        continue
+                    }
+                    var visit = PageVisit(url: address)
+                    visit.wantsDocument = true
+                    guard let document = browser.render(visit).document else { continue }
+                    let anchors = PageAnchors(of: document.utf8.span, as: .html, charset: "utf-8")
+                    found[page] = fragments.filter { anchors.contains($0) }
+                }
+                return found
+            }
         }
     }
 }

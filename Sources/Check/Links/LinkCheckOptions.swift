@@ -21,6 +21,12 @@ public struct LinkCheckOptions: Sendable {
     public var newBaseline: String?
     /// The maximum number of pages of a URL that is fetched for the check; nil for all.
     public var maxPages: Int?
+    /// Whether pages of a stored site that lack a fragment are opened in a browser, if one is found: their scripts may add it.
+    public var usesBrowser = true
+    /// The path of a Chromium or Chrome; nil for the first one that is found.
+    public var browser: String?
+    /// The maximum number of pages that are opened in a browser. The fragments of further pages count as missing.
+    package static let maxRenderedPages = 100
     /// The network options for requests; nil for the defaults.
     package var network: NetworkOptions?
     /// Whether robots.txt files of other sites are obeyed.

@@ -142,6 +142,7 @@ enum CheckCommand {
         options.newBaseline = arguments.text(.newBaseline)
         options.maxPages = try arguments.numberIfGiven(.maxPages, in: 1...Int(Int32.max))
         options.obeysRobots = try arguments.obeysRobots
+        options.browser = arguments.text(.browser)
         options.network = try arguments.networkOptions()
         options.progress = display.progress("Checking links")
         let larder = try arguments.larder
