@@ -20,6 +20,8 @@ package struct LinkCheck {
     private let interruption: Interruption
     /// The fragments of documents, by their URLs.
     private var anchors: [String: PageAnchors] = [:]
+    /// The URLs that documents redirect to by `<meta http-equiv=refresh>`, by their own URLs.
+    private var refreshTargets: [String: String] = [:]
     private var report: LinkCheckReport
     /// Finds the fragments that scripts add to pages. Nil if no browser is used.
     private let renderedFragments: RenderedFragments?
@@ -134,6 +136,7 @@ package struct LinkCheck {
         for (document, reading) in zip(documents, found) {
             if let reading, let reading {
                 anchors[document.url.href] = reading.anchors
+                refreshTargets[document.url.href] = reading.refreshTarget
                 readings.append(reading)
             } else {
                 unreadable.append(document.name)
@@ -226,8 +229,10 @@ package struct LinkCheck {
     }
 
     /// Whether a document has a fragment.
+    ///
+    /// - Parameter redirects: the number of refreshes that led to the document.
     private mutating func has(
-        _ fragment: String, _ document: LinkDocument, _ bodies: any LinkBodyReader
+        _ fragment: String, _ document: LinkDocument, _ bodies: any LinkBodyReader, redirects: Int = 0
     ) throws(LarderError) -> Bool {
         let parts = LinkFragment(fragment)
         if anchors[document.url.href] == nil || !parts.directives.isEmpty {
@@ -237,11 +242,28 @@ package struct LinkCheck {
                     [Int32](repeating: 0, count: $0.count)
                 }
                 anchors[document.url.href] = reading.anchors ?? PageAnchors()
+                refreshTargets[document.url.href] = reading.refreshTarget
             }
             if !parts.directives.isEmpty, !parts.areTextsFound(in: body.span, document) { return false }
         }
         guard let known = anchors[document.url.href] else { return true }
-        return known.contains(parts.name) || parts.isRoute && known.hasScripts
+        if known.contains(parts.name) { return true }
+        guard known.hasScripts else { return false }
+        if let ends = parts.rangeEnds, known.contains(ends.first), known.contains(ends.last) { return true }
+        if parts.isRoute { return true }
+        return try isForwarded(fragment, from: document, bodies, redirects: redirects)
+    }
+
+    /// Whether a document redirects by `<meta http-equiv=refresh>` to one that has the fragment. A refresh loses the fragment, so
+    /// that generators of documentation add a script that redirects with it.
+    private mutating func isForwarded(
+        _ fragment: String, from document: LinkDocument, _ bodies: any LinkBodyReader, redirects: Int
+    ) throws(LarderError) -> Bool {
+        guard redirects < Self.maxRedirects, let href = refreshTargets[document.url.href],
+            let target = WebURL(href)?.withoutFragment,
+            case .exists(let next?) = source.lookUp(target)
+        else { return false }
+        return try has(fragment, next, bodies, redirects: redirects + 1)
     }
 
     // MARK: - 3. Other sites
@@ -317,7 +339,8 @@ package struct LinkCheck {
                 collected[target] = entry
             }
         }
-        let lines = try positions(of: collected.values.flatMap(\.places).map { ($0.document, $0.offset) })
+        let lines = try positions(
+            of: collected.values.flatMap(\.places).map { ($0.document, $0.offset) }, readings)
         for (target, entry) in collected {
             guard let judgement = judgements[target] else { continue }
             let isMixed = judgement.verdict == .verified && entry.isMixed
@@ -358,7 +381,7 @@ package struct LinkCheck {
 
     /// The lines and columns of places, and the references there, by reading the documents again.
     private func positions(
-        of places: [(document: Int, offset: Int)]
+        of places: [(document: Int, offset: Int)], _ readings: [LinkDocumentReading]
     ) throws(LarderError) -> [PlaceKey: (line: Int, column: Int, reference: String)] {
         var positions: [PlaceKey: (line: Int, column: Int, reference: String)] = [:]
         let bodies = try source.makeReader()
@@ -366,7 +389,9 @@ package struct LinkCheck {
         for (number, places) in Dictionary(grouping: places, by: \.document) {
             guard let body = try bodies.body(of: documents[number]) else { continue }
             let offsets = Set(places.map(\.offset)).sorted()
-            let text = LinkDocumentReader().text(of: documents[number], body)
+            let text =
+                readings[number].isTranscoded
+                ? LinkDocumentReader().decodedText(of: documents[number], body) : body
             for (offset, found) in zip(offsets, TextPosition.positions(of: offsets, in: text.span)) {
                 let reference = TextPosition.reference(at: offset, in: text.span)
                 positions[PlaceKey(document: number, offset: offset)] = (found.line, found.column, reference)

@@ -27,6 +27,10 @@ struct LinkDocumentReading: Sendable {
     var anchors: PageAnchors?
     /// The number of links with the attribute `data-larder-ignore`.
     var ignoredCount = 0
+    /// The URL that the document redirects to by `<meta http-equiv=refresh>`; nil if it does not.
+    var refreshTarget: String?
+    /// Whether offsets count in the UTF-8 form of the document, because its encoding does not contain ASCII.
+    var isTranscoded = false
 }
 
 /// Reads the links of documents, one after the other. Use one reader per thread.
@@ -57,6 +61,7 @@ struct LinkDocumentReader {
         if result.format == .html || result.format == .xhtml || result.format == .svg {
             reading.anchors = PageAnchors(of: body, as: result.format, charset: document.type?.charset)
         }
+        reading.isTranscoded = result.table.isTranscoded
         let base = result.table.base.flatMap { WebURL($0, base: document.url) } ?? document.url
         var ignored = (reading.anchors?.ignoredTags ?? [])[...]
         for (occurrence, text) in references {
@@ -68,7 +73,10 @@ struct LinkDocumentReader {
                 continue
             }
             let base = occurrence.flags.contains(.ignoresBase) ? document.url : base
-            let url = WebURL(utf8: text.span, base: base, queryEncoding: result.table.encoding)
+            var url = WebURL(utf8: text.span, base: base, queryEncoding: result.table.encoding)
+            // Style sheets write fragments such as `?#iefix` behind the URLs of fonts only for old browsers.
+            if occurrence.kind == .font { url = url?.withoutFragment }
+            if occurrence.kind == .refresh { reading.refreshTarget = url?.href }
             targets.append(url.map { .url($0.href) } ?? .invalid(String(decoding: text, as: UTF8.self)))
             kinds.append((occurrence.range.lowerBound, occurrence.kind))
         }
@@ -95,12 +103,9 @@ struct LinkDocumentReader {
         return reading
     }
 
-    /// The text that offsets of the document's links count in: the body, or its UTF-8 form if the encoding of the body does not
-    /// contain ASCII.
-    func text(of document: LinkDocument, _ body: [UInt8]) -> [UInt8] {
-        guard !Self.isMarkdown(document.url.path) else { return body }
-        return scanner.read(body.span, of: document.url, as: document.type).table.source(of: body.span)
-            ?? body
+    /// The UTF-8 form of a document whose encoding does not contain ASCII.
+    func decodedText(of document: LinkDocument, _ body: [UInt8]) -> [UInt8] {
+        scanner.read(body.span, of: document.url, as: document.type).table.source(of: body.span) ?? body
     }
 
     /// Whether a path has one of the extensions of Markdown.

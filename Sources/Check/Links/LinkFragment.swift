@@ -23,6 +23,16 @@ struct LinkFragment {
     /// Whether the fragment is the route of an application, such as `#/settings` or `#!page`, which scripts interpret.
     var isRoute: Bool { name.hasPrefix("/") || name.hasPrefix("!") }
 
+    /// The ends of a range of lines, such as `100-102` of rustdoc and `L10-L20` of GitHub; nil for any other fragment. Scripts
+    /// interpret these, while the elements of the lines have ids of their own.
+    var rangeEnds: (first: String, last: String)? {
+        let parts = name.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, let first = parts.first, let last = parts.last,
+            first.utf8.last?.isASCIIDigit == true, last.utf8.last?.isASCIIDigit == true
+        else { return nil }
+        return (String(first), String(last))
+    }
+
     /// The reason why a link with this fragment is faulty.
     func missingText(in document: String) -> String {
         directives.isEmpty || !name.isEmpty
