@@ -887,7 +887,8 @@ extension Option {
         brief: "Use earlier results again for this time", defaultValue: "1d", group: .links)
     static let ignoreLinks = Option(
         name: "--ignore", placeholder: "PATTERN",
-        help: "Do not report links to matching URLs; an asterisk stands for any characters", group: .links,
+        help: "Do not report links to matching URLs; an asterisk stands for any characters",
+        defaultValue: "none", group: .links,
         isRepeatable: true)
     static let ignoreFile = Option(
         name: "--ignore-file", placeholder: "FILE", help: "File with rules for links that are not reported",
@@ -895,11 +896,11 @@ extension Option {
     static let baseline = Option(
         name: "--baseline", placeholder: "FILE",
         help: "Report only links that were not broken when this baseline was written",
-        brief: "Report only links that this file does not list", group: .links)
+        brief: "Report only links that this file does not list", defaultValue: "none", group: .links)
     static let newBaseline = Option(
         name: "--write-baseline", placeholder: "FILE",
         help: "Write all links that would be reported to this file",
-        group: .links, isCommandLineOnly: true)
+        defaultValue: "none", group: .links, isCommandLineOnly: true)
 
     /// The options of `check` that are only for links.
     static let linkOptions: [Option] = [
@@ -909,7 +910,7 @@ extension Option {
     static let report = Option(
         name: "--report", placeholder: "FORMAT[=FILE]",
         help: "Write a report as text, json, junit, sarif, github, tap or markdown, printed or to a file",
-        brief: "Write text, json, junit, sarif, github, tap, …",
+        brief: "Write text, json, junit, sarif, github, tap or markdown",
         defaultValue: "text",
         isRepeatable: true)
     static let failOn = Option(

@@ -201,7 +201,7 @@ import Web
     @Test(arguments: [
         (
             ["--report", "html"],
-            "--report must be one of text, json, junit, sarif, github, tap, not \"html\""
+            "--report must be one of text, json, junit, sarif, github, tap, markdown, not \"html\""
         ),
         (["--report", "juint"], "did you mean junit?"),
         (["--report", "junit="], "--report junit= needs a file name"),

@@ -168,7 +168,7 @@ struct LinkBaseline: Sendable, Equatable {
     /// - Throws: `LarderError` of kind `.input` for a file that is not a baseline.
     init(json: [UInt8], path: String) throws(LarderError) {
         guard let value = try? JSONValue.parse(json.span), let links = value["links"]?.array else {
-            throw LarderError(.input, "\(path) is not a baseline; write one with --write-baseline \(path)")
+            throw LarderError(.input, "\(path) is not a baseline; write a new one")
         }
         entries = Set(
             links.compactMap { link in

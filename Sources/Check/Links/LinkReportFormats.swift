@@ -33,7 +33,7 @@ extension LinkCheckReport {
             let shown = failsOn.contains(verdict) ? group[...] : group.prefix(Self.maxHarmlessLinks)
             for finding in shown { lines += self.lines(of: finding).map { "  " + $0 } }
             if shown.count < group.count {
-                lines.append("  and \(group.count - shown.count) more; --json lists all")
+                lines.append("  and \(group.count - shown.count) more; the JSON report lists all")
             }
             lines.append("")
         }

@@ -72,7 +72,7 @@ struct FileLinkSource: LinkSource {
             guard let name = folder.relativePath(ofFile: file) else {
                 throw LarderError(
                     .input,
-                    "cannot read \(file) below \(root): name an existing file, or its folder with --dir")
+                    "cannot read \(file) below \(root): name an existing file below this folder")
             }
             names.append(name)
         }
@@ -83,7 +83,7 @@ struct FileLinkSource: LinkSource {
         folder = try SiteFolder(path)
         hasBase = base != nil
         guard let url = base == nil ? WebURL(Self.unnamedBase) : try WebURL.start(base ?? "") else {
-            throw LarderError(.input, "\"\(base ?? "")\" is not a URL")
+            throw LarderError(.input, "\"\(base ?? "")\" is not a URL; write it like https://example.com/")
         }
         self.base = WebURL(".", base: url) ?? url
         let root = self.base
