@@ -132,7 +132,7 @@ import Web
         ),
         (
             ["--dir", "good", "--baseline", "README.md"],
-            "README.md is not a baseline; write one with --write-baseline README.md"
+            "README.md is not a baseline; write a new one"
         ),
         (
             ["--dir", "good", "--ignore-file", "README.md"],

@@ -522,7 +522,7 @@ extension LinkCheckReport {
         try folder.home.write("a", to: "outside.md")
         let error = #expect(throws: LarderError.self) { try checkFiles([name], root: folder.path, folder) }
         #expect(error?.kind == .input)
-        let help = "name an existing file, or its folder with --dir"
+        let help = "name an existing file below this folder"
         #expect(error?.description == "cannot read \(folder.home.file(name)) below \(folder.path): \(help)")
     }
 }

@@ -174,7 +174,7 @@ import Web
         let path = try home.write(text, to: "b.json")
         let error = #expect(throws: LarderError.self) { try filter { $0.baseline = path } }
         #expect(error?.kind == .input)
-        #expect(error?.description == "\(path) is not a baseline; write one with --write-baseline \(path)")
+        #expect(error?.description == "\(path) is not a baseline; write a new one")
     }
 
     @Test func `a missing baseline is an error`() throws {

@@ -128,7 +128,7 @@ import Web
         }
         let text = report.text(as: .text)
         #expect(text.contains("\n  /19: x\n    a.html:19:1\n"))
-        #expect(text.contains("\n  and 2 more; --json lists all\n") == isShort)
+        #expect(text.contains("\n  and 2 more; the JSON report lists all\n") == isShort)
         #expect(text.contains("\n  /20: x\n") == !isShort)
     }
 
