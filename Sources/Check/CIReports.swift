@@ -120,15 +120,20 @@ struct SARIFReport {
     var text: String {
         let log: JSONMembers = [
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
-            "runs": reports.map(\.sarifRun),
+            "runs": reports.map { $0.sarifRun(isOnly: reports.count == 1) },
         ]
         return log.text()
     }
 }
 
 extension CIReport {
-    fileprivate var sarifRun: JSONMembers {
-        ["tool": ["driver": driver] as JSONMembers, "columnKind": "utf16CodeUnits", "results": results]
+    /// - Parameter isOnly: whether the log has no other run. GitHub requires runs of one tool to have different ids.
+    fileprivate func sarifRun(isOnly: Bool) -> JSONMembers {
+        let details: JSONMembers? = isOnly ? nil : ["id": "larder check/\(fingerprintName)/\(name)/"]
+        return [
+            "tool": ["driver": driver] as JSONMembers, "automationDetails": IfAny(details),
+            "columnKind": "utf16CodeUnits", "results": results,
+        ]
     }
 
     private var driver: JSONMembers {

@@ -91,6 +91,8 @@ package struct LinkCheck {
         var verdict: LinkCheckReport.Verdict
         var detail = ""
         var isInternal = true
+        /// The URL of the document that lacks the fragment, which may be the target of redirects.
+        var page: String?
     }
 
     /// - Parameter folder: the store that keeps the results for other sites.
@@ -175,7 +177,7 @@ package struct LinkCheck {
                 guard case .url(let href) = targets[number], let url = WebURL(href),
                     let fragment = url.fragment
                 else { continue }
-                if rendered[url.withoutFragment.href]?.contains(fragment) == true {
+                if let page = judgement?.page, rendered[page]?.contains(fragment) == true {
                     judgements[number] = Judgement(verdict: .verified)
                 }
             }
@@ -197,6 +199,9 @@ package struct LinkCheck {
         while true {
             switch source.lookUp(place) {
             case .unknown: return nil
+            case .unstored:
+                return options.checksExternal
+                    ? nil : Judgement(verdict: .notChecked, detail: "it is not stored")
             case .faulty(let verdict, let detail):
                 let via = place == url.withoutFragment ? "" : "it redirects to \(place.href): "
                 return Judgement(verdict: verdict, detail: via + detail)
@@ -215,9 +220,11 @@ package struct LinkCheck {
                     try !has(fragment, document, bodies)
                 {
                     missing[place.href, default: []].insert(fragment)
+                    let hasName = anchors[document.url.href]?.contains(LinkFragment(fragment).name) == true
                     return Judgement(
                         verdict: .fragmentMissing,
-                        detail: LinkFragment(fragment).missingText(in: document.name))
+                        detail: LinkFragment(fragment).missingText(in: document.name, hasName: hasName),
+                        page: place.href)
                 }
                 if let permanentEnd {
                     return Judgement(
@@ -247,7 +254,7 @@ package struct LinkCheck {
             if !parts.directives.isEmpty, !parts.areTextsFound(in: body.span, document) { return false }
         }
         guard let known = anchors[document.url.href] else { return true }
-        if known.contains(parts.name) { return true }
+        if known.contains(parts.name) || parts.isViewOfImage(at: document.url.path) { return true }
         guard known.hasScripts else { return false }
         if let ends = parts.rangeEnds, known.contains(ends.first), known.contains(ends.last) { return true }
         if parts.isRoute { return true }
@@ -304,7 +311,7 @@ package struct LinkCheck {
         _ filter: LinkFilter
     ) throws(LarderError) {
         struct Collected {
-            var places: [(document: Int, offset: Int, kind: LinkKind)] = []
+            var places: [(document: Int, occurrence: LinkDocumentReading.Occurrence)] = []
             var count = 0
             var isMixed = false
         }
@@ -317,15 +324,17 @@ package struct LinkCheck {
             let isSecure = documents[number].url.scheme == "https"
             for occurrence in reading.occurrences {
                 let target = Int(occurrence.target)
-                let isMixed = isSecure && occurrence.kind.role == .asset && Self.isInsecure(targets[target])
                 guard let judgement = judgements[target] else { continue }
+                let isMixed =
+                    isSecure && occurrence.kind.role == .asset && Self.isInsecure(targets[target])
+                    && judgement.verdict.severity < LinkCheckReport.Verdict.mixedContent.severity
                 if judgement.verdict == .verified, !isMixed {
                     verified.insert(target)
                     continue
                 }
-                let verdict = judgement.verdict == .verified ? .mixedContent : judgement.verdict
+                let verdict = isMixed ? .mixedContent : judgement.verdict
                 if let reason = filter.reason(
-                    toIgnore: Self.text(of: targets[target]), verdict, in: documents[number].name)
+                    toIgnore: shortened(Self.text(of: targets[target])), verdict, in: documents[number].name)
                 {
                     ignoredTargets[target] = reason
                     continue
@@ -334,22 +343,23 @@ package struct LinkCheck {
                 entry.count += 1
                 entry.isMixed = entry.isMixed || isMixed
                 if entry.places.count < LinkCheckReport.Finding.maxPlaces {
-                    entry.places.append((number, Int(occurrence.offset), occurrence.kind))
+                    entry.places.append((number, occurrence))
                 }
                 collected[target] = entry
             }
         }
         let lines = try positions(
-            of: collected.values.flatMap(\.places).map { ($0.document, $0.offset) }, readings)
+            of: collected.values.flatMap(\.places).map { ($0.document, $0.occurrence) }, readings)
         for (target, entry) in collected {
             guard let judgement = judgements[target] else { continue }
-            let isMixed = judgement.verdict == .verified && entry.isMixed
+            let isMixed = entry.isMixed
             let places = entry.places.map { place -> LinkCheckReport.Place in
-                let position = lines[PlaceKey(document: place.document, offset: place.offset)]
+                let position = lines[
+                    PlaceKey(document: place.document, offset: Int(place.occurrence.offset))]
                 return .init(
                     document: documents[place.document].name, line: position?.line ?? 1,
                     column: position?.column ?? 1,
-                    kind: place.kind.name, reference: position?.reference ?? "")
+                    kind: place.occurrence.kind.name, reference: position?.reference ?? "")
             }
             report.findings.append(
                 .init(
@@ -381,19 +391,23 @@ package struct LinkCheck {
 
     /// The lines and columns of places, and the references there, by reading the documents again.
     private func positions(
-        of places: [(document: Int, offset: Int)], _ readings: [LinkDocumentReading]
+        of places: [(document: Int, occurrence: LinkDocumentReading.Occurrence)],
+        _ readings: [LinkDocumentReading]
     ) throws(LarderError) -> [PlaceKey: (line: Int, column: Int, reference: String)] {
         var positions: [PlaceKey: (line: Int, column: Int, reference: String)] = [:]
         let bodies = try source.makeReader()
         let documents = source.documents
         for (number, places) in Dictionary(grouping: places, by: \.document) {
             guard let body = try bodies.body(of: documents[number]) else { continue }
-            let offsets = Set(places.map(\.offset)).sorted()
+            let ranges = Dictionary(
+                places.map { (Int($0.occurrence.offset), $0.occurrence.range) },
+                uniquingKeysWith: { first, _ in first })
+            let offsets = ranges.keys.sorted()
             let text =
                 readings[number].isTranscoded
                 ? LinkDocumentReader().decodedText(of: documents[number], body) : body
             for (offset, found) in zip(offsets, TextPosition.positions(of: offsets, in: text.span)) {
-                let reference = TextPosition.reference(at: offset, in: text.span)
+                let reference = ranges[offset].map { TextPosition.reference($0, in: text) } ?? ""
                 positions[PlaceKey(document: number, offset: offset)] = (found.line, found.column, reference)
             }
         }

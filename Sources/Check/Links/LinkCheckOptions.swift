@@ -19,6 +19,8 @@ public struct LinkCheckOptions: Sendable {
     public var baseline: String?
     /// The path of a baseline to write, with all links that would be reported.
     public var newBaseline: String?
+    /// Adds to the new baseline instead of replacing it, for a call that checks several targets.
+    public var extendsNewBaseline = false
     /// The maximum number of pages of a URL that is fetched for the check; nil for all.
     public var maxPages: Int?
     /// Whether pages of a stored site that lack a fragment are opened in a browser, if one is found: their scripts may add it.

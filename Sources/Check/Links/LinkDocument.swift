@@ -19,7 +19,16 @@ struct LinkDocumentReading: Sendable {
         let target: Int32
         /// The offset of the reference in the document's text.
         let offset: Int32
+        /// The length of the reference as written.
+        let byteCount: Int32
         let kind: LinkKind
+
+        init(target: Int32, range: Range<Int>, kind: LinkKind) {
+            (self.target, self.kind) = (target, kind)
+            (offset, byteCount) = (Int32(clamping: range.lowerBound), Int32(clamping: range.count))
+        }
+
+        var range: Range<Int> { Int(offset)..<Int(offset) + Int(byteCount) }
     }
 
     var occurrences: [Occurrence] = []
@@ -52,7 +61,7 @@ struct LinkDocumentReader {
         if Self.isMarkdown(document.url.path) { return readMarkdown(document, body, number: number) }
         var reading = LinkDocumentReading()
         var targets: [Target] = []
-        var kinds: [(offset: Int, kind: LinkKind)] = []
+        var places: [(range: Range<Int>, kind: LinkKind)] = []
         var references: [(occurrence: LinkOccurrence, text: [UInt8])] = []
         let result = scanner.read(body, of: document.url, as: document.type) { occurrence, reference in
             guard Self.isChecked(occurrence) else { return }
@@ -78,10 +87,10 @@ struct LinkDocumentReader {
             if occurrence.kind == .font { url = url?.withoutFragment }
             if occurrence.kind == .refresh { reading.refreshTarget = url?.href }
             targets.append(url.map { .url($0.href) } ?? .invalid(String(decoding: text, as: UTF8.self)))
-            kinds.append((occurrence.range.lowerBound, occurrence.kind))
+            places.append((occurrence.range, occurrence.kind))
         }
-        reading.occurrences = zip(number(targets), kinds).map {
-            .init(target: $0, offset: Int32(clamping: $1.offset), kind: $1.kind)
+        reading.occurrences = zip(number(targets), places).map {
+            .init(target: $0, range: $1.range, kind: $1.kind)
         }
         return reading
     }
@@ -96,9 +105,7 @@ struct LinkDocumentReader {
             WebURL(link.reference, base: document.url).map { .url($0.href) } ?? .invalid(link.reference)
         }
         reading.occurrences = zip(number(targets), markdown.links).map { number, link in
-            .init(
-                target: number, offset: Int32(clamping: link.range.lowerBound),
-                kind: link.isImage ? .image : .page)
+            .init(target: number, range: link.range, kind: link.isImage ? .image : .page)
         }
         return reading
     }
@@ -158,7 +165,8 @@ struct TextPosition {
     /// The lines and columns of offsets in ascending order.
     static func positions(of offsets: [Int], in text: Span<UInt8>) -> [(line: Int, column: Int)] {
         var positions: [(line: Int, column: Int)] = []
-        var (index, line, column) = (0, 1, 1)
+        // Editors do not show a byte order mark.
+        var (index, line, column) = (hasByteOrderMark(text) ? 3 : 0, 1, 1)
         for offset in offsets {
             while index < min(offset, text.count) {
                 if text[index] == UInt8(ascii: "\n") {
@@ -173,21 +181,16 @@ struct TextPosition {
         return positions
     }
 
-    /// The reference at an offset, as far as it is on one line and not too long to print.
-    static func reference(at offset: Int, in text: Span<UInt8>) -> String {
-        var bytes: [UInt8] = []
-        var index = offset
-        while index >= 0, index < text.count, bytes.count < maxReferenceBytes, !endsReference(text[index]) {
-            bytes.append(text[index])
-            index += 1
-        }
-        return String(decoding: bytes, as: UTF8.self)
+    private static func hasByteOrderMark(_ text: Span<UInt8>) -> Bool {
+        text.count >= 3 && text[0] == 0xEF && text[1] == 0xBB && text[2] == 0xBF
+    }
+
+    /// The reference in a range, shortened if it is too long to print.
+    static func reference(_ range: Range<Int>, in text: [UInt8]) -> String {
+        let range = range.clamped(to: text.indices)
+        let reference = String(decoding: text[range].prefix(maxReferenceBytes), as: UTF8.self)
+        return range.count > maxReferenceBytes ? reference + "…" : reference
     }
 
     private static let maxReferenceBytes = 200
-
-    private static func endsReference(_ byte: UInt8) -> Bool {
-        byte <= 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") || byte == UInt8(ascii: ">")
-            || byte == UInt8(ascii: "<") || byte == UInt8(ascii: ")")
-    }
 }

@@ -13,6 +13,7 @@ struct LinkFilter {
     private let ignoreFile: String?
     private let baseline: LinkBaseline?
     private let newBaseline: String?
+    private let extendsNewBaseline: Bool
     private var newEntries: Set<LinkBaseline.Entry> = []
     /// The date as `2026-11-28`, by which rules expire.
     private let today: String
@@ -27,6 +28,7 @@ struct LinkFilter {
         ignoreFile =
             options.ignoreFile ?? (WholeFile.exists(Self.usualIgnoreFile) ? Self.usualIgnoreFile : nil)
         newBaseline = options.newBaseline
+        extendsNewBaseline = options.extendsNewBaseline
         baseline = try options.baseline.map { path throws(LarderError) in
             try LinkBaseline(json: try Self.read(path), path: path)
         }
@@ -82,6 +84,11 @@ struct LinkFilter {
             }
         }
         guard let newBaseline else { return notes }
+        var newEntries = newEntries
+        if extendsNewBaseline {
+            newEntries.formUnion(
+                try LinkBaseline(json: try Self.read(newBaseline), path: newBaseline).entries)
+        }
         do throws(SystemError) {
             try WholeFile.write(LinkBaseline.text(of: newEntries), to: newBaseline)
         } catch {
@@ -149,7 +156,28 @@ struct LinkIgnoreRule: Sendable, Equatable {
         Self.matches(self.target, target) && (self.document.map { Self.matches($0, document) } ?? true)
     }
 
-    private static func matches(_ pattern: String, _ text: String) -> Bool { fnmatch(pattern, text, 0) == 0 }
+    /// Whether a text has the form of a pattern, in which each asterisk stands for any characters. All other characters stand
+    /// for themselves, because `?` and brackets are usual in URLs.
+    static func matches(_ pattern: String, _ text: String) -> Bool {
+        let (pattern, text) = (Array(pattern.utf8), Array(text.utf8))
+        var (place, index) = (0, 0)
+        // Where to go on if the text after the last asterisk does not match: the asterisk stands for one character more.
+        var lastAsterisk: (place: Int, index: Int)?
+        while index < text.count {
+            if place < pattern.count, pattern[place] == UInt8(ascii: "*") {
+                lastAsterisk = (place, index)
+                place += 1
+            } else if place < pattern.count, pattern[place] == text[index] {
+                (place, index) = (place + 1, index + 1)
+            } else if let last = lastAsterisk {
+                lastAsterisk = (last.place, last.index + 1)
+                (place, index) = (last.place + 1, last.index + 1)
+            } else {
+                return false
+            }
+        }
+        return pattern[place...].allSatisfy { $0 == UInt8(ascii: "*") }
+    }
 }
 
 /// The links that were broken when a baseline was written. They do not fail later checks until they are mended.

@@ -33,10 +33,18 @@ struct LinkFragment {
         return (String(first), String(last))
     }
 
+    /// Whether the fragment chooses a part of an image: a view of an SVG document, or a media fragment such as `xywh=0,0,9,9`.
+    func isViewOfImage(at path: String) -> Bool {
+        path.lowercased().hasSuffix(".svg") && (name.hasPrefix("svgView(") || name.contains("="))
+    }
+
     /// The reason why a link with this fragment is faulty.
-    func missingText(in document: String) -> String {
-        directives.isEmpty || !name.isEmpty
-            ? "\(document) has no element with the id \"\(name)\"" : "\(document) does not contain the text"
+    ///
+    /// - Parameter hasName: whether the document has the element, so that it is the text of a directive that is missing.
+    func missingText(in document: String, hasName: Bool = false) -> String {
+        if !directives.isEmpty, hasName || name.isEmpty { return "\(document) does not contain the text" }
+        let decoded = String(decoding: [UInt8](percentDecoding: name.utf8.span), as: UTF8.self)
+        return "\(document) has no element with the id \"\(decoded)\""
     }
 
     /// Whether the document contains the text of at least one directive (URL Fragment Text Directives, WICG). Case and white
@@ -88,7 +96,10 @@ enum OtherScheme {
             $0.value > 0x20 && !"()<>[]:;\\\"".unicodeScalars.contains($0)
         }
         guard isLocal, !local.hasPrefix("."), !local.hasSuffix(".") else { return false }
-        guard let url = WebURL("http://\(host)/") else { return false }
+        // A text with more than a host, such as a port or a path, is no address.
+        guard let url = WebURL("http://\(host)"), url.port == nil, url.target == "/", !host.contains("/"),
+            !host.contains(":")
+        else { return false }
         return url.host.contains(".") || url.host == "localhost"
     }
 }

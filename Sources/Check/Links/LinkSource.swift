@@ -32,7 +32,9 @@ enum LocalTarget: Sendable, Equatable {
     case redirects(to: WebURL?, isPermanent: Bool)
     /// The target does not exist, or the source knows that its server refuses it: the verdict and the reason.
     case faulty(LinkCheckReport.Verdict, String)
-    /// The target is somewhere else, or was not stored.
+    /// The target belongs to the site, but was not stored, such as because of a limit or robots.txt.
+    case unstored
+    /// The target is somewhere else.
     case unknown
 }
 
@@ -47,8 +49,8 @@ struct FileLinkSource: LinkSource {
     let documents: [LinkDocument]
     private let folder: SiteFolder
     private let base: WebURL
-    /// Whether the user gave the base.
-    private let hasBase: Bool
+    /// The beginning of the names of documents.
+    private let prefix: String
 
     /// The base of files if the user gives none. No real host has this name (RFC 6761).
     static let unnamedBase = "http://folder.invalid/"
@@ -81,11 +83,13 @@ struct FileLinkSource: LinkSource {
 
     private init(folder path: String, names: [String], base: String?, prefix: String) throws(LarderError) {
         folder = try SiteFolder(path)
-        hasBase = base != nil
+        self.prefix = prefix
         guard let url = base == nil ? WebURL(Self.unnamedBase) : try WebURL.start(base ?? "") else {
             throw LarderError(.input, "\"\(base ?? "")\" is not a URL; write it like https://example.com/")
         }
-        self.base = WebURL(".", base: url) ?? url
+        // https://example.com/docs means the folder, while https://example.com/docs/index.html is a file in it.
+        let isFolder = !url.path.split(separator: "/").contains { $0.contains(".") }
+        self.base = WebURL(isFolder && !url.path.hasSuffix("/") ? url.path + "/" : ".", base: url) ?? url
         let root = self.base
         documents = names.compactMap { name in
             WebURL(PathReference.reference(to: name), base: root).map {
@@ -121,7 +125,11 @@ struct FileLinkSource: LinkSource {
             case .nothing: continue
             }
         }
-        if folder.isFolder(name) {
+        if folder.isFolder(name)
+            || name.hasSuffix(SiteFolder.index)
+                && folder.isFolder(String(name.dropLast(SiteFolder.index.count)))
+        {
+            // GitHub and editors show the files of a folder that a Markdown document links to.
             return LinkDocumentReader.isMarkdown(documents.first?.name ?? "")
                 ? .exists(document: nil) : .faulty(.dead, "the folder has no \(SiteFolder.index)")
         }
@@ -137,7 +145,7 @@ struct FileLinkSource: LinkSource {
                 || [".html", ".htm", ".xhtml", ".svg"].contains(where: lower.hasSuffix),
             let url = WebURL(PathReference.reference(to: path), base: base)
         else { return nil }
-        return LinkDocument(name: path, url: url)
+        return LinkDocument(name: prefix + path, url: url)
     }
 }
 
@@ -161,6 +169,8 @@ struct StoredLinkSource: LinkSource {
     let documents: [LinkDocument]
     let zone: NetworkZone
     private let targets: [String: LocalTarget]
+    private let origin: String?
+    private let failures: StoredFailures
     private let folder: StoreFolder
     private let snapshot: Int64
     private let hidesPrivate: Bool
@@ -202,6 +212,8 @@ struct StoredLinkSource: LinkSource {
                 ?? .publicNetwork
         }
         (self.targets, self.snapshot, self.hidesPrivate) = (targets, snapshot, hidesPrivate)
+        origin = WebURL(site.name)?.origin
+        failures = StoredFailures(of: site)
         folder = reader.folder
     }
 
@@ -221,7 +233,15 @@ struct StoredLinkSource: LinkSource {
             }, snapshot: snapshot)
     }
 
-    func lookUp(_ url: WebURL) -> LocalTarget { targets[url.key.href] ?? .unknown }
+    func lookUp(_ url: WebURL) -> LocalTarget {
+        let href = url.key.href
+        if let known = targets[href] { return known }
+        // The crawl does not store the redirect that closes a loop.
+        if failures.reason(for: href) == Failure.redirects.description {
+            return .faulty(.dead, "it redirects in a loop")
+        }
+        return url.origin == origin ? .unstored : .unknown
+    }
 }
 
 /// Reads the bodies of a snapshot.

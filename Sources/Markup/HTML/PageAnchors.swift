@@ -66,6 +66,7 @@ private final class AnchorCollector: HTMLSkimmerDelegate {
     }
 
     func didFindTag(_ tag: HTMLTag) {
+        if tag.name == HTMLVocabulary.shared.element.script { hasScripts = true }
         for attribute in tag.attributes {
             let name = text.part(attribute.nameRange)
             switch name.count {
@@ -77,9 +78,7 @@ private final class AnchorCollector: HTMLSkimmerDelegate {
         }
     }
 
-    func didFindContent(_ range: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {
-        if name == HTMLVocabulary.shared.element.script { hasScripts = true }
-    }
+    func didFindContent(_ range: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
 
     func didFindComment(_ range: Range<Int>) {}
 

@@ -40,8 +40,10 @@ enum CheckCommand {
                 }
             }
             if checksLinks {
-                for target in try await linkTargets(arguments) {
-                    entries.append(.links(try await links(of: target, arguments, display)))
+                for (index, target) in try await linkTargets(arguments).enumerated() {
+                    let failsOn = try arguments.failingLinkVerdicts(isWithTarget: checksTarget)
+                    entries.append(
+                        .links(try await links(of: target, failsOn, isFirst: index == 0, arguments, display)))
                 }
             }
             return try outputs.write(CheckReports(entries), terminal)
@@ -127,19 +129,21 @@ enum CheckCommand {
     }
 
     private static func links(
-        of target: LinkTarget, _ arguments: Arguments, _ display: ProgressDisplay
+        of target: LinkTarget, _ failsOn: Set<LinkCheckReport.Verdict>, isFirst: Bool, _ arguments: Arguments,
+        _ display: ProgressDisplay
     ) async throws -> LinkCheckReport {
         var options = LinkCheckOptions()
         options.checksExternal = !arguments.has(.noExternal)
         let maxAge = arguments.text(.maxAge)
         options.maxAge =
             maxAge == "0" || maxAge == "0s" ? .zero : try arguments.time(.maxAge) ?? options.maxAge
-        options.failsOn = try arguments.failingLinkVerdicts
+        options.failsOn = failsOn
         options.base = arguments.text(.base)
         options.ignores = arguments.texts(.ignoreLinks)
         options.ignoreFile = arguments.text(.ignoreFile)
         options.baseline = arguments.text(.baseline)
         options.newBaseline = arguments.text(.newBaseline)
+        options.extendsNewBaseline = !isFirst
         options.maxPages = try arguments.numberIfGiven(.maxPages, in: 1...Int(Int32.max))
         options.obeysRobots = try arguments.obeysRobots
         options.browser = arguments.text(.browser)
@@ -308,18 +312,20 @@ extension Arguments {
     fileprivate var failsOn: Set<CheckReport.Verdict> {
         get throws(UsageError) {
             try verdicts(
-                usual: CheckReport.usualFailures, otherNames: LinkCheckReport.Verdict.allCases.map(\.rawValue)
-            )
+                usual: CheckReport.usualFailures,
+                otherNames: has(.checkLinks) ? LinkCheckReport.Verdict.allCases.map(\.rawValue) : [])
         }
     }
 
     /// The verdicts of `--fail-on` on links, or the default of the library.
-    fileprivate var failingLinkVerdicts: Set<LinkCheckReport.Verdict> {
-        get throws(UsageError) {
-            try verdicts(
-                usual: LinkCheckReport.usualFailures, otherNames: CheckReport.Verdict.allCases.map(\.rawValue)
-            )
-        }
+    ///
+    /// - Parameter isWithTarget: whether a manifest or site is checked, too, whose verdicts the option may name.
+    fileprivate func failingLinkVerdicts(isWithTarget: Bool) throws(UsageError) -> Set<
+        LinkCheckReport.Verdict
+    > {
+        try verdicts(
+            usual: LinkCheckReport.usualFailures,
+            otherNames: isWithTarget ? CheckReport.Verdict.allCases.map(\.rawValue) : [])
     }
 
     /// The verdicts of `--fail-on` of one kind; the usual ones if it names none of this kind.
@@ -330,11 +336,10 @@ extension Arguments {
     ) throws(UsageError) -> Set<Verdict> {
         guard let text = text(.failOn) else { return usual }
         var verdicts: Set<Verdict> = []
-        let mayNameOthers = has(.checkLinks)
         for name in text.utf8.split(separator: UInt8(ascii: ",")).map({ String(Substring($0)) }) {
             if let verdict = Verdict(rawValue: name), name != "verified" {
                 verdicts.insert(verdict)
-            } else if name == "verified" || !(mayNameOthers && otherNames.contains(name)) {
+            } else if name == "verified" || !otherNames.contains(name) {
                 let names = Verdict.allCases.map(\.rawValue).filter { $0 != "verified" }
                 throw UsageError(
                     "--fail-on must be a list of verdicts (\(names.joined(separator: ","))), not \"\(name)\"")
