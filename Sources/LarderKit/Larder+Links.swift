@@ -8,7 +8,7 @@ internal import Store
 internal import System
 internal import Web
 
-/// What a check of links looks at.
+/// The subject of a check of links.
 public enum LinkTarget: Sendable, Equatable {
     /// A stored site, by its name, URL or host.
     case site(String)

@@ -128,7 +128,7 @@ import Web
         #expect(clock.count == 2)
     }
 
-    @Test func `of a long page only the beginning is searched`() throws {
+    @Test func `only the beginning of a long page is searched`() throws {
         let filler = String(repeating: "<p>text</p>", count: ExternalLinkCheck.maxPageBytes / 11 + 1)
         origin.on("/long", .page("<p id=first>\(filler)<p id=last>"))
         #expect(try check(["/long#first", "/long#last"]).map(\.verdict) == [.verified, .failed])

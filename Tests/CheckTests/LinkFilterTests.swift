@@ -125,7 +125,8 @@ import Web
 
     /// The links of a written baseline.
     private func links(_ name: String) throws -> [[String]] {
-        let value = try JSONValue.parse(WholeFile.read(home.file(name), atMost: 1 << 20).span)
+        let bytes = try WholeFile.read(home.file(name), atMost: 1 << 20)
+        let value = try JSONValue.parse(bytes.span)
         let links = try #require(value["links"]?.array)
         return links.map { link in ["document", "target", "verdict"].compactMap { link[$0]?.string } }
     }

@@ -235,7 +235,7 @@ import Testing
         ("---\nhttps://a.org", ["https://a.org"]), ("\u{FEFF}---\na: [b](c)\n---\n[c](d)", ["d"]),
         // Line ends.
         ("[a](b)\r\n\r\n[c]\r\n\r\n[c]: d\r\n", ["b", "d"]), ("# x\r[a](b)", ["b"]),
-        // What is not a link.
+        // Texts that are not links.
         ("[[wiki]] and [[wiki|text]]", []), ("[a]({{ url }})", []),
         ("[a]({{url}}/b) ![a]({% link b.md %})", []),
         ("<a href='{{ url }}'>", []), ("<img src={url}>", []), ("https://a.org/{id}", []),

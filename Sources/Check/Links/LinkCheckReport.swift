@@ -1,6 +1,6 @@
 /// The result of a check of links. The findings are in a stable order: the worst verdicts first, then by URL.
 public struct LinkCheckReport: Sendable, Equatable {
-    /// What was checked: the name of a site, folders, or files.
+    /// The name of the checked site, folder or files.
     public let name: String
     /// The number of documents whose links were read.
     public var documentCount = 0

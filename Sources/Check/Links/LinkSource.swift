@@ -24,7 +24,7 @@ protocol LinkBodyReader {
     func body(of document: LinkDocument) throws(LarderError) -> [UInt8]?
 }
 
-/// What a source knows about the target of a link.
+/// The target of a link, as far as a source knows it without a request.
 enum LocalTarget: Sendable, Equatable {
     /// The target exists. `document` has its fragments, unless its format has none.
     case exists(document: LinkDocument?)
