@@ -427,7 +427,7 @@ struct MarkdownReport {
     private static func escaped(_ text: String) -> String {
         text.visible.escaping { scalar in
             switch scalar {
-            case "|", "\\", "`", "*", "_", "[", "]", "#", "~": "\\\(scalar)"
+            case "|", "\\", "`", "*", "_", "[", "]", "~": "\\\(scalar)"
             case "<": "&lt;"
             case ">": "&gt;"
             case "&": "&amp;"

@@ -36,7 +36,7 @@ import Web
         #expect(
             ending.output == """
                 The page exists, but the fragment does not (1)
-                  /about.html#team: about.html has no element with the id "team"
+                  /about.html#team: dist/about.html has no element with the id "team"
                     dist/index.html:1:9
 
                 Dead (1)

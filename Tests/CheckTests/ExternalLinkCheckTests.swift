@@ -169,8 +169,8 @@ import Web
                 "moved permanently to https://c.test/"
             ),
             ([.redirect("/b", 301), .status(404), .status(404)], .dead, "the server answered 404"),
-            ([.redirect("/page")], .dead, "redirects in a loop"),
-            ([.redirect("/b"), .redirect("/page")], .dead, "redirects in a loop"),
+            ([.redirect("/page")], .dead, "it redirects in a loop"),
+            ([.redirect("/b"), .redirect("/page")], .dead, "it redirects in a loop"),
             ([.redirect("http://[")], .dead, "its redirect has no valid target"),
             ([.redirect("app:open")], .failed, "could not tell: it redirects to app:open"),
             (
@@ -204,7 +204,7 @@ import Web
         let chain = (1...20).map { Ending.redirect("/\($0)") }
         #expect(try run(chain + [.status(200)]).result?.verdict == .verified)
         #expect(
-            try run(chain + [.redirect("/21")]).result == .init(verdict: .dead, detail: "redirects in a loop")
+            try run(chain + [.redirect("/21")]).result == .init(verdict: .dead, detail: "it redirects in a loop")
         )
     }
 

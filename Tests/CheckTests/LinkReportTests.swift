@@ -164,7 +164,7 @@ import Web
                 | **dead** | /gone.html | the file does not exist | dist/b, c.html:2:9 |
                 | **dead** | /gone.html | the file does not exist | dist/d.html:2:9 |
                 | **dead** | /gone.html | the file does not exist | dist/e.html:2:9 |
-                | **fragment-missing** | /about.html\#team | about.html has no element with the id "team" | dist/a.html:3:10 |
+                | **fragment-missing** | /about.html#team | about.html has no element with the id "team" | dist/a.html:3:10 |
                 | redirected | https://a.test/a\|b?&lt;c&gt;&amp;d | moved permanently to https://a.test/b | dist/a.html:4:1 |
                 """#)
         #expect(

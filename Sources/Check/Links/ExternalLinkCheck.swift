@@ -197,7 +197,7 @@ extension ExternalLinkCheck {
             // Some sites redirect until the client sends the cookie that they set. A check of links has no cookies.
             return setsCookie
                 ? end(.blocked, "could not tell: it redirects in a loop unless the client accepts cookies")
-                : end(.dead, "redirects in a loop")
+                : end(.dead, "it redirects in a loop")
         }
         isPermanent = isPermanent && (response.status == 301 || response.status == 308)
         if isPermanent { permanentEnd = target }

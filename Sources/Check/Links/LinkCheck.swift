@@ -93,6 +93,8 @@ package struct LinkCheck {
         var isInternal = true
         /// The URL of the document that lacks the fragment, which may be the target of redirects.
         var page: String?
+
+        static let loop = Judgement(verdict: .dead, detail: "it redirects in a loop")
     }
 
     /// - Parameter folder: the store that keeps the results for other sites.
@@ -205,12 +207,13 @@ package struct LinkCheck {
             case .faulty(let verdict, let detail):
                 let via = place == url.withoutFragment ? "" : "it redirects to \(place.href): "
                 return Judgement(verdict: verdict, detail: via + detail)
+            case .redirectsInLoop: return .loop
             case .redirects(let target, let isPermanentStep):
                 guard let target else {
                     return Judgement(verdict: .dead, detail: "its redirect has no valid target")
                 }
                 guard visited.insert(target.href).inserted, visited.count <= Self.maxRedirects else {
-                    return Judgement(verdict: .dead, detail: "it redirects in a loop")
+                    return .loop
                 }
                 isPermanent = isPermanent && isPermanentStep
                 if isPermanent { permanentEnd = target }

@@ -32,6 +32,8 @@ enum LocalTarget: Sendable, Equatable {
     case redirects(to: WebURL?, isPermanent: Bool)
     /// The target does not exist, or the source knows that its server refuses it: the verdict and the reason.
     case faulty(LinkCheckReport.Verdict, String)
+    /// The target redirects to itself, possibly through other URLs.
+    case redirectsInLoop
     /// The target belongs to the site, but was not stored, such as because of a limit or robots.txt.
     case unstored
     /// The target is somewhere else.
@@ -238,7 +240,7 @@ struct StoredLinkSource: LinkSource {
         if let known = targets[href] { return known }
         // The crawl does not store the redirect that closes a loop.
         if failures.reason(for: href) == Failure.redirects.description {
-            return .faulty(.dead, "it redirects in a loop")
+            return .redirectsInLoop
         }
         return url.origin == origin ? .unstored : .unknown
     }
