@@ -31,6 +31,8 @@ import Web
             {"bundles": [{"url": "/a.js", "md5": "92eb5ffee6ae2fec3ad71c777531578f"},
                          {"url": "/b.js", "md5": "92eb5ffee6ae2fec3ad71c777531578f"}]}
             """, to: "site.json")
+        mkdir(home.file("dist"), 0o755)
+        try home.write("<a href=guide/setup.html>Setup</a>", to: "dist/index.html")
     }
 
     private static let samples: [Sample] = {

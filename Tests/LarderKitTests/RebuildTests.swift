@@ -1,6 +1,7 @@
 import Database
 import Digest
 import Glibc
+import System
 import TestOrigin
 import Testing
 
@@ -11,16 +12,12 @@ import Testing
 @Suite struct RebuildTests {
     private let scratch: TemporaryFolder
     private let origin: TestOrigin
-    private let larder: Larder
-    private let folder: StoreFolder
     private static let pages = 120
     private static let pageSize = 16_384
 
     init() async throws {
         scratch = try TemporaryFolder()
         origin = try TestOrigin()
-        folder = StoreFolder(scratch.file("store"))
-        larder = Larder(at: folder.path)
         let links = (1...Self.pages).map { "<a href=/p/\($0)>\($0)</a>" }.joined()
         origin.on("/", .page("<link rel=stylesheet href=/style.css>" + links))
         origin.on("/style.css", .file("a { background: url(/dot.png) }", type: "text/css"))
@@ -37,6 +34,15 @@ import Testing
         // Moves the log into the database, so that the tests damage all of the content.
         try Connection(folder.database, access: .readWrite).execute("PRAGMA wal_checkpoint(TRUNCATE)")
     }
+
+    /// The store, which `apply` moves. A thread of the last update may still close its connection to the database, and SQLite
+    /// then removes the log at the path of the database: the damaged one needs another path.
+    private var folder: StoreFolder {
+        let moved = scratch.file("moved")
+        return StoreFolder(Folder.exists(moved) ? moved : scratch.file("store"))
+    }
+
+    private var larder: Larder { Larder(at: folder.path) }
 
     /// Serves pages whose texts contain this word.
     private func servePages(_ word: String) {
@@ -68,8 +74,15 @@ import Testing
         return page - 1
     }
 
-    /// Damages the database file.
+    /// Damages the database file, and moves the store.
     private func apply(_ damage: Damage) async throws {
+        try await damageDatabase(damage)
+        guard rename(scratch.file("store"), scratch.file("moved")) == 0 else {
+            throw TestError("moving the store")
+        }
+    }
+
+    private func damageDatabase(_ damage: Damage) async throws {
         var random = SeededRandom(state: UInt64(damage.rawValue.utf8.count))
         var bytes = try bytes()
         func overwrite(_ range: Range<Int>, isRandom: Bool = false) {
@@ -199,7 +212,7 @@ import Testing
         for path in folder.journalFiles {
             var bytes = try BodyContent.file(path: path).load()
             for place in bytes.count / 2..<bytes.count / 2 + 3000 { bytes[place] = 0 }
-            try scratch.write(bytes, to: "store/journal/" + String(path.suffix(16)))
+            try scratch.write(bytes, to: "moved/journal/" + String(path.suffix(16)))
         }
         let report = try await larder.inspect(repair: true)
         #expect(report.rebuilt != nil)

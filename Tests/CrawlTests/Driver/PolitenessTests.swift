@@ -25,7 +25,7 @@ import Web
         origin.on("/", .page("<a href=/later>l</a>"))
         origin.on("/later", .failure(503, fields: [("Retry-After", "3600")]))
         let report = try bench.crawl()
-        let reason = "the server answered 503 and requested to wait 3600 s, longer than a run waits"
+        let reason = "the server answered 503 and asked to wait 3600 s, longer than a run waits"
         #expect(report.misses == ["/later: \(reason)"])
         #expect(bench.count("/later") == 1)
     }
