@@ -203,9 +203,8 @@ import Web
     @Test func `the longest chain of redirects that is followed has 20`() throws {
         let chain = (1...20).map { Ending.redirect("/\($0)") }
         #expect(try run(chain + [.status(200)]).result?.verdict == .verified)
-        #expect(
-            try run(chain + [.redirect("/21")]).result == .init(verdict: .dead, detail: "it redirects in a loop")
-        )
+        let longer = try run(chain + [.redirect("/21")])
+        #expect(longer.result == .init(verdict: .dead, detail: "it redirects in a loop"))
     }
 
     @Test(
