@@ -14,8 +14,9 @@ public enum LinkTarget: Sendable, Equatable {
     case site(String)
     /// The output folder of a build.
     case folder(String)
-    /// HTML, Markdown, CSS or sitemap files. Links that begin with a slash refer to the folder `root`.
-    case files([String], root: String)
+    /// HTML, Markdown, CSS or sitemap files. Links that begin with a slash refer to the folder `root`; nil stands for the folder of
+    /// the repository, else the current folder.
+    case files([String], root: String? = nil)
     /// The URL of a site or a sitemap, which is fetched into a temporary store.
     case url(String)
 }

@@ -37,8 +37,11 @@ extension ActivityDatabase {
 
     /// Returns the results of the URLs that are no older than a time, by URL.
     ///
-    /// - Parameter time: The time in seconds since 1970.
-    package func linkResults(of hrefs: some Sequence<String>, since time: Int64) throws(StoreError)
+    /// - Parameters:
+    ///   - time: The time in seconds since 1970.
+    ///   - now: The current time. Results from the future are those of a wrong clock.
+    package func linkResults(of hrefs: some Sequence<String>, since time: Int64, until now: Int64 = .max)
+        throws(StoreError)
         -> [String: LinkResult]
     {
         guard try hasLinkResults else { return [:] }
@@ -49,7 +52,7 @@ extension ActivityDatabase {
             let result = try find.first(.text(href)) { row in
                 LinkResult(href: href, at: row.integer(0), verdict: row.text(1), detail: row.text(2))
             }
-            if let result, result.at >= time { results[href] = result }
+            if let result, result.at >= time, result.at <= now { results[href] = result }
         }
         return results
     }

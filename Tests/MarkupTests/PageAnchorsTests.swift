@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test func `a document that is not markup has the names that it is given`() {
-        let anchors = PageAnchors(names: ["set-up"])
+        let anchors = PageAnchors(ofMarkdown: ["set-up"])
         #expect(anchors.contains("set-up") && anchors.contains("") && !anchors.contains("gone"))
         #expect(!anchors.hasScripts && anchors.ignoredTags.isEmpty)
     }

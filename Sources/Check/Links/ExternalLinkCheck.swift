@@ -152,6 +152,11 @@ extension ExternalLinkCheck {
         return end(byStatus: status)
     }
 
+    /// Ends the check because checks of the origin have waited too often.
+    mutating func stopWaiting() {
+        end(.blocked, "could not tell: the server asks to wait again and again")
+    }
+
     /// Ends the check with the verdict on a status of at least 400.
     private mutating func end(byStatus status: Int) -> Step {
         switch status {
@@ -179,7 +184,9 @@ extension ExternalLinkCheck {
 
     private mutating func didSucceed(_ response: Response) -> Step {
         if !hasOwnFragment { findFragments(in: response) }
-        if let permanentEnd { return end(.redirected, "moved permanently to \(permanentEnd.href)") }
+        if let permanentEnd {
+            return end(.redirected, "moved permanently to \(permanentEnd.withoutCredentials.href)")
+        }
         return end(.verified, "")
     }
 
@@ -187,7 +194,9 @@ extension ExternalLinkCheck {
         guard let location = response.fields["Location"], let target = WebURL(location, base: url) else {
             return end(.dead, "its redirect has no valid target")
         }
-        guard target.isHTTP else { return end(.failed, "could not tell: it redirects to \(target.href)") }
+        guard target.isHTTP else {
+            return end(.failed, "could not tell: it redirects to \(target.withoutCredentials.href)")
+        }
         let next = target.key
         if LoginPageSigns.isLoginURL(next), !LoginPageSigns.isLoginURL(url) {
             return end(.blocked, "could not tell: it redirects to a login page")
@@ -210,6 +219,7 @@ extension ExternalLinkCheck {
         return .request
     }
 
+    @discardableResult
     private mutating func end(_ verdict: LinkCheckReport.Verdict, _ detail: String) -> Step {
         result = Result(verdict: verdict, detail: detail)
         return .done
@@ -235,11 +245,13 @@ extension ExternalLinkCheck {
         guard format == .html || format == .xhtml || format == .svg else { return }
         let anchors = PageAnchors(of: response.body.span, as: format, charset: type?.charset)
         let document = LinkDocument(name: url.href, url: url, type: type)
+        let hasDirectives = fragments.contains { !LinkFragment($0).directives.isEmpty }
+        let text = hasDirectives ? LinkFragment.searchableText(of: document, response.body.span) : []
         for fragment in fragments {
             let parts = LinkFragment(fragment)
             // GitHub adds a prefix to the ids of documents that it shows, and a script that finds the element without it.
             let isNamed = anchors.contains(parts.name) || anchors.contains("user-content-" + parts.name)
-            if isNamed, parts.directives.isEmpty || parts.areTextsFound(in: response.body.span, document) {
+            if isNamed, parts.directives.isEmpty || parts.areTextsFound(in: text) {
                 continue
             }
             fragmentFaults[fragment] =

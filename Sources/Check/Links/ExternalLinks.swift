@@ -135,13 +135,21 @@ private struct ExternalLinkRun {
         /// The number of requests of this round that ended without a connection or a response.
         var silentCount = 0
         var failure: FetchFailure?
+        /// The number of timeouts since the last response.
+        var timeoutCount = 0
+        /// The number of times that checks have waited because of `Retry-After`.
+        var waitCount = 0
+
+        /// After this number of waits, further links to the origin are blocked, so that one server cannot hold up a check for hours.
+        static let maxWaitCount = 4
 
         /// After this number, further requests would most likely only wait for the same failure.
         static let maxSilentCount = 3
 
         /// The failure of all requests to the origin; nil if they may succeed.
         var lastingFailure: FetchFailure? {
-            hasResponded || silentCount < Self.maxSilentCount ? nil : failure
+            let isSilent = !hasResponded && silentCount >= Self.maxSilentCount
+            return isSilent || timeoutCount >= Self.maxSilentCount ? failure : nil
         }
     }
 
@@ -174,7 +182,10 @@ private struct ExternalLinkRun {
             for number in numbers { submit(number, after: round > 1 ? Self.retryPause : .zero) }
             try runRound(options)
             round += 1
-            for origin in health.keys { health[origin]?.silentCount = 0 }
+            for origin in health.keys {
+                health[origin]?.silentCount = 0
+                health[origin]?.timeoutCount = 0
+            }
         }
     }
 
@@ -246,13 +257,14 @@ private struct ExternalLinkRun {
         result.partial?.discard()
         var health = health[result.url.origin] ?? OriginHealth()
         switch result.outcome {
-        case .response: health.hasResponded = true
+        case .response: (health.hasResponded, health.timeoutCount) = (true, 0)
         case .failure(let failure):
             switch failure.kind {
             case .machine, .diskFull: throw failure
             case .unknownHost, .unreachable, .timeout:
                 health.silentCount += 1
                 health.failure = failure
+                if failure.kind == .timeout { health.timeoutCount += 1 }
             case .broken, .invalidResponse, .tooLarge, .endless, .mismatch, .insecure, .refused, .interrupted:
                 break
             }
@@ -279,7 +291,14 @@ private struct ExternalLinkRun {
         }
         switch step {
         case .request: submit(number)
-        case .requestAfter(let pause): submit(number, after: pause)
+        case .requestAfter(let pause):
+            let origin = result.url.origin
+            health[origin, default: OriginHealth()].waitCount += 1
+            guard health[origin]?.waitCount ?? 0 <= OriginHealth.maxWaitCount else {
+                checks[number].stopWaiting()
+                return tally.add()
+            }
+            submit(number, after: pause)
         case .retry: deferred.append(number)
         case .done: tally.add()
         }
@@ -374,7 +393,8 @@ private struct LinkResultCache {
     func results(of urls: [WebURL]) -> [String: ExternalLinks.Result] {
         let seconds = min(maxAge.components.seconds, now)
         guard seconds > 0,
-            let known = try? database?.linkResults(of: Set(urls.map(\.href)), since: now - seconds)
+            let known = try? database?.linkResults(
+                of: Set(urls.map(\.href)), since: now - seconds, until: now)
         else {
             return [:]
         }

@@ -23,6 +23,8 @@ package struct LinkCheck {
     /// The URLs that documents redirect to by `<meta http-equiv=refresh>`, by their own URLs.
     private var refreshTargets: [String: String] = [:]
     private var report: LinkCheckReport
+    /// The text of the document in which the last text directive was searched. Several links often name the same page.
+    private var searchedText: (href: String, text: [UInt8])?
     /// Finds the fragments that scripts add to pages. Nil if no browser is used.
     private let renderedFragments: RenderedFragments?
 
@@ -66,9 +68,9 @@ package struct LinkCheck {
 
     /// Checks the links of HTML, Markdown, CSS or sitemap files. Blocks.
     ///
-    /// - Parameter root: the folder that links beginning with a slash refer to.
+    /// - Parameter root: the folder that links beginning with a slash refer to; nil for the repository or the current folder.
     package static func report(
-        onFiles files: [String], root: String, _ options: LinkCheckOptions, in folder: StoreFolder,
+        onFiles files: [String], root: String?, _ options: LinkCheckOptions, in folder: StoreFolder,
         _ interruption: Interruption
     ) throws(LarderError) -> LinkCheckReport {
         let source = try FileLinkSource(files: files, root: root, base: options.base)
@@ -91,6 +93,8 @@ package struct LinkCheck {
         var verdict: LinkCheckReport.Verdict
         var detail = ""
         var isInternal = true
+        /// Whether the target is a folder without an index file, to which Markdown may link.
+        var isFolder = false
         /// The URL of the document that lacks the fragment, which may be the target of redirects.
         var page: String?
 
@@ -99,14 +103,40 @@ package struct LinkCheck {
 
     /// - Parameter folder: the store that keeps the results for other sites.
     private mutating func run(in folder: StoreFolder) throws(LarderError) -> LinkCheckReport {
-        let filter = try LinkFilter(options)
+        var filter = try LinkFilter(options)
         let (readings, targets) = try readDocuments()
         var judgements = try judge(targets)
+        ignoreExternal(readings, targets, &judgements, &filter)
         try checkExternal(targets, &judgements, in: folder)
         report.documentCount = readings.count
         report.linkCount = targets.count
         try findPlaces(readings, targets, judgements, filter)
+        addBaseNote(readings, targets)
         return report
+    }
+
+    /// Proposes a base if the pages of a folder name their addresses and none is given.
+    private mutating func addBaseNote(
+        _ readings: [LinkDocumentReading], _ targets: [LinkDocumentReader.Target]
+    ) {
+        guard options.base == nil, source is FileLinkSource else { return }
+        let named = Set(
+            readings.flatMap(\.occurrences).filter { $0.kind == .canonical }.map { Int($0.target) })
+        let urls = named.compactMap { number -> WebURL? in
+            guard case .url(let href) = targets[number], let url = WebURL(href), url.isHTTP else {
+                return nil
+            }
+            return href.hasPrefix(FileLinkSource.unnamedBase) ? nil : url
+        }
+        guard let first = urls.first, urls.allSatisfy({ $0.origin == first.origin }) else { return }
+        var path = first.path
+        for url in urls {
+            while !url.path.hasPrefix(path) { path.removeLast() }
+        }
+        let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "/"
+        report.notes.append(
+            "the pages say that they are published at \(first.origin)\(folder); with this base, links there mean files of the folder"
+        )
     }
 
     // MARK: - 1. Documents
@@ -150,7 +180,7 @@ package struct LinkCheck {
         if let first = unreadable.first {
             let others =
                 unreadable.count > 1 ? " and \(Wording.count(unreadable.count - 1, "other document"))" : ""
-            report.notes.append("cannot read \(first)\(others); run larder fsck for a stored site")
+            report.notes.append("cannot read \(first)\(others); make it readable, or repair the store")
         }
         return (readings, targets.withLock { $0.all })
     }
@@ -208,12 +238,17 @@ package struct LinkCheck {
                 let via = place == url.withoutFragment ? "" : "it redirects to \(place.href): "
                 return Judgement(verdict: verdict, detail: via + detail)
             case .redirectsInLoop: return .loop
+            case .folder:
+                return Judgement(
+                    verdict: .dead, detail: "the folder has no \(SiteFolder.index)", isFolder: true)
             case .redirects(let target, let isPermanentStep):
                 guard let target else {
                     return Judgement(verdict: .dead, detail: "its redirect has no valid target")
                 }
-                guard visited.insert(target.href).inserted, visited.count <= Self.maxRedirects else {
-                    return .loop
+                guard visited.insert(target.href).inserted else { return .loop }
+                guard visited.count <= Self.maxRedirects else {
+                    return Judgement(
+                        verdict: .dead, detail: "it redirects more than \(Self.maxRedirects) times")
                 }
                 isPermanent = isPermanent && isPermanentStep
                 if isPermanent { permanentEnd = target }
@@ -245,7 +280,11 @@ package struct LinkCheck {
         _ fragment: String, _ document: LinkDocument, _ bodies: any LinkBodyReader, redirects: Int = 0
     ) throws(LarderError) -> Bool {
         let parts = LinkFragment(fragment)
-        if anchors[document.url.href] == nil || !parts.directives.isEmpty {
+        let isTextKnown = parts.directives.isEmpty || searchedText?.href == document.url.href
+        if isTextKnown, !parts.directives.isEmpty, !parts.areTextsFound(in: searchedText?.text ?? []) {
+            return false
+        }
+        if anchors[document.url.href] == nil || !isTextKnown {
             guard let body = try bodies.body(of: document) else { return true }
             if anchors[document.url.href] == nil {
                 let reading = LinkDocumentReader().read(document, body.span) {
@@ -254,7 +293,12 @@ package struct LinkCheck {
                 anchors[document.url.href] = reading.anchors ?? PageAnchors()
                 refreshTargets[document.url.href] = reading.refreshTarget
             }
-            if !parts.directives.isEmpty, !parts.areTextsFound(in: body.span, document) { return false }
+            if !parts.directives.isEmpty {
+                if searchedText?.href != document.url.href {
+                    searchedText = (document.url.href, LinkFragment.searchableText(of: document, body.span))
+                }
+                guard parts.areTextsFound(in: searchedText?.text ?? []) else { return false }
+            }
         }
         guard let known = anchors[document.url.href] else { return true }
         if known.contains(parts.name) || parts.isViewOfImage(at: document.url.path) { return true }
@@ -278,6 +322,30 @@ package struct LinkCheck {
 
     // MARK: - 3. Other sites
 
+    /// Ignores targets elsewhere that rules exclude in all documents, so that they are not requested.
+    private func ignoreExternal(
+        _ readings: [LinkDocumentReading], _ targets: [LinkDocumentReader.Target],
+        _ judgements: inout [Judgement?],
+        _ filter: inout LinkFilter
+    ) {
+        guard filter.hasRules else { return }
+        var reasons: [Int: String?] = [:]
+        for (number, reading) in readings.enumerated() {
+            for occurrence in reading.occurrences where judgements[Int(occurrence.target)] == nil {
+                let target = Int(occurrence.target)
+                if case .some(nil) = reasons[target] { continue }
+                let reason = filter.ruleReason(
+                    toIgnore: Self.text(of: targets[target]), in: source.documents[number].name)
+                reasons.updateValue(reason, forKey: target)
+            }
+        }
+        for (target, reason) in reasons {
+            if let reason {
+                judgements[target] = Judgement(verdict: .ignored, detail: reason, isInternal: false)
+            }
+        }
+    }
+
     private mutating func checkExternal(
         _ targets: [LinkDocumentReader.Target], _ judgements: inout [Judgement?], in folder: StoreFolder
     ) throws(LarderError) {
@@ -298,9 +366,15 @@ package struct LinkCheck {
         var external = options
         // A header for all hosts may be a secret of the checked site, which other sites must not receive.
         external.network?.headers.removeAll { HeaderArgument($0)?.host == nil }
+        // A check of a link needs no cookies, and those that servers set would make verdicts depend on the order of requests.
+        external.network?.cookies = []
+        external.network?.saveCookies = nil
         let results = try ExternalLinks.check(
             urls, external, in: folder, from: source.zone, interruption)
         guard !interruption.isRequested else { throw .interrupted }
+        if results.count >= 3, results.allSatisfy({ $0.detail.contains("host not found") }) {
+            report.notes.append("no host of another site was found; this machine may be offline")
+        }
         for (number, result) in zip(numbers, results) {
             judgements[number] = Judgement(verdict: result.verdict, detail: result.detail, isInternal: false)
         }
@@ -324,14 +398,18 @@ package struct LinkCheck {
         var ignoredTargets: [Int: String] = [:]
         var verified = Set<Int>()
         for (number, reading) in readings.enumerated() {
-            let isSecure = documents[number].url.scheme == "https"
+            // Without a base, nothing is known about the scheme of a folder.
+            let url = documents[number].url
+            let isSecure = url.scheme == "https" && !url.href.hasPrefix(FileLinkSource.unnamedBase)
             for occurrence in reading.occurrences {
                 let target = Int(occurrence.target)
                 guard let judgement = judgements[target] else { continue }
                 let isMixed =
                     isSecure && occurrence.kind.role == .asset && Self.isInsecure(targets[target])
                     && judgement.verdict.severity < LinkCheckReport.Verdict.mixedContent.severity
-                if judgement.verdict == .verified, !isMixed {
+                let isFolderOfMarkdown =
+                    judgement.isFolder && LinkDocumentReader.isMarkdown(documents[number].url.path)
+                if judgement.verdict == .verified && !isMixed || isFolderOfMarkdown {
                     verified.insert(target)
                     continue
                 }
@@ -377,11 +455,18 @@ package struct LinkCheck {
                     target: shortened(Self.text(of: targets[target])), .ignored, reason,
                     isInternal: judgements[target]?.isInternal ?? false, places: [], placeCount: 0))
         }
-        report.verifiedCount = verified.count
+        // A folder may be faulty for one document and fine for another.
+        report.verifiedCount = verified.count { collected[$0] == nil }
         report.findings.sort { ($1.verdict.severity, $0.target) < ($0.verdict.severity, $1.target) }
         let marked = readings.reduce(0) { $0 + $1.ignoredCount }
         if marked > 0 {
             report.notes.append("\(Wording.count(marked, "link")) with data-larder-ignore not checked")
+        }
+        report.notes += source.notes
+        if readings.contains(where: \.isTooLarge) {
+            report.notes.append(
+                "documents of more than \(Wording.bytes(Int64(BodyReading.maxBytes))) were not read for links"
+            )
         }
         report.notes += try filter.finish(report)
     }
@@ -410,7 +495,9 @@ package struct LinkCheck {
                 readings[number].isTranscoded
                 ? LinkDocumentReader().decodedText(of: documents[number], body) : body
             for (offset, found) in zip(offsets, TextPosition.positions(of: offsets, in: text.span)) {
-                let reference = ranges[offset].map { TextPosition.reference($0, in: text) } ?? ""
+                let written = ranges[offset].map { TextPosition.reference($0, in: text) } ?? ""
+                // Reports are published, and must not contain passwords.
+                let reference = written.contains("@") && written.contains("//") ? "" : written
                 positions[PlaceKey(document: number, offset: offset)] = (found.line, found.column, reference)
             }
         }

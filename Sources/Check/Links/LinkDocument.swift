@@ -38,6 +38,8 @@ struct LinkDocumentReading: Sendable {
     var ignoredCount = 0
     /// The URL that the document redirects to by `<meta http-equiv=refresh>`; nil if it does not.
     var refreshTarget: String?
+    /// Whether the document exceeds the maximum size, so that it was not read.
+    var isTooLarge = false
     /// Whether offsets count in the UTF-8 form of the document, because its encoding does not contain ASCII.
     var isTranscoded = false
 }
@@ -58,20 +60,28 @@ struct LinkDocumentReader {
     func read(_ document: LinkDocument, _ body: Span<UInt8>, number: ([Target]) -> [Int32])
         -> LinkDocumentReading
     {
+        guard body.count <= BodyReading.maxBytes else {
+            var reading = LinkDocumentReading()
+            reading.isTooLarge = true
+            reading.anchors = .incomplete
+            return reading
+        }
         if Self.isMarkdown(document.url.path) { return readMarkdown(document, body, number: number) }
         var reading = LinkDocumentReading()
         var targets: [Target] = []
         var places: [(range: Range<Int>, kind: LinkKind)] = []
         var references: [(occurrence: LinkOccurrence, text: [UInt8])] = []
-        let result = scanner.read(body, of: document.url, as: document.type) { occurrence, reference in
+        let format = BodyFormat(mediaType: document.type, url: document.url, body: body)
+        let charset = Self.charset(of: document, body, format)
+        let table = scanner.scan(body, as: format, charset: charset) { occurrence, reference in
             guard Self.isChecked(occurrence) else { return }
             references.append((occurrence, reference.withUnsafeBufferPointer { Array($0) }))
         }
-        if result.format == .html || result.format == .xhtml || result.format == .svg {
-            reading.anchors = PageAnchors(of: body, as: result.format, charset: document.type?.charset)
+        if format == .html || format == .xhtml || format == .svg {
+            reading.anchors = PageAnchors(of: body, as: format, charset: charset)
         }
-        reading.isTranscoded = result.table.isTranscoded
-        let base = result.table.base.flatMap { WebURL($0, base: document.url) } ?? document.url
+        reading.isTranscoded = table.isTranscoded
+        let base = Self.base(of: table, document) ?? document.url
         var ignored = (reading.anchors?.ignoredTags ?? [])[...]
         for (occurrence, text) in references {
             while let first = ignored.first, first.upperBound <= occurrence.range.lowerBound {
@@ -82,7 +92,9 @@ struct LinkDocumentReader {
                 continue
             }
             let base = occurrence.flags.contains(.ignoresBase) ? document.url : base
-            var url = WebURL(utf8: text.span, base: base, queryEncoding: result.table.encoding)
+            var url = WebURL(utf8: text.span, base: base, queryEncoding: table.encoding)
+            // The password of a login is not needed to check that the target exists, and must not get into reports.
+            if url?.hasCredentials == true { url = url?.withoutCredentials }
             // Style sheets write fragments such as `?#iefix` behind the URLs of fonts only for old browsers.
             if occurrence.kind == .font { url = url?.withoutFragment }
             if occurrence.kind == .refresh { reading.refreshTarget = url?.href }
@@ -95,14 +107,36 @@ struct LinkDocumentReader {
         return reading
     }
 
+    /// The base URL that a document declares; nil if there is none, or if it is a `data:` or `javascript:` URL, which browsers
+    /// ignore (HTML standard, "set the frozen base URL").
+    private static func base(of table: LinkTable, _ document: LinkDocument) -> WebURL? {
+        table.base.flatMap { WebURL($0, base: document.url) }.flatMap {
+            $0.scheme == "data" || $0.scheme == "javascript" ? nil : $0
+        }
+    }
+
+    /// The character set to read a document with. A file has no header that declares one; without a declaration of its own, it
+    /// counts as UTF-8 if its bytes are valid, since servers of files declare that. A browser would take windows-1252.
+    private static func charset(of document: LinkDocument, _ body: Span<UInt8>, _ format: BodyFormat)
+        -> String?
+    {
+        guard document.type == nil, format.declaredEncoding(of: body) == nil else {
+            return document.type?.charset
+        }
+        return body.withUnsafeBufferPointer { String(validating: $0, as: UTF8.self) } == nil ? nil : "utf-8"
+    }
+
     private func readMarkdown(
         _ document: LinkDocument, _ body: Span<UInt8>, number: ([Target]) -> [Int32]
     ) -> LinkDocumentReading {
         var reading = LinkDocumentReading()
         let markdown = MarkdownLinks(body)
-        reading.anchors = PageAnchors(names: markdown.anchors)
+        reading.anchors = PageAnchors(ofMarkdown: markdown.anchors)
         let targets = markdown.links.map { link -> Target in
-            WebURL(link.reference, base: document.url).map { .url($0.href) } ?? .invalid(link.reference)
+            // Markdown renders a backslash as `%5C`, while a URL parser reads it as a slash.
+            let reference = link.reference.replacing("\\", with: "%5C")
+            return WebURL(reference, base: document.url).map { .url($0.withoutCredentials.href) }
+                ?? .invalid(link.reference)
         }
         reading.occurrences = zip(number(targets), markdown.links).map { number, link in
             .init(target: number, range: link.range, kind: link.isImage ? .image : .page)
@@ -112,13 +146,15 @@ struct LinkDocumentReader {
 
     /// The UTF-8 form of a document whose encoding does not contain ASCII.
     func decodedText(of document: LinkDocument, _ body: [UInt8]) -> [UInt8] {
-        scanner.read(body.span, of: document.url, as: document.type).table.source(of: body.span) ?? body
+        let format = BodyFormat(mediaType: document.type, url: document.url, body: body.span)
+        let charset = Self.charset(of: document, body.span, format)
+        return scanner.scan(body.span, as: format, charset: charset) { _, _ in }.source(of: body.span) ?? body
     }
 
     /// Whether a path has one of the extensions of Markdown.
     static func isMarkdown(_ path: String) -> Bool {
         let path = path.lowercased()
-        return [".md", ".markdown", ".mdown", ".mkd"].contains { path.hasSuffix($0) }
+        return [".md", ".markdown", ".mdown", ".mkd", ".mdx"].contains { path.hasSuffix($0) }
     }
 
     /// Whether a link is checked. Strings in scripts are only guesses, and names, policies, beacons and forms with POST are

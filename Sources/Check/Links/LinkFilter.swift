@@ -26,7 +26,7 @@ struct LinkFilter {
     init(_ options: LinkCheckOptions, today: String = Self.today()) throws(LarderError) {
         self.today = today
         ignoreFile =
-            options.ignoreFile ?? (WholeFile.exists(Self.usualIgnoreFile) ? Self.usualIgnoreFile : nil)
+            options.ignoreFile ?? (Self.isRegularFile(Self.usualIgnoreFile) ? Self.usualIgnoreFile : nil)
         newBaseline = options.newBaseline
         extendsNewBaseline = options.extendsNewBaseline
         baseline = try options.baseline.map { path throws(LarderError) in
@@ -41,7 +41,19 @@ struct LinkFilter {
         }
     }
 
+    /// Whether there is a regular file, as opposed to a link, at the path. A link in a repository could name any file of the user,
+    /// and messages about its lines would show them.
+    private static func isRegularFile(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
     private static func read(_ path: String) throws(LarderError) -> [UInt8] {
+        var status = stat()
+        // Reading a pipe could wait forever.
+        if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+            throw LarderError(.input, "\(path) is not a file; name an existing file")
+        }
         do throws(SystemError) {
             return try WholeFile.read(path, atMost: maxFileBytes)
         } catch {
@@ -54,10 +66,11 @@ struct LinkFilter {
         String(HTTPDate(secondsSinceEpoch: Int64(time(nil))).iso8601.prefix("2026-11-28".count))
     }
 
-    /// The reason why a link is not reported; nil if it is reported.
-    mutating func reason(
-        toIgnore target: String, _ verdict: LinkCheckReport.Verdict, in document: String
-    ) -> String? {
+    /// Whether there are any rules or patterns.
+    var hasRules: Bool { !rules.isEmpty }
+
+    /// The reason why a rule excludes a link, whatever its verdict; nil if none does.
+    mutating func ruleReason(toIgnore target: String, in document: String) -> String? {
         for (number, rule) in rules.enumerated() where rule.matches(target, in: document) {
             guard rule.expiry.map({ today <= $0 }) ?? true else {
                 expiredRules.insert(number)
@@ -66,6 +79,14 @@ struct LinkFilter {
             usedRules.insert(number)
             return rule.reason
         }
+        return nil
+    }
+
+    /// The reason why a link is not reported; nil if it is reported.
+    mutating func reason(
+        toIgnore target: String, _ verdict: LinkCheckReport.Verdict, in document: String
+    ) -> String? {
+        if let reason = ruleReason(toIgnore: target, in: document) { return reason }
         let entry = LinkBaseline.Entry(document: document, target: target, verdict: verdict.rawValue)
         if verdict != .notChecked { newEntries.insert(entry) }
         return baseline?.entries.contains(entry) == true ? "it is in the baseline" : nil
@@ -80,8 +101,14 @@ struct LinkFilter {
                 notes.append(
                     "\(ignoreFile):\(line): the rule ended on \(expiry); its links are reported again")
             } else if !usedRules.contains(number) {
-                notes.append("\(ignoreFile):\(line): the rule matches no faulty link; remove it")
+                notes.append("\(ignoreFile):\(line): the rule matches no faulty link in this check")
             }
+        }
+        let mended = baseline.map { $0.entries.subtracting(newEntries).count } ?? 0
+        if mended > 0 {
+            notes.append(
+                "\(Wording.count(mended, "link")) of the baseline not faulty in this check; write it again to remove them"
+            )
         }
         guard let newBaseline else { return notes }
         var newEntries = newEntries
@@ -138,6 +165,9 @@ struct LinkIgnoreRule: Sendable, Equatable {
             switch (word, rest.popFirst()) {
             case ("in", let pattern?): document = String(pattern)
             case ("until", let date?) where Self.isDate(date): expiry = String(date)
+            case ("until", let date?):
+                throw LarderError(
+                    .input, "\(file):\(number): \"\(date)\" is not a date; write it like 2027-01-31")
             default:
                 throw LarderError(
                     .input,

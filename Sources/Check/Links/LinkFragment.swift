@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Markup
 internal import Web
 
@@ -50,52 +51,104 @@ struct LinkFragment {
     /// Whether the document contains the text of at least one directive (URL Fragment Text Directives, WICG). Case and white
     /// space make no difference.
     func areTextsFound(in body: Span<UInt8>, _ document: LinkDocument) -> Bool {
-        let text = DocumentText(html: body, charset: document.type?.charset)
-        let haystack = Self.normalized(String(decoding: text.body + [0x20] + text.aside, as: UTF8.self))
-        return directives.contains { directive in
+        areTextsFound(in: Self.searchableText(of: document, body))
+    }
+
+    /// The same for a text that is used for several fragments.
+    func areTextsFound(in text: [UInt8]) -> Bool {
+        directives.contains { directive in
             // A prefix ends with a hyphen, and a suffix begins with one.
-            var rest = haystack[...]
+            var start = 0
             for part in directive.split(separator: ",") {
                 let bare =
                     part.hasSuffix("-") ? part.dropLast() : part.hasPrefix("-") ? part.dropFirst() : part
                 let decoded = String(decoding: [UInt8](percentDecoding: Array(bare.utf8).span), as: UTF8.self)
-                guard let found = rest.firstRange(of: Self.normalized(decoded)) else { return false }
-                rest = rest[found.upperBound...]
+                guard let end = Self.offset(after: Self.normalized(decoded), in: text, from: start) else {
+                    return false
+                }
+                start = end
             }
             return true
         }
     }
 
-    /// The text in lower case, with single spaces.
-    private static func normalized(_ text: String) -> String {
-        text.lowercased().split { $0.isWhitespace }.joined(separator: " ")
+    /// The text of a document in the form in which it is searched: in lower case, with single spaces.
+    static func searchableText(of document: LinkDocument, _ body: Span<UInt8>) -> [UInt8] {
+        let text = DocumentText(html: body, charset: document.type?.charset)
+        return normalized(String(decoding: text.body + [0x20] + text.aside, as: UTF8.self))
+    }
+
+    private static func normalized(_ text: String) -> [UInt8] {
+        Array(text.lowercased().split { $0.isWhitespace }.joined(separator: " ").utf8)
+    }
+
+    /// The offset after the first occurrence of a part; nil if there is none.
+    private static func offset(after part: [UInt8], in text: [UInt8], from start: Int) -> Int? {
+        guard let first = part.first else { return start }
+        return text.withUnsafeBytes { text in
+            part.withUnsafeBytes { part in
+                guard let base = text.baseAddress, let wanted = part.baseAddress else { return nil }
+                var index = start
+                while index + part.count <= text.count {
+                    guard let found = memchr(base + index, Int32(first), text.count - part.count - index + 1)
+                    else { return nil }
+                    if memcmp(found, wanted, part.count) == 0 {
+                        return UnsafeRawPointer(found) - base + part.count
+                    }
+                    index = UnsafeRawPointer(found) - base + 1
+                }
+                return nil
+            }
+        }
     }
 }
 
 /// Judges links with schemes other than http and https.
 enum OtherScheme {
+    /// Schemes whose links are fine without a check. Others may be mistyped, or name files of one machine.
+    private static let uncheckedSchemes: Set<String> = [
+        "about", "blob", "data", "facetime", "ftp", "ftps", "geo", "git", "irc", "ircs", "javascript",
+        "magnet", "matrix",
+        "news", "sftp", "sip", "skype", "sms", "ssh", "tel", "tg", "urn", "view-source", "webcal", "whatsapp",
+        "ws", "wss", "xmpp",
+    ]
+
     /// The verdict on a link. Nothing can be checked about most schemes; of `mailto:`, the syntax of the addresses is.
     static func judge(_ url: WebURL) -> (verdict: LinkCheckReport.Verdict, detail: String)? {
-        guard url.scheme == "mailto" else { return (.verified, "") }
-        let text = String(decoding: [UInt8](percentDecoding: url.path.utf8.span), as: UTF8.self)
+        guard url.scheme == "mailto" else {
+            return uncheckedSchemes.contains(url.scheme)
+                ? (.verified, "") : (.notChecked, "links with the scheme \(url.scheme): are not checked")
+        }
         // RFC 6068: without an address, the query names the recipients.
-        if text.isEmpty, url.query != nil { return (.verified, "") }
-        let faulty = text.split(separator: ",", omittingEmptySubsequences: false).first { !isAddress($0) }
+        if url.path.isEmpty, url.query != nil { return (.verified, "") }
+        // A comma in an address is percent-encoded.
+        let addresses = url.path.split(separator: ",", omittingEmptySubsequences: false).map { part in
+            let text = String(decoding: [UInt8](percentDecoding: part.utf8.span), as: UTF8.self)
+            return String(text.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+        }
+        let faulty = addresses.first { !isAddress(withoutDisplayName($0)) }
         return faulty.map { (.dead, "\"\($0)\" is not an e-mail address") } ?? (.verified, "")
     }
 
-    /// Whether a text has the form of an address: one `@` between a local part without spaces and a host name.
-    private static func isAddress(_ text: Substring) -> Bool {
-        let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-        guard parts.count == 2, let local = parts.first, let host = parts.last, !local.isEmpty,
-            local.utf8.count <= 64
-        else {
-            return false
+    /// The address in a text such as `Anna <anna@example.com>`, which RFC 6068 does not allow but mail programs accept.
+    private static func withoutDisplayName(_ text: String) -> String {
+        guard text.hasSuffix(">"), let start = text.lastIndex(of: "<") else { return text }
+        return String(text[text.index(after: start)...].dropLast())
+    }
+
+    /// Whether a text has the form of an address (RFC 5322, section 3.4.1): a local part, which may be quoted, `@`, and a host
+    /// name or an address in brackets.
+    private static func isAddress(_ text: String) -> Bool {
+        guard let at = text.lastIndex(of: "@") else { return false }
+        let (local, host) = (text[..<at], text[text.index(after: at)...])
+        guard !local.isEmpty, local.utf8.count <= 64 else { return false }
+        if !(local.count > 2 && local.hasPrefix("\"") && local.hasSuffix("\"")) {
+            let isDotAtom = local.unicodeScalars.allSatisfy {
+                $0.value > 0x20 && !"()<>[]:;@\\\"".unicodeScalars.contains($0)
+            }
+            guard isDotAtom, !local.hasPrefix("."), !local.hasSuffix(".") else { return false }
         }
-        let isLocal = local.unicodeScalars.allSatisfy {
-            $0.value > 0x20 && !"()<>[]:;\\\"".unicodeScalars.contains($0)
-        }
-        guard isLocal, !local.hasPrefix("."), !local.hasSuffix(".") else { return false }
+        if host.hasPrefix("["), host.hasSuffix("]") { return host.count > 2 }
         // A text with more than a host, such as a port or a path, is no address.
         guard let url = WebURL("http://\(host)"), url.port == nil, url.target == "/", !host.contains("/"),
             !host.contains(":")

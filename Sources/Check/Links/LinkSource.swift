@@ -2,6 +2,7 @@ internal import Bundles
 internal import Crawl
 internal import Glibc
 internal import Markup
+internal import Reports
 internal import Store
 internal import System
 internal import Web
@@ -10,6 +11,8 @@ internal import Web
 protocol LinkSource: Sendable {
     /// The documents whose links are checked.
     var documents: [LinkDocument] { get }
+    /// Notes for the report, such as about files that cannot be read.
+    var notes: [String] { get }
     /// The network zone that the documents came from. Their links may be requested only from there or from a more public zone.
     var zone: NetworkZone { get }
     /// Reads documents on one thread.
@@ -32,6 +35,8 @@ enum LocalTarget: Sendable, Equatable {
     case redirects(to: WebURL?, isPermanent: Bool)
     /// The target does not exist, or the source knows that its server refuses it: the verdict and the reason.
     case faulty(LinkCheckReport.Verdict, String)
+    /// The target is a folder without an index file. A server has no page there, but GitHub and editors show its files.
+    case folder
     /// The target redirects to itself, possibly through other URLs.
     case redirectsInLoop
     /// The target belongs to the site, but was not stored, such as because of a limit or robots.txt.
@@ -53,51 +58,127 @@ struct FileLinkSource: LinkSource {
     private let base: WebURL
     /// The beginning of the names of documents.
     private let prefix: String
+    let notes: [String]
 
     /// The base of files if the user gives none. No real host has this name (RFC 6761).
-    static let unnamedBase = "http://folder.invalid/"
+    static let unnamedBase = "https://folder.invalid/"
 
     /// Checks the documents of a folder.
     ///
+    /// The folder is the root of a server, unless it has only Markdown files, which are read on GitHub or in an editor: then the
+    /// root is the folder of the repository.
+    ///
     /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read or has no documents.
     init(folder path: String, base: String?) throws(LarderError) {
-        let names = try FolderFiles(path).paths.filter(Self.isDocument)
+        let files = try FolderFiles(path)
+        let names = files.paths.filter(Self.isDocument)
+        let notes = files.skipped.first.map { first in
+            let others =
+                files.skipped.count > 1 ? ", and \(Wording.count(files.skipped.count - 1, "other file"))" : ""
+            return ["left out of \(path): \(first.name), because \(first.reason)\(others)"]
+        }
         guard !names.isEmpty else {
             throw LarderError(.input, "\(path) has no HTML or Markdown files: name the build's output folder")
         }
-        try self.init(folder: path, names: names, base: base, prefix: path.hasSuffix("/") ? path : path + "/")
+        let isMarkdown = names.allSatisfy(LinkDocumentReader.isMarkdown)
+        let root = isMarkdown && base == nil ? Self.repository(around: path) ?? path : path
+        let prefix = Self.shownPath(path)
+        let inside = Self.path(of: path, below: root)
+        try self.init(
+            root: root, base: base, files: names.map { (prefix + $0, inside + $0) },
+            prefix: Self.shownPath(root), notes: notes ?? [])
     }
 
-    /// Checks the named files. Links that begin with a slash mean files below `root`.
-    init(files: [String], root: String, base: String?) throws(LarderError) {
-        let folder = try SiteFolder(root)
-        var names: [String] = []
+    /// Checks the named files.
+    ///
+    /// - Parameter root: the folder that links beginning with a slash refer to; nil for that of the repository, else the current
+    ///   folder, else that of all files.
+    /// - Throws: `LarderError` of kind `.input` for a file that does not exist, cannot be read, or has no links.
+    init(files: [String], root: String?, base: String?) throws(LarderError) {
         for file in files {
-            guard let name = folder.relativePath(ofFile: file) else {
+            guard Self.isDocument(file) else {
                 throw LarderError(
                     .input,
-                    "cannot read \(file) below \(root): name an existing file below this folder")
+                    "links are not read from \(file): name HTML, Markdown, CSS, SVG, XML or feed files")
             }
-            names.append(name)
+            if let reason = WholeFile.unreadableReason(file) {
+                throw LarderError(.input, "cannot read \(file): \(reason); make it readable")
+            }
         }
-        try self.init(folder: root, names: names, base: base, prefix: root == "." ? "" : root + "/")
+        let candidates =
+            root.map { [$0] } ?? [files.first.flatMap(Self.repository), ".", "/"].compactMap { $0 }
+        var found: String?
+        for candidate in candidates where found == nil {
+            let folder = try SiteFolder(candidate)
+            if files.allSatisfy({ folder.relativePath(ofFile: $0) != nil }) { found = candidate }
+        }
+        guard let root = found else {
+            throw LarderError(
+                .input, "not all files are below \(candidates.first ?? "."): name a folder around them")
+        }
+        let folder = try SiteFolder(root)
+        var documents: [(shown: String, name: String)] = []
+        for file in files {
+            guard let name = folder.relativePath(ofFile: file),
+                !documents.contains(where: { $0.name == name })
+            else { continue }
+            documents.append((Self.shownFile(file), name))
+        }
+        try self.init(root: root, base: base, files: documents, prefix: Self.shownPath(root))
     }
 
-    private init(folder path: String, names: [String], base: String?, prefix: String) throws(LarderError) {
-        folder = try SiteFolder(path)
+    private init(
+        root: String, base: String?, files: [(shown: String, name: String)], prefix: String,
+        notes: [String] = []
+    ) throws(LarderError) {
+        self.notes = notes
+        folder = try SiteFolder(root)
         self.prefix = prefix
         guard let url = base == nil ? WebURL(Self.unnamedBase) : try WebURL.start(base ?? "") else {
             throw LarderError(.input, "\"\(base ?? "")\" is not a URL; write it like https://example.com/")
         }
         // https://example.com/docs means the folder, while https://example.com/docs/index.html is a file in it.
         let isFolder = !url.path.split(separator: "/").contains { $0.contains(".") }
-        self.base = WebURL(isFolder && !url.path.hasSuffix("/") ? url.path + "/" : ".", base: url) ?? url
-        let root = self.base
-        documents = names.compactMap { name in
-            WebURL(PathReference.reference(to: name), base: root).map {
-                LinkDocument(name: prefix + name, url: $0)
+        let origin = WebURL(isFolder && !url.path.hasSuffix("/") ? url.path + "/" : ".", base: url) ?? url
+        self.base = origin
+        documents = files.compactMap { file in
+            WebURL(PathReference.reference(to: file.name), base: origin).map {
+                LinkDocument(name: file.shown, url: $0)
             }
         }
+    }
+
+    /// The nearest folder around a path that is the root of a Git repository; nil if there is none.
+    private static func repository(around path: String) -> String? {
+        var folder = Folder.resolved(path)
+        while let slash = folder.lastIndex(of: "/") {
+            if Folder.exists(folder), Folder.exists(folder + "/.git") || WholeFile.exists(folder + "/.git") {
+                return folder
+            }
+            folder = String(folder[..<slash])
+        }
+        return nil
+    }
+
+    /// The path of a folder below another one, with a slash at its end; empty if they are the same.
+    private static func path(of folder: String, below root: String) -> String {
+        let (folder, root) = (Folder.resolved(folder), Folder.resolved(root))
+        guard folder != root, folder.hasPrefix(root == "/" ? root : root + "/") else { return "" }
+        return folder.dropFirst(root == "/" ? 1 : root.count + 1) + "/"
+    }
+
+    /// The path of a folder in reports, with a slash at its end: relative to the current folder if it is there, so that a
+    /// baseline fits however the folder is written.
+    private static func shownPath(_ folder: String) -> String {
+        let shown = shownFile(folder)
+        return shown.isEmpty || shown.hasSuffix("/") ? shown : shown + "/"
+    }
+
+    private static func shownFile(_ path: String) -> String {
+        let (current, full) = (Folder.resolved("."), Folder.resolved(path))
+        if full == current { return "" }
+        return full.hasPrefix(current == "/" ? current : current + "/")
+            ? String(full.dropFirst(current == "/" ? 1 : current.count + 1)) : full
     }
 
     /// Whether a file of a folder is read for its links.
@@ -115,8 +196,12 @@ struct FileLinkSource: LinkSource {
     func makeReader() throws(LarderError) -> any LinkBodyReader { FileBodyReader(folder: folder, base: base) }
 
     func lookUp(_ url: WebURL) -> LocalTarget {
-        guard url.origin == base.origin, url.path.utf8.starts(with: base.path.utf8) else { return .unknown }
-        let name = folder.relativePath(of: url, base: base)
+        // A site is usually published by http and https alike.
+        let isSameHost = url.host == base.host && url.port == nil && base.port == nil
+        guard url.origin == base.origin || isSameHost, url.path.utf8.starts(with: base.path.utf8) else {
+            return .unknown
+        }
+        let name = folder.relativePath(of: WebURL(url.target, base: base) ?? url, base: base)
         // Servers of static sites add the extension of pages: https://example.com/about shows about.html.
         for candidate in [name, name + ".html"] {
             switch folder.lookUp(candidate) {
@@ -131,9 +216,7 @@ struct FileLinkSource: LinkSource {
             || name.hasSuffix(SiteFolder.index)
                 && folder.isFolder(String(name.dropLast(SiteFolder.index.count)))
         {
-            // GitHub and editors show the files of a folder that a Markdown document links to.
-            return LinkDocumentReader.isMarkdown(documents.first?.name ?? "")
-                ? .exists(document: nil) : .faulty(.dead, "the folder has no \(SiteFolder.index)")
+            return .folder
         }
         return .faulty(.dead, "the file does not exist")
     }
@@ -170,6 +253,7 @@ private struct FileBodyReader: LinkBodyReader {
 struct StoredLinkSource: LinkSource {
     let documents: [LinkDocument]
     let zone: NetworkZone
+    let notes: [String] = []
     private let targets: [String: LocalTarget]
     private let origin: String?
     private let failures: StoredFailures

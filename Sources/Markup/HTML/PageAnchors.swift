@@ -15,8 +15,26 @@ package struct PageAnchors: Sendable, Equatable {
     /// ranges of a ``LinkTable``.
     package private(set) var ignoredTags: [Range<Int>] = []
 
-    /// Creates the anchors of a document that is not markup.
-    package init(names: Set<String> = []) { self.names = names }
+    private var isMarkdown = false
+    /// Whether the document has more names than are kept, or was not read, so that it may have any fragment.
+    private var isIncomplete = false
+
+    /// The anchors of a document that was not read.
+    package static var incomplete: PageAnchors {
+        var anchors = PageAnchors()
+        anchors.isIncomplete = true
+        return anchors
+    }
+
+    /// Creates the anchors of a document that has none.
+    package init() {}
+
+    /// Creates the anchors of a Markdown document, from its headings and the ids in its HTML.
+    package init(ofMarkdown names: Set<String>) {
+        isMarkdown = true
+        isIncomplete = names.count >= AnchorCollector.maxNames
+        self.names = names.union(names.map { $0.lowercased() })
+    }
 
     /// Reads the anchors of an HTML, XHTML or SVG document.
     ///
@@ -36,6 +54,7 @@ package struct PageAnchors: Sendable, Equatable {
             text, format == .html ? .html : .xml, vocabulary: .shared, reportsAllTags: true, collector)
         skimmer?.skim()
         (names, ignoredTags) = (collector.names, collector.ignoredTags)
+        isIncomplete = names.count >= AnchorCollector.maxNames
         hasScripts = collector.hasScripts || skimmer?.hasEventHandlers == true
     }
 
@@ -43,9 +62,30 @@ package struct PageAnchors: Sendable, Equatable {
     /// part"). It first looks for an id that is equal to the fragment, and then for one that is equal to the decoded fragment.
     /// The fragments `top` and the empty one name the beginning of every document.
     package func contains(_ fragment: String) -> Bool {
-        if fragment.isEmpty || names.contains(fragment) { return true }
+        if fragment.isEmpty || isIncomplete || names.contains(fragment) { return true }
         let decoded = String(decoding: [UInt8](percentDecoding: fragment.utf8.span), as: UTF8.self)
-        return names.contains(decoded) || decoded.lowercased() == "top"
+        let lowercased = decoded.lowercased()
+        if names.contains(decoded) || lowercased == "top" { return true }
+        guard isMarkdown else { return false }
+        // GitHub finds a heading whatever the case of the fragment, adds this prefix to all ids, and shows lines of the source.
+        let name =
+            lowercased.hasPrefix("user-content-")
+            ? lowercased.dropFirst("user-content-".count) : lowercased[...]
+        if names.contains(String(name)) || Self.isLines(name) { return true }
+        // MkDocs and other users of Python-Markdown number repeated headings with an underscore.
+        guard let mark = name.lastIndex(of: "_"), name[mark...].count > 1,
+            name[mark...].dropFirst().allSatisfy(\.isNumber)
+        else { return false }
+        return names.contains(name[..<mark] + "-" + name[mark...].dropFirst())
+    }
+}
+
+extension PageAnchors {
+    /// Whether a fragment names lines on GitHub, such as `l3` or `l3-l10`, in lower case.
+    private static func isLines(_ name: Substring) -> Bool {
+        let parts = name.split(separator: "-", omittingEmptySubsequences: false)
+        return (1...2).contains(parts.count)
+            && parts.allSatisfy { $0.hasPrefix("l") && $0.count > 1 && $0.dropFirst().allSatisfy(\.isNumber) }
     }
 }
 
@@ -58,7 +98,7 @@ private final class AnchorCollector: HTMLSkimmerDelegate {
     private(set) var ignoredTags: [Range<Int>] = []
 
     /// Further names of a document are ignored. No document that people wrote has so many.
-    private static let maxNames = 200_000
+    static let maxNames = 200_000
 
     init(_ text: Bytes, _ encoding: TextEncoding) {
         self.text = text

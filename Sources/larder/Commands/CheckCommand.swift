@@ -46,7 +46,9 @@ enum CheckCommand {
                         .links(try await links(of: target, failsOn, isFirst: index == 0, arguments, display)))
                 }
             }
-            return try outputs.write(CheckReports(entries), terminal)
+            let status = try outputs.write(CheckReports(entries), terminal)
+            // Writing a baseline accepts what is faulty now.
+            return checksLinks && !checksTarget && arguments.has(.newBaseline) ? .done : status
         }
     }
 
@@ -124,7 +126,9 @@ enum CheckCommand {
                 )
             }
         }
-        if !files.isEmpty { targets.append(.files(files, root: folders.first ?? ".")) }
+        // A folder of the configuration is that of the build, and not the root of named files.
+        let root = arguments.source(of: .folder) == .commandLine ? folders.first : nil
+        if !files.isEmpty { targets.append(.files(files, root: root)) }
         return targets
     }
 
@@ -335,6 +339,7 @@ extension Arguments {
         usual: Set<Verdict>, otherNames: [String]
     ) throws(UsageError) -> Set<Verdict> {
         guard let text = text(.failOn) else { return usual }
+        if text == "none" { return [] }
         var verdicts: Set<Verdict> = []
         for name in text.utf8.split(separator: UInt8(ascii: ",")).map({ String(Substring($0)) }) {
             if let verdict = Verdict(rawValue: name), name != "verified" {
@@ -399,6 +404,8 @@ struct CheckOutputs {
             let text = reports.text(as: output.format, isBrief: output.file == nil)
             if let file = output.file {
                 try WholeFile.write(text + "\n", to: file)
+            } else if output.format == .json {
+                terminal.reportJSON(text)
             } else {
                 terminal.say(text)
             }
