@@ -104,7 +104,7 @@ struct LinkFilter {
                 notes.append("\(ignoreFile):\(line): the rule matches no faulty link in this check")
             }
         }
-        let mended = baseline.map { $0.entries.subtracting(newEntries).count } ?? 0
+        let mended = baseline.map { $0.entries.subtracting(self.newEntries).count } ?? 0
         if mended > 0 {
             notes.append(
                 "\(Wording.count(mended, "link")) of the baseline not faulty in this check; write it again to remove them"
