@@ -241,9 +241,9 @@ extension LinkCheckReport {
         #expect(
             report.verdicts == [
                 "https://example.com/app/gone.html": .dead, "https://example.com/other": .notChecked,
-                "http://example.com/app/about.html": .notChecked, "https://example.com/app": .notChecked,
+                "https://example.com/app": .notChecked,
             ])
-        #expect(report.findings.map(\.isInternal) == [true, false, false, false])
+        #expect(report.findings.map(\.isInternal) == [true, false, false])
     }
 
     @Test func `a base that is not a URL is an error`() throws {
@@ -463,6 +463,43 @@ extension LinkCheckReport {
         #expect(try folder.check { $0.baseline = baseline }.isClean)
     }
 
+    @Test func `a document in undeclared UTF-8 has its ids and links in UTF-8`() throws {
+        let folder = try LinkedFolder([
+            "index.html": "<p id=\"é\"><a href=\"#%C3%A9\">x</a><a href=\"ü.html\">y</a>", "ü.html": "u",
+        ])
+        #expect(try folder.check().verdicts == [:])
+    }
+
+    @Test func `a folder without an index is fine for Markdown and dead for HTML, in any order`() throws {
+        for names in [("a.md", "b.html"), ("b.md", "a.html")] {
+            let folder = try LinkedFolder([names.0: "[f](sub/)", names.1: "<a href=sub/>", "sub/x.txt": "x"])
+            let report = try folder.check()
+            #expect(report.verdicts == ["/sub/": .dead])
+            #expect(report.findings.first?.places.map(\.document) == [folder.path + "/" + names.1])
+        }
+    }
+
+    @Test func `passwords of URLs get into no report`() throws {
+        let folder = try LinkedFolder(["index.html": "<a href=http://anna:secret@a.test/x>x</a>"])
+        let report = try folder.check()
+        #expect(report.findings.map(\.target) == ["http://a.test/x"])
+        for format in ReportFormat.allCases { #expect(!report.text(as: format).contains("secret")) }
+    }
+
+    @Test func `a base that is not a location is ignored`() throws {
+        for base in ["data:,x", "javascript:1"] {
+            let folder = try LinkedFolder(["index.html": "<base href=\"\(base)\"><a href=index.html>x</a>"])
+            #expect(try folder.check().isClean)
+        }
+    }
+
+    @Test func `many text fragments of one page are found`() throws {
+        let links = (0..<300).map { "<a href=\"page.html#:~:text=word%20\($0)%20end\">x</a>" }.joined()
+        let words = (0..<300).map { "<p>Word \($0)   end</p>" }.joined()
+        let folder = try LinkedFolder(["index.html": links, "page.html": words])
+        #expect(try folder.check().isClean)
+    }
+
     // MARK: - Folders and files
 
     @Test func `a folder without pages, and anything else than a folder, is an error`() throws {
@@ -517,14 +554,22 @@ extension LinkCheckReport {
         #expect(inner.findings.first?.places.first?.document == folder.path + "/docs/a.html")
     }
 
-    @Test(arguments: ["dist/none.md", "dist/docs", "outside.md"])
-    func `a file that is missing or outside the root is an error`(name: String) throws {
+    @Test(arguments: [
+        ("dist/none.md", "cannot read FILE: No such file or directory; make it readable"),
+        ("dist/docs", "links are not read from FILE: name HTML, Markdown, CSS, SVG, XML or feed files"),
+        ("dist/docs/a.rst", "links are not read from FILE: name HTML, Markdown, CSS, SVG, XML or feed files"),
+        ("outside.md", "not all files are below ROOT: name a folder around them"),
+    ])
+    func `a file that is missing, without links or outside the root is an error`(
+        name: String, message: String
+    ) throws {
         let folder = try LinkedFolder(["docs/a.md": "a"])
         try folder.home.write("a", to: "outside.md")
         let error = #expect(throws: LarderError.self) { try checkFiles([name], root: folder.path, folder) }
         #expect(error?.kind == .input)
-        let help = "name an existing file below this folder"
-        #expect(error?.description == "cannot read \(folder.home.file(name)) below \(folder.path): \(help)")
+        let expected = message.replacing("FILE", with: folder.home.file(name)).replacing(
+            "ROOT", with: folder.path)
+        #expect(error?.description == expected)
     }
 }
 

@@ -81,8 +81,7 @@ import Web
 
     @Test(arguments: [
         ("https://a.test/ docs", 1, "docs"), ("/x in", 1, "in"), ("/x until", 1, "until"),
-        ("# c\n\n/x until tomorrow", 3, "until"), ("/x\n/y until 2026-02-30", 2, "until"),
-        ("/x until 2026-1-1", 1, "until"), ("/x before 2027-01-01", 1, "before"),
+        ("/x before 2027-01-01", 1, "before"),
         ("/x in a until # soon", 1, "until"),
     ])
     func `an invalid rule is an error with its line`(rules: String, line: Int, word: String) throws {
@@ -90,6 +89,16 @@ import Web
         #expect(error?.kind == .input)
         let help = "write: PATTERN [in PATTERN] [until 2027-01-31] [# reason]"
         #expect(error?.description == "\(rulesFile):\(line): \"\(word)\" is not understood; \(help)")
+    }
+
+    @Test(arguments: [
+        ("# c\n\n/x until tomorrow", 3, "tomorrow"), ("/x\n/y until 2026-02-30", 2, "2026-02-30"),
+        ("/x until 2026-1-1", 1, "2026-1-1"),
+    ])
+    func `an invalid date is an error with its line`(rules: String, line: Int, date: String) throws {
+        let error = #expect(throws: LarderError.self) { try filter(rules) }
+        #expect(
+            error?.description == "\(rulesFile):\(line): \"\(date)\" is not a date; write it like 2027-01-31")
     }
 
     @Test func `rules that have ended and rules without a match are noted`() throws {
@@ -108,8 +117,8 @@ import Web
         #expect(
             try notes(filter) == [
                 "\(rulesFile):2: the rule ended on 2026-11-27; its links are reported again",
-                "\(rulesFile):3: the rule matches no faulty link; remove it",
-                "\(rulesFile):4: the rule matches no faulty link; remove it",
+                "\(rulesFile):3: the rule matches no faulty link in this check",
+                "\(rulesFile):4: the rule matches no faulty link in this check",
             ])
     }
 

@@ -83,7 +83,7 @@ import Web
         "mailto:info@example.com?subject=Hello%20you&body=a@b@c", "mailto:a@example.com,b@example.org",
         "mailto:root@localhost", "mailto:jos%C3%A9@example.com", "mailto:a@xn--bcher-kva.example",
         "mailto:?to=info@example.com", "mailto:?subject=Look",
-        "tel:+49-30-123456", "javascript:void(0)", "data:text/plain,a", "ftp://example.com/", "web+app:x",
+        "tel:+49-30-123456", "javascript:void(0)", "data:text/plain,a", "ftp://example.com/",
     ])
     func `a link of another scheme with valid syntax is verified`(text: String) throws {
         let url = try #require(WebURL(text))

@@ -51,8 +51,8 @@ struct LinkFilter {
     private static func read(_ path: String) throws(LarderError) -> [UInt8] {
         var status = stat()
         // Reading a pipe could wait forever.
-        if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
-            throw LarderError(.input, "\(path) is not a file; name an existing file")
+        if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFIFO {
+            throw LarderError(.input, "\(path) is a pipe; name an existing file")
         }
         do throws(SystemError) {
             return try WholeFile.read(path, atMost: maxFileBytes)
@@ -105,7 +105,7 @@ struct LinkFilter {
             }
         }
         let mended = baseline.map { $0.entries.subtracting(self.newEntries).count } ?? 0
-        if mended > 0 {
+        if mended > 0, newBaseline == nil {
             notes.append(
                 "\(Wording.count(mended, "link")) of the baseline not faulty in this check; write it again to remove them"
             )
