@@ -171,7 +171,7 @@ import Web
         #expect(second.reason(toIgnore: "/gone", .dead, in: "a.html") == "it is in the baseline")
         #expect(second.reason(toIgnore: "/gone", .dead, in: "new.html") == nil)
         #expect(second.reason(toIgnore: "/moved", .dead, in: "a.html") == nil)
-        // The new baseline has what is faulty now.
+        // The new baseline lists the links that are faulty now.
         #expect(try notes(second) == ["3 links written to the baseline \(home.file("b.json"))"])
         #expect(
             try links("b.json") == [

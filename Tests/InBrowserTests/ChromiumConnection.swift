@@ -4,7 +4,7 @@ import Web
 
 /// A DevTools connection over a socket: JSON messages, each followed by a NUL byte.
 ///
-/// It has no thread: messages are read while a caller waits for a reply or a condition.
+/// It has no thread. A caller that waits for a reply or a condition reads the messages.
 final class ChromiumConnection {
     /// Called for each message that is not a reply, with its session.
     var onEvent: (_ method: String, _ parameters: JSONValue?, _ session: String?) -> Void = { _, _, _ in }

@@ -34,7 +34,7 @@ import Synchronization
                 report("s")
                 _ = try StoreWriter(StoreFolder(words[1]))
             case ("read", 2):
-                // 65534 is the user `nobody`. A process that does not run as root keeps its user.
+                // 65534 is the user without privileges on Debian. A process that does not run as root keeps its user.
                 if getuid() == 0 { _ = setuid(65534) }
                 _ = try StoreReader(StoreFolder(words[1])).sites()
             case ("private", 3):

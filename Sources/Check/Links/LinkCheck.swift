@@ -225,7 +225,7 @@ package struct LinkCheck {
         }
         var place = url.withoutFragment
         var visited: Set<String> = [place.href]
-        // The first URL of the chain that is not reached only by permanent redirects.
+        // The end of the permanent redirects with which the chain begins: the URL that the link should have.
         var permanentEnd: WebURL?
         var isPermanent = true
         while true {
@@ -280,25 +280,15 @@ package struct LinkCheck {
         _ fragment: String, _ document: LinkDocument, _ bodies: any LinkBodyReader, redirects: Int = 0
     ) throws(LarderError) -> Bool {
         let parts = LinkFragment(fragment)
-        let isTextKnown = parts.directives.isEmpty || searchedText?.href == document.url.href
-        if isTextKnown, !parts.directives.isEmpty, !parts.areTextsFound(in: searchedText?.text ?? []) {
-            return false
-        }
-        if anchors[document.url.href] == nil || !isTextKnown {
+        guard try isTextFound(of: parts, in: document, bodies) else { return false }
+        if anchors[document.url.href] == nil {
+            // A file that is linked to, but not among the documents of the check.
             guard let body = try bodies.body(of: document) else { return true }
-            if anchors[document.url.href] == nil {
-                let reading = LinkDocumentReader().read(document, body.span) {
-                    [Int32](repeating: 0, count: $0.count)
-                }
-                anchors[document.url.href] = reading.anchors ?? PageAnchors()
-                refreshTargets[document.url.href] = reading.refreshTarget
+            let reading = LinkDocumentReader().read(document, body.span) {
+                [Int32](repeating: 0, count: $0.count)
             }
-            if !parts.directives.isEmpty {
-                if searchedText?.href != document.url.href {
-                    searchedText = (document.url.href, LinkFragment.searchableText(of: document, body.span))
-                }
-                guard parts.areTextsFound(in: searchedText?.text ?? []) else { return false }
-            }
+            anchors[document.url.href] = reading.anchors ?? PageAnchors()
+            refreshTargets[document.url.href] = reading.refreshTarget
         }
         guard let known = anchors[document.url.href] else { return true }
         if known.contains(parts.name) || parts.isViewOfImage(at: document.url.path) { return true }
@@ -306,6 +296,18 @@ package struct LinkCheck {
         if let ends = parts.rangeEnds, known.contains(ends.first), known.contains(ends.last) { return true }
         if parts.isRoute { return true }
         return try isForwarded(fragment, from: document, bodies, redirects: redirects)
+    }
+
+    /// Whether a document contains the text of a fragment's directives; true if there are none, or the document cannot be read.
+    private mutating func isTextFound(
+        of parts: LinkFragment, in document: LinkDocument, _ bodies: any LinkBodyReader
+    ) throws(LarderError) -> Bool {
+        guard !parts.directives.isEmpty else { return true }
+        if searchedText?.href != document.url.href {
+            guard let body = try bodies.body(of: document) else { return true }
+            searchedText = (document.url.href, LinkFragment.searchableText(of: document, body.span))
+        }
+        return parts.areTextsFound(in: searchedText?.text ?? [])
     }
 
     /// Whether a document redirects by `<meta http-equiv=refresh>` to one that has the fragment. A refresh loses the fragment, so

@@ -55,7 +55,7 @@ public struct LinkCheckReport: Sendable, Equatable {
         public let verdict: Verdict
         /// The reason of the verdict, such as "the server answered 404".
         public let detail: String
-        /// Whether the target belongs to what was checked, as opposed to another site.
+        /// Whether the target belongs to the checked site, folder or files. If not, it is on another site.
         public let isInternal: Bool
         /// The places at which documents contain the link: at most `maxPlaces`, in the order of documents.
         public let places: [Place]

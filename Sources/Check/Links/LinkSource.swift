@@ -7,7 +7,7 @@ internal import Store
 internal import System
 internal import Web
 
-/// The documents of a link check, and what is known about the targets of their links without a request.
+/// The documents of a link check, and the targets of their links that can be judged without a request.
 protocol LinkSource: Sendable {
     /// The documents whose links are checked.
     var documents: [LinkDocument] { get }

@@ -47,7 +47,7 @@ enum CheckCommand {
                 }
             }
             let status = try outputs.write(CheckReports(entries), terminal)
-            // Writing a baseline accepts what is faulty now.
+            // Writing a baseline accepts the links that are faulty now.
             return checksLinks && !checksTarget && arguments.has(.newBaseline) ? .done : status
         }
     }
