@@ -673,6 +673,17 @@ extension LinkCheckReport {
         #expect(home.names() == ["rules"])
     }
 
+    @Test func `the entries of a sitemap are checked`() async throws {
+        let entries = ["/page", "/gone"].map { "<url><loc>\(origin.url($0))</loc></url>" }
+        let sitemap =
+            "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\(entries.joined())</urlset>"
+        origin.on("/sitemap.xml", .file(sitemap, type: "application/xml"))
+        let report = try await larder.checkLinks(.url(origin.url("/sitemap.xml")), options: options)
+        let gone = try #require(report.findings.first { $0.target == origin.url("/gone") })
+        #expect(gone.verdict == .dead)
+        #expect(gone.places.map(\.document).contains(origin.url("/sitemap.xml")))
+    }
+
     @Test func `a site that is not stored, or cannot be fetched, is an error`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         let options = try options

@@ -285,7 +285,9 @@ struct StoredLinkSource: LinkSource {
                 let format = response.body.flatMap { BodyFormat(form: $0.form) }
                 let document = LinkDocument(name: response.href, url: url, type: fields.contentType)
                 let isDocument =
-                    format.map { $0.isDocument || $0 == .css || $0 == .webManifest || $0 == .feed } ?? false
+                    format.map {
+                        $0.isDocument || $0 == .css || $0 == .webManifest || $0 == .feed || $0 == .sitemap
+                    } ?? false
                 if isDocument { documents.append(document) }
                 targets[response.href] = .exists(document: format?.isDocument == true ? document : nil)
             }
