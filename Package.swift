@@ -134,7 +134,7 @@ let package = Package(
         tests("SystemTests", ["System"]),
         tests("WebTests", ["Web"]),
         tests("MarkupTests", ["Web", "Markup"]),
-        tests("DigestTests", ["Digest"]),
+        tests("DigestTests", ["Web", "Digest"]),
         tests("CodingsTests", ["System", "Web", "Codings"]),
         tests("StoreTests", ["System", "Web", "Digest", "Database", "Store", "Cluster", "StoreFaults"]),
         tests("FetchTests", ["System", "Web", "Fetch"]),
