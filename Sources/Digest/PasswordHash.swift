@@ -74,13 +74,35 @@ package struct PasswordHash: Sendable, Equatable {
     private static func key(
         of password: String, salt: [UInt8], cost: UInt64, blockSize: UInt64, parallelization: UInt64
     ) -> [UInt8]? {
-        var key = [UInt8](repeating: 0, count: keySize)
+        Scrypt.key(
+            of: password, salt: salt, cost: cost, blockSize: blockSize, parallelization: parallelization,
+            byteCount: keySize)
+    }
+}
+
+/// The key derivation function scrypt (RFC 7914).
+enum Scrypt {
+    /// The maximum memory. A derivation that needs more fails.
+    private static let maxMemoryBytes: UInt64 = 2 << 30
+
+    /// Derives a key from a password; nil if OpenSSL fails, usually for lack of memory.
+    ///
+    /// - Parameters:
+    ///   - cost: the parameter N, a power of two. `128 * cost * blockSize` bytes of memory are needed.
+    ///   - blockSize: the parameter r.
+    ///   - parallelization: the parameter p.
+    ///   - byteCount: the length of the key.
+    static func key(
+        of password: String, salt: [UInt8], cost: UInt64, blockSize: UInt64, parallelization: UInt64,
+        byteCount: Int
+    ) -> [UInt8]? {
+        var key = [UInt8](repeating: 0, count: byteCount)
         var password = password
         let result = password.withUTF8 { password in
             password.withMemoryRebound(to: CChar.self) { password in
                 EVP_PBE_scrypt(
                     password.baseAddress, password.count, salt, salt.count, cost, blockSize, parallelization,
-                    2 * maxMemoryBytes, &key, key.count)
+                    maxMemoryBytes, &key, key.count)
             }
         }
         return result == 1 ? key : nil
