@@ -9,6 +9,11 @@ package struct Manifest: Sendable, Equatable {
     package var site: String?
     /// The version of the release that it describes.
     package var version: String?
+    /// When it was created; nil if it does not say so.
+    package var created: HTTPDate?
+    /// When it expires. After that it is not current, and the set that was accepted last stays live. Nil if it
+    /// does not expire.
+    package var expires: HTTPDate?
     /// The base of its relative URLs, itself relative to the manifest's own location; nil for that location.
     package var base: String?
     /// The start URLs, absolute or relative to the base.

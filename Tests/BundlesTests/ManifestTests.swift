@@ -64,6 +64,12 @@ import Web
             "site: expected a non-empty string, found an empty one"
         ),
         ("{\"start\": [\"/\"], \"scope\": \"hots\"}", true, "found \"hots\": did you mean \"host\"?"),
+        (
+            "{\"start\": [\"/\"], \"created\": \"2026-01-31\"}", true,
+            "created: expected a time such as 2026-01-31T12:00:00Z, found \"2026-01-31\""
+        ),
+        ("{\"start\": [\"/\"], \"expires\": 1800000000}", true, "expires: expected a string, found a number"),
+        ("{\"start\": [\"/\"], \"expires\": \"2026-02-30T00:00:00Z\"}", false, "expires: expected a time"),
         ("{\"start\": [\"/\"], \"depth\": -1}", true, "depth: expected a number of links, found -1"),
         ("{\"start\": [\"/\"], \"depth\": 1.5}", true, "depth: expected a number of links, found 1.5"),
         ("{\"start\": [\"/\"], \"policy\": \"ofline\"}", true, "did you mean \"offline\"?"),

@@ -122,6 +122,7 @@ enum AngularManifest {
     static func read(_ root: ManifestNode) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.angular)
         manifest.version = try root["timestamp"]?.version()
+        manifest.created = root["timestamp"]?.millisecondTime
         var list = BundleList()
         for (url, digest) in try root.requiredMember("hashTable", "an object").members() {
             try digest.add(Bundle(reference: url, digests: [try digest.digest(.sha1)]), to: &list)

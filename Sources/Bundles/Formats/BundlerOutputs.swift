@@ -115,6 +115,7 @@ enum WebpackStats {
             throw root.error("expected \"assets\", found none: write the statistics with assets")
         }
         manifest.version = try root["hash"]?.version()
+        manifest.created = root["builtAt"]?.millisecondTime
         var list = BundleList()
         // With several configurations, each one is a child, which may have children of its own.
         var waiting = [root]

@@ -4,7 +4,8 @@ package import Web
 /// Larder's own format, described by manifests/larder.schema.json. Unknown keys are errors.
 enum LarderManifest {
     static let keys = [
-        "$schema", "site", "version", "base", "start", "scope", "depth", "include", "exclude", "nofollow",
+        "$schema", "site", "version", "created", "expires", "base", "start", "scope", "depth", "include",
+        "exclude", "nofollow",
         "noindex", "headers", "policy", "rules", "bundles",
     ]
     private static let bundleKeys =
@@ -20,6 +21,8 @@ enum LarderManifest {
         _ = try root["$schema"]?.string()
         manifest.site = try root["site"]?.text()
         manifest.version = try root["version"]?.text()
+        manifest.created = try root["created"]?.time()
+        manifest.expires = try root["expires"]?.time()
         manifest.base = try root["base"]?.text()
         manifest.start = try texts(root["start"])
         manifest.settings = try settings(root)
@@ -133,7 +136,8 @@ extension Manifest {
     /// the format does not support: notes, weak evidence, and claims about the encoded body.
     package var json: String {
         let members: JSONMembers = [
-            "site": IfAny(site), "version": IfAny(version), "base": IfAny(base), "start": IfAny(start),
+            "site": IfAny(site), "version": IfAny(version), "created": IfAny(created?.iso8601),
+            "expires": IfAny(expires?.iso8601), "base": IfAny(base), "start": IfAny(start),
             "scope": IfAny(settings.extent?.rawValue), "depth": IfAny(settings.depth),
             "include": IfAny(settings.include), "exclude": IfAny(settings.exclude),
             "nofollow": IfAny(settings.nofollow?.rawValue), "noindex": IfAny(settings.noindex?.rawValue),

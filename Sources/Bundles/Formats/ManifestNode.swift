@@ -207,6 +207,22 @@ extension ManifestNode {
         return text.isEmpty ? nil : text
     }
 
+    /// A time of RFC 3339.
+    func time() throws(ManifestError) -> HTTPDate {
+        let text = try string()
+        guard let time = HTTPDate(rfc3339: text) else {
+            throw error(
+                "expected a time such as 2026-01-31T12:00:00Z, found \"\(ManifestNode.abbreviate(text))\"")
+        }
+        return time
+    }
+
+    /// A time in milliseconds since 1970, as some tools write it; nil for another value.
+    var millisecondTime: HTTPDate? {
+        guard let milliseconds = value.number?.int, milliseconds >= 0 else { return nil }
+        return HTTPDate(secondsSinceEpoch: Int64(milliseconds) / 1000)
+    }
+
     /// Adds a bundle, or merges it with the listed one. Throws an error at this node if they contradict each other.
     func add(_ bundle: Bundle, to list: inout BundleList) throws(ManifestError) {
         if let refusal = list.merge(bundle) { throw error(refusal.detail) }

@@ -247,6 +247,26 @@ extension HTTPDate {
         self.init(secondsSinceEpoch: civil.secondsSinceEpoch - Int64(offset))
     }
 
+    /// Parses a time of RFC 3339: date, time and zone are required, as in `2026-01-31T12:00:00Z` or
+    /// `2026-01-31T13:00:00.25+01:00`. Fractions of a second are dropped.
+    package init?(rfc3339 text: String) {
+        let bytes = Array(text.utf8)
+        // The other reader accepts shorter forms too, so the form is checked here.
+        let form = Array("0000-00-00T00:00:00".utf8)
+        guard bytes.count > form.count,
+            zip(bytes, form).allSatisfy({ byte, symbol in
+                symbol == UInt8(ascii: "0") ? byte.isASCIIDigit : byte == symbol || byte == symbol | 0x20
+            })
+        else { return nil }
+        let zone = bytes[form.count...].drop { $0.isASCIIDigit || $0 == UInt8(ascii: ".") }
+        switch zone.first {
+        case UInt8(ascii: "Z"), UInt8(ascii: "z"): guard zone.count == 1 else { return nil }
+        case UInt8(ascii: "+"), UInt8(ascii: "-"): guard zone.count == "+01:00".utf8.count else { return nil }
+        default: return nil
+        }
+        self.init(iso8601: text)
+    }
+
     /// The time in ISO 8601: `1994-11-06T08:49:37Z`.
     package var iso8601: String {
         let civil = CivilDate(secondsSinceEpoch: secondsSinceEpoch)

@@ -127,6 +127,24 @@ struct HTTPDateTests {
         #expect(HTTPDate(iso8601: text)?.secondsSinceEpoch == seconds)
     }
 
+    @Test(
+        arguments: [
+            ("1994-11-06T08:49:37Z", sunday), ("1994-11-06t08:49:37z", sunday),
+            ("1994-11-06T08:49:37.123456+00:00", sunday), ("1994-11-06T09:49:37+01:00", sunday),
+            ("1994-11-06T08:49:37-00:00", sunday),
+            ("", nil), ("1994-11-06", nil), ("1994-11-06T08:49:37", nil), ("1994-11-06T08:49Z", nil),
+            ("1994-11-06 08:49:37Z", nil), ("1994-11-06T08:49:37.Z", nil), ("1994-11-06T08:49:37,5Z", nil),
+            ("1994-11-06T08:49:37,12345", nil), ("1994-11-06T08:49:37+0100", nil),
+            ("1994-11-06T08:49:37+01", nil), ("1994-11-06T08:49:37ZZ", nil), ("1994-13-06T08:49:37Z", nil),
+            ("1994-11-06T24:49:37Z", nil), ("1994-11-06T08:49:37+01:0x", nil), ("01994-11-06T08:49:37Z", nil),
+            (" 1994-11-06T08:49:37Z", nil),
+        ] as [(String, Int64?)]) func `only whole times of RFC 3339 with a zone are parsed`(
+            text: String, seconds: Int64?
+        )
+    {
+        #expect(HTTPDate(rfc3339: text)?.secondsSinceEpoch == seconds)
+    }
+
     @Test func `times are clamped to the years 1 to 9999`() {
         #expect(HTTPDate(secondsSinceEpoch: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
         #expect(
