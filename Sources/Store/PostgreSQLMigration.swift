@@ -8,9 +8,9 @@ internal import Glibc
 /// servers before a migration, and updates them afterwards.
 ///
 /// A step takes exclusive locks on the tables that it changes, for which other users of the database wait. It only
-/// creates tables or adds columns with defaults, which PostgreSQL does without rewriting rows, so it keeps the locks
-/// only for a moment. Statements that change many rows are not part of the step: they run in transactions of their own,
-/// `before` or `afterwards`.
+/// creates tables or adds columns with defaults, which PostgreSQL does without rewriting rows, and fills new columns of
+/// small tables, so it keeps the locks only for a moment. Statements that change many rows are not part of the step:
+/// they run in a transaction of their own, `before`.
 enum PostgreSQLMigration {
     /// A change of the tables from one version to the next.
     struct Step: Sendable {
@@ -21,9 +21,8 @@ enum PostgreSQLMigration {
         /// SQL that changes rows before the step, or empty. It runs again if the migration is interrupted before the step,
         /// and changes only rows that Larder no longer writes.
         var before = ""
-        /// SQL that fills new columns after the step, or empty. An interruption between the step and this SQL is not
-        /// repaired, because the version is already that of the step.
-        var afterwards = ""
+        /// SQL that fills the new columns, in the same transaction, or empty.
+        var filling = ""
     }
 
     /// The steps in order: the step at index 0 migrates from version 1 to 2. A released step is never changed, because
@@ -52,7 +51,7 @@ enum PostgreSQLMigration {
             ALTER TABLE site ADD COLUMN snapshots bigint NOT NULL DEFAULT 0;
             ALTER TABLE snapshot ADD COLUMN number bigint NOT NULL DEFAULT 0;
             """,
-        afterwards: Schema.numberSnapshots)
+        filling: Schema.numberSnapshots)
 
     /// SQL that renames tables and columns that had other names before version 6. It runs before all steps, so that these
     /// use only the new names, and does nothing if it has run before. Earlier versions of Larder that are still
@@ -98,11 +97,12 @@ enum PostgreSQLMigration {
         for step in version..<PostgreSQLSchema.version {
             let step = steps[Int(step) - 1]
             if !step.before.isEmpty { try runTransaction(step.before, connection, isStep: false) }
-            try runTransaction(step.sql, connection)
-            if !step.afterwards.isEmpty { try runTransaction(step.afterwards, connection, isStep: false) }
+            // With the current version the migration is complete, so the last step also makes the views.
+            let isLast = names.count + 1 == Int(PostgreSQLSchema.version - version)
+            try runTransaction(
+                step.sql + step.filling + (isLast ? PostgreSQLSchema.views : ""), connection)
             names.append(step.name)
         }
-        try runTransaction(PostgreSQLSchema.views, connection, isStep: false)
         return names
     }
 
