@@ -27,6 +27,8 @@ package import Store
 package final class SharedFrontier {
     package let connection: Connection
     private let folder: StoreFolder
+    /// Whether the server became unreachable during a commit, which may have succeeded. The caller resets it.
+    var hasLostCommitAnswer = false
 
     /// How long a lease is valid after its last renewal.
     package static let lease: Duration = .seconds(12)
@@ -203,7 +205,8 @@ package final class SharedFrontier {
     /// deadlock. Every function of this class throws in these cases, so callers wrap each call, or several that can be
     /// repeated together, in `retrying`. Do not call it in an open transaction: a new session has lost its changes.
     ///
-    /// If only the server's answer to a commit was lost, the repeated `body` finds its changes already made.
+    /// If only the server's answer to a commit was lost, the repeated `body` finds its changes already made. What the
+    /// first attempt would have returned, such as leased hosts, is lost then: `hasLostCommitAnswer` says so.
     package func retrying<Value>(_ body: (SharedFrontier) throws(StoreError) -> Value) throws(StoreError)
         -> Value
     {
@@ -237,8 +240,13 @@ package final class SharedFrontier {
         try connection.begin()
         do throws(StoreError) {
             let value = try body()
-            // Readers do not use these tables, so they need no notification.
-            try connection.commit(hasChanged: false)
+            do throws(StoreError) {
+                // Readers do not use these tables, so they need no notification.
+                try connection.commit(hasChanged: false)
+            } catch {
+                if error.reason == .unreachable { hasLostCommitAnswer = true }
+                throw error
+            }
             return value
         } catch {
             // The first error explains the failure. After a lost connection, the rollback may fail too.

@@ -341,6 +341,7 @@ package final class WorkerSync: Sendable {
                 if outgoing.workerReport.bytes > 0 { _ = try renewLease(outgoing, isIdle: false) }
                 return
             }
+            frontier.hasLostCommitAnswer = false
             if outgoing.pagesToTake > 0 {
                 incoming.grantedPages = try frontier.retrying { (frontier) throws(StoreError) in
                     try frontier.takePages(outgoing.pagesToTake, for: worker, of: snapshot)
@@ -383,6 +384,9 @@ package final class WorkerSync: Sendable {
                     try frontier.takeURLs(atMost: WorkerSync.maxURLsPerQuery, for: worker, of: snapshot)
                 }
             }
+            // This worker may now have hosts, URLs or pages in the database that it does not know. Other workers take them
+            // over when the lease expires, and this one joins again.
+            guard !frontier.hasLostCommitAnswer else { return end(.leaseLost) }
             deliver(incoming)
             guard isIdle, incoming.discovered.isEmpty, incoming.hosts.isEmpty, incoming.startRedirects.isEmpty
             else {

@@ -1,3 +1,4 @@
+import System
 import TestOrigin
 import Testing
 
@@ -48,6 +49,35 @@ struct SharedFrontierTests {
         NewResponse(
             href: "http://h0/\(number)", referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
             body: .new(try NewBody(.bytes([UInt8(number)]), form: "opaque", links: [1], in: folder)))
+    }
+
+    @Test(arguments: ["UPDATE work_host SET worker", "UPDATE work_url SET is_read = true"])
+    func `a worker gives up its lease if the answer with its hosts or URLs is lost`(statement: String) throws
+    {
+        let snapshot = try shareSnapshot().snapshot
+        let place = try TestPostgreSQL.running.get().place(scratch.file("store"))
+        let sockets = try #require(
+            place.split(separator: "host=").last?.split(separator: "&").first.map(String.init))
+        let relay = try SwallowingRelay(to: sockets + "/.s.PGSQL.5432")
+        let far = place.replacing("host=\(sockets)", with: "host=127.0.0.1&port=\(relay.port)")
+        let worker = try frontier.join(snapshot, named: "one")
+        relay.cutAnswer(toCommitAfter: statement)
+        let sync = try WorkerSync(SharedFrontier(StoreFolder(far)), worker: worker, snapshot: snapshot)
+        defer { sync.close() }
+        let wakes = Monitor(0)
+        sync.setWakeHandler { wakes.change { $0 += 1 } }
+        var wish = WorkerSync.Outgoing()
+        wish.hostsToLease = 3
+        sync.send(wish)
+        var ending = try sync.collect().ending
+        while ending == nil {
+            wakes.wait { (wakes: inout Int) -> Void? in
+                defer { wakes = 0 }
+                return wakes > 0 ? () : nil
+            }
+            ending = try sync.collect().ending
+        }
+        #expect(ending == .leaseLost)
     }
 
     @Test func `a host is leased by one worker, and found URLs are known by their href`() throws {
