@@ -64,6 +64,9 @@ public struct Larder: Sendable {
     /// The path without the password of a PostgreSQL address, for messages.
     package var shownPath: String { PostgreSQLStoreAddress.withoutSecret(path) }
 
+    /// Whether the store is in PostgreSQL, so that `path` is an address.
+    package var isInPostgreSQL: Bool { folder.server != nil }
+
     /// Opens a reader of the store and passes it to a closure, on a separate thread.
     ///
     /// - Parameter name: the name of the thread, as debuggers show it.

@@ -108,6 +108,22 @@ import Testing
         #expect(try larder("update", "--due").output == "No site is due\n")
     }
 
+    @Test func `a schedule is set and its timer printed in one command`() throws {
+        let origin = try TestOrigin()
+        defer { origin.stop() }
+        try prefetch(origin)
+        let set = try larder("schedule", origin.url("/"), "daily", "--print-timer")
+        #expect(set.status == 0 && set.output.hasPrefix("# "), "\(set)")
+        #expect(set.output.contains("update --due --store"))
+        #expect(try larder("schedule", "--json", "-q").output.contains("\"schedule\": \"daily\""))
+    }
+
+    @Test func `a folder whose name begins like an address is named by its absolute path`() throws {
+        let arguments = ["schedule", "example.com", "--print-timer", "--store", "postgres-notes"]
+        let ending = try Command(arguments, home: home).wait()
+        #expect(ending.output.contains("/postgres-notes"), "\(ending)")
+    }
+
     @Test func `a failing site does not delay others`() throws {
         let (gone, origin) = (try TestOrigin(), try TestOrigin())
         defer {

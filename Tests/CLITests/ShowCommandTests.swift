@@ -25,6 +25,12 @@ import Web
         try JSONValue.parse(Command(arguments + ["--json"], home: home).wait().output.utf8.span)
     }
 
+    @Test(arguments: [["show", "http://none.test/"], ["status"], ["config"], ["schedule"]])
+    func `a report in JSON is printed even with --quiet`(arguments: [String]) throws {
+        let ending = try Command(arguments + ["--json", "-q"], home: home).wait()
+        #expect(ending.output.hasPrefix("{") || ending.output.hasPrefix("["), "\(ending)")
+    }
+
     private func prefetch() throws {
         let ending = try larder("prefetch", origin.url("/"))
         #expect(ending.status == 0, "\(ending)")

@@ -19,7 +19,11 @@ enum ConfigCommand {
                 settings: try entries(arguments.operands.first).flatMap { entry in
                     self.settings(of: entry, settings, isWhole: !arguments.operands.isEmpty)
                 })
-            terminal.say(arguments.has(.json) ? report.json : text(of: report))
+            if arguments.has(.json) {
+                terminal.reportJSON(report.json)
+            } else {
+                terminal.say(text(of: report))
+            }
             return .done
         }
     }

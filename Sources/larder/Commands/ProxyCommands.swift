@@ -290,7 +290,7 @@ enum AuthorityCommand {
             if arguments.has(.pem) {
                 terminal.say(String(authority.certificate.dropLast()))
             } else if arguments.has(.json) {
-                terminal.say(authority.json)
+                terminal.reportJSON(authority.json)
             } else {
                 terminal.say(text(authority))
             }

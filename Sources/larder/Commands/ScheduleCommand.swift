@@ -44,8 +44,14 @@ enum ScheduleCommand {
             let larder = try arguments.larder
             for site in sites {
                 let changed = try await larder.schedule(site, schedule)
-                terminal.say(changeLine(of: changed))
+                // The units of a timer are often written to a file.
+                if arguments.has(.printTimer) {
+                    terminal.note(changeLine(of: changed))
+                } else {
+                    terminal.say(changeLine(of: changed))
+                }
             }
+            if arguments.has(.printTimer) { return try await printTimer([], arguments, terminal) }
             if arguments.has(.install) { return try await install([], arguments, terminal) }
             if schedule != nil { terminal.note(runnerText(larder.scheduleRunner, arguments)) }
             return .done
@@ -81,7 +87,7 @@ enum ScheduleCommand {
     ) async throws -> ExitStatus {
         let report = try await arguments.larder.schedules(sites)
         guard !arguments.has(.json) else {
-            terminal.say(report.json)
+            terminal.reportJSON(report.json)
             return .done
         }
         let scheduled = report.sites.filter { $0.schedule != nil }
@@ -202,7 +208,8 @@ enum ScheduleCommand {
     /// Returns the absolute path of a store, because a job starts in another folder. Returns the address of a PostgreSQL
     /// store without its password, which belongs in a PGPASSFILE.
     private static func storeForJob(_ path: String) -> String {
-        if path.hasPrefix("postgres") { return Larder(at: path).shownPath }
+        let larder = Larder(at: path)
+        if larder.isInPostgreSQL { return larder.shownPath }
         guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }
         return String(cString: folder) + "/" + path

@@ -11,7 +11,11 @@ enum ShowCommand {
         await terminal.attempt {
             let port = try arguments.portOfServe()
             let report = try await arguments.larder.describe(arguments.operands[0], servedOn: port)
-            terminal.say(arguments.has(.json) ? report.json : URLReportText.text(of: report, arguments))
+            if arguments.has(.json) {
+                terminal.reportJSON(report.json)
+            } else {
+                terminal.say(URLReportText.text(of: report, arguments))
+            }
             return report.isStored ? .done : .incomplete
         }
     }

@@ -8,7 +8,7 @@ enum SitesCommand {
         await terminal.attempt {
             let report = try await arguments.larder.snapshots()
             if arguments.has(.json) {
-                terminal.say(report.json)
+                terminal.reportJSON(report.json)
             } else {
                 // Only names, for use in shell scripts.
                 for site in report.sites { terminal.say(site.name) }
