@@ -192,14 +192,22 @@ final class DiskFolder: FileSource {
     private(set) var faults: [ArchiveFault] = []
     let isPacked = false
     private let limits: ArchiveLimits
-    /// The paths of the files in the folder as bytes, by `SourceFile.number`.
-    private var paths: [[UInt8]] = []
+    /// The files in the folder, by `SourceFile.number`.
+    private var listed: [ListedFile] = []
     /// The sum of the file sizes.
     private var totalByteCount = 0
     /// The space that the files occupy on the disk, in bytes.
     private var totalDiskByteCount: Int64 = 0
     /// The absolute path of the folder without links. The targets of links must be below it.
     private let root: [UInt8]
+
+    /// A file as it was listed.
+    private struct ListedFile {
+        /// The path relative to the source. Paths need not be UTF-8.
+        let path: [UInt8]
+        let device: dev_t
+        let inode: ino_t
+    }
 
     /// The maximum number of faults. Further ones are not reported.
     private static let maxReportedFaults = 1000
@@ -261,8 +269,7 @@ final class DiskFolder: FileSource {
     private func addFiles(of topFolder: [UInt8]) throws(ArchiveError) {
         var pending = [(folder: topFolder, depth: 0)]
         while let (folder, depth) = pending.popLast() {
-            let path = String(decoding: diskPath(folder), as: UTF8.self)
-            guard let names = Folder.names(in: path) else {
+            guard let names = Folder.names(in: diskPath(folder)) else {
                 addFault("it cannot be read: change its permissions", folder)
                 continue
             }
@@ -291,7 +298,8 @@ final class DiskFolder: FileSource {
             guard let real = try? Self.realPath(path) else {
                 return addFault("it is a broken link", relativePath)
             }
-            guard real.starts(with: root + [UInt8(ascii: "/")]), let target = Self.status(real) else {
+            let isInside = real.starts(with: root == [UInt8(ascii: "/")] ? root : root + [UInt8(ascii: "/")])
+            guard isInside, let target = Self.status(real) else {
                 return addFault("it is a link to outside the folder", relativePath)
             }
             status = target
@@ -316,8 +324,8 @@ final class DiskFolder: FileSource {
         files.append(
             SourceFile(
                 path: FileName.text(relativePath), byteCount: byteCount,
-                modified: Int64(status.st_mtim.tv_sec), number: paths.count))
-        paths.append(relativePath)
+                modified: Int64(status.st_mtim.tv_sec), number: listed.count))
+        listed.append(ListedFile(path: relativePath, device: status.st_dev, inode: status.st_ino))
     }
 
     private func addFault(_ reason: String, _ relativePath: [UInt8]) {
@@ -328,15 +336,19 @@ final class DiskFolder: FileSource {
     func read(
         _ file: SourceFile, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> String? {
-        let path = diskPath(paths[file.number])
-        // The file may have been replaced by a pipe or device that never ends, so opening must not block, and the
-        // type is checked again.
+        let listedFile = listed[file.number]
+        let path = diskPath(listedFile.path)
+        // The file may have been replaced by a pipe or device that never ends, so opening must not block. It or a folder
+        // above it may also have been replaced by a link to the outside, so the file must be the one that was listed.
         let descriptor = open(Self.cString(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return SystemError(errno, doing: "read", file.path).problem }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             return "it is no longer a file"
+        }
+        guard status.st_dev == listedFile.device, status.st_ino == listedFile.inode else {
+            return "it was replaced while the folder was read; import it again"
         }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 16)
         defer { buffer.deallocate() }

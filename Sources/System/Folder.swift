@@ -18,8 +18,11 @@ package enum Folder {
     /// Returns the names of the folder's entries in no particular order; nil if it cannot be opened, with the
     /// reason in `errno`. The folder is closed before this returns, so that recursion needs only one
     /// descriptor.
-    package static func names(in path: String) -> [[UInt8]]? {
-        guard let entries = opendir(path) else { return nil }
+    package static func names(in path: String) -> [[UInt8]]? { names(in: Array(path.utf8)) }
+
+    /// Returns the names of the entries of a folder whose path may be invalid UTF-8.
+    package static func names(in path: [UInt8]) -> [[UInt8]]? {
+        guard let entries = opendir(path.map { CChar(bitPattern: $0) } + [0]) else { return nil }
         defer { closedir(entries) }
         var names: [[UInt8]] = []
         while let entry = readdir(entries) {

@@ -481,6 +481,31 @@ import Web
         #expect(try !StoreReader(site.folder).hasResponses())
     }
 
+    @Test func `files in a folder whose name is not UTF-8 are read`() throws {
+        try write(["h/index.html": "<title>x</title>", "h/sub/a.html": "<title>a</title>"])
+        let name = Array(home.file("h/caf").utf8) + [0xE9]
+        #expect(rename(home.file("h/sub"), name.map { CChar(bitPattern: $0) } + [0]) == 0)
+        let folder = try DiskFolder(home.file("h"), ArchiveLimits())
+        #expect(folder.files.map(\.path).sorted() == ["caf%E9/a.html", "index.html"])
+        #expect(folder.faults.isEmpty)
+        for file in folder.files { #expect(try folder.read(file) { _ in true } == nil) }
+    }
+
+    @Test func `a file below a folder that was replaced by a link after the listing is not read`() throws {
+        try write(["h/sub/a.html": "inside", "outside/a.html": "secret"])
+        let folder = try DiskFolder(home.file("h"), ArchiveLimits())
+        #expect(rename(home.file("h/sub"), home.file("h/moved")) == 0)
+        #expect(symlink(home.file("outside"), home.file("h/sub")) == 0)
+        let file = try #require(folder.files.first)
+        var isRead = false
+        let reason = try folder.read(file) { _ in
+            isRead = true
+            return true
+        }
+        #expect(reason == "it was replaced while the folder was read; import it again")
+        #expect(!isRead)
+    }
+
     @Test func `links out of a folder, pipes and sparse files are reported and not imported`() throws {
         try write(["h/example.com/index.html": "<title>x</title>", "secret": "s"])
         #expect(symlink(home.file("secret"), home.file("h/example.com/s.html")) == 0)
