@@ -121,12 +121,14 @@ final class ServerRecord: Sendable {
         let file = open(path(port, in: folder), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard file >= 0 else { return nil }
         defer { close(file) }
-        guard let holder = lockHolder(of: runningByte, in: file) else { return nil }
+        // The server locks the second byte after it has written the record. Until then, the record may be that of a
+        // server that was killed.
+        guard let holder = lockHolder(of: runningByte, in: file), lockHolder(of: writtenByte, in: file) != nil
+        else { return nil }
         var bytes = [UInt8](repeating: 0, count: 8192)
         let count = max(0, pread(file, &bytes, bytes.count, 0))
         bytes.removeLast(bytes.count - count)
         let json = try? JSONValue.parse(bytes.span)
-        guard lockHolder(of: writtenByte, in: file) != nil else { return nil }
         // Earlier versions of Larder lock a whole empty file for the process, so the kernel reports its process ID. Now
         // the ID is in the file.
         guard let process = holder > 0 ? Int(holder) : json?["pid"]?.int, process > 0 else { return nil }
