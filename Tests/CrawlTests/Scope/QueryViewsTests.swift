@@ -36,8 +36,11 @@ import Web
         var random = UInt64(number) &* 0x9E37_79B9_7F4A_7C15
         return (0..<40).map { _ in
             random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return (0..<5).map { String(UnicodeScalar(UInt8(97 + (random >> (8 * UInt64($0) + 8)) % 26))) }
-                .joined()
+            return String(
+                decoding: (1...5).map { (place: UInt64) -> UInt8 in
+                    let letter: UInt64 = (random >> (8 * place)) % 26
+                    return UInt8(ascii: "a") + UInt8(letter)
+                }, as: UTF8.self)
         }.joined(separator: " ")
     }
 
