@@ -3,7 +3,9 @@
 
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/rsa.h>
 #include <openssl/x509.h>
 
 // EVP_EC_gen is a macro, which Swift does not import.
