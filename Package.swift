@@ -73,6 +73,7 @@ let package = Package(
         module("Web", ["CICU"]),
         module("Markup", ["Web", "Codings", "CXML2"]),
         module("Digest", ["Web", "COpenSSL"]),
+        module("TUF", ["Web", "Digest"]),
         module("Codings", ["Web", "CCodings"]),
         module("Database", ["System", "Digest", "CSQLite", "CPQ", "CLinux"]),
         module("Store", ["System", "Web", "Digest", "Codings", "Database", "CSQLite", "CLinux"]),
@@ -122,7 +123,7 @@ let package = Package(
             name: "TestOrigin", dependencies: all(["Web"], of: "TestOrigin"), path: "Tests/TestOrigin",
             swiftSettings: testSettings),
         program(
-            "Fuzz", ["Web", "Markup", "Bundles", "TLS", "HTTPServer", "Archives", "Search"],
+            "Fuzz", ["Web", "Markup", "TUF", "Bundles", "TLS", "HTTPServer", "Archives", "Search"],
             path: "Tests/Fuzz", exclude: ["Corpus"]),
         program(
             "Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",
@@ -140,6 +141,7 @@ let package = Package(
         tests("WebTests", ["Web"]),
         tests("MarkupTests", ["Web", "Markup"]),
         tests("DigestTests", ["Web", "Digest"]),
+        tests("TUFTests", ["Web", "Digest", "TUF"]),
         tests("CodingsTests", ["System", "Web", "Codings"]),
         tests("StoreTests", ["System", "Web", "Digest", "Database", "Store", "Cluster", "StoreFaults"]),
         tests("FetchTests", ["System", "Web", "Fetch"]),

@@ -72,6 +72,11 @@ package struct JSONWriter: Sendable {
 
     package mutating func number(_ value: JSONNumber) { scalar(value.text) }
 
+    /// Writes an integer of any size.
+    ///
+    /// - Precondition: The text is the integer's decimal digits, after a minus sign if it is negative.
+    package mutating func integer(digits: String) { scalar(digits) }
+
     package mutating func string(_ value: String) {
         separate()
         writeQuoted(value)
