@@ -20,7 +20,7 @@ enum Targets {
         MarkupTarget.all
             + [
                 TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(), RangeTarget(),
-                RequestTarget(), HelloTarget(), BundlesTarget(), ArchiveTarget(),
+                RequestTarget(), HelloTarget(), BundlesTarget(), TUFMetadataTarget(), ArchiveTarget(),
                 PagePartsTarget(),
                 SearchTarget(),
             ]
