@@ -89,7 +89,7 @@ let package = Package(
         module("Search", ["System", "Web", "Markup", "Store", "Reports"]),
         module(
             "Check",
-            ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports"]),
+            ["System", "Web", "Markup", "Digest", "TUF", "Store", "Fetch", "Bundles", "Crawl", "Reports"]),
         module(
             "Prefetch",
             [
@@ -111,7 +111,7 @@ let package = Package(
         module(
             "LarderKit",
             [
-                "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "HTTPServer",
+                "System", "Web", "Markup", "Digest", "TUF", "Store", "Fetch", "Bundles", "TLS", "HTTPServer",
                 "Browser",
                 "Crawl", "Reports", "Search", "Check", "Prefetch", "Archives", "Portal", "Mirror",
             ]),
@@ -169,7 +169,7 @@ let package = Package(
         tests(
             "LarderKitTests",
             [
-                "System", "Web", "Digest", "Bundles", "Database", "Store", "Fetch", "Crawl", "Reports",
+                "System", "Web", "Digest", "TUF", "Bundles", "Database", "Store", "Fetch", "Crawl", "Reports",
                 "Check", "Prefetch",
                 "Portal", "Mirror", "LarderKit",
             ]),

@@ -13,6 +13,9 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         case input
         /// The machine, the network or a server failed.
         case machine
+        /// A manifest was loaded, but must not be used: its signature is missing or wrong, for example. What was
+        /// stored before stays live.
+        case refused
         /// The task was cancelled before it had a result.
         case interrupted
     }
@@ -33,6 +36,15 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         self.remedy = remedy
         // It may contain text of manifests, file names and responses.
         self.description = description.visible
+    }
+
+    /// Returns the error with a clause before it, such as what stays as it was. The end of the message remains that which
+    /// goes with the remedy.
+    package func preceded(by clause: String) -> LarderError {
+        var error = LarderError(kind, "\(clause): \(description)", remedy: remedy)
+        error.isServerFailure = isServerFailure
+        error.unreachableStoreError = unreachableStoreError
+        return error
     }
 
     package static let interrupted = LarderError(.interrupted, "interrupted; run the same command again")

@@ -84,7 +84,9 @@ package struct FetchBatch {
         if (200..<300).contains(response.status) { return .success(response) }
         response.body.discard()
         guard (300..<400).contains(response.status) else {
-            return .failure(FetchFailure(.refused, "the server answered \(response.status)"))
+            return .failure(
+                FetchFailure(
+                    .refused, "the server answered \(response.status)", status: response.status))
         }
         guard let redirected = pending[result.number], redirected.redirectCount < Self.maxRedirects,
             let location = response.fields["Location"], let target = WebURL(location, base: result.url),

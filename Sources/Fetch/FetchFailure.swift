@@ -33,10 +33,13 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
 
     package var kind: Kind
     package var detail: String
+    /// The status of the response, if that is the reason.
+    package var status: Int?
 
-    package init(_ kind: Kind, _ detail: String) {
+    package init(_ kind: Kind, _ detail: String, status: Int? = nil) {
         self.kind = kind
         self.detail = detail
+        self.status = status
     }
 
     package init(_ error: SystemError) {

@@ -17,6 +17,8 @@ public enum Remedy: Sendable, Equatable {
     case base
     /// `CheckOptions.format`. The associated value is the most likely format.
     case format(String)
+    /// `PreloadOptions.trustedKeys`, `PrefetchOptions.trustedKeys` or `CheckOptions.trustedKeys`.
+    case trust
     /// `ServeOptions.root`.
     case root
     /// The port to listen on.

@@ -30,11 +30,17 @@ package enum WholeFile {
     /// Replaces a file atomically, or creates it: writes a draft beside it and renames the draft. By default only
     /// this user can access the new file.
     package static func replace(_ path: String, with text: String, mode: UInt32 = 0o600) throws(SystemError) {
+        try replace(path, with: Array(text.utf8), mode: mode)
+    }
+
+    /// Does the same with bytes.
+    package static func replace(_ path: String, with bytes: [UInt8], mode: UInt32 = 0o600) throws(SystemError)
+    {
         let draft = "\(path).\(getpid()).part"
         unlink(draft)
         do throws(SystemError) {
             let file = try File(draft, O_WRONLY | O_CREAT | O_EXCL, mode: mode, doing: "write")
-            try file.write(Array(text.utf8))
+            try file.write(bytes)
             try file.close()
             guard rename(draft, path) == 0 else { throw SystemError(errno, doing: "write", path) }
         } catch {

@@ -427,6 +427,22 @@ struct CommandEntry: Sendable {
                 fetched with its site. Exit status 1: something could not be included; it is named.
                 """
             ], run: ManifestCommand.run),
+        CommandEntry(
+            name: "tuf", operands: "download", operandCount: 1...1,
+            summary: "Download files from a signed TUF repository",
+            examples: [
+                "larder tuf download --metadata-url https://example.com/metadata/ --metadata-dir tuf --trust root.json",
+                "larder tuf download --metadata-url https://example.com/metadata/ --metadata-dir tuf --target app.js",
+            ],
+            options: Option.tufDownload + [.json, .quiet],
+            notes: [
+                """
+                download updates the trusted metadata of a repository of The Update Framework, and downloads targets to their
+                paths below --target-dir. The first time, --trust names the root.json that the publisher gave you. Metadata
+                that is not signed as the root demands, that is older than what was seen before, or that has expired is
+                refused (exit status 1), and what was trusted before stays.
+                """
+            ], run: TUFCommand.run),
         // MARK: Archives
         CommandEntry(
             name: "export", operands: "SITE|SITE@N|URL FILE|DIR/", operandCount: 2...2,
@@ -840,7 +856,7 @@ extension CommandEntry {
             case .start: ["prefetch", "update", "serve", "open", "status"]
             case .look: ["search", "list", "show", "cat", "misses"]
             case .snapshots: ["snapshots", "diff", "rollback", "remove", "undo"]
-            case .bundles: ["check", "preload", "manifest"]
+            case .bundles: ["check", "preload", "manifest", "tuf"]
             case .archives: ["export", "import"]
             case .proxy: ["record", "replay", "proxy"]
             case .care: ["schedule", "gc", "pin", "unpin", "fsck", "store"]

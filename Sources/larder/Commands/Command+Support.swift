@@ -101,6 +101,7 @@ extension Terminal {
         switch error.kind {
         case .input: return .usage
         case .machine: return .unable
+        case .refused: return .incomplete
         case .interrupted: return .interrupted
         }
     }
@@ -117,6 +118,7 @@ extension Remedy {
         case .repair: CommandLine.shellCommand(["fsck", Option.repair.name])
         case .base: "\(Option.base.name) URL"
         case .format(let form): "\(Option.format.name) \(form)"
+        case .trust: "\(Option.trustedRoot.name) KEY"
         case .root: "\(Option.atRoot.name) SITE"
         case .port: Option.port.name
         case .address: Option.listen.name

@@ -47,12 +47,14 @@ enum PrefetchCommand {
     }
 
     /// The manifest that is named instead of URLs: the path of an existing file, a name that ends with
-    /// `.json`, or the argument of `--manifest`; nil if URLs are named.
+    /// `.json`, a TUF repository, or the argument of `--manifest`; nil if URLs are named.
     private static func manifest(_ arguments: Arguments) throws(UsageError) -> String? {
         let manifests =
             arguments.has(.manifest)
             ? arguments.operands
-            : arguments.operands.filter { $0.hasSuffix(".json") || WholeFile.exists($0) }
+            : arguments.operands.filter {
+                $0.hasSuffix(".json") || $0.hasPrefix("tuf+http") || WholeFile.exists($0)
+            }
         guard let manifest = manifests.first else { return nil }
         guard arguments.operands.count == 1 else {
             throw UsageError(
