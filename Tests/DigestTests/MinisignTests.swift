@@ -156,7 +156,7 @@ private enum Made {
         #expect(error?.description.contains(reason) == true, "\(error?.description ?? "")")
     }
 
-    @Test(arguments: [
+    static let malformedPublicKeys: [(String, String)] = [
         ("", "a line that begins with RW"),
         ("RW", "expected a line in base64"),
         (Made.publicKey + "A", "expected a line in base64"),
@@ -168,13 +168,15 @@ private enum Made {
         ("untrusted comment: x", "expected a line in base64"),
         (Made.signature, "a line that begins with RW"),
         (String(repeating: "A", count: 20_000), "at most 16384 bytes"),
-    ])
+    ]
+
+    @Test(arguments: malformedPublicKeys)
     func `a malformed public key is rejected with the reason`(text: String, reason: String) {
         let error = #expect(throws: MinisignError.self) { try MinisignPublicKey(text) }
         #expect(error?.description.contains(reason) == true, "\(error?.description ?? "")")
     }
 
-    @Test(arguments: [
+    static let malformedSecretKeys: [(String, String)] = [
         ("", "and a second line with the key"),
         (Made.secretLine, "and a second line with the key"),
         ("x\n" + Made.secretLine, "and a second line with the key"),
@@ -185,7 +187,9 @@ private enum Made {
         (Made.secretKey.replacing("\nRWQAAEIy", with: "\nRWQAAEIz"), "its checksum is not BLAKE2b"),
         (Made.secretKey.replacing("\nRWQA", with: "\nRWRT"), "it is not encrypted with scrypt"),
         (String(repeating: "A", count: 20_000), "at most 16384 bytes"),
-    ])
+    ]
+
+    @Test(arguments: malformedSecretKeys)
     func `a malformed secret key is rejected with the reason`(text: String, reason: String) {
         let error = #expect(throws: MinisignError.self) { try MinisignKeyFile(text) }
         #expect(error?.description.contains(reason) == true, "\(error?.description ?? "")")
