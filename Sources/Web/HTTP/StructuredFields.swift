@@ -1,5 +1,4 @@
-/// A structured dictionary (RFC 9651, section 3.2), such as `max-age=60, must-revalidate`. Parameters are parsed but
-/// not stored.
+/// A structured dictionary (RFC 9651, section 3.2), such as `max-age=60, must-revalidate`.
 package struct StructuredDictionary: Sendable, Equatable {
     /// A bare item (RFC 9651, section 3.3).
     package enum Item: Sendable, Equatable {
@@ -20,10 +19,21 @@ package struct StructuredDictionary: Sendable, Equatable {
         case list([Item])
     }
 
+    /// A parameter of an item or of an inner list (RFC 9651, section 3.1.2).
+    package struct Parameter: Sendable, Equatable {
+        package let key: String
+        package var value: Item
+    }
+
     /// A key with its value.
     package struct Member: Sendable, Equatable {
         package let key: String
         package let value: Value
+        /// The parameters of the item or the whole inner list, in order. If a key is repeated, its last value is
+        /// at the position of the first.
+        package let parameters: [Parameter]
+        /// For an inner list, the parameters of each of its items. Empty for an item.
+        package let listParameters: [[Parameter]]
     }
 
     /// The members. If a key is repeated, its last value is at the position of the first.
@@ -51,16 +61,21 @@ struct StructuredFieldParser {
 
     init(_ text: String) { scanner = FieldScanner(text) }
 
+    private typealias Item = StructuredDictionary.Item
+    private typealias Parameter = StructuredDictionary.Parameter
+
     /// RFC 9651 requires support for at least 1024 members. A field with more counts as malformed.
     private static let maxMembers = 1024
+    /// The same for the 256 items of an inner list, and the 256 parameters of an item or list.
+    private static let maxListItems = 1024
+    private static let maxParameters = 256
 
     mutating func parseDictionary() -> [StructuredDictionary.Member]? {
         var members: [StructuredDictionary.Member] = []
         var indices: [String: Int] = [:]
         scanner.skip { $0 == 0x20 }
         while !scanner.isAtEnd {
-            guard let key = parseKey(), let value = parseMemberValue() else { return nil }
-            let member = StructuredDictionary.Member(key: key, value: value)
+            guard let key = parseKey(), let member = parseMember(key) else { return nil }
             if let index = indices[key] {
                 members[index] = member
             } else {
@@ -77,36 +92,56 @@ struct StructuredFieldParser {
         return members
     }
 
-    private mutating func parseMemberValue() -> StructuredDictionary.Value? {
-        guard scanner.consume(0x3D) else { return skipParameters() ? .item(.boolean(true)) : nil }
-        if scanner.consume(0x28) { return parseInnerList().map { .list($0) } }
-        return parseItemWithParameters().map { .item($0) }
+    /// Parses the value of a member and its parameters.
+    private mutating func parseMember(_ key: String) -> StructuredDictionary.Member? {
+        var item = Item.boolean(true)
+        if scanner.consume(0x3D) {
+            if scanner.consume(0x28) { return parseInnerList(key) }
+            guard let parsed = parseItem() else { return nil }
+            item = parsed
+        }
+        guard let parameters = parseParameters() else { return nil }
+        return StructuredDictionary.Member(
+            key: key, value: .item(item), parameters: parameters, listParameters: [])
     }
 
-    private mutating func parseInnerList() -> [StructuredDictionary.Item]? {
-        var items: [StructuredDictionary.Item] = []
+    private mutating func parseInnerList(_ key: String) -> StructuredDictionary.Member? {
+        var items: [Item] = []
+        var listParameters: [[Parameter]] = []
         while !scanner.isAtEnd {
             scanner.skip { $0 == 0x20 }
-            if scanner.consume(0x29) { return skipParameters() ? items : nil }
-            guard let item = parseItemWithParameters() else { return nil }
+            if scanner.consume(0x29) {
+                guard let parameters = parseParameters() else { return nil }
+                return StructuredDictionary.Member(
+                    key: key, value: .list(items), parameters: parameters, listParameters: listParameters)
+            }
+            guard items.count < Self.maxListItems, let item = parseItem(), let parameters = parseParameters()
+            else { return nil }
             items.append(item)
+            listParameters.append(parameters)
             guard scanner.next == 0x20 || scanner.next == 0x29 else { return nil }
         }
         return nil
     }
 
-    private mutating func parseItemWithParameters() -> StructuredDictionary.Item? {
-        guard let item = parseItem(), skipParameters() else { return nil }
-        return item
-    }
-
-    private mutating func skipParameters() -> Bool {
+    private mutating func parseParameters() -> [Parameter]? {
+        var parameters: [Parameter] = []
         while scanner.consume(0x3B) {
             scanner.skip { $0 == 0x20 }
-            guard parseKey() != nil else { return false }
-            if scanner.consume(0x3D), parseItem() == nil { return false }
+            guard let key = parseKey() else { return nil }
+            var value = Item.boolean(true)
+            if scanner.consume(0x3D) {
+                guard let parsed = parseItem() else { return nil }
+                value = parsed
+            }
+            if let index = parameters.firstIndex(where: { $0.key == key }) {
+                parameters[index].value = value
+            } else {
+                guard parameters.count < Self.maxParameters else { return nil }
+                parameters.append(Parameter(key: key, value: value))
+            }
         }
-        return true
+        return parameters
     }
 
     private mutating func parseKey() -> String? {
@@ -117,7 +152,7 @@ struct StructuredFieldParser {
             })
     }
 
-    private mutating func parseItem() -> StructuredDictionary.Item? {
+    private mutating func parseItem() -> Item? {
         guard let first = scanner.next else { return nil }
         switch first {
         case 0x2D, 0x30...0x39: return parseNumber()
@@ -136,7 +171,7 @@ struct StructuredFieldParser {
         }
     }
 
-    private mutating func parseNumber() -> StructuredDictionary.Item? {
+    private mutating func parseNumber() -> Item? {
         let start = scanner.position
         let sign = scanner.consume(0x2D) ? -1 : 1
         let digits = scanner.take(while: \.isASCIIDigit)
