@@ -78,6 +78,23 @@ package struct Bundle: Sendable, Equatable {
         return bundle
     }
 
+    /// Whether a key must have signed the response. Only its header fields can then verify the body.
+    package var requiresSignature: Bool {
+        claims.contains {
+            if case .integrity(let integrity) = $0.content { integrity.requiresSignature } else { false }
+        }
+    }
+
+    /// The value of `Accept-Signature` in a request for the bundle; nil if no key is demanded.
+    package var acceptSignature: String? {
+        for claim in claims {
+            if case .integrity(let integrity) = claim.content, let text = integrity.acceptSignature {
+                return text
+            }
+        }
+        return nil
+    }
+
     /// Returns the digest algorithms that are needed to check the bundle.
     package func algorithms(of subject: Claim.Subject) -> Set<DigestAlgorithm> {
         Set(claims.filter { $0.subject == subject }.compactMap(\.algorithm))
@@ -85,14 +102,15 @@ package struct Bundle: Sendable, Equatable {
 }
 
 extension Bundle {
-    /// Compares a measurement with the claims: every strong claim must hold, and one of them must be a
-    /// digest.
+    /// Compares a measurement with the claims: every strong claim must hold, and one of them must be a digest or a
+    /// signature. The digests and signatures in the header fields of the response must be right too, as for browsers.
     package func finding(on measurement: Measurement) -> Finding {
         var failures: [Claim.Failure] = []
         var remarks: [String] = []
         var gaps: [String] = []
         var isProven = false
-        for claim in claims {
+        if let refusal = measurement.response?.refusal { failures.append(.wrongSignature(found: refusal)) }
+        for claim in claims + (measurement.response?.claims ?? []) {
             switch (claim.outcome(on: measurement), claim.strength) {
             case (.holds, .strong): isProven = isProven || claim.isProof
             case (.holds, .weak): remarks.append("\(claim.source) matches, which proves nothing")
@@ -114,9 +132,27 @@ extension Bundle {
             return Finding(.mismatch(mismatch), remarks: remarks)
         }
         if isProven, gaps.isEmpty {
-            return Finding(reasonTooWeak.map { .unverifiable($0) } ?? .verified, remarks: remarks)
+            var finding = Finding(reasonTooWeak.map { .unverifiable($0) } ?? .verified, remarks: remarks)
+            if let response = measurement.response, let signer = signer(of: response) {
+                finding.signer = signer
+                finding.signedAlgorithm = DigestAlgorithm.allCases.last(
+                    where: response.digestAlgorithms.contains)
+            }
+            return finding
         }
         return Finding(.unverifiable(gaps.first ?? remarks.first ?? reasonUnverifiable), remarks: remarks)
+    }
+
+    /// The key that an `integrity` demands and that has signed the response; nil if there is none.
+    private func signer(of response: ResponseIntegrity) -> Ed25519PublicKey? {
+        for claim in claims {
+            guard case .integrity(let integrity) = claim.content, let signer = integrity.signer(of: response)
+            else {
+                continue
+            }
+            return signer
+        }
+        return nil
     }
 
     private var reasonUnverifiable: String {
@@ -130,6 +166,10 @@ package struct Finding: Sendable, Equatable {
     package var verdict: Verdict
     /// Weak evidence, and claims that could not be checked; one sentence each.
     package var remarks: [String]
+    /// The key that a page or manifest demands, and that has signed the response; nil if none is demanded.
+    package var signer: Ed25519PublicKey?
+    /// The strongest digest that the signature covers.
+    package var signedAlgorithm: DigestAlgorithm?
 
     package init(_ verdict: Verdict, remarks: [String] = []) {
         self.verdict = verdict
@@ -229,6 +269,8 @@ package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
         } else if let found = foundByteCount, let expected = expectedByteCount, found != expected {
             parts.append("\(found) bytes, expected \(expected)")
         }
+        // Only a signature fails.
+        if parts.isEmpty { parts = failures.map { "found \($0.found), expected \($0.expected)" } }
         if let difference { parts.append(difference.description) }
         return parts.joined(separator: "; ")
     }
@@ -287,11 +329,16 @@ package struct Requirements: Sendable, Equatable {
 extension Bundle {
     /// Returns the finding that known digests of a body give; nil if claims need digests that are not among
     /// them.
-    package func finding(knowing digests: [Digest], byteCount: Int) -> Finding? {
-        for claim in claims {
+    ///
+    /// - Parameter response: the digests and signatures in its header fields; nil if they are not known.
+    package func finding(
+        knowing digests: [Digest], byteCount: Int, _ response: ResponseIntegrity? = nil
+    ) -> Finding? {
+        for claim in claims + (response?.claims ?? []) {
             guard let algorithm = claim.algorithm else { continue }
             guard digests.contains(where: { $0.algorithm == algorithm }) else { return nil }
         }
-        return finding(on: Measurement(uncoded: Measurement.Body(byteCount: byteCount, digests: digests)))
+        return finding(
+            on: Measurement(uncoded: Measurement.Body(byteCount: byteCount, digests: digests), response))
     }
 }

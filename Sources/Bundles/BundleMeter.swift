@@ -5,17 +5,24 @@ package final class BundleMeter {
     private let bundle: Bundle
     private var decoded: BodyMeter
     private let isCoded: Bool
+    private let response: ResponseIntegrity?
 
     /// - Parameters:
+    ///   - response: the digests and signatures in its header fields; nil if they are not known.
     ///   - isCoded: whether the response had a content coding. Claims about the encoded body are then not
     ///     checked.
     ///   - others: algorithms to compute in addition to those of the bundle.
-    package init(_ bundle: Bundle, isCoded: Bool = false, and others: Set<DigestAlgorithm> = []) {
+    package init(
+        _ bundle: Bundle, _ response: ResponseIntegrity? = nil, isCoded: Bool = false,
+        and others: Set<DigestAlgorithm> = []
+    ) {
         self.bundle = bundle
+        self.response = response
         // The decoded body is hashed for claims about both forms: a match with the other form explains a
         // mismatch.
         decoded = BodyMeter(
-            others.union(bundle.algorithms(of: .decoded)).union(bundle.algorithms(of: .encoded)))
+            others.union(bundle.algorithms(of: .decoded)).union(bundle.algorithms(of: .encoded))
+                .union(response?.digestAlgorithms ?? []))
         self.isCoded = isCoded
     }
 
@@ -27,7 +34,7 @@ package final class BundleMeter {
     /// Returns the measurement. Call only one of `measurement()`, `finding()` and `verdict()`, and only once.
     package func measurement() -> Measurement {
         let body = decoded.finish()
-        return isCoded ? Measurement(decoded: body, encoded: nil) : Measurement(uncoded: body)
+        return Measurement(decoded: body, encoded: isCoded ? nil : body, response)
     }
 
     /// Returns the finding. Call at most once.
@@ -84,7 +91,8 @@ struct BodyMeter {
     }
 }
 
-/// The size of a body and those of its digests that were computed, now or earlier.
+/// The size of a body and those of its digests that were computed, now or earlier, and the
+/// digests and signatures in its header fields.
 package struct Measurement: Sendable, Equatable {
     /// The size and digests of one form of the body.
     package struct Body: Sendable, Equatable {
@@ -104,14 +112,17 @@ package struct Measurement: Sendable, Equatable {
     package var decoded: Body
     /// The body with its content coding; nil if it had one and the encoded bytes are not available.
     package var encoded: Body?
+    /// The digests and signatures in the header fields of the response; nil if the fields are not known.
+    package var response: ResponseIntegrity?
 
-    package init(decoded: Body, encoded: Body?) {
+    package init(decoded: Body, encoded: Body?, _ response: ResponseIntegrity? = nil) {
         self.decoded = decoded
         self.encoded = encoded
+        self.response = response
     }
 
     /// Creates the measurement of a body without content coding, whose two forms are the same.
-    package init(uncoded body: Body) {
-        self.init(decoded: body, encoded: body)
+    package init(uncoded body: Body, _ response: ResponseIntegrity? = nil) {
+        self.init(decoded: body, encoded: body, response)
     }
 }

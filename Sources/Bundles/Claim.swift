@@ -57,6 +57,8 @@ package struct Claim: Sendable, Hashable {
     }
 
     static let sizeSource = "size"
+    static let unencodedDigestSource = "Unencoded-Digest"
+    static let signatureSource = "Signature"
 
     package init(_ integrity: Integrity) {
         self.init(.integrity(integrity), source: "integrity")
@@ -77,7 +79,7 @@ package struct Claim: Sendable, Hashable {
         guard strength == .strong else { return false }
         switch content {
         case .digest: return true
-        case .integrity(let integrity): return integrity.algorithm != nil
+        case .integrity(let integrity): return integrity.algorithm != nil || integrity.requiresSignature
         case .byteCount, .prefix: return false
         }
     }
@@ -105,6 +107,13 @@ extension Claim {
         /// The algorithm of the digest; nil for a size.
         package let algorithm: DigestAlgorithm?
 
+        /// The failure of a response whose signature is wrong, whether or not a manifest or page demands one.
+        static func wrongSignature(found: String) -> Failure {
+            Failure(
+                source: signatureSource, subject: .decoded, expected: "valid signatures", found: found,
+                hint: nil, algorithm: nil)
+        }
+
         /// Whether the claim comes from a response header and not from a manifest.
         package var isFromResponse: Bool { Claim.fieldNames.contains(source) }
     }
@@ -125,12 +134,26 @@ extension Claim {
             }
         case .integrity(let integrity):
             guard let algorithm = integrity.algorithm else {
-                return .unchecked("\(source) has no known digest")
+                return integrity.requiresSignature
+                    ? signatureOutcome(integrity, measurement) : .unchecked("\(source) has no known digest")
             }
-            return compare(algorithm, integrity.expected, body, measurement) {
+            let outcome = compare(algorithm, integrity.expected, body, measurement) {
                 integrity.digests.contains($0)
             }
+            guard integrity.requiresSignature, outcome == .holds else { return outcome }
+            return signatureOutcome(integrity, measurement)
         }
+    }
+
+    /// The outcome of a claim that one of some keys has signed the response. The signature covers a digest, which
+    /// `Bundle.finding(on:)` compares with the body.
+    private func signatureOutcome(_ integrity: Integrity, _ measurement: Measurement) -> Outcome {
+        guard let response = measurement.response else {
+            return .unchecked(
+                "\(source) names a key, but the header fields with the signature are not available")
+        }
+        return integrity.signer(of: response) == nil
+            ? failure(integrity.expectedSigner, response.found) : .holds
     }
 
     /// The outcome of a claim about a digest.
@@ -195,7 +218,9 @@ extension Claim {
         return list
     }
 
-    fileprivate static let fieldNames = ["Repr-Digest", "Digest", "Content-Digest", "Content-MD5"]
+    fileprivate static let fieldNames = [
+        "Repr-Digest", "Digest", "Content-Digest", "Content-MD5", unencodedDigestSource, signatureSource,
+    ]
 
     /// Creates a weak claim from an ETag with 32 hexadecimal digits; returns nil for every other tag. S3 and
     /// similar servers use the MD5 of objects that were uploaded in one piece, but other servers use such

@@ -3,8 +3,9 @@ internal import Web
 
 /// Subresource Integrity metadata from an attribute, an import map or a manifest.
 ///
-/// Of several algorithms only the strongest counts, and any of its digests may match. Text without a known
-/// algorithm requires nothing. A malformed digest matches no body.
+/// Of several digest algorithms only the strongest counts, and any of its digests may match. If there are public keys
+/// (`ed25519-…`), one of them must have signed the response, in addition to the digest. Text without a known algorithm
+/// requires nothing. A malformed digest matches no body, and a malformed key has signed nothing.
 package struct Integrity: Sendable, Hashable {
     /// The metadata as it was written.
     package let text: String
@@ -12,11 +13,20 @@ package struct Integrity: Sendable, Hashable {
     package let algorithm: DigestAlgorithm?
     /// The valid digests of the strongest algorithm.
     package let digests: [Digest]
-    /// The words that browsers ignore: malformed digests and unknown algorithms.
+    /// The valid public keys of Ed25519 signatures.
+    package let keys: [Ed25519PublicKey]
+    /// Whether one of the keys must have signed the response. If all are malformed, no response is accepted.
+    package let requiresSignature: Bool
+    /// The words that browsers ignore: malformed digests and keys, and unknown algorithms.
     package let unusable: [String]
+
+    /// The name of the signature algorithm in front of a key.
+    static let signatureAlgorithm = "ed25519"
 
     package init(_ text: String) {
         self.text = text
+        var keys: [Ed25519PublicKey] = []
+        var requiresSignature = false
         var strongest: DigestAlgorithm?
         var digests: [Digest] = []
         var unusable: [String] = []
@@ -24,6 +34,16 @@ package struct Integrity: Sendable, Hashable {
         for word in words {
             let expression = word.prefix { $0 != 0x3F }
             let name = expression.prefix { $0 != 0x2D }
+            if HTTPGrammar.lowercased(name) == Self.signatureAlgorithm, expression.count > name.count {
+                requiresSignature = true
+                let key = Self.decode(expression.dropFirst(name.count + 1)).flatMap { Ed25519PublicKey($0) }
+                if let key {
+                    keys.append(key)
+                } else {
+                    unusable.append(String(decoding: word, as: UTF8.self))
+                }
+                continue
+            }
             guard let algorithm = Self.algorithm(name), expression.count > name.count else {
                 unusable.append(String(decoding: word, as: UTF8.self))
                 continue
@@ -39,6 +59,8 @@ package struct Integrity: Sendable, Hashable {
         }
         algorithm = strongest
         self.digests = digests
+        self.keys = keys
+        self.requiresSignature = requiresSignature
         self.unusable = unusable
     }
 
@@ -47,8 +69,36 @@ package struct Integrity: Sendable, Hashable {
     }
 
     /// Whether a browser accepts the body. It accepts any body if no known algorithm is named.
-    package func isMet(by bytes: Span<UInt8>) -> Bool {
-        algorithm.map { digests.contains(DigestStream.digest($0, of: bytes)) } ?? true
+    ///
+    /// - Parameter response: the digests and signatures in its header fields; nil if they are lost. A browser then
+    ///   refuses the body if a signature is required.
+    package func isMet(by bytes: Span<UInt8>, _ response: ResponseIntegrity?) -> Bool {
+        if let response, !response.accepts(bytes) { return false }
+        if requiresSignature, response.flatMap(signer) == nil { return false }
+        return algorithm.map { digests.contains(DigestStream.digest($0, of: bytes)) } ?? true
+    }
+
+    /// The first of the keys that has signed the response.
+    func signer(of response: ResponseIntegrity) -> Ed25519PublicKey? {
+        keys.first { response.signers.contains($0) }
+    }
+
+    /// The value of `Accept-Signature` (RFC 9421, section 5.1), by which a browser asks the server for a signature by
+    /// one of the keys; nil if there is none.
+    package var acceptSignature: String? {
+        guard !keys.isEmpty else { return nil }
+        return keys.enumerated().map { number, key in
+            "sig\(number)=(\"unencoded-digest\";sf);keyid=\"\(Base64.encode(key.bytes))\";tag=\"ed25519-integrity\""
+        }.joined(separator: ", ")
+    }
+
+    /// The keys of which one is expected to have signed, as reports show them.
+    var expectedSigner: String {
+        switch keys.count {
+        case 0: "a signature by a key, which \"\(text)\" does not name"
+        case 1: "a signature by \(keys[0].integrityText)"
+        default: "a signature by one of " + keys.map(\.integrityText).joined(separator: ", ")
+        }
     }
 
     /// The expected digests, as reports show them.
@@ -65,11 +115,13 @@ package struct Integrity: Sendable, Hashable {
         return known.first { $0.rawValue.utf8.elementsEqual(name.map(\.lowercasedASCII)) }
     }
 
-    /// Decodes a digest. The SRI grammar also allows the base64url alphabet.
     private static func digest(_ algorithm: DigestAlgorithm, _ value: some Collection<UInt8>) -> Digest? {
+        decode(value).flatMap { Digest(algorithm, bytes: $0) }
+    }
+
+    /// Decodes a digest or a key. The SRI grammar also allows the base64url alphabet.
+    private static func decode(_ value: some Collection<UInt8>) -> [UInt8]? {
         let plain = value.map { $0 == 0x2D ? 0x2B : $0 == 0x5F ? 0x2F : $0 }
-        return Base64.decodeForgiving(String(decoding: plain, as: UTF8.self)).flatMap {
-            Digest(algorithm, bytes: $0)
-        }
+        return Base64.decodeForgiving(String(decoding: plain, as: UTF8.self))
     }
 }

@@ -167,7 +167,8 @@ extension Claim {
             (.integrity(let integrity), .digest(let digest)):
             return integrity.algorithm == digest.algorithm && !integrity.digests.contains(digest)
         case (.integrity(let one), .integrity(let two)):
-            return one.algorithm == two.algorithm && Set(one.digests).isDisjoint(with: two.digests)
+            return one.algorithm != nil && one.algorithm == two.algorithm
+                && Set(one.digests).isDisjoint(with: two.digests)
         default: return false
         }
     }

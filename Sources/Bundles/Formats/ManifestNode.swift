@@ -183,9 +183,9 @@ extension ManifestNode {
     func integrity() throws(ManifestError) -> Integrity {
         let text = try text()
         let integrity = Integrity(text)
-        guard integrity.algorithm != nil, integrity.unusable.isEmpty else {
+        guard integrity.algorithm != nil || integrity.requiresSignature, integrity.unusable.isEmpty else {
             throw error(
-                "expected sha256-, sha384- or sha512- and the digest in base64, "
+                "expected sha256-, sha384- or sha512- and the digest in base64, or ed25519- and the key, "
                     + "found \"\(ManifestNode.abbreviate(integrity.unusable.first ?? text))\"")
         }
         return integrity
