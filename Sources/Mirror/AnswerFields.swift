@@ -226,6 +226,8 @@ struct AnswerFields {
             // About the exact bytes of the body, which may be rewritten or decoded.
             "content-length", "content-md5", "content-digest", "repr-digest",
             "digest",
+            // The same; added again where they hold (`ServedSignatures`).
+            "unencoded-digest", "signature", "signature-input",
             "etag", "accept-ranges", "content-range",
             // Larder sends its own for each requester or page.
             "access-control-allow-origin", "access-control-allow-credentials", "referrer-policy",
@@ -280,7 +282,7 @@ enum AnswerSource {
 
 extension StoredBody {
     /// Must be increased when the same body is rendered differently than before.
-    private static let renderingVersion = 5
+    private static let renderingVersion = 6
 
     /// An entity tag that changes if the rendered bytes change, independently of the store and the snapshot.
     /// It is made from the body's digest and everything that the rewriting depends on.
@@ -301,6 +303,17 @@ extension StoredBody {
             }
         return
             "\"\(digest)-\(reading)-\(layout.port)-\(Self.renderingVersion)\""
+    }
+}
+
+extension AnswerSource {
+    /// Whether the answer is the response of the requested URL itself, and not of a similar one.
+    var isOfRequestedURL: Bool {
+        switch self {
+        case .hit(let change), .stale(let change): change.isEmpty
+        case .validated, .loaded: true
+        case .miss: false
+        }
     }
 }
 

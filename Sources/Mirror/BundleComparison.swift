@@ -23,11 +23,14 @@ struct BundleComparison {
     private let isWeak: Bool
 
     /// Compares a stored body. Reads it only if its stored digests do not decide.
-    init(_ bundle: Bundle, _ body: StoredBody, _ content: BodyContent) throws(StoreError) {
+    init(
+        _ bundle: Bundle, _ body: StoredBody, _ content: BodyContent, _ stated: ResponseIntegrity
+    ) throws(StoreError) {
         var known = [body.sha256Digest, body.md5.flatMap { Digest(.md5, bytes: $0) }].compactMap { $0 }
-        var finding = known.count == 2 ? bundle.finding(knowing: known, byteCount: body.byteCount) : nil
+        var finding =
+            known.count == 2 ? bundle.finding(knowing: known, byteCount: body.byteCount, stated) : nil
         if finding == nil {
-            let meter = BundleMeter(bundle, and: [.sha256, .md5])
+            let meter = BundleMeter(bundle, stated, and: [.sha256, .md5])
             try content.eachPiece { meter.update($0) }
             let measured = meter.measurement()
             known = measured.decoded.digests.filter { [.sha256, .md5].contains($0.algorithm) }
@@ -37,15 +40,15 @@ struct BundleComparison {
     }
 
     /// Compares a body that was just loaded.
-    init(_ bundle: Bundle, _ bytes: [UInt8]) {
-        let meter = BundleMeter(bundle, and: [.sha256, .md5])
+    init(_ bundle: Bundle, _ bytes: [UInt8], _ stated: ResponseIntegrity) {
+        let meter = BundleMeter(bundle, stated, and: [.sha256, .md5])
         meter.update(bytes.span)
         let measured = meter.measurement()
         self.init(bundle, bundle.finding(on: measured), measured.decoded.digests)
     }
 
     private init(_ bundle: Bundle, _ finding: Finding?, _ digests: [Digest]) {
-        proof = bundle.strongestAlgorithm
+        proof = bundle.strongestAlgorithm ?? finding?.signedAlgorithm
         isWeak = if case .unverifiable? = finding?.verdict { bundle.reasonTooWeak != nil } else { false }
         isVerified = finding?.verdict == .verified
         mismatch = if case .mismatch(let mismatch) = finding?.verdict { mismatch.description } else { nil }

@@ -191,7 +191,10 @@ final class LoadedResponseHandler {
     private func bundle(_ response: LoadedResponse, _ job: LoadJob, _ loaded: LoadedBody) -> BundleComparison?
     {
         guard let required = job.required, job.method == "GET", response.status == 200 else { return nil }
-        return BundleComparison(required, loaded.bytes)
+        let stated = ResponseIntegrity(
+            of: SignedMessage(url: job.request.url, status: response.status, fields: response.fields),
+            at: response.responseTime.secondsSinceEpoch)
+        return BundleComparison(required, loaded.bytes, stated)
     }
 
     /// Why a response must not be served, if a manifest requires something else.

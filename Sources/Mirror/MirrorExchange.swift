@@ -529,7 +529,7 @@ final class MirrorExchange {
         else {
             return nil
         }
-        return try BundleComparison(required, body, content)
+        return try BundleComparison(required, body, content, copy.statedIntegrity)
     }
 
     // MARK: - Addresses

@@ -1,3 +1,4 @@
+internal import Bundles
 internal import HTTPServer
 internal import Markup
 internal import Origins
@@ -18,6 +19,13 @@ struct FoundResponse {
     var freshness: Freshness?
 
     var sharing: Sharing { Sharing(url, fields, response.flags, isPage: response.role == 0 || isFrozen) }
+
+    /// The digests and signatures in the header fields, checked as of the time when the response was received: a
+    /// signature may have expired since.
+    var statedIntegrity: ResponseIntegrity {
+        ResponseIntegrity(
+            of: SignedMessage(url: url, status: response.status, fields: fields), at: response.fetched)
+    }
 
     /// Whether this is the frozen copy of a page.
     var isFrozen: Bool { response.request == .frozen }

@@ -97,11 +97,10 @@ final class ResponseRenderer {
         {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount, stamp: stamp)
             let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
-            return Answer(
-                status: copy.response.status,
-                fields: fields.fields(
-                    of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag),
-                file: file, sharing: sharing)
+            var outgoing = fields.fields(
+                of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag)
+            addSignatures(of: copy, source, to: &outgoing)
+            return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: sharing)
         }
         let bytes = try content.load()
         // A large body is spliced while it is sent. The patch has only the changed ranges.
@@ -113,11 +112,10 @@ final class ResponseRenderer {
                 path: path, byteCount: patch.byteCount, patch: patch.isEmpty ? nil : patch.compactCopy(),
                 stamp: stamp)
             let ownTag = finder.fields.isProxy && patch.isEmpty ? copy.fields["ETag"] : tag
-            return Answer(
-                status: copy.response.status,
-                fields: fields.fields(
-                    of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag),
-                file: file, sharing: sharing)
+            var outgoing = fields.fields(
+                of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag)
+            if patch.isEmpty { addSignatures(of: copy, source, to: &outgoing) }
+            return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: sharing)
         }
         return try rewrittenAnswer(
             status: copy.response.status, copy.fields, copy.url, (bytes, table, format), source, sharing,
@@ -163,12 +161,13 @@ final class ResponseRenderer {
         _ bundle: BundleComparison
     ) throws(StoreError) -> Answer {
         let sharing = copy.sharing
-        let outgoing =
+        var outgoing =
             fields.fields(
                 of: bundle.allowedFields(of: copy.fields, at: copy.url), base: copy.url, source: source,
                 sharing: sharing,
                 entityTag: bundle.tag)
             + bundle.fields
+        addSignatures(of: copy, source, to: &outgoing)
         if case .file(let path) = found.content {
             let file = Answer.FileBody(path: path, byteCount: byteCount, stamp: found.stamp)
             return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: sharing)
@@ -191,12 +190,15 @@ final class ResponseRenderer {
             return fields.proxyAnswer(status, allowed, url, loaded.bytes)
         }
         if let bundle, bundle.isVerified, isSentUnmodified(format, stored, url) {
-            let outgoing =
+            var outgoing =
                 fields.fields(
                     of: bundle.allowedFields(of: stored, at: url), base: url, source: source,
                     sharing: sharing,
                     entityTag: bundle.tag)
                 + bundle.fields
+            outgoing += ServedSignatures(layout: layout).fields(
+                of: stored, beside: outgoing, status: status, url, source,
+                received: SystemClock.secondsSinceEpoch())
             return Answer(status: status, fields: outgoing, body: loaded.bytes, sharing: sharing)
         }
         return try rewrittenAnswer(
@@ -241,7 +243,7 @@ final class ResponseRenderer {
     private func rewrittenAnswer(
         status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource,
         _ sharing: Sharing,
-        tag: String?, storedBody: StoredBody? = nil
+        tag: String?, storedBody: StoredBody? = nil, received: Int64 = SystemClock.secondsSinceEpoch()
     ) throws(StoreError) -> Answer {
         let bytes = body.table.source(of: body.bytes.span) ?? body.bytes
         let patch = try patch(for: bytes, body.table, url, body.format)
@@ -259,6 +261,9 @@ final class ResponseRenderer {
         // A part, or the refusal of one, that was requested from the origin.
         if status == 206 || status == 416, let range = stored["Content-Range"] {
             outgoing.append(("Content-Range", range))
+        } else if shown == body.bytes {
+            outgoing += ServedSignatures(layout: layout).fields(
+                of: stored, beside: outgoing, status: status, url, source, received: received)
         }
         var frame: [UInt8]?
         if let storedBody, patch.isEmpty, !hasPrefix(url), !body.table.isTranscoded,
@@ -300,16 +305,46 @@ final class ResponseRenderer {
             ? table.occurrences.contains { $0.flags.contains(.namesOrigin) } : !table.occurrences.isEmpty
     }
 
-    /// Whether rewriting breaks the integrity value of a body. A value that never matched is kept, so that
-    /// the browser still refuses the body.
-    private func isRewritten(_ url: WebURL, from integrity: Integrity) throws(StoreError) -> Bool {
+    /// Adds the origin's signatures to an answer with the unchanged body, if they hold here.
+    private func addSignatures(
+        of copy: FoundResponse, _ source: AnswerSource, to outgoing: inout [(String, String)]
+    ) {
+        outgoing += ServedSignatures(layout: layout).fields(
+            of: copy.fields, beside: outgoing, status: copy.response.status, copy.url, source,
+            received: copy.response.fetched)
+    }
+
+    /// The changes to an `integrity` attribute that the body would no longer satisfy here, although the origin's
+    /// response does: the body is rewritten, or its signatures do not hold in a mirror. An attribute that the original
+    /// response does not satisfy is kept, so that the browser still refuses the body.
+    private func changes(
+        toIntegrity mark: DocumentMark, of url: WebURL, in source: [UInt8]
+    ) throws(StoreError) -> [Patch.Change] {
+        let integrity = Integrity(
+            String(decoding: IntegrityScanner.value(of: mark, in: source.span), as: UTF8.self))
         let candidates = [url.withoutFragment.href]
         let copy = try finder.find(candidates, request: .get, requestFields: [:], rules: nil)
-        guard let copy, let body = copy.response.body, let table = try links(of: body),
-            isRewritten(table, of: copy.url)
-        else { return false }
-        guard let bytes = try finder.reader.content(of: body)?.load() else { return false }
-        return integrity.isMet(by: bytes.span)
+        guard let copy, let body = copy.response.body, let table = try links(of: body) else { return [] }
+        let isRewritten = isRewritten(table, of: copy.url)
+        guard isRewritten || integrity.requiresSignature,
+            let bytes = try finder.reader.content(of: body)?.load()
+        else { return [] }
+        let stated = copy.statedIntegrity
+        guard integrity.isMet(by: bytes.span, stated) else { return [] }
+        let renamed = [Patch.Change(at: mark.offset, "data-hash")]
+        if isRewritten { return renamed }
+        let served = AnswerSource.hit(copy.change)
+        let outgoing = fields.fields(of: copy.fields, base: copy.url, source: served, sharing: copy.sharing)
+        let isHolding = ServedSignatures(layout: layout).hold(
+            stated, ServedSignatures.fields(in: copy.fields), beside: outgoing, status: copy.response.status,
+            copy.url, isOfRequestedURL: served.isOfRequestedURL, received: copy.response.fetched)
+        if isHolding { return [] }
+        // The digest still holds, so only the keys must go. Browsers ignore words with unknown names.
+        let names = IntegrityScanner.ranges(ofName: "ed25519", in: mark, source.span)
+        guard integrity.algorithm != nil, !names.isEmpty, names.count == integrity.keys.count else {
+            return renamed
+        }
+        return names.map { Patch.Change(at: $0.lowerBound, "ignored") }
     }
 
     /// The patch for the links of a body and the marks of a document.
@@ -348,11 +383,8 @@ final class ResponseRenderer {
                 // If the body is unchanged, the browser goes on checking it.
                 let reference = table.reference(table.occurrences[mark.occurrence], in: source.span)
                 let base = table.base.flatMap { WebURL($0, base: url) } ?? url
-                if let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
-                    case let value = IntegrityScanner.value(of: mark, in: source.span),
-                    try isRewritten(target, from: Integrity(String(decoding: value, as: UTF8.self)))
-                {
-                    changes.append(Patch.Change(at: mark.offset, "data-hash"))
+                if let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding) {
+                    changes += try self.changes(toIntegrity: mark, of: target, in: source)
                 }
             case .start, .startOfFragment:
                 if lacksBar {

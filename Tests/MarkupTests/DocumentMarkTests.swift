@@ -144,4 +144,19 @@ import Web
             #expect(Scan(text, format).table.marks == [], "\(format)")
         }
     }
+
+    @Test(arguments: [
+        ("<script src=a integrity='|ed25519-AAAA sha256-x  |ED25519-BBBB'></script>"),
+        ("<script src=a integrity=|ed25519-AAAA></script>"),
+        ("<script src=a integrity='xed25519-A ed25519 ed2551-A &#101;d25519-A'></script>"),
+        ("<script src=a integrity></script>"), ("<script src=a integrity='ed25519'></script>"),
+    ])
+    func `the names of words in an integrity attribute are found`(text: String) throws {
+        let (body, offsets) = Self.read(text)
+        let table = LinkScanner().scan(body.span, as: .html, charset: nil) { _, _ in }
+        let ranges = table.marks.filter { $0.kind == .integrity }.flatMap {
+            IntegrityScanner.ranges(ofName: "ed25519", in: $0, body.span)
+        }
+        #expect(ranges == offsets.map { $0..<$0 + 7 })
+    }
 }

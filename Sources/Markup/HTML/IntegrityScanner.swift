@@ -1,3 +1,5 @@
+internal import Web
+
 /// Finds the `integrity` attributes (Subresource Integrity) of a page's scripts, style sheets and preloads.
 /// Use one per thread.
 package final class IntegrityScanner {
@@ -41,6 +43,26 @@ package final class IntegrityScanner {
             CharacterReferences.decode(
                 bytes.part(HTMLAttribute.value(ofAttributeAt: mark.offset, in: bytes)), into: &value)
             return value
+        }
+    }
+
+    /// Returns the places of a word's name in the attribute: for `ed25519`, the range of `ed25519` in each word that
+    /// starts with `ed25519-`. A name that is written with character references is not found.
+    package static func ranges(
+        ofName name: StaticString, in mark: DocumentMark, _ source: Span<UInt8>
+    ) -> [Range<Int>] {
+        source.withUnsafeBufferPointer { bytes in
+            let value = HTMLAttribute.value(ofAttributeAt: mark.offset, in: bytes)
+            let count = name.utf8CodeUnitCount
+            return name.withUTF8Buffer { name in
+                value.filter { start in
+                    guard start == value.lowerBound || bytes[start - 1] <= 0x20,
+                        start + count < value.upperBound,
+                        bytes[start + count] == UInt8(ascii: "-")
+                    else { return false }
+                    return (0..<count).allSatisfy { bytes[start + $0].lowercasedASCII == name[$0] }
+                }.map { $0..<$0 + count }
+            }
         }
     }
 }
