@@ -459,8 +459,10 @@ final class FolderWriter: ArchiveWriter {
         var failure: ArchiveError?
         var changes = try Patch.Change.neutralizingPolicies(table) { (mark) throws(ArchiveError) in
             try table.hasBrokenIntegrity(mark, in: source, base: base) { (url) throws(ArchiveError) in
-                guard let body = try resolvedResponse(at: url)?.response.body else { return nil }
-                return try self.bytes(of: body)
+                guard let response = try resolvedResponse(at: url)?.response, let body = response.body else {
+                    return nil
+                }
+                return try self.bytes(of: body).map { CheckedBody($0, of: response) }
             }
         }
         if isForZIM {

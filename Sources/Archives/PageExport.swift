@@ -110,7 +110,7 @@ final class PageExport {
         let base = table.base.flatMap { WebURL($0, base: resource.url) } ?? resource.url
         let isRedirected = resource.url.key != url.key
         let policyChanges = try Patch.Change.neutralizingPolicies(table) { (mark) throws(ArchiveError) in
-            try table.hasBrokenIntegrity(mark, in: source, base: base, resources.bytes(at:))
+            try table.hasBrokenIntegrity(mark, in: source, base: base, resources.checkedBody(at:))
         }
         let changes = (declarations + policyChanges).sorted {
             $0.range.lowerBound < $1.range.lowerBound
@@ -230,11 +230,12 @@ private struct PartDigests: Equatable {
 extension Patch.Change {
     /// Returns changes that make browsers ignore two kinds of attributes that would block assets of an exported page:
     /// content security policies, which allow only the origins of the live site, and `integrity` digests, which no
-    /// longer match bodies with rewritten links. Each change overwrites a word with another one of the same length: the
+    /// longer match bodies with rewritten links, with the keys beside them: the header fields with the signatures do
+    /// not exist in an exported file. Each change overwrites a word with another one of the same length: the
     /// `content-security-policy` in an `http-equiv`, and the name of the attribute `integrity`.
     ///
-    /// - Parameter isBroken: Whether a digest does not match even the original body. Browsers block that body on
-    ///   the live site too, so the digest stays.
+    /// - Parameter isBroken: Whether a digest does not match even the original body, or no demanded key has signed it.
+    ///   Browsers block that body on the live site too, so the attribute stays.
     static func neutralizingPolicies<Failure: Error>(
         _ table: LinkTable, unless isBroken: (DocumentMark) throws(Failure) -> Bool
     ) throws(Failure) -> [Patch.Change] {
@@ -252,16 +253,16 @@ extension Patch.Change {
 }
 
 extension LinkTable {
-    /// Whether the digest in an `integrity` attribute does not match the stored body. False if the body is not stored.
+    /// Whether the stored response does not satisfy an `integrity` attribute. False if the body is not stored.
     ///
     /// - Parameters:
     ///   - mark: A mark of kind `integrity`.
     ///   - source: The text of the document.
     ///   - base: The base URL of the document.
-    ///   - bytes: Returns the stored body for a URL, or nil for a miss.
+    ///   - stored: Returns the stored body for a URL, or nil for a miss.
     func hasBrokenIntegrity(
         _ mark: DocumentMark, in source: [UInt8], base: WebURL,
-        _ bytes: (WebURL) throws(ArchiveError) -> [UInt8]?
+        _ stored: (WebURL) throws(ArchiveError) -> CheckedBody?
     ) throws(ArchiveError) -> Bool {
         let value = IntegrityScanner.value(of: mark, in: source.span)
         let integrity = Integrity(String(decoding: value, as: UTF8.self))
@@ -269,6 +270,22 @@ extension LinkTable {
         guard let target = WebURL(utf8: reference.span, base: base, queryEncoding: encoding) else {
             return false
         }
-        return try bytes(target).map { !integrity.isMet(by: $0.span) } ?? false
+        return try stored(target).map { !integrity.isMet(by: $0.bytes.span, $0.stated) } ?? false
+    }
+}
+
+/// A stored body, and what the header fields of its response state about its integrity.
+struct CheckedBody {
+    let bytes: [UInt8]
+    let stated: ResponseIntegrity?
+
+    init(_ bytes: [UInt8], of response: StoredResponse) {
+        self.bytes = bytes
+        stated = WebURL(response.href).map {
+            let fields = HTTPFields(block: response.fields.utf8.span)
+            // A signature may have expired since.
+            return ResponseIntegrity(
+                of: SignedMessage(url: $0, status: response.status, fields: fields), at: response.fetched)
+        }
     }
 }

@@ -102,6 +102,13 @@ final class ResourceLookup {
         return bytes
     }
 
+    /// Returns the stored body for a URL, after redirects, for a comparison with an `integrity` attribute.
+    func checkedBody(at url: WebURL) throws(ArchiveError) -> CheckedBody? {
+        try resource(at: url).flatMap { (resource) throws(ArchiveError) in
+            try bytes(of: resource).map { CheckedBody($0, of: resource.response) }
+        }
+    }
+
     /// Returns the bytes of the stored body for a URL, after redirects.
     func bytes(at url: WebURL) throws(ArchiveError) -> [UInt8]? {
         try resource(at: url).flatMap { (resource) throws(ArchiveError) in try bytes(of: resource) }

@@ -85,7 +85,7 @@ final class SinglePage {
         defer { openURLs.remove(resource.url.href) }
         var body = Body(resource, bytes, table)
         body.changes = try Patch.Change.neutralizingPolicies(table) { (mark) throws(ArchiveError) in
-            try table.hasBrokenIntegrity(mark, in: body.text, base: body.base, resources.bytes(at:))
+            try table.hasBrokenIntegrity(mark, in: body.text, base: body.base, resources.checkedBody(at:))
         }
         // Each document has an import map, drawings and intercepted requests of its own.
         let outer = (dataURLs, modules, moduleNames, drawings, scriptURLs)
