@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Codings
 package import Digest
 internal import Glibc
@@ -43,6 +44,12 @@ package struct ArchivedResponse: Sendable {
     /// The request that the response answers, if the archive contains that request with its body. Nil if only
     /// the method is known.
     var requestKey: RequestKey?
+
+    /// The digests and signatures in the header fields, checked as of the time when the response was received.
+    func statedIntegrity(at url: WebURL) -> ResponseIntegrity {
+        ResponseIntegrity(
+            of: SignedMessage(method: method, url: url, status: status, fields: fields), at: fetched)
+    }
 
     /// The key that distinguishes the response from others with the same URL.
     package var request: RequestKey {

@@ -1,3 +1,4 @@
+package import Bundles
 internal import Digest
 internal import Glibc
 internal import Markup
@@ -23,7 +24,7 @@ package struct ImportPlan: Sendable {
     package var limits = ArchiveLimits()
     /// Returns the reason for refusing the response at a URL, or nil to accept it. The content is nil unless it is
     /// the whole body of a successful response. The closure is called on several threads at once.
-    package var refusal: (@Sendable (WebURL, BodyContent?) throws(StoreError) -> String?)?
+    package var refusal: (@Sendable (WebURL, BodyContent?, ResponseIntegrity) throws(StoreError) -> String?)?
     /// The minimum free disk space in bytes. The import stops below it.
     package var minFreeBytes: Int64 = 64 << 20
     /// Receives the number of imported responses and of their bytes after each response, on the thread of the
@@ -489,9 +490,11 @@ package final class Import {
     /// Asks the plan whether to refuse the response, and scans its body for links. Runs on a thread of `scanPool`.
     private static func checkAndScan(
         _ response: ArchivedResponse, _ url: WebURL, _ scanner: LinkScanner, _ folder: StoreFolder,
-        _ refusal: (@Sendable (WebURL, BodyContent?) throws(StoreError) -> String?)?
+        _ refusal: (@Sendable (WebURL, BodyContent?, ResponseIntegrity) throws(StoreError) -> String?)?
     ) throws(StoreError) -> ScanResult {
-        if response.request == .get, let refusal = try refusal?(url, wholeBody(of: response)) {
+        if response.request == .get,
+            let refusal = try refusal?(url, wholeBody(of: response), response.statedIntegrity(at: url))
+        {
             response.body?.discard()
             return ScanResult(body: .none, isPage: false, refusal: refusal)
         }
@@ -684,7 +687,9 @@ package final class Import {
             }
             let refusal = try ArchiveError.storing { () throws(StoreError) -> String? in
                 guard response.request == .get, let refusal = plan.refusal else { return nil }
-                return try refusal(url, response.status == 200 ? reader.content(of: body) : nil)
+                return try refusal(
+                    url, response.status == 200 ? reader.content(of: body) : nil,
+                    response.statedIntegrity(at: url))
             }
             if let refusal {
                 report.add(ArchiveFault(refusal, url: url.href, at: "a revisit"))

@@ -94,6 +94,9 @@ public struct CheckReport: Sendable, Equatable {
         /// The strongest digest that verified a bundle: `md5`, `sha1`, `sha256`, `sha384` or `sha512`. Nil if
         /// it is not verified, or the manifest has no digest of it.
         public package(set) var algorithm: String?
+        /// The key that has signed the response as the page or manifest demands, such as `ed25519-JrQL…`; nil if none
+        /// is demanded.
+        public package(set) var signer: String?
         /// A shorter detail for a printed report; nil if there is none.
         package var briefDetail: String?
 

@@ -87,7 +87,7 @@ struct LiveBundles {
         do throws(FetchFailure) {
             return try ParallelWork.share(tasks.count, atMost: threads, named: "larder-live", interruption) {
                 (next, give) throws(FetchFailure) in
-                let bodies = LiveBodyReceiver(tasks, targets, evidence)
+                let bodies = LiveBodyReceiver(tasks, targets, base: base, evidence)
                 try FetchBatch.run(
                     options: .forReading, running: max(1, Self.maxConnections / threads), receiver: bodies,
                     interruption: interruption,
@@ -98,6 +98,9 @@ struct LiveBundles {
                             number: UInt32(place), url: targets[task.number].urls[base],
                             nearestZone: nearestZone)
                         request.keepsCoding = task.keepsCoding
+                        if let wanted = targets[task.number].bundle.acceptSignature {
+                            request.fields.set("Accept-Signature", wanted)
+                        }
                         return request
                     },
                     each: { place, outcome in
@@ -151,28 +154,39 @@ final class LiveBodyReceiver: BodyReceiver {
 
     private let tasks: [LiveRequest]
     private let targets: [CheckTarget]
+    /// The index of the base among the URLs of a target.
+    private let base: Int
     private let evidence: Evidence
+    /// The URLs that redirects lead to, by the index of the task.
+    private var redirected: [UInt32: WebURL] = [:]
     /// The responses that are being received, by the index of their task.
     private var receptions: [UInt32: Reception] = [:]
     private var statuses: [UInt32: Int] = [:]
     /// A failure of this machine, as opposed to a server.
     private(set) var failure: FetchFailure?
 
-    init(_ tasks: [LiveRequest], _ targets: [CheckTarget], _ evidence: Evidence) {
+    init(_ tasks: [LiveRequest], _ targets: [CheckTarget], base: Int, _ evidence: Evidence) {
         self.tasks = tasks
         self.targets = targets
+        self.base = base
         self.evidence = evidence
     }
 
     func begin(_ number: UInt32, status: Int, fields: HTTPFields) -> Bool {
         statuses[number] = status
         receptions[number] = nil
-        guard (200..<300).contains(status) else { return false }
         let task = tasks[Int(number)]
+        let url = redirected[number] ?? targets[task.number].urls[base]
+        guard (200..<300).contains(status) else {
+            redirected[number] = fields["Location"].flatMap { WebURL($0, base: url) }
+            return false
+        }
+        let stated = ResponseIntegrity(
+            of: SignedMessage(url: url, status: status, fields: fields), at: SystemClock.secondsSinceEpoch())
         let bundle = targets[task.number].bundle.addingHeaderEvidence(of: fields, evidence)
         let isCoded = fields.isCoded && !task.keepsCoding
         receptions[number] = Reception(
-            bundle: bundle, meter: BundleMeter(bundle, isCoded: isCoded), isCoded: isCoded,
+            bundle: bundle, meter: BundleMeter(bundle, stated, isCoded: isCoded), isCoded: isCoded,
             comparison: task.good.flatMap { BodyPieces($0.content) }.map { Comparison(good: $0) })
         return true
     }
@@ -193,6 +207,7 @@ final class LiveBodyReceiver: BodyReceiver {
         let number = UInt32(place)
         let status = statuses.removeValue(forKey: number)
         let run = receptions.removeValue(forKey: number)
+        redirected[number] = nil
         if let run, run.isTooLarge {
             let counted = Measurement(uncoded: Measurement.Body(byteCount: run.byteCount, digests: []))
             var finding = run.bundle.finding(on: counted)
@@ -249,7 +264,7 @@ struct LiveResult: Sendable {
         guard let measured, let sent = other.measured?.decoded, let bundle = other.claimedBundle else {
             return examination
         }
-        let both = Measurement(decoded: measured.decoded, encoded: sent)
+        let both = Measurement(decoded: measured.decoded, encoded: sent, measured.response)
         return Examination(bundle.finding(on: both), measured: both)
     }
 

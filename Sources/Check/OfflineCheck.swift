@@ -43,6 +43,7 @@ package enum OfflineCheck {
                     "pages opened \(sockets) web \(sockets == 1 ? "socket" : "sockets") when they were rendered: data sent over these is not stored"
                 )
             }
+            if !options.isQuick { found.notes += try IntegrityDemands.notes(of: walk, reader, interruption) }
             report = found
         } catch {
             throw LarderError(error)

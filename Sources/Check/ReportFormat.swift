@@ -86,7 +86,10 @@ extension CheckReport: JSONObject {
 
 extension CheckReport.Finding {
     fileprivate var verdictMembers: JSONMembers {
-        ["url": url, "verdict": verdict.rawValue, "detail": IfAny(detail), "algorithm": IfAny(algorithm)]
+        [
+            "url": url, "verdict": verdict.rawValue, "detail": IfAny(detail), "algorithm": IfAny(algorithm),
+            "signer": IfAny(signer),
+        ]
     }
 }
 

@@ -37,14 +37,19 @@ package struct StoredBundleCheck {
         guard let content = try reader.content(of: body) else { return Self.bytesAreGone }
         let fields = HTTPFields(block: response.fields.utf8.span)
         let bundle = bundle.addingHeaderEvidence(of: fields, evidence)
+        // A signature may expire after the response was received.
+        let stated = ResponseIntegrity(
+            of: SignedMessage(url: WebURL(response.href) ?? url, status: response.status, fields: fields),
+            at: response.fetched)
         // An imported body is always hashed: its stored digest is not trusted.
         if provesBytes || response.isImported {
-            return try examineBytes(bundle, content, body, isCoded: fields.isCoded)
+            return try examineBytes(bundle, stated, content, body, isCoded: fields.isCoded)
         }
         let wanted = bundle.algorithms(of: .decoded).union(bundle.algorithms(of: .encoded))
+            .union(stated.digestAlgorithms)
         guard wanted.isSubset(of: Self.storedAlgorithms), let sha256 = Digest(.sha256, bytes: body.sha256)
         else {
-            return Examination(of: content, as: bundle, isCoded: fields.isCoded)
+            return Examination(of: content, as: bundle, stated, isCoded: fields.isCoded)
         }
         var digests = [sha256]
         if wanted.contains(.md5) {
@@ -56,15 +61,16 @@ package struct StoredBundleCheck {
             }
         }
         let decoded = Measurement.Body(byteCount: body.byteCount, digests: digests)
-        let measured = Measurement(decoded: decoded, encoded: fields.isCoded ? nil : decoded)
+        let measured = Measurement(decoded: decoded, encoded: fields.isCoded ? nil : decoded, stated)
         return Examination(bundle.finding(on: measured), measured: measured)
     }
 
     /// Examines the body by hashing its bytes, whatever digests are known.
     private mutating func examineBytes(
-        _ bundle: Bundle, _ content: BodyContent, _ body: StoredBody, isCoded: Bool
+        _ bundle: Bundle, _ stated: ResponseIntegrity, _ content: BodyContent, _ body: StoredBody,
+        isCoded: Bool
     ) throws(StoreError) -> Examination {
-        let meter = BundleMeter(bundle, isCoded: isCoded, and: [.sha256, .md5])
+        let meter = BundleMeter(bundle, stated, isCoded: isCoded, and: [.sha256, .md5])
         do throws(StoreError) {
             try content.eachPiece { meter.update($0) }
         } catch {
@@ -134,9 +140,13 @@ package struct Examination: Sendable {
 
     /// Reads the body and compares it with the bundle. A body that cannot be read counts as missing.
     ///
-    /// - Parameter isCoded: whether the body had a content coding when it was sent.
-    init(of content: BodyContent, as bundle: Bundle, isCoded: Bool = false) {
-        let meter = BundleMeter(bundle, isCoded: isCoded)
+    /// - Parameters:
+    ///   - stated: the digests and signatures in its header fields; nil if there are none.
+    ///   - isCoded: whether the body had a content coding when it was sent.
+    init(
+        of content: BodyContent, as bundle: Bundle, _ stated: ResponseIntegrity? = nil, isCoded: Bool = false
+    ) {
+        let meter = BundleMeter(bundle, stated, isCoded: isCoded)
         do throws(StoreError) {
             try content.eachPiece { meter.update($0) }
             let measured = meter.measurement()
@@ -183,9 +193,13 @@ extension CheckReport.Finding {
     package init(url: String, _ examination: Examination, of bundle: Bundle? = nil) {
         let finding = examination.finding
         self.init(
-            url: url, verdict: CheckReport.Verdict(finding.verdict), detail: finding.verdict.fullDetail,
+            url: url, verdict: CheckReport.Verdict(finding.verdict),
+            detail: finding.verdict.fullDetail ?? finding.signer.map { "signed by \($0.integrityText)" },
             remarks: finding.remarks)
-        if finding.verdict == .verified { algorithm = bundle?.strongestAlgorithm?.rawValue }
+        if finding.verdict == .verified {
+            algorithm = (bundle?.strongestAlgorithm ?? finding.signedAlgorithm)?.rawValue
+            signer = finding.signer?.integrityText
+        }
         if case .mismatch(let mismatch) = finding.verdict { briefDetail = mismatch.brief }
     }
 }

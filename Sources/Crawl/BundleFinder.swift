@@ -55,7 +55,8 @@ package final class BundleFinder {
                 ? nil : response
         }
         guard (200..<300).contains(response.status), var body = response.body else { return nil }
-        guard try isFitting(&body, bundle, provesBytes: provesBytes || response.isImported) else {
+        let stated = response.statedIntegrity
+        guard try isFitting(&body, bundle, stated, provesBytes: provesBytes || response.isImported) else {
             return nil
         }
         var response = response
@@ -64,7 +65,7 @@ package final class BundleFinder {
     }
 
     private func isFitting(
-        _ body: inout StoredBody, _ bundle: Bundle, provesBytes: Bool
+        _ body: inout StoredBody, _ bundle: Bundle, _ stated: ResponseIntegrity?, provesBytes: Bool
     ) throws(StoreError) -> Bool {
         guard let sha256 = Digest(.sha256, bytes: body.sha256), try reader.isStored(body),
             try !isDamaged(body)
@@ -72,11 +73,11 @@ package final class BundleFinder {
             return false
         }
         let digests = [sha256] + (body.md5.flatMap { Digest(.md5, bytes: $0) }.map { [$0] } ?? [])
-        if let finding = bundle.finding(knowing: digests, byteCount: body.byteCount) {
+        if let finding = bundle.finding(knowing: digests, byteCount: body.byteCount, stated) {
             guard finding.verdict == .verified, provesBytes else { return finding.verdict == .verified }
         }
         guard let content = try reader.content(of: body) else { return false }
-        let measured = try content.measurement(for: bundle)
+        let measured = try content.measurement(for: bundle, stated)
         guard measured.decoded.digest(.sha256) == sha256 else {
             try damage.mark(body)
             return false
@@ -104,10 +105,25 @@ package final class BundleFinder {
     }
 }
 
+extension StoredResponse {
+    /// The digests and signatures in the header fields, checked as of the time when the response was received: a
+    /// signature may have expired since.
+    package var statedIntegrity: ResponseIntegrity? {
+        WebURL(href).map {
+            let fields = HTTPFields(block: fields.utf8.span)
+            return ResponseIntegrity(of: SignedMessage(url: $0, status: status, fields: fields), at: fetched)
+        }
+    }
+}
+
 extension Requirements {
     /// The reason why a body may not be stored for a URL; nil if it may. `content` is nil if the response has
     /// no complete body or failed.
-    package func refusal(of content: BodyContent?, at url: WebURL) throws(StoreError) -> String? {
+    ///
+    /// - Parameter stated: the digests and signatures in its header fields; nil if they are not known.
+    package func refusal(
+        of content: BodyContent?, at url: WebURL, _ stated: ResponseIntegrity? = nil
+    ) throws(StoreError) -> String? {
         // The mirror serves http and https URLs as one.
         let twin = WebURL(
             (url.scheme == "http" ? "https" : "http") + url.href.dropFirst(url.scheme.utf8.count))
@@ -115,7 +131,9 @@ extension Requirements {
         guard let content else {
             return "a manifest requires a complete body here, and the response has none"
         }
-        guard case .mismatch(let mismatch) = bundle.finding(on: try content.measurement(for: bundle)).verdict
+        guard
+            case .mismatch(let mismatch) = bundle.finding(on: try content.measurement(for: bundle, stated))
+                .verdict
         else { return nil }
         return Failure.digestMismatch(mismatch.description).description
     }
@@ -124,8 +142,12 @@ extension Requirements {
 extension BodyContent {
     /// Measures the size, the digests that the bundle requires, the SHA-256 that is the body's key in the
     /// store, and the MD5 that manifests use. Runs in constant memory.
-    package func measurement(for bundle: Bundle) throws(StoreError) -> Measurement {
-        let meter = BundleMeter(bundle, and: [.sha256, .md5])
+    ///
+    /// - Parameter stated: the digests and signatures in its header fields; nil if they are not known.
+    package func measurement(
+        for bundle: Bundle, _ stated: ResponseIntegrity? = nil
+    ) throws(StoreError) -> Measurement {
+        let meter = BundleMeter(bundle, stated, and: [.sha256, .md5])
         try eachPiece { meter.update($0) }
         return meter.measurement()
     }

@@ -302,6 +302,7 @@ extension Crawl {
         }
         beingScanned.remove(result.number)
         let wasStored = result.login == .inPlaceOfPage ? try isStoredBefore(result.number) : false
+        signatureRequests.add(result.acceptSignatures)
         if result.isTooLarge { report.unread.append(frontier.url(result.number).href) }
         if result.isOverlong { report.overlong.append(frontier.url(result.number).href) }
         var result = result

@@ -68,6 +68,8 @@ package final class Crawl {
     /// Header fields that the script of a page adds to its request for an entry, by the number of the entry.
     /// The page is the first one to request it, in this run or when the response was stored.
     var scriptFields: [UInt32: HTTPFields] = [:]
+    /// The signatures that pages demand of their assets.
+    var signatureRequests = SignatureRequests()
     /// Nil when no page is rendered.
     var rendering: Rendering?
     /// This worker's view of a snapshot that is shared with other workers; nil for a snapshot of its own.
@@ -539,11 +541,11 @@ extension Crawl {
         if !fields.isEmpty { scriptFields[number] = HTTPFields(fields) }
     }
 
-    /// Applies the required digest of a URL to the target of its redirect.
+    /// Applies the required digest of a URL, and the signatures that a page demands, to the target of its redirect.
     func propagateDigest(from url: WebURL, to target: WebURL?) {
-        if let target, let bundle = required[url], required[target] == nil {
-            required.require(bundle, at: target)
-        }
+        guard let target else { return }
+        if let bundle = required[url], required[target] == nil { required.require(bundle, at: target) }
+        signatureRequests.add(from: url, to: target)
     }
 
     /// Requests an entry.
@@ -560,6 +562,12 @@ extension Crawl {
             for field in said.list where !request.fields.contains(field.name) {
                 request.fields.append(field.name, field.value)
             }
+        }
+        if !request.fields.contains("Accept-Signature"),
+            let wanted = required[url]?.acceptSignature
+                ?? signatureRequests.value(for: url, storedBefore[number])
+        {
+            request.fields.append("Accept-Signature", wanted)
         }
         // Servers of single-page apps send the app to clients that accept HTML, and 404 to others; some
         // servers send JSON to these.

@@ -137,6 +137,9 @@ struct ScanResult: Sendable {
     var print: ContentPrint?
     /// The pieces of the page's text; nil if they were not computed.
     var pieces: TextPieces?
+    /// The `Accept-Signature` of requests for the assets that must be signed, as the page's `integrity` attributes
+    /// demand.
+    var acceptSignatures: [SignatureRequests.Entry] = []
     /// The page's directives to crawlers.
     var directives: PageDirectives = []
     /// Whether the body was not scanned because it is too large.

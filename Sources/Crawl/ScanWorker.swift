@@ -93,7 +93,10 @@ final class ScanWorker {
         }
         var measured: Measurement.Body?
         if let bundle = job.required {
-            let measurement = try response.body.content.measurement(for: bundle)
+            let stated = ResponseIntegrity(
+                of: SignedMessage(url: job.url, status: response.status, fields: response.fields),
+                at: job.time)
+            let measurement = try response.body.content.measurement(for: bundle, stated)
             if case .mismatch(let mismatch) = bundle.finding(on: measurement).verdict {
                 response.body.discard()
                 result.refusal = .digestMismatch(mismatch.description)
@@ -299,6 +302,9 @@ final class ScanWorker {
         let (format, table) = (reading.format, reading.table)
         result.format = format
         resolveLinks(fields, table, of: job, into: &result)
+        if format.isDocument, job.role == .page {
+            result.acceptSignatures = SignatureRequests.entries(ofPage: bytes, table, at: job.url)
+        }
         if findsActions, format == .html { markActions(bytes, table.encoding, &result, job.url) }
         guard !result.isLeftOut else { return nil }
         if let check = job.login, format == .html {

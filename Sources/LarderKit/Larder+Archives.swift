@@ -270,7 +270,9 @@ extension Larder {
             let required = try mapStoreError { () throws(StoreError) in
                 try CurrentRequirements.all(in: folder)
             }
-            plan.refusal = { (url, content) throws(StoreError) in try required.refusal(of: content, at: url) }
+            plan.refusal = { (url, content, stated) throws(StoreError) in
+                try required.refusal(of: content, at: url, stated)
+            }
             plan.progress = ExportOptions.responseProgress(progress)
             let wanted = plan
             return try mapArchiveError { () throws(ArchiveError) -> ImportReport in

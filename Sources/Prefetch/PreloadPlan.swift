@@ -47,6 +47,8 @@ package struct PreloadPlan: Sendable, Equatable {
         struct ServedBody: Sendable, Equatable {
             var digests: [Digest]
             var byteCount: Int
+            /// The digests and signatures in the header fields of the response; nil if they are not needed.
+            var stated: ResponseIntegrity?
             /// Whether the bytes are stored and, as far as is known, unchanged.
             var isSound = true
         }
@@ -69,7 +71,8 @@ package struct PreloadPlan: Sendable, Equatable {
     static func step(_ bundle: Bundle, _ copies: StoredCopies) -> Step {
         guard bundle.canBeVerified else { return .fetch(copies.served == nil ? .new : .unproven) }
         guard let shown = copies.served else { return copies.isStoredElsewhere ? .adopt : .fetch(.new) }
-        let isRight = bundle.finding(knowing: shown.digests, byteCount: shown.byteCount)?.verdict == .verified
+        let finding = bundle.finding(knowing: shown.digests, byteCount: shown.byteCount, shown.stated)
+        let isRight = finding?.verdict == .verified
         if isRight, shown.isSound { return copies.isFromOwnSnapshot ? .reuse : .adopt }
         return copies.isStoredElsewhere ? .adopt : .fetch(isRight ? .damaged : .differs)
     }
@@ -115,16 +118,19 @@ extension PreloadPlan {
                                 let next = try reader.previewResponse(for: url.href, ifPublished: hidden)
                                 copies.isSuperseded = next?.snapshot != shown.snapshot
                             }
+                            // Only the header fields can verify a body that a key must have signed.
+                            let stated =
+                                bundle.requiresSignature
+                                ? try reader.responseWithBody(at: url)?.0.statedIntegrity : nil
                             if let body = shown.body {
                                 copies.served = try servedBody(
                                     of: body, isThere: shown.isBodyStored, isImported: shown.isImported,
-                                    bundle,
-                                    finder, reader, &md5s)
+                                    bundle, stated, finder, reader, &md5s)
                             } else if let (response, body) = try reader.responseWithBody(at: url) {
                                 copies.served = try servedBody(
                                     of: body, isThere: reader.isStored(body),
-                                    isImported: shown.isImported || response.isImported, bundle, finder,
-                                    reader, &md5s)
+                                    isImported: shown.isImported || response.isImported, bundle, stated,
+                                    finder, reader, &md5s)
                             }
                         }
                         if case .fetch = PreloadPlan.step(bundle, copies), bundle.canBeVerified {
@@ -143,23 +149,26 @@ extension PreloadPlan {
     }
 
     private static func servedBody(
-        of body: StoredBody, isThere: Bool, isImported: Bool, _ bundle: Bundle, _ finder: BundleFinder,
-        _ reader: StoreReader, _ md5s: inout KnownMD5s
+        of body: StoredBody, isThere: Bool, isImported: Bool, _ bundle: Bundle, _ stated: ResponseIntegrity?,
+        _ finder: BundleFinder, _ reader: StoreReader, _ md5s: inout KnownMD5s
     ) throws(StoreError) -> PreloadPlan.StoredCopies.ServedBody? {
         guard let sha256 = Digest(.sha256, bytes: body.sha256) else { return nil }
-        var version = PreloadPlan.StoredCopies.ServedBody(digests: [sha256], byteCount: body.byteCount)
+        var version = PreloadPlan.StoredCopies.ServedBody(
+            digests: [sha256], byteCount: body.byteCount, stated: stated)
         // An imported body is always hashed: its stored digest is not trusted.
         version.isSound = try isThere ? finder.isSound(body, provesBytes: isImported) : false
         if isImported, version.isSound, let content = try reader.content(of: body) {
-            version.digests = try content.measurement(for: bundle).decoded.digests
+            version.digests = try content.measurement(for: bundle, stated).decoded.digests
             return version
         }
         guard version.isSound else { return version }
-        let wanted = bundle.claims.filter { $0.subject == .decoded }.compactMap(\.algorithm)
+        let wanted =
+            bundle.claims.filter { $0.subject == .decoded }.compactMap(\.algorithm)
+            + (stated?.digestAlgorithms ?? [])
         if wanted.contains(.md5), let md5 = try md5s.md5(of: body) { version.digests.append(md5) }
         // The store keeps no other digests.
         if !wanted.allSatisfy({ $0 == .md5 || $0 == .sha256 }), let content = try reader.content(of: body) {
-            version.digests = try content.measurement(for: bundle).decoded.digests
+            version.digests = try content.measurement(for: bundle, stated).decoded.digests
         }
         return version
     }
