@@ -182,7 +182,7 @@ let package = Package(
             ]),
         tests(
             "InBrowserTests",
-            ["System", "Web", "Markup", "TLS", "HTTPServer", "Browser", "Mirror", "LarderKit"]),
+            ["System", "Web", "Digest", "Markup", "TLS", "HTTPServer", "Browser", "Mirror", "LarderKit"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -19,7 +19,8 @@ enum Targets {
     static var all: [any Target] {
         MarkupTarget.all
             + [
-                TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(), RangeTarget(),
+                TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(),
+                SignaturesTarget(), RangeTarget(),
                 RequestTarget(), HelloTarget(), BundlesTarget(), TUFMetadataTarget(), ArchiveTarget(),
                 PagePartsTarget(),
                 SearchTarget(),
