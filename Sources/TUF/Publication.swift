@@ -1,0 +1,283 @@
+package import Digest
+package import Web
+
+/// The files of one publication, and what cannot be published yet.
+package struct Publication: Sendable {
+    /// A file of the folder of metadata.
+    package struct File: Sendable {
+        package let role: RepositoryRole
+        package let version: Int
+        package let bytes: [UInt8]
+
+        package var name: String { role.fileName(version: version) }
+    }
+
+    /// A draft that has too few signatures.
+    package struct Waiting: Sendable, Equatable {
+        package let role: RepositoryRole
+        package let version: Int
+        package let missingSignatures: Int
+    }
+
+    /// The files in the order in which they must appear. Empty if nothing can be published.
+    package fileprivate(set) var files: [File] = []
+    /// Whether clients accept the repository after each of the files, so that a publication may be interrupted. It is
+    /// false if a role has new keys and the metadata is not signed with enough of the old ones.
+    package fileprivate(set) var isInterruptible = true
+    package fileprivate(set) var waiting: [Waiting] = []
+    /// The drafts that remain, with the new signatures.
+    package fileprivate(set) var draftRoot: SignedMetadata<RootMetadata>?
+    package fileprivate(set) var draftTargets: SignedMetadata<TargetsMetadata>?
+    /// The published state afterwards; nil if nothing can be published.
+    package fileprivate(set) var result: Repository.Published?
+}
+
+extension Repository {
+    /// Decides what to publish: drafts with enough signatures, a snapshot if anything changed or it expires soon, and
+    /// always a new timestamp.
+    ///
+    /// - Parameter keys: the keys that are at hand. Each signs what it counts for.
+    /// - Throws: `RepositoryError` if keys are missing without which nothing can be published.
+    package func publication(
+        keys: [Ed25519PrivateKey], periods: RepositoryPeriods, now: HTTPDate
+    ) throws(RepositoryError) -> Publication {
+        var signed = self
+        signed.renewDrafts(periods, now)
+        _ = signed.sign(with: keys)
+        var root = signed.draftRoot
+        var waiting: [Publication.Waiting] = []
+        if let draft = root {
+            // TUF 5.3.4: the thresholds of the trusted root and of the new one.
+            let authorities = [draft.role] + (published.map { [$0.root.role] } ?? [])
+            let missing = authorities.map { draft.missingSignatures(.root, $0) }.max() ?? 0
+            if missing > 0 {
+                waiting.append(.init(role: .root, version: draft.version, missingSignatures: missing))
+                root = nil
+            }
+        }
+        let first = try PublicationStep(signed, nextRoot: root, keys, periods, now).publication(waiting)
+        guard first.result == nil, let root, published != nil else { return first }
+        // The targets wait for signatures by the keys of the new root. Meanwhile the old root stays.
+        waiting.append(.init(role: .root, version: root.version, missingSignatures: 0))
+        return try PublicationStep(signed, nextRoot: nil, keys, periods, now).publication(waiting)
+    }
+
+    /// The roles whose keys a publication needs now.
+    package func rolesToSign(periods: RepositoryPeriods, now: HTTPDate) -> Set<RepositoryRole> {
+        var roles: Set<RepositoryRole> = [.snapshot, .timestamp]
+        if draftRoot != nil { roles.insert(.root) }
+        if draftTargets != nil { roles.insert(.targets) }
+        if let published {
+            let root = draftRoot?.role ?? published.root.role
+            if periods.isDue(.targets, expires: published.targets.expires, now)
+                || published.targets.missingSignatures(.targets, root) > 0
+            {
+                roles.insert(.targets)
+            }
+        }
+        return roles
+    }
+}
+
+/// A publication with a given root.
+private struct PublicationStep {
+    private let repository: Repository
+    private let nextRoot: SignedMetadata<RootMetadata>?
+    private let keys: [Ed25519PrivateKey]
+    private let periods: RepositoryPeriods
+    private let now: HTTPDate
+
+    init(
+        _ repository: Repository, nextRoot: SignedMetadata<RootMetadata>?, _ keys: [Ed25519PrivateKey],
+        _ periods: RepositoryPeriods, _ now: HTTPDate
+    ) {
+        (self.repository, self.nextRoot, self.keys) = (repository, nextRoot, keys)
+        (self.periods, self.now) = (periods, now)
+    }
+
+    /// The root by whose keys clients verify the result, and the one that they have before it.
+    private var authorities: [RootMetadata] {
+        [nextRoot, repository.published?.root].compactMap { $0?.role }
+    }
+
+    /// The files; none and a waiting draft if the targets cannot be published yet.
+    ///
+    /// - Parameter waiting: drafts that wait already.
+    func publication(_ waiting: [Publication.Waiting]) throws(RepositoryError) -> Publication {
+        var publication = Publication()
+        publication.waiting = waiting
+        (publication.draftRoot, publication.draftTargets) = (repository.draftRoot, repository.draftTargets)
+        guard let root = nextRoot ?? repository.published?.root else {
+            if let draft = repository.draftTargets, let root = repository.draftRoot {
+                let missing = draft.missingSignatures(.targets, root.role)
+                if missing > 0 { publication.wait(for: draft, missing) }
+            }
+            return publication
+        }
+        guard root.expires > now.secondsSinceEpoch else {
+            throw .input("the root expired on \(Self.date(root)); renew it first, by rotating it")
+        }
+        guard let targets = try nextTargets(root.role, &publication.waiting) else { return publication }
+        let snapshot = try nextSnapshot(root.role, targets)
+        let timestamp = try nextTimestamp(root.role, snapshot)
+        publication.result = .init(
+            root: root, targets: targets.file, snapshot: snapshot.file, timestamp: timestamp)
+        if targets.isNew { publication.add(targets.file, .targets) }
+        if snapshot.isNew { publication.add(snapshot.file, .snapshot) }
+        publication.add(timestamp, .timestamp)
+        if let nextRoot { place(nextRoot, in: &publication) }
+        if nextRoot != nil { publication.draftRoot = nil }
+        if targets.isNew {
+            publication.draftTargets = nil
+            // The root that waits has other keys for the targets, whose holders sign this version again.
+            if let waiting = publication.draftRoot?.role,
+                targets.file.missingSignatures(.targets, waiting) > 0
+            {
+                publication.draftTargets = targets.file.changed(
+                    version: targets.file.version + 1, expires: targets.file.expires)
+            }
+        }
+        return publication
+    }
+
+    /// Adds the new root.
+    ///
+    /// Clients load the root first and then verify everything else with it. If the other files are signed with enough
+    /// keys of both roots, the root goes last: then clients accept the repository at any moment. Else it goes first,
+    /// and between the root and the timestamp clients fail, until the publication is complete.
+    private func place(_ root: SignedMetadata<RootMetadata>, in publication: inout Publication) {
+        let file = Publication.File(role: .root, version: root.version, bytes: root.fileBytes(.compact))
+        guard let published = repository.published else {
+            // Nothing is there that a client could fetch before the timestamp.
+            publication.files.insert(file, at: 0)
+            return
+        }
+        let old = published.root.role
+        let isSignedByBoth =
+            publication.result.map { result in
+                result.targets.missingSignatures(.targets, old) == 0
+                    && result.snapshot.missingSignatures(.snapshot, old) == 0
+                    && result.timestamp.missingSignatures(.timestamp, old) == 0
+            } ?? false
+        publication.isInterruptible = isSignedByBoth
+        publication.files.insert(file, at: isSignedByBoth ? publication.files.count : 0)
+    }
+
+    /// A file with the mark whether it is a new version.
+    private typealias Next<Role: RoleMetadata> = (file: SignedMetadata<Role>, isNew: Bool)
+
+    /// The drafted targets if they have enough signatures; else the published ones, if necessary with a later expiry.
+    private func nextTargets(
+        _ root: RootMetadata, _ waiting: inout [Publication.Waiting]
+    ) throws(RepositoryError) -> Next<TargetsMetadata>? {
+        if let draft = repository.draftTargets {
+            let heldFor = isHeld(draft) ? repository.draftRoot?.role : nil
+            let missing = draft.missingSignatures(.targets, heldFor ?? root)
+            if missing == 0, heldFor == nil { return (draft, true) }
+            if missing > 0 {
+                waiting.append(.init(role: .targets, version: draft.version, missingSignatures: missing))
+            }
+        }
+        guard let current = repository.published?.targets else { return nil }
+        let isValid =
+            current.missingSignatures(.targets, root) == 0 && current.expires > now.secondsSinceEpoch
+        if isValid, !periods.isDue(.targets, expires: current.expires, now) { return (current, false) }
+        // The draft would have the same version as a renewed one.
+        if repository.draftTargets == nil {
+            var renewed = current.changed(
+                version: repository.nextVersion(of: .targets), expires: periods.expiry(of: .targets, now))
+            renewed.sign(with: keys, of: .targets, authorities)
+            let missing = renewed.missingSignatures(.targets, root)
+            if missing == 0 { return (renewed, true) }
+            guard isValid else { throw .missingSignatures(.targets, missing) }
+        }
+        if isValid { return (current, false) }
+        guard nextRoot != nil else {
+            throw .input(
+                "the published targets expired on \(Self.date(current)), and the draft has too few signatures"
+            )
+        }
+        return nil
+    }
+
+    /// Whether a draft only repeats the published targets, for the keys of a root that is not complete yet. With the
+    /// current root it would change nothing, and the signatures by the new keys would be lost.
+    private func isHeld(_ draft: SignedMetadata<TargetsMetadata>) -> Bool {
+        guard nextRoot == nil, repository.draftRoot != nil, let published = repository.published else {
+            return false
+        }
+        return draft.role.targets == published.targets.role.targets
+    }
+
+    private func nextSnapshot(
+        _ root: RootMetadata, _ targets: Next<TargetsMetadata>
+    ) throws(RepositoryError) -> Next<SnapshotMetadata> {
+        let current = repository.published?.snapshot
+        let isValid =
+            current.map {
+                !targets.isNew && $0.missingSignatures(.snapshot, root) == 0
+                    && $0.expires > now.secondsSinceEpoch
+            } ?? false
+        if let current, isValid, !periods.isDue(.snapshot, expires: current.expires, now) {
+            return (current, false)
+        }
+        // Delegated roles stay listed.
+        var files = current?.role.files ?? [:]
+        if targets.isNew { files["targets.json"] = Self.entry(targets.file) }
+        let version = repository.nextVersion(of: .snapshot)
+        let expires = periods.expiry(of: .snapshot, now)
+        var new =
+            current?.changed(version: version, expires: expires) { $0.files = files }
+            ?? SignedMetadata(
+                SnapshotMetadata(header: MetadataHeader(version: version, expires: expires), files: files))
+        new.sign(with: keys, of: .snapshot, authorities)
+        let missing = new.missingSignatures(.snapshot, root)
+        if missing == 0 { return (new, true) }
+        guard let current, isValid else { throw .missingSignatures(.snapshot, missing) }
+        return (current, false)
+    }
+
+    private func nextTimestamp(
+        _ root: RootMetadata, _ snapshot: Next<SnapshotMetadata>
+    ) throws(RepositoryError) -> SignedMetadata<TimestampMetadata> {
+        let version = repository.nextVersion(of: .timestamp)
+        let expires = periods.expiry(of: .timestamp, now)
+        let current = repository.published?.timestamp
+        let entry = snapshot.isNew ? Self.entry(snapshot.file) : current?.role.snapshot
+        var new =
+            current?.changed(version: version, expires: expires) { timestamp in
+                if let entry { timestamp.snapshot = entry }
+            }
+            ?? SignedMetadata(
+                TimestampMetadata(
+                    header: MetadataHeader(version: version, expires: expires),
+                    snapshot: entry ?? Self.entry(snapshot.file)))
+        new.sign(with: keys, of: .timestamp, authorities)
+        let missing = new.missingSignatures(.timestamp, root)
+        guard missing == 0 else { throw .missingSignatures(.timestamp, missing) }
+        return new
+    }
+
+    /// The entry of a new file in other metadata. Length and digest bind the file more closely than its version
+    /// alone, and clients then know how much to read.
+    private static func entry(_ file: SignedMetadata<some RoleMetadata>) -> MetaFile {
+        let bytes = file.fileBytes(.compact)
+        return MetaFile(
+            version: file.version, byteCount: bytes.count,
+            hashes: FileHashes([DigestStream.digest(.sha256, of: bytes.span)]))
+    }
+
+    private static func date(_ file: SignedMetadata<some RoleMetadata>) -> String {
+        HTTPDate(secondsSinceEpoch: file.expires).iso8601
+    }
+}
+
+extension Publication {
+    fileprivate mutating func wait(for file: SignedMetadata<TargetsMetadata>, _ missing: Int) {
+        waiting.append(Waiting(role: .targets, version: file.version, missingSignatures: missing))
+    }
+
+    fileprivate mutating func add(_ file: SignedMetadata<some RoleMetadata>, _ role: RepositoryRole) {
+        files.append(File(role: role, version: file.version, bytes: file.fileBytes(.compact)))
+    }
+}

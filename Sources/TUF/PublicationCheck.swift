@@ -1,0 +1,43 @@
+package import Web
+
+extension Publication {
+    /// Verifies with the client that clients accept the repository after the publication: one that has the first
+    /// root, and one that has the published root.
+    ///
+    /// - Parameter bytes: returns the contents of a published file; nil if there is none.
+    /// - Throws: `RepositoryError` with the reason why a client would reject it.
+    package func check(
+        _ repository: Repository, now: HTTPDate, bytes: (String) -> [UInt8]?
+    ) throws(RepositoryError) {
+        guard let result else { return }
+        var new: [String: [UInt8]] = [:]
+        for file in files { new[file.name] = file.bytes }
+        func served(_ name: String) -> [UInt8]? { new[name] ?? bytes(name) }
+        let current = (repository.published?.root ?? result.root).version
+        let first =
+            (1...current).first { served(RepositoryRole.root.fileName(version: $0)) != nil } ?? current
+        for version in Set([first, current]) {
+            guard let root = served(RepositoryRole.root.fileName(version: version)) else { continue }
+            do throws(TUFError) {
+                try Self.update(from: root, now: now, served)
+            } catch {
+                throw .rejected(error)
+            }
+        }
+    }
+
+    /// Lets a client that knows only a root update its metadata.
+    private static func update(
+        from root: [UInt8], now: HTTPDate, _ served: (String) -> [UInt8]?
+    ) throws(TUFError) {
+        var client = TUFClient(now: now.secondsSinceEpoch)
+        while let request = try client.nextRequest() {
+            let answer: TUFClient.Answer
+            switch request.source {
+            case .storage: answer = request.name == "root.json" ? .bytes(root) : .missing
+            case .server: answer = served(request.name).map { .bytes($0) } ?? .missing
+            }
+            _ = try client.receive(answer)
+        }
+    }
+}

@@ -1,0 +1,344 @@
+package import Digest
+package import Web
+
+/// The metadata of a repository: what is published, and the next versions of root and targets that wait for signatures.
+///
+/// Changes go into drafts, since the keys of root and targets may be offline and belong to several people.
+/// `publication` decides what can be published. A value without input and output; `TUFRepository` of LarderKit has
+/// its files.
+package struct Repository: Sendable {
+    /// One published version of each role.
+    package struct Published: Sendable {
+        package let root: SignedMetadata<RootMetadata>
+        package let targets: SignedMetadata<TargetsMetadata>
+        package let snapshot: SignedMetadata<SnapshotMetadata>
+        package let timestamp: SignedMetadata<TimestampMetadata>
+
+        package init(
+            root: SignedMetadata<RootMetadata>, targets: SignedMetadata<TargetsMetadata>,
+            snapshot: SignedMetadata<SnapshotMetadata>, timestamp: SignedMetadata<TimestampMetadata>
+        ) {
+            (self.root, self.targets, self.snapshot, self.timestamp) = (root, targets, snapshot, timestamp)
+        }
+    }
+
+    /// The effect of a change of targets.
+    package struct TargetChanges: Sendable, Equatable {
+        package var added = 0
+        package var changed = 0
+        package var removed = 0
+        package var unchanged = 0
+    }
+
+    /// Nil before the first publication.
+    package let published: Published?
+    package private(set) var draftRoot: SignedMetadata<RootMetadata>?
+    package private(set) var draftTargets: SignedMetadata<TargetsMetadata>?
+    /// The highest version of each role that any file has. A publication that was interrupted leaves files of which
+    /// no client has heard. Their versions are not used again.
+    private let usedVersions: [RepositoryRole: Int]
+
+    /// Creates a repository without targets. Nothing is published yet.
+    package init(keys: [RepositoryRole: NewRoleKeys], periods: RepositoryPeriods, now: HTTPDate) {
+        published = nil
+        usedVersions = [:]
+        var (table, roles): (KeyTable, [String: RoleKeys]) = (KeyTable(), [:])
+        for (role, entry) in keys {
+            for key in entry.keys { table.insert(key) }
+            roles[role.rawValue] = RoleKeys(
+                keyIDs: entry.keys.map(\.id).sorted(), threshold: entry.threshold)
+        }
+        draftRoot = SignedMetadata(
+            RootMetadata(
+                header: MetadataHeader(expires: periods.expiry(of: .root, now)), keys: table, roles: roles))
+        draftTargets = SignedMetadata(
+            TargetsMetadata(header: MetadataHeader(expires: periods.expiry(of: .targets, now))))
+    }
+
+    /// Restores a repository from its files. A draft that was published already is dropped.
+    package init(
+        published: Published?, draftRoot: SignedMetadata<RootMetadata>?,
+        draftTargets: SignedMetadata<TargetsMetadata>?, usedVersions: [RepositoryRole: Int] = [:]
+    ) {
+        self.published = published
+        self.usedVersions = usedVersions
+        self.draftRoot = draftRoot.flatMap { $0.version > published?.root.version ?? 0 ? $0 : nil }
+        self.draftTargets = draftTargets.flatMap { $0.version > published?.targets.version ?? 0 ? $0 : nil }
+    }
+
+    /// The targets with all changes that are not published yet, by their paths.
+    package var targets: [String: TargetFile] { (draftTargets ?? published?.targets)?.role.targets ?? [:] }
+
+    /// The root with all changes that are not published yet.
+    package var latestRoot: RootMetadata? { (draftRoot ?? published?.root)?.role }
+
+    /// The version after the last one that was used.
+    func nextVersion(of role: RepositoryRole) -> Int {
+        switch role {
+        // A root is published as soon as its file exists, and there is only one timestamp.
+        case .root: (published?.root.version ?? 0) + 1
+        case .timestamp: (published?.timestamp.version ?? 0) + 1
+        case .targets: max(published?.targets.version ?? 0, usedVersions[role] ?? 0) + 1
+        case .snapshot: max(published?.snapshot.version ?? 0, usedVersions[role] ?? 0) + 1
+        }
+    }
+
+    // MARK: - Targets
+
+    /// Adds, changes and removes targets. If anything changes, signatures of an earlier draft are dropped.
+    package mutating func changeTargets(
+        adding new: [String: TargetFile], removing old: Set<String>, periods: RepositoryPeriods, now: HTTPDate
+    ) throws(RepositoryError) -> TargetChanges {
+        guard let base = draftTargets ?? published?.targets else { throw .notCreated }
+        var targets = base.role.targets
+        var changes = TargetChanges()
+        for path in old where new[path] == nil && targets[path] != nil {
+            targets[path] = nil
+            changes.removed += 1
+        }
+        for (path, file) in new {
+            guard var entry = targets[path] else {
+                targets[path] = file
+                changes.added += 1
+                continue
+            }
+            // Other members, such as `custom`, stay.
+            (entry.byteCount, entry.hashes) = (file.byteCount, file.hashes)
+            if entry == targets[path] { changes.unchanged += 1 } else { changes.changed += 1 }
+            targets[path] = entry
+        }
+        if changes.added + changes.changed + changes.removed > 0 {
+            draftTargets = base.changed(
+                version: draftTargets?.version ?? nextVersion(of: .targets),
+                expires: periods.expiry(of: .targets, now)
+            ) { $0.targets = targets }
+        }
+        return changes
+    }
+
+    // MARK: - Keys
+
+    /// Drafts a root with other keys or another threshold for a role, or only with a later date of expiry.
+    ///
+    /// - Parameter removed: the ids of keys that the role loses.
+    package mutating func rotate(
+        _ role: RepositoryRole, adding added: [TUFKey], removing removed: Set<String>, threshold: Int?,
+        periods: RepositoryPeriods, now: HTTPDate
+    ) throws(RepositoryError) {
+        guard let base = draftRoot ?? published?.root else { throw .notCreated }
+        var keys = base.role.keys(of: role.rawValue)
+        for id in removed {
+            guard keys.keyIDs.contains(id) else {
+                throw .input("the key \(id.prefix(16)) is not a key of the role \(role.rawValue)")
+            }
+            keys.keyIDs.removeAll { $0 == id }
+        }
+        for key in added where !keys.keyIDs.contains(key.id) { keys.keyIDs.append(key.id) }
+        keys.threshold = threshold ?? keys.threshold
+        guard keys.threshold > 0, keys.keyIDs.count >= keys.threshold else {
+            throw .input(
+                "the role \(role.rawValue) would have \(keys.keyIDs.count) keys, fewer than its threshold of "
+                    + "\(keys.threshold); add keys, or set another threshold")
+        }
+        draftRoot = base.changed(
+            version: draftRoot?.version ?? nextVersion(of: .root), expires: periods.expiry(of: .root, now)
+        ) { root in
+            root.roles[role.rawValue] = keys
+            for key in added { root.keys.insert(key) }
+            let used = Set(root.roles.values.flatMap(\.keyIDs))
+            for id in root.keys.ids where !used.contains(id) { root.keys.remove(id) }
+        }
+        // The holders of the new keys must sign the targets before the new root can be published.
+        if let published, draftTargets == nil, let root = latestRoot,
+            published.targets.missingSignatures(.targets, root) > 0
+        {
+            draftTargets = published.targets.changed(
+                version: nextVersion(of: .targets), expires: periods.expiry(of: .targets, now))
+        }
+    }
+
+    // MARK: - Signatures
+
+    /// The roots whose keys count for a draft. A new root needs the signatures of both (TUF 5.3.4), and new targets
+    /// may be published with either.
+    private var authorities: [RootMetadata] { [published?.root, draftRoot].compactMap { $0?.role } }
+
+    /// The keys whose signatures count for the draft of a role, by their ids.
+    package func signers(of role: RepositoryRole) -> [String: TUFKey] {
+        var keys: [String: TUFKey] = [:]
+        for root in authorities {
+            for id in root.keys(of: role.rawValue).keyIDs { keys[id] = root.keys[id] }
+        }
+        return keys
+    }
+
+    /// The ids of all keys that the published or the drafted root names for any role.
+    package var knownKeyIDs: Set<String> {
+        Set(RepositoryRole.allCases.flatMap { signers(of: $0).keys })
+    }
+
+    /// Signs the drafts with each key that counts for them. Returns the roles that got a signature.
+    package mutating func sign(with keys: [Ed25519PrivateKey]) -> Set<RepositoryRole> {
+        var signed: Set<RepositoryRole> = []
+        for key in keys {
+            let id = TUFKey(key.publicKey).id
+            if draftRoot != nil, signers(of: .root)[id] != nil {
+                draftRoot?.sign(with: key)
+                signed.insert(.root)
+            }
+            if draftTargets != nil, signers(of: .targets)[id] != nil {
+                draftTargets?.sign(with: key)
+                signed.insert(.targets)
+            }
+        }
+        return signed
+    }
+
+    /// Gives drafts without signatures the full period until they expire. Signatures of an expired draft are dropped:
+    /// clients would reject it.
+    mutating func renewDrafts(_ periods: RepositoryPeriods, _ now: HTTPDate) {
+        if let root = draftRoot, root.signatures.isEmpty || root.expires <= now.secondsSinceEpoch {
+            draftRoot = root.changed(version: root.version, expires: periods.expiry(of: .root, now))
+        }
+        if let targets = draftTargets, targets.signatures.isEmpty || targets.expires <= now.secondsSinceEpoch
+        {
+            draftTargets = targets.changed(
+                version: targets.version, expires: periods.expiry(of: .targets, now))
+        }
+    }
+
+    /// Adds the signatures of another copy of a draft, which another person signed on another machine.
+    ///
+    /// - Parameter name: the name of the copy for errors.
+    /// - Returns: the role, and the number of signatures that the draft did not have.
+    package mutating func addSignatures(
+        from bytes: [UInt8], name: String
+    ) throws(RepositoryError) -> (role: RepositoryRole, count: Int) {
+        if let copy = try? SignedMetadata<RootMetadata>(bytes, file: name) {
+            let merged = try merge(copy, into: draftRoot, .root, name)
+            draftRoot = merged.file
+            return (.root, merged.count)
+        }
+        let copy = try RepositoryError.map { () throws(TUFError) in
+            try SignedMetadata<TargetsMetadata>(bytes, file: name)
+        }
+        let merged = try merge(copy, into: draftTargets, .targets, name)
+        draftTargets = merged.file
+        return (.targets, merged.count)
+    }
+
+    /// Returns the draft with the signatures of a copy, and the number of new ones.
+    private func merge<Role>(
+        _ copy: SignedMetadata<Role>, into draft: SignedMetadata<Role>?, _ role: RepositoryRole,
+        _ name: String
+    ) throws(RepositoryError) -> (file: SignedMetadata<Role>, count: Int) {
+        guard var file = draft else {
+            throw .input("no draft of \(role.rawValue) waits for signatures, so that \(name) is not needed")
+        }
+        guard copy.signedBytes == file.signedBytes else {
+            throw .input(
+                "\(name) is another version than the draft of \(role.rawValue); sign a new copy of the draft")
+        }
+        let counting = signers(of: role)
+        let present = Set(file.signatures.map(\.keyID))
+        var count = 0
+        for signature in copy.signatures where !signature.text.isEmpty {
+            guard let key = counting[signature.keyID] else {
+                let id = signature.keyID.prefix(16)
+                throw .input("\(name) has a signature by \(id), which is not a key of \(role.rawValue)")
+            }
+            guard let bytes = Hex.decode(signature.text), key.verifies(bytes, of: file.signedBytes) else {
+                throw .input("the signature by \(key.id.prefix(16)) in \(name) is not valid; sign again")
+            }
+            file.add(signature)
+            if !present.contains(key.id) { count += 1 }
+        }
+        return (file, count)
+    }
+}
+
+/// The keys of a role of a new repository.
+package struct NewRoleKeys: Sendable {
+    package var keys: [TUFKey]
+    package var threshold: Int
+
+    package init(_ keys: [TUFKey], threshold: Int = 1) {
+        (self.keys, self.threshold) = (keys, threshold)
+    }
+}
+
+/// The four roles that every repository has.
+package enum RepositoryRole: String, Sendable, CaseIterable {
+    case root
+    case targets
+    case snapshot
+    case timestamp
+
+    /// The name of the published file: `3.root.json`, but `timestamp.json` (TUF 6.2.1).
+    package func fileName(version: Int) -> String {
+        self == .timestamp ? "timestamp.json" : "\(version).\(rawValue).json"
+    }
+}
+
+/// The time for which new metadata of each role is valid.
+package struct RepositoryPeriods: Sendable, Equatable {
+    /// In seconds. Roles that are not listed have their default.
+    package var seconds: [RepositoryRole: Int64]
+
+    package init(seconds: [RepositoryRole: Int64] = [:]) { self.seconds = seconds }
+
+    func period(of role: RepositoryRole) -> Int64 { seconds[role] ?? Self.days(role) * 86_400 }
+
+    /// The default. The keys of root and targets are used rarely. Timestamps are renewed by a job, which may fail at
+    /// a weekend.
+    private static func days(_ role: RepositoryRole) -> Int64 {
+        switch role {
+        case .root: 365
+        case .targets: 90
+        case .snapshot: 30
+        case .timestamp: 7
+        }
+    }
+
+    func expiry(of role: RepositoryRole, _ now: HTTPDate) -> Int64 {
+        now.secondsSinceEpoch + period(of: role)
+    }
+
+    /// Whether less than half of the role's period is left.
+    func isDue(_ role: RepositoryRole, expires: Int64, _ now: HTTPDate) -> Bool {
+        expires < now.secondsSinceEpoch + period(of: role) / 2
+    }
+}
+
+extension SignedMetadata {
+    package var version: Int { role.version }
+
+    /// The time of expiry in seconds since 1970.
+    package var expires: Int64 { role.header.expires }
+
+    /// The number of signatures that are missing for the threshold of a role of the root; 0 if there are enough.
+    package func missingSignatures(_ role: RepositoryRole, _ root: RootMetadata) -> Int {
+        let keys = root.keys(of: role.rawValue)
+        return max(0, keys.threshold - validKeyIDs(of: keys, in: root.keys).count)
+    }
+
+    /// Another version without signatures. Members that Larder does not know stay.
+    func changed(
+        version: Int, expires: Int64, _ edit: (inout Role) -> Void = { _ in }
+    ) -> SignedMetadata {
+        var new = role
+        new.header.version = version
+        new.header.expires = expires
+        new.header.specVersion = MetadataHeader.currentSpecVersion
+        edit(&new)
+        return SignedMetadata(new)
+    }
+
+    /// Signs with those keys that a root names for the role.
+    mutating func sign(
+        with keys: [Ed25519PrivateKey], of role: RepositoryRole, _ roots: [RootMetadata]
+    ) {
+        let ids = Set(roots.flatMap { $0.keys(of: role.rawValue).keyIDs })
+        for key in keys where ids.contains(TUFKey(key.publicKey).id) { sign(with: key) }
+    }
+}
