@@ -104,12 +104,13 @@ import Web
         #expect(pair.age(pair.after, "1").order(after: pair.age(pair.before, "1")) == .same)
     }
 
-    @Test(
-        arguments: [
-            // The signers of the last and the new manifest, the trusted ones, and whether the last one counts.
-            (nil, nil, [], true), ("A", nil, [], true), (nil, "A", ["A"], false), ("A", "A", ["A"], true),
-            ("A", "B", ["A", "B"], true), ("A", "B", ["B"], false),
-        ] as [(String?, String?, Set<String>, Bool)])
+    /// The signers of the last and the new manifest, the trusted ones, and whether the last manifest counts.
+    private static let signers: [(last: String?, signer: String?, trusted: Set<String>, isBound: Bool)] = [
+        (nil, nil, [], true), ("A", nil, [], true), (nil, "A", ["A"], false), ("A", "A", ["A"], true),
+        ("A", "B", ["A", "B"], true), ("A", "B", ["B"], false),
+    ]
+
+    @Test(arguments: signers)
     func `a signed manifest is only bound by those of trusted keys`(
         last: String?, signer: String?, trusted: Set<String>, isBound: Bool
     ) throws {
