@@ -89,7 +89,10 @@ let package = Package(
         module("Search", ["System", "Web", "Markup", "Store", "Reports"]),
         module(
             "Check",
-            ["System", "Web", "Markup", "Digest", "TUF", "Store", "Fetch", "Bundles", "Crawl", "Reports"]),
+            [
+                "System", "Web", "Codings", "Markup", "Digest", "TUF", "Store", "Fetch", "Bundles", "Crawl",
+                "Reports",
+            ]),
         module(
             "Prefetch",
             [
@@ -154,7 +157,8 @@ let package = Package(
         tests(
             "CheckTests",
             [
-                "System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "Prefetch",
+                "System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Reports", "Check",
+                "Prefetch",
                 "LarderKit",
             ]),
         tests("ArchivesTests", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Archives"]),

@@ -1,12 +1,12 @@
 internal import Markup
-internal import Web
+package import Web
 
 /// Determines the media type of a file without response headers, by its name or else by its first bytes.
-enum FileTypes {
+package enum FileTypes {
     /// Returns the media type of a file.
     ///
     /// - Parameter file: The original file name. Tools add a suffix to pages that their URLs do not have.
-    static func type(of url: WebURL, file: String?, beginning: [UInt8]) -> String {
+    package static func type(of url: WebURL, file: String?, beginning: [UInt8]) -> String {
         if let type = suffix(of: url.path).flatMap({ types[$0] }) { return type }
         if let suffix = file.flatMap(suffix), ["html", "htm", "xhtml", "css"].contains(suffix),
             let type = types[suffix]

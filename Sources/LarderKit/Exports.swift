@@ -2,6 +2,7 @@
 @_exported public import enum Archives.ArchiveFormat
 @_exported public import struct Archives.ExportReport
 @_exported public import struct Archives.ImportReport
+@_exported public import struct Check.AcceptedStatuses
 @_exported public import struct Check.CheckOptions
 @_exported public import struct Check.CheckReport
 @_exported public import struct Check.CheckReports
@@ -44,6 +45,7 @@
 @_exported public import struct Reports.CopyReport
 @_exported public import struct Reports.DifferenceReport
 @_exported public import struct Reports.InspectionReport
+@_exported public import enum Reports.LinkVerdict
 @_exported public import struct Reports.ListOptions
 @_exported public import struct Reports.ListReport
 @_exported public import struct Reports.ListedURL

@@ -1,9 +1,13 @@
+internal import Archives
 internal import Browser
 public import Check
+internal import Crawl
 internal import Fetch
+internal import HTTPServer
 internal import Markup
 internal import Mirror
 internal import Prefetch
+internal import Reports
 internal import Store
 internal import System
 internal import Web
@@ -19,6 +23,9 @@ public enum LinkTarget: Sendable, Equatable {
     case files([String], root: String? = nil)
     /// The URL of a site or a sitemap, which is fetched into a temporary store.
     case url(String)
+    /// A text that is in no file, such as one from standard input. It is read as HTML if it begins with `<`, else as Markdown.
+    /// `name` is its name in the report; `root` is that of files.
+    case text([UInt8], name: String, root: String? = nil)
 }
 
 extension Larder {
@@ -38,27 +45,46 @@ extension Larder {
         let (larder, folder) = (self, folder)
         switch target {
         case .url(let text): return try await checkLinks(ofURL: text, options)
-        case .site(let name):
-            let interruption = Interruption()
-            return try await Self.runOnThread("larder-links", onCancel: interruption.request) {
-                () throws(LarderError) in
-                try LinkCheck.report(
-                    onSite: name, options, in: folder,
-                    rendering: larder.fragmentRenderer(options, interruption),
-                    interruption)
-            }
+        case .site(let name): return try await checkLinks(ofSite: name, options, hidesPrivate: false)
         case .folder(let path):
             let interruption = Interruption()
             return try await Self.runOnThread("larder-links", onCancel: interruption.request) {
                 () throws(LarderError) in
-                try LinkCheck.report(onFolder: path, options, in: folder, interruption)
+                try LinkCheck.report(
+                    onFolder: path, options, in: folder,
+                    rendering: larder.fragmentRenderer(options, interruption), interruption)
             }
         case .files(let files, let root):
             let interruption = Interruption()
             return try await Self.runOnThread("larder-links", onCancel: interruption.request) {
                 () throws(LarderError) in
-                try LinkCheck.report(onFiles: files, root: root, options, in: folder, interruption)
+                try LinkCheck.report(
+                    onFiles: files, root: root, options, in: folder,
+                    rendering: larder.fragmentRenderer(options, interruption), interruption)
             }
+        case .text(let text, let name, let root):
+            let interruption = Interruption()
+            return try await Self.runOnThread("larder-links", onCancel: interruption.request) {
+                () throws(LarderError) in
+                try LinkCheck.report(
+                    onText: text, name: name, root: root, options, in: folder, interruption)
+            }
+        }
+    }
+
+    /// Checks the links of a stored site, and stores a summary of the result for the portal.
+    ///
+    /// - Parameter hidesPrivate: whether private responses are left out.
+    func checkLinks(
+        ofSite name: String, _ options: LinkCheckOptions, hidesPrivate: Bool
+    ) async throws(LarderError) -> LinkCheckReport {
+        let (larder, folder) = (self, folder)
+        let interruption = Interruption()
+        return try await Self.runOnThread("larder-links", onCancel: interruption.request) {
+            () throws(LarderError) in
+            try LinkCheck.report(
+                onSite: name, options, in: folder, hidesPrivate: hidesPrivate,
+                rendering: larder.fragmentRenderer(options, interruption), interruption)
         }
     }
 
@@ -82,38 +108,102 @@ extension Larder {
         }
         let (folder, stored) = (folder, temporary.larder)
         let interruption = Interruption()
-        return try await Self.runOnThread("larder-links", onCancel: interruption.request) {
+        var result = try await Self.runOnThread("larder-links", onCancel: interruption.request) {
             () throws(LarderError) in
             try LinkCheck.report(
                 onSite: url.href, options, in: stored.folder, cache: folder,
                 rendering: stored.fragmentRenderer(options, interruption), interruption)
         }
+        if let limit = report.limit {
+            result.notes.append("links of further pages were not checked: \(limit)")
+        }
+        return result
     }
 
-    /// A function that finds the fragments that scripts add to stored pages. It opens each page in a browser that reaches only
-    /// this store. Nil if the options use no browser, or none is found.
+    /// A function that finds the fragments that scripts add to pages of this store or of a folder. It opens each page in a
+    /// browser that reaches only this store or folder. Nil if the options use no browser, or none is found.
     private func fragmentRenderer(_ options: LinkCheckOptions, _ interruption: Interruption) -> LinkCheck
         .RenderedFragments?
     {
         guard options.usesBrowser, BrowserProgram.isAvailable(options.browser) else { return nil }
-        return { missing throws(LarderError) in
+        return { missing, files throws(LarderError) in
             let program = try BrowserProgram.resolve(options.browser)
-            let pages = missing.keys.sorted().prefix(LinkCheckOptions.maxRenderedPages)
+            let pages = missing.filter { page, _ in files.map { $0.address(of: page) != nil } ?? true }
+            if let files {
+                return try FolderRendering(files, program, interruption).fragments(of: pages)
+            }
             return try withBrowserAndServer(by: program) { (browser, service) throws(LarderError) in
-                var found: [String: Set<String>] = [:]
-                for page in pages {
-                    guard !interruption.isRequested else { throw .interrupted }
-                    guard let address = service.address(of: page), let fragments = missing[page] else {
-                        continue
-                    }
+                try Self.fragments(of: pages, interruption) { page in
+                    guard let address = service.address(of: page) else { return nil }
                     var visit = PageVisit(url: address)
                     visit.wantsDocument = true
-                    guard let document = browser.render(visit).document else { continue }
-                    let anchors = PageAnchors(of: document.utf8.span, as: .html, charset: "utf-8")
-                    found[page] = fragments.filter { anchors.contains($0) }
+                    return browser.render(visit).document
                 }
-                return found
             }
+        }
+    }
+
+    /// The fragments that pages have in a browser.
+    ///
+    /// - Parameter render: opens a page, and returns its HTML; nil if that fails.
+    fileprivate static func fragments(
+        of pages: [String: Set<String>], _ interruption: Interruption, _ render: (String) -> String?
+    ) throws(LarderError) -> [String: Set<String>] {
+        var found: [String: Set<String>] = [:]
+        for page in pages.keys.sorted().prefix(LinkCheckOptions.maxRenderedPages) {
+            guard !interruption.isRequested else { throw .interrupted }
+            guard let document = render(page), let fragments = pages[page] else { continue }
+            let anchors = PageAnchors(of: document.utf8.span, as: .html, charset: "utf-8")
+            found[page] = fragments.filter { anchors.contains($0) }
+        }
+        return found
+    }
+}
+
+/// Opens the pages of a folder in a browser.
+///
+/// The pages of a pull request may have been written by anyone. A server on this machine that has only the files of the folder
+/// is therefore the proxy of the browser: all requests go there, so that scripts reach neither the network nor other servers
+/// on this machine.
+private struct FolderRendering {
+    private let files: LinkedFiles
+    private let program: String
+    private let interruption: Interruption
+
+    init(_ files: LinkedFiles, _ program: String, _ interruption: Interruption) {
+        (self.files, self.program, self.interruption) = (files, program, interruption)
+    }
+
+    func fragments(of pages: [String: Set<String>]) throws(LarderError) -> [String: Set<String>] {
+        let files = files
+        let server: FilesServer
+        do throws(ServerError) {
+            server = try FilesServer(port: 0) { path in
+                files.file(atPath: path).map { file in
+                    (
+                        FileTypes.type(of: file.url, file: nil, beginning: Array(file.body.prefix(512))),
+                        file.body
+                    )
+                }
+            }
+        } catch {
+            throw LarderError(error)
+        }
+        defer { server.stop() }
+        let browser: Browser
+        do throws(BrowserError) {
+            browser = try Browser(BrowserOptions(executable: program))
+        } catch {
+            throw LarderError(
+                .machine, "cannot start the browser: \(error); name another one", remedy: .browser)
+        }
+        defer { browser.close() }
+        return try Larder.fragments(of: pages, interruption) { page in
+            guard let address = files.address(of: page) else { return nil }
+            var visit = PageVisit(url: address)
+            visit.proxy = "http://127.0.0.1:\(server.port)"
+            visit.wantsDocument = true
+            return browser.render(visit).document
         }
     }
 }

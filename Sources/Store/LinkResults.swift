@@ -32,7 +32,7 @@ extension ActivityDatabase {
         CREATE UNIQUE INDEX IF NOT EXISTS link_result_key ON link_result (md5(href));
         """
 
-    /// The key of the advisory lock for creating the table.
+    /// The key of the advisory lock for creating the table. Each table has its own.
     private static let linkResultTableCreationLock: Int64 = 0x4000_0000_0000_0201
 
     /// Returns the results of the URLs that are no older than a time, by URL.
@@ -84,30 +84,129 @@ extension ActivityDatabase {
     }
 
     private var hasLinkResults: Bool {
-        get throws(StoreError) {
-            guard connection.isPostgreSQL else {
-                return try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'link_result'")
-                    > 0
-            }
-            return try connection.prepare("SELECT (to_regclass('link_result') IS NOT NULL)::int").first {
-                $0.integer(0) != 0
-            } ?? false
-        }
+        get throws(StoreError) { try hasTable("link_result") }
     }
 
     private func createLinkResultTable() throws(StoreError) {
-        guard try !hasLinkResults else { return }
+        try createTable(
+            "link_result", connection.isPostgreSQL ? Self.postgreSQLLinkResultTable : Self.linkResultTable,
+            lock: Self.linkResultTableCreationLock)
+    }
+
+    private func hasTable(_ name: String) throws(StoreError) -> Bool {
         guard connection.isPostgreSQL else {
-            return try connection.execute(Self.linkResultTable, doing: "set up")
+            return try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = '\(name)'") > 0
         }
+        return try connection.prepare("SELECT (to_regclass('\(name)') IS NOT NULL)::int").first {
+            $0.integer(0) != 0
+        } ?? false
+    }
+
+    private func createTable(_ name: String, _ definition: String, lock: Int64) throws(StoreError) {
+        guard try !hasTable(name) else { return }
+        guard connection.isPostgreSQL else { return try connection.execute(definition, doing: "set up") }
         // In PostgreSQL, creating a table in two sessions at once fails, even with IF NOT EXISTS.
         try connection.transaction { () throws(StoreError) in
-            _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(
-                .integer(Self.linkResultTableCreationLock)
-            ) {
-                _ in true
+            _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(.integer(lock)) { _ in true }
+            try connection.execute(definition, doing: "set up")
+        }
+    }
+}
+
+// MARK: - LinkCheckRecord
+
+/// The result of the last check of a site's links.
+package struct LinkCheckRecord: Sendable, Equatable {
+    /// The time of the check, in seconds since 1970.
+    package let at: Int64
+    /// The id of the checked snapshot.
+    package let snapshot: Int64
+    /// The counts and findings as JSON. The store does not read it.
+    package let summary: String
+
+    package init(at: Int64, snapshot: Int64, summary: String) {
+        (self.at, self.snapshot, self.summary) = (at, snapshot, summary)
+    }
+}
+
+/// One record for each site, and another of its last check without private responses. The table is created with the first
+/// record.
+extension ActivityDatabase {
+    private static let linkCheckTable = """
+        CREATE TABLE IF NOT EXISTS link_check (
+            site TEXT NOT NULL, hides_private INTEGER NOT NULL, at INTEGER NOT NULL,
+            snapshot INTEGER NOT NULL, summary TEXT NOT NULL, PRIMARY KEY (site, hides_private)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let postgreSQLLinkCheckTable = """
+        CREATE TABLE IF NOT EXISTS link_check (
+            site text COLLATE "C" NOT NULL, hides_private bigint NOT NULL, at bigint NOT NULL,
+            snapshot bigint NOT NULL, summary text COLLATE "C" NOT NULL
+        );
+        CREATE UNIQUE INDEX IF NOT EXISTS link_check_key ON link_check (md5(site), hides_private);
+        """
+
+    private static let linkCheckTableCreationLock: Int64 = 0x4000_0000_0000_0202
+
+    /// Records the last check of a site's links, and removes the records of sites that are no longer stored.
+    ///
+    /// - Parameters:
+    ///   - hidesPrivate: whether the check left out private responses, so that every visitor may see its result.
+    ///   - sites: the names of all stored sites; nil to remove no records.
+    package func recordLinkCheck(
+        _ record: LinkCheckRecord, ofSite site: String, hidesPrivate: Bool, among sites: Set<String>?
+    ) throws(StoreError) {
+        try createTable(
+            "link_check", connection.isPostgreSQL ? Self.postgreSQLLinkCheckTable : Self.linkCheckTable,
+            lock: Self.linkCheckTableCreationLock)
+        var removed: Set<String> = []
+        if let sites {
+            try connection.prepare("SELECT site FROM link_check").each { row in
+                if !sites.contains(row.text(0)) { removed.insert(row.text(0)) }
             }
-            try connection.execute(Self.postgreSQLLinkResultTable, doing: "set up")
+        }
+        let delete = try connection.prepare("DELETE FROM link_check WHERE site = ?")
+        let key = connection.isPostgreSQL ? "md5(site), hides_private" : "site, hides_private"
+        let add = try connection.prepare(
+            """
+            INSERT INTO link_check (site, hides_private, at, snapshot, summary) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (\(key)) DO UPDATE SET
+                at = excluded.at, snapshot = excluded.snapshot, summary = excluded.summary
+            """)
+        try withTransaction { () throws(StoreError) in
+            for name in removed.sorted() { try delete.run(.text(name)) }
+            try add.run(
+                .text(site), .integer(hidesPrivate ? 1 : 0), .integer(record.at), .integer(record.snapshot),
+                .text(record.summary))
+        }
+    }
+
+    /// The record of a site's last check; nil if there is none.
+    ///
+    /// - Parameter hidesPrivate: whether only a check that left out private responses counts.
+    package func linkCheck(ofSite site: String, hidesPrivate: Bool) throws(StoreError) -> LinkCheckRecord? {
+        guard try hasTable("link_check") else { return nil }
+        let statement = try connection.prepare(
+            """
+            SELECT at, snapshot, summary FROM link_check WHERE site = ? AND hides_private >= ?
+            ORDER BY at DESC LIMIT 1
+            """)
+        return try statement.first(.text(site), .integer(hidesPrivate ? 1 : 0)) { row in
+            LinkCheckRecord(at: row.integer(0), snapshot: row.integer(1), summary: row.text(2))
+        }
+    }
+}
+
+extension StoreReader {
+    /// The record of the last check of a site's links that this reader may see; nil if there is none, or this user cannot
+    /// read the records.
+    package func linkCheckRecord(ofSite site: String) throws(StoreError) -> LinkCheckRecord? {
+        do throws(StoreError) {
+            return try ActivityDatabase.openIfExists(folder)?.linkCheck(
+                ofSite: site, hidesPrivate: hidesPrivate)
+        } catch  where error.reason == .denied || error.reason == .busy {
+            return nil
         }
     }
 }

@@ -364,9 +364,10 @@ struct CommandEntry: Sendable {
                 """,
                 """
                 --links checks all links of a stored site, of a URL (which is fetched into a temporary store), of the folders of
-                --dir, or of HTML, Markdown, CSS and sitemap files: pages, assets, fragments and redirects. Other sites are asked
-                for each link once, at most two requests at a time, by HEAD where that is answered; their results are kept in the
-                store, if there is one. With --base, links to URLs below it mean files of the folder.
+                --dir, or of HTML, Markdown, CSS and sitemap files: pages, assets, fragments and redirects. The file - is standard
+                input. Other sites are asked for each link once, at most two requests at a time, by HEAD where that is answered;
+                their results are kept in the store, if there is one, or in the file of --cache. Results of requests with headers
+                or certificates are not kept. With --base, links to URLs below it mean files of the folder.
                 """,
                 """
                 A link is dead only if its target does not exist: 404, 410, no such file, host or server. Logins, rate limits,

@@ -902,9 +902,29 @@ extension Option {
         help: "Write all links that would be reported to this file",
         defaultValue: "none", group: .links, isCommandLineOnly: true)
 
+    static let publicOnly = Option(
+        name: "--public-only", placeholder: nil,
+        help: "Request no links to private addresses or this machine, for pull requests of strangers",
+        brief: "Request no links to private addresses", group: .links)
+    static let linkCache = Option(
+        name: "--cache", placeholder: "FILE", help: "Keep results of other sites in this file",
+        defaultValue: "the store", group: .links)
+    static let acceptStatuses = Option(
+        name: "--accept", placeholder: "STATUSES",
+        help: "Also count these answers of servers as success, such as 403,500..=599",
+        defaultValue: "none", group: .links)
+    static let excludePath = Option(
+        name: "--exclude-path", placeholder: "PATTERN",
+        help: "Do not check the links of matching files and folders; links to them are checked",
+        brief: "Do not check the links of matching files", defaultValue: "none", group: .links,
+        isRepeatable: true)
+
     /// The options of `check` that are only for links.
     static let linkOptions: [Option] = [
-        .noExternal, .maxAge, .ignoreLinks, .ignoreFile, .baseline, .newBaseline, .maxPages.inGroup(.links),
+        .noExternal, .publicOnly, .maxAge, .linkCache, .acceptStatuses, .ignoreLinks, .ignoreFile,
+        .excludePath,
+        .baseline,
+        .newBaseline, .maxPages.inGroup(.links),
         .robots.inGroup(.links), .timeout.inGroup(.links).withDefault("30s"),
     ]
     static let report = Option(

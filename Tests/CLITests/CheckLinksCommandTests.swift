@@ -145,6 +145,57 @@ import Web
         #expect(ending.errors.hasPrefix("larder: \(message)"), "\(ending)")
     }
 
+    @Test func `a text from standard input is checked`() throws {
+        try home.write("[a](dist/about.html#x) [b](gone.md)\n", to: "input.txt")
+        let ending = try Command(
+            ["check", "--links", "-"], home: home, shell: "cd \"$HOME\"; exec \"$0\" \"$@\" <input.txt"
+        ).wait()
+        #expect(ending.status == 1, "\(ending)")
+        #expect(
+            ending.output.contains("\n  /gone.md: the file does not exist\n    standard input:1:28\n"),
+            "\(ending)")
+        #expect(ending.output.hasSuffix("standard input: 2 links in 1 document: 1 verified, 1 dead\n"))
+    }
+
+    @Test func `files are left out by their paths`() throws {
+        let ending = try larder("check", "--links", "dist", "--exclude-path", "index.html")
+        #expect(ending.status == 0, "\(ending)")
+        #expect(ending.output == "dist: 1 link in 1 document: 1 verified\n")
+        let all = try larder("check", "--links", "dist", "--exclude-path", "*")
+        #expect(all.status == 2)
+        #expect(all.errors == "larder: all documents of dist are excluded: name fewer files to leave out\n")
+    }
+
+    @Test(arguments: [("403", 0), ("400..=499", 0), ("404", 0), ("500..=599", 1)])
+    func `statuses that are accepted do not fail`(statuses: String, status: Int32) throws {
+        let origin = try TestOrigin()
+        origin.on("/x", .failure(statuses == "403" ? 403 : 404))
+        try home.write("[a](\(origin.url("/x")))\n", to: "out.md")
+        let ending = try larder(
+            "check", "--links", "out.md", "--accept", statuses, "--fail-on", "dead,blocked,failed")
+        #expect(ending.status == status, "\(ending)")
+    }
+
+    @Test func `results of other sites are kept in a file`() throws {
+        let origin = try TestOrigin()
+        origin.on("/x", .page("x"))
+        try home.write("[a](\(origin.url("/x")))\n", to: "out.md")
+        #expect(try larder("check", "--links", "out.md", "--cache", "links.json").status == 0)
+        origin.stop()
+        #expect(try larder("check", "--links", "out.md", "--cache", "links.json").status == 0)
+        #expect(home.names().contains("links.json") && !home.names().contains(".larder"))
+        let other = try larder("check", "--links", "out.md", "--cache", "README.md")
+        #expect(other.status == 2)
+        #expect(other.errors.hasPrefix("larder: README.md is not a cache of links"))
+    }
+
+    @Test(arguments: ["", "x", "4xx", "200-299"])
+    func `a wrong list of statuses is a usage error`(text: String) throws {
+        let ending = try larder("check", "--links", "dist", "--accept", text)
+        #expect(ending.status == 2)
+        #expect(ending.errors.hasPrefix("larder: "))
+    }
+
     @Test func `reports go to files, and the text is still printed`() throws {
         let ending = try larder(
             "check", "--links", "--dir", "dist", "--report", "markdown=summary.md", "--report",

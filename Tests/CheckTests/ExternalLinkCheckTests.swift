@@ -1,4 +1,5 @@
 import Fetch
+import Reports
 import Testing
 import Web
 
@@ -327,6 +328,40 @@ import Web
         #expect(check.result(forFragment: nil)?.verdict == .verified)
     }
 
+    @Test(arguments: [
+        (403, LinkCheckReport.Verdict.verified), (404, .dead), (999, .verified), (500, .failed),
+    ])
+    func `accepted statuses count as success`(status: Int, verdict: LinkCheckReport.Verdict) throws {
+        let url = try #require(WebURL(Self.page))
+        let accepted = try #require(AcceptedStatuses("403,999"))
+        var check = ExternalLinkCheck(url, nearestZone: .publicNetwork, accepting: accepted)
+        for _ in 0..<3 where check.result(forFragment: nil) == nil {
+            _ = check.didReceive(
+                .init(status: status, fields: HTTPFields()), now: HTTPDate(secondsSinceEpoch: 0))
+        }
+        #expect(check.result(forFragment: nil)?.verdict == verdict)
+    }
+
+    @Test(arguments: [
+        ("application/octet-stream", "identity", LinkCheckReport.Verdict.verified),
+        ("text/html", "utf-8", .failed),
+        ("text/html", "x-lzma", .failed), ("text/html", "gzip", .fragmentMissing),
+        ("text/html", "gzip, x-lzma", .failed),
+        ("text/html", "identity", .fragmentMissing), ("text/html", "X-GZIP", .fragmentMissing),
+    ])
+    func `a fragment is not missing in a download, or in a body that cannot be decoded`(
+        type: String, coding: String, verdict: LinkCheckReport.Verdict
+    ) throws {
+        let url = try #require(WebURL(Self.page))
+        var check = ExternalLinkCheck(url, fragments: ["x", "y"], nearestZone: .publicNetwork)
+        let response = ExternalLinkCheck.Response(
+            status: 200, fields: ["Content-Type": type, "Content-Encoding": coding],
+            body: Array("<!doctype html><p id=y>".utf8))
+        #expect(check.didReceive(response, now: HTTPDate(secondsSinceEpoch: 0)) == .done)
+        #expect(check.result(forFragment: "x")?.verdict == verdict)
+        #expect(check.result(forFragment: "y")?.verdict == .verified)
+    }
+
     @Test func `only the beginning of a body is requested`() throws {
         let url = try #require(WebURL(Self.page))
         var check = ExternalLinkCheck(url, nearestZone: .publicNetwork)
@@ -350,71 +385,5 @@ import Web
         #expect(
             check.result(forFragment: nil)?.detail
                 == "robots.txt does not allow https://a.test/b, to which it redirects")
-    }
-}
-
-@Suite struct LinkRequestQueueTests {
-    /// The requests that may start at a time.
-    private func startable(_ queue: inout LinkRequestQueue, now: Duration = .zero) -> [UInt32] {
-        var numbers: [UInt32] = []
-        while let number = queue.next(now: now) { numbers.append(number) }
-        return numbers
-    }
-
-    @Test func `hosts take turns, with two requests each`() {
-        var queue = LinkRequestQueue()
-        for number in 0..<4 as Range<UInt32> { queue.add(number, to: "a", interval: .zero) }
-        for number in 10..<13 as Range<UInt32> { queue.add(number, to: "b", interval: .zero) }
-        #expect(startable(&queue) == [0, 10, 1, 11])
-        #expect(queue.nextStart == nil)
-        queue.didEnd(at: "b")
-        #expect(queue.nextStart == .zero)
-        #expect(startable(&queue) == [12])
-        queue.didEnd(at: "a")
-        queue.didEnd(at: "a")
-        #expect(startable(&queue) == [2, 3])
-        #expect(queue.runningCount == 4)
-    }
-
-    @Test func `the number of requests at once is limited`() {
-        var queue = LinkRequestQueue()
-        for number in 0..<40 as Range<UInt32> { queue.add(number, to: "\(number)", interval: .zero) }
-        #expect(startable(&queue).count == LinkRequestQueue.maxRunning)
-        #expect(queue.nextStart == nil)
-        queue.didEnd(at: "0")
-        #expect(startable(&queue) == [32])
-    }
-
-    @Test func `requests to one host have a distance`() {
-        var queue = LinkRequestQueue()
-        queue.add(1, to: "a", interval: .milliseconds(100))
-        queue.add(2, to: "a", interval: .milliseconds(100))
-        queue.add(3, to: "b", interval: .milliseconds(100))
-        #expect(startable(&queue, now: .seconds(1)) == [1, 3])
-        #expect(queue.nextStart == .milliseconds(1100))
-        #expect(startable(&queue, now: .milliseconds(1099)) == [])
-        #expect(startable(&queue, now: .milliseconds(1100)) == [2])
-    }
-
-    @Test func `the longest interval counts, from the next start on`() {
-        var queue = LinkRequestQueue()
-        queue.setInterval(.seconds(5), of: "a")
-        for number in 1...3 as ClosedRange<UInt32> {
-            queue.add(number, to: "a", interval: .milliseconds(100))
-        }
-        #expect(startable(&queue) == [1])
-        #expect(startable(&queue, now: .seconds(4)) == [])
-        #expect(startable(&queue, now: .seconds(5)) == [2])
-    }
-
-    @Test func `a pause of a host does not hold up others`() {
-        var queue = LinkRequestQueue()
-        queue.add(1, to: "a", interval: .zero)
-        queue.add(2, to: "b", interval: .zero)
-        queue.pause("a", until: .seconds(30))
-        queue.pause("a", until: .seconds(20))
-        #expect(startable(&queue) == [2])
-        #expect(queue.nextStart == .seconds(30))
-        #expect(startable(&queue, now: .seconds(30)) == [1])
     }
 }

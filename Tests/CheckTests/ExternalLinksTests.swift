@@ -1,4 +1,5 @@
 import Fetch
+import Reports
 import Store
 import Synchronization
 import System
@@ -188,6 +189,25 @@ import Web
         #expect(try check(["/page"]).map(\.verdict) == [.verified])
     }
 
+    @Test(arguments: [true, false])
+    func `links of a stranger's files reach only public addresses, if the user says so`(isPublicOnly: Bool)
+        throws
+    {
+        origin.on("/secret", .page("secret"))
+        var options = LinkCheckOptions()
+        options.isPublicOnly = isPublicOnly
+        options.ignoreFile = try folder.write("", to: "rules")
+        var network = NetworkOptions()
+        network.mayReachPrivate = true
+        options.network = network
+        let path = try folder.write("[a](\(origin.url("/secret")))\n", to: "a.md")
+        let report = try LinkCheck.report(
+            onFiles: [path], root: folder.path, options, in: store, interruption)
+        #expect(report.count(.verified) == (isPublicOnly ? 0 : 1))
+        #expect(report.findings.map(\.verdict) == (isPublicOnly ? [.notChecked] : []))
+        #expect((origin.connectionCount == 0) == isPublicOnly)
+    }
+
     // MARK: - Cache
 
     @Test func `a lasting result is used again until it is too old`() throws {
@@ -219,6 +239,37 @@ import Web
         let pauses = clock.pauses.count
         #expect(try check([other.url("/")]).map(\.verdict) == [.dead])
         #expect(clock.pauses.count > pauses)
+    }
+
+    @Test func `a check with other options asks again`() throws {
+        _ = try StoreWriter(store)
+        origin.on("/good", .page("good"))
+        #expect(try check(["/good"]).map(\.verdict) == [.verified])
+        origin.forgetRequests()
+        for change in [
+            { $0.isInsecure = true }, { $0.resolve = ["x.test:80:127.0.0.1"] },
+            { $0.headers = ["127.0.0.1 X-Key: 1"] },
+        ] as [(inout NetworkOptions) -> Void] {
+            var network = NetworkOptions()
+            change(&network)
+            #expect(try check(["/good"]) { $0.network = network }.map(\.verdict) == [.verified])
+        }
+        #expect(methods("/good") == ["HEAD", "HEAD", "HEAD"])
+        #expect(
+            try check(["/good"]) { $0.acceptedStatuses = AcceptedStatuses("403") ?? .init() }.map(\.verdict)
+                == [.verified])
+        #expect(methods("/good").count == 4)
+    }
+
+    @Test func `results are kept in a file without a store`() throws {
+        origin.on("/good", .page("good"))
+        let file = folder.file("links.json")
+        let first = try check(["/good", "/gone"]) { $0.cacheFile = file }
+        #expect(first.map(\.verdict) == [.verified, .dead])
+        origin.forgetRequests()
+        #expect(try check(["/good", "/gone"]) { $0.cacheFile = file } == first)
+        #expect(origin.requests.isEmpty)
+        #expect(!store.exists)
     }
 
     @Test func `a check without a store creates none`() throws {

@@ -1,4 +1,5 @@
 import Glibc
+import Reports
 import Store
 import System
 import TestOrigin
@@ -10,7 +11,7 @@ import Web
 @testable import Prefetch
 
 /// A folder `dist` whose links are checked, with a file of ignore rules that is empty.
-private struct LinkedFolder {
+struct LinkedFolder {
     let home: TemporaryFolder
     var path: String { home.file("dist") }
 
@@ -60,19 +61,19 @@ private struct LinkedFolder {
 
 extension LinkCheckReport {
     /// The verdicts by target.
-    fileprivate var verdicts: [String: Verdict] {
+    var verdicts: [String: Verdict] {
         Dictionary(findings.map { ($0.target, $0.verdict) }) { first, _ in first }
     }
 
     /// The targets with a verdict, in order.
-    fileprivate func targets(_ verdict: Verdict) -> [String] {
+    func targets(_ verdict: Verdict) -> [String] {
         findings.filter { $0.verdict == verdict }.map(\.target)
     }
 }
 
 @Suite struct LinkCheckTests {
     /// A site with pages of all kinds.
-    private static let site = [
+    static let site = [
         "index.html": "<p>index</p>", "about.html": "<h2 id=team>Team</h2><a name=old></a>",
         "docs/index.html": "<meta charset=utf-8><h2 id=start>Start</h2><h2 id=größe>Größe</h2>",
         "a b.html": "a", "über.html": "u", "x?y#z.html": "x", "img/a.png": "a", "empty/a.txt": "a",
@@ -570,131 +571,5 @@ extension LinkCheckReport {
         let expected = message.replacing("FILE", with: folder.home.file(name)).replacing(
             "ROOT", with: folder.path)
         #expect(error?.description == expected)
-    }
-}
-
-// MARK: - Stored sites
-
-@Suite struct StoredLinkCheckTests {
-    private let home: TemporaryFolder
-    private let origin: TestOrigin
-    private let larder: Larder
-
-    init() throws {
-        home = try TemporaryFolder()
-        origin = try TestOrigin()
-        larder = Larder(at: try TestStore.place(home.file("larder")))
-        origin.on(
-            "/",
-            .page(
-                """
-                <a href=/page#here><a href=/page#there><a href=/page#:~:text=hello><a href=/moved><a href=/moved#there>
-                <a href=/away><a href=/away#here><a href=/chain><a href=/later><a href=/loop><a href=/gone><a href=/410>
-                <a href=https://elsewhere.test/><img src=/broken.png>
-                """))
-        origin.on("/page", .page("<p id=here>Hello</p><a href=/gone>x</a>"))
-        origin.on("/moved", .redirect(to: "/page", status: 301))
-        origin.on("/away", .redirect(to: "/page"))
-        // Only the permanent redirects at the beginning say what the link should be.
-        origin.on("/chain", .redirect(to: "/away", status: 308))
-        origin.on("/later", .redirect(to: "/moved", status: 307))
-        origin.on("/loop", .redirect(to: "/pool", status: 301))
-        origin.on("/pool", .redirect(to: "/loop", status: 301))
-        origin.on("/gone", .failure(404))
-        origin.on("/410", .failure(410))
-        origin.on("/broken.png", .failure(404))
-    }
-
-    private var options: LinkCheckOptions {
-        get throws {
-            var options = LinkCheckOptions()
-            options.checksExternal = false
-            options.usesBrowser = false
-            options.ignoreFile = try home.write("", to: "rules")
-            return options
-        }
-    }
-
-    /// The verdicts and details by path.
-    private func results(_ report: LinkCheckReport) -> [String: String] {
-        let results = report.findings.map { finding in
-            (
-                finding.target.replacing(origin.base, with: ""),
-                "\(finding.verdict.rawValue): \(finding.detail)"
-            )
-        }
-        return Dictionary(results) { first, _ in first }
-    }
-
-    private var expected: [String: String] {
-        [
-            "/page#there": "fragment-missing: \(origin.url("/page")) has no element with the id \"there\"",
-            "/moved#there": "fragment-missing: \(origin.url("/page")) has no element with the id \"there\"",
-            "/moved": "redirected: moved permanently to \(origin.url("/page"))",
-            "/chain": "redirected: moved permanently to \(origin.url("/away"))",
-            "/loop": "dead: it redirects in a loop",
-            "/gone": "dead: the server answered 404", "/410": "dead: the server answered 410",
-            "/broken.png": "dead: the server answered 404",
-            "https://elsewhere.test/": "not-checked: it is on another site",
-        ]
-    }
-
-    @Test func `the links of a stored site are checked without requests`() async throws {
-        _ = try await larder.prefetch([origin.url("/")])
-        origin.stop()
-        let report = try await larder.checkLinks(.site(origin.url("/")), options: options)
-        #expect(results(report) == expected)
-        #expect(report.documentCount == 2)
-        #expect(try await larder.checkLinks(.site("127.0.0.1"), options: options) == report)
-        let gone = try #require(report.findings.first { $0.target == origin.url("/gone") })
-        #expect(gone.isInternal)
-        #expect(gone.places.map(\.document) == [origin.url("/"), origin.url("/page")])
-        #expect(gone.places.map(\.line) == [2, 1])
-        #expect(gone.places.map(\.reference) == ["/gone", "/gone"])
-        #expect(report.findings.last?.isInternal == false)
-    }
-
-    @Test func `a URL of the site that was not fetched is not on another site`() async throws {
-        origin.on("/robots.txt", .file("User-agent: *\nDisallow: /private/", type: "text/plain"))
-        origin.on("/", .page("<a href=/private/x>x</a>"))
-        _ = try await larder.prefetch([origin.url("/")])
-        let report = try await larder.checkLinks(.site(origin.url("/")), options: options)
-        let finding = try #require(report.findings.first)
-        #expect(report.findings.count == 1)
-        #expect(finding.verdict == .notChecked)
-        #expect(finding.isInternal)
-        #expect(finding.detail != "it is on another site")
-    }
-
-    @Test func `a site is fetched into a temporary store`() async throws {
-        let report = try await Larder(at: home.file("none")).checkLinks(
-            .url(origin.url("/")), options: options)
-        #expect(results(report) == expected)
-        #expect(home.names() == ["rules"])
-    }
-
-    @Test func `the entries of a sitemap are checked`() async throws {
-        let entries = ["/page", "/gone"].map { "<url><loc>\(origin.url($0))</loc></url>" }
-        let sitemap =
-            "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\(entries.joined())</urlset>"
-        origin.on("/sitemap.xml", .file(sitemap, type: "application/xml"))
-        let report = try await larder.checkLinks(.url(origin.url("/sitemap.xml")), options: options)
-        let gone = try #require(report.findings.first { $0.target == origin.url("/gone") })
-        #expect(gone.verdict == .dead)
-        #expect(gone.places.map(\.document).contains(origin.url("/sitemap.xml")))
-    }
-
-    @Test func `a site that is not stored, or cannot be fetched, is an error`() async throws {
-        _ = try await larder.prefetch([origin.url("/")])
-        let options = try options
-        let unknown = await #expect(throws: LarderError.self) {
-            try await larder.checkLinks(.site("unknown.test"), options: options)
-        }
-        #expect(unknown?.kind == .input)
-        origin.stop()
-        let unreachable = await #expect(throws: LarderError.self) {
-            try await larder.checkLinks(.url(origin.url("/")), options: options)
-        }
-        #expect(unreachable?.kind == .machine)
     }
 }

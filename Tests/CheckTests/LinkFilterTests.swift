@@ -1,3 +1,4 @@
+import Reports
 import System
 import TestOrigin
 import Testing
@@ -120,6 +121,50 @@ import Web
                 "\(rulesFile):3: the rule matches no faulty link in this check",
                 "\(rulesFile):4: the rule matches no faulty link in this check",
             ])
+    }
+
+    @Test func `the first matching rule of many gives the reason`() throws {
+        let many = (0..<50_000).map { "https://host\($0).test/* # \($0)" }
+        let endings = (0..<500).map { "*.type\($0) # ending \($0)" }
+        var filter = try filter((many + endings + ["*part* # part"]).joined(separator: "\n"))
+        for (target, reason) in [
+            ("https://host7.test/", "7"), ("https://host49999.test/a", "49999"), ("/a.type499", "ending 499"),
+            ("https://host3.test/a.type5", "3"), ("/xpartx", "part"), ("https://host8.test", nil),
+            ("/a.type", nil),
+        ] as [(String, String?)] {
+            #expect(filter.reason(toIgnore: target, .dead, in: "a.html") == reason)
+        }
+    }
+
+    @Test(arguments: [
+        ("* in docs/archive/*", "docs/archive/a.html", true), ("** in docs/*", "docs/a.html", true),
+        ("* in *", "a.html", true), ("* in docs/*", "a.html", false), ("*", "a.html", true),
+    ])
+    func `a rule for all links of some documents is found by the document`(
+        rule: String, document: String, isIgnored: Bool
+    ) throws {
+        var filter = try filter("/other in \(document)\n" + rule)
+        #expect((filter.reason(toIgnore: "/x", .dead, in: document) != nil) == isIgnored)
+    }
+
+    @Test func `too many rules without a fixed beginning are an error`() throws {
+        let rules = (0...2000).map { "*/part\($0)/*" }
+        let error = #expect(throws: LarderError.self) { try filter(rules.joined(separator: "\n")) }
+        #expect(error?.kind == .input)
+        #expect(error?.description.contains("*/part2000/*") == true)
+    }
+
+    @Test(arguments: [
+        ("a.html", "a.html", true), ("a", "a/b.html", true), ("a/", "a/b.html", true),
+        ("a/*", "a/b/c.html", true),
+        ("b", "a/b/c.html", false), ("*/b", "a/b/c.html", true), ("*.html", "a/b.html", true),
+        ("", "a", false),
+        ("a", "ab/c.html", false), ("node_modules", "node_modules/x/y.md", true),
+    ])
+    func `a pattern of paths matches a file or a folder around it`(
+        pattern: String, path: String, matches: Bool
+    ) {
+        #expect(LinkIgnoreRule.matchesPath(pattern, path) == matches)
     }
 
     @Test func `a missing ignore file is an error`() throws {

@@ -1,3 +1,4 @@
+import Reports
 import Testing
 import Web
 
@@ -87,6 +88,40 @@ import Web
             .verified, .redirected, .blocked, .failed, .timedOut, .fragmentMissing, .dead,
         ]
         #expect(worst.map(\.severity) == worst.map(\.severity).sorted())
+    }
+
+    @Test func `a report without findings has one case that passes`() {
+        let junit = Self.clean.text(as: .junit)
+        #expect(junit.contains("<testsuite name=\"links\" tests=\"1\" failures=\"0\" errors=\"0\""))
+        #expect(
+            junit.contains("<testcase name=\"all links of README.md\" classname=\"README.md\" time=\"0\"/>"))
+        #expect(Self.clean.text(as: .sarif).contains("\"results\": []"))
+        #expect(!Self.clean.text(as: .markdown).contains("| Verdict |"))
+        var ignored = Self.clean
+        ignored.findings = [.init(target: "/x", .ignored, "old", isInternal: true, places: [], placeCount: 0)]
+        #expect(ignored.text(as: .tap).hasSuffix("\nok 1 - all links of README.md"))
+    }
+
+    @Test func `equal links of a document have fingerprints of their own, which do not depend on lines`()
+        throws
+    {
+        func fingerprints(_ places: [LinkCheckReport.Place]) throws -> [String] {
+            var report = Self.clean
+            report.findings = [
+                .init(target: "/x", .dead, "gone", isInternal: true, places: places, placeCount: places.count)
+            ]
+            let value = try JSONValue.parse(report.text(as: .sarif).utf8.span)
+            let results = value["runs"]?.array?.first?["results"]?.array ?? []
+            return results.compactMap { $0["partialFingerprints"]?["larderLink/v1"]?.string }
+        }
+        let first = try fingerprints([
+            Self.place("a.md", 1, 1, "x"), Self.place("a.md", 2, 1, "x"), Self.place("b.md", 1, 1, "x"),
+        ])
+        #expect(Set(first).count == 3)
+        let later = try fingerprints([
+            Self.place("a.md", 7, 1, "x"), Self.place("a.md", 9, 3, "x"), Self.place("b.md", 8, 1, "x"),
+        ])
+        #expect(first == later)
     }
 
     // MARK: - Text
@@ -206,7 +241,7 @@ import Web
                 "not ok 5 - dist/a.html: /about.html\\#team",
                 "ok 6 - dist/a.html: https://a.test/a|b?<c>&d # SKIP redirected: moved permanently to https://a.test/b",
             ])
-        #expect(Self.clean.text(as: .tap) == "TAP version 14\n1..0")
+        #expect(Self.clean.text(as: .tap) == "TAP version 14\n1..1\nok 1 - all links of README.md")
     }
 
     // MARK: - JSON

@@ -1,6 +1,7 @@
 internal import Crawl
 internal import Fetch
 internal import Markup
+internal import Reports
 internal import Web
 
 /// Decides how one URL of another site is requested, and what the responses mean for the links to it. It has no clock and makes
@@ -48,6 +49,8 @@ struct ExternalLinkCheck: Sendable {
     private let allowedZone: NetworkZone
     /// The fragments that have to be looked up in the page.
     private let fragments: [String]
+    /// The error statuses that count as success.
+    private let accepted: AcceptedStatuses
     /// The results for fragments that are missing, or may be.
     private var fragmentFaults: [String: Result] = [:]
     /// The result for the URL without a fragment; nil before `.done`.
@@ -83,10 +86,12 @@ struct ExternalLinkCheck: Sendable {
     ///   - fragments: The fragments of the links to the URL.
     ///   - nearestZone: The nearest network zone that a request for the URL may connect to.
     ///   - allowedZone: The same for the targets of redirects, unless the response with the redirect is from a nearer zone.
+    ///   - accepted: The error statuses that count as success.
     init(
         _ url: WebURL, fragments: [String] = [], nearestZone: NetworkZone,
-        allowedZone: NetworkZone = .publicNetwork
+        allowedZone: NetworkZone = .publicNetwork, accepting accepted: AcceptedStatuses = AcceptedStatuses()
     ) {
+        self.accepted = accepted
         self.url = url.withoutFragment
         self.nearestZone = nearestZone
         self.allowedZone = allowedZone
@@ -127,6 +132,7 @@ extension ExternalLinkCheck {
     mutating func didReceive(_ response: Response, now: HTTPDate) -> Step {
         let status = response.status
         hasResponded = true
+        if status >= 400, accepted.contains(status) { return didSucceed(response) }
         if let challenge = challenge(in: response) {
             return end(.blocked, "could not tell: the server sent \(challenge)")
         }
@@ -241,6 +247,8 @@ extension ExternalLinkCheck {
     private mutating func findFragments(in response: Response) {
         guard !fragments.isEmpty else { return }
         let type = response.fields.contentType
+        guard !LinkDocument.isDownload(type) else { return }
+        let unknownCoding = LinkDocument.unknownCoding(in: response.fields)
         let format = BodyFormat(mediaType: type, url: url, body: response.body.span)
         guard format == .html || format == .xhtml || format == .svg else { return }
         let anchors = PageAnchors(of: response.body.span, as: format, charset: type?.charset)
@@ -255,7 +263,9 @@ extension ExternalLinkCheck {
                 continue
             }
             fragmentFaults[fragment] =
-                if response.isCut {
+                if let unknownCoding {
+                    Result(verdict: .failed, detail: LinkDocument.unreadableText(unknownCoding))
+                } else if response.isCut {
                     Result(
                         verdict: .failed,
                         detail: "could not tell: the page is too long to search all of it for the fragment")
@@ -320,96 +330,5 @@ extension ExternalLinkCheck {
             visited.count > 1
                 ? "robots.txt does not allow \(url.href), to which it redirects"
                 : "robots.txt does not allow it")
-    }
-}
-
-// MARK: - LinkRequestQueue
-
-/// The requests of a link check that wait for their hosts. Hosts take turns, and each gets few requests at once, with pauses
-/// between them, so that a slow host does not hold up others. Times are those of the driver's clock.
-struct LinkRequestQueue: Sendable {
-    private struct Host: Sendable {
-        var waiting: ArraySlice<UInt32> = []
-        var runningCount = 0
-        /// The time between the starts of two requests.
-        var interval: Duration
-        /// The earliest time for the next request.
-        var next: Duration = .zero
-
-        /// Whether the number of running requests allows another.
-        var hasRoom: Bool { runningCount < LinkRequestQueue.maxPerHost }
-    }
-
-    private var hosts: [Host] = []
-    private var indexes: [String: Int] = [:]
-    /// The indexes of hosts with waiting requests, in the order of their turns.
-    private var turns: [Int] = []
-    /// The index in `turns` of the host whose turn is next.
-    private var turn = 0
-    private(set) var runningCount = 0
-
-    /// The maximum number of requests that run at once, and of those to one host.
-    static let maxRunning = 32
-    static let maxPerHost = 2
-
-    /// Adds a request to the end of its host's requests.
-    ///
-    /// - Parameter interval: The time between the starts of two requests to the host. The longest one that was given counts.
-    mutating func add(_ number: UInt32, to name: String, interval: Duration) {
-        setInterval(interval, of: name)
-        let index = index(of: name)
-        if hosts[index].waiting.isEmpty { turns.append(index) }
-        hosts[index].waiting.append(number)
-    }
-
-    /// Sets the time between the starts of two requests to a host, unless it is longer already.
-    mutating func setInterval(_ interval: Duration, of name: String) {
-        let index = index(of: name)
-        hosts[index].interval = max(hosts[index].interval, interval)
-    }
-
-    /// Starts no request to the host before this time.
-    mutating func pause(_ name: String, until time: Duration) {
-        let index = index(of: name)
-        hosts[index].next = max(hosts[index].next, time)
-    }
-
-    /// The next request that may start now, which then counts as running; nil if there is none.
-    mutating func next(now: Duration) -> UInt32? {
-        guard runningCount < Self.maxRunning else { return nil }
-        for _ in turns.indices {
-            if turn >= turns.count { turn = 0 }
-            let index = turns[turn]
-            guard hosts[index].hasRoom, hosts[index].next <= now, let number = hosts[index].waiting.popFirst()
-            else {
-                turn += 1
-                continue
-            }
-            hosts[index].runningCount += 1
-            runningCount += 1
-            hosts[index].next = now + hosts[index].interval
-            if hosts[index].waiting.isEmpty { turns.remove(at: turn) } else { turn += 1 }
-            return number
-        }
-        return nil
-    }
-
-    /// The time from which `next(now:)` returns a request; nil if a running request has to end first, or none waits.
-    var nextStart: Duration? {
-        guard runningCount < Self.maxRunning else { return nil }
-        return turns.lazy.map { hosts[$0] }.filter(\.hasRoom).map(\.next).min()
-    }
-
-    /// Notes that a request to the host has ended.
-    mutating func didEnd(at name: String) {
-        hosts[index(of: name)].runningCount -= 1
-        runningCount -= 1
-    }
-
-    private mutating func index(of name: String) -> Int {
-        if let index = indexes[name] { return index }
-        hosts.append(Host(interval: .zero))
-        indexes[name] = hosts.count - 1
-        return hosts.count - 1
     }
 }

@@ -23,8 +23,8 @@ enum ExternalLinks {
 
     /// Checks links; each URL may have a fragment. Blocks.
     ///
-    /// Results that are stored in the folder and are not too old are used instead of requests, and new results are stored. A
-    /// folder without a store gets none.
+    /// Results that are stored in the cache file of the options, else in the store, and are not too old are used instead of
+    /// requests, and new results are stored. A folder without a store gets none.
     ///
     /// - Parameter zone: The network zone of the documents with the links: the nearest one that the first request for a link may
     ///   connect to.
@@ -35,7 +35,9 @@ enum ExternalLinks {
         from zone: NetworkZone = Principal.localUser.nearestZone, timing: Timing = Timing(),
         _ interruption: Interruption
     ) throws(LarderError) -> [Result] {
-        let cache = LinkResultCache(folder, maxAge: options.maxAge, now: timing.secondsSinceEpoch())
+        let cache = try LinkResultCache(
+            folder, file: options.cacheFile, maxAge: options.maxAge, now: timing.secondsSinceEpoch(),
+            for: LinkResultCache.requestIdentity(options, zone))
         var results = cache.results(of: urls)
         let uncached = Set(urls.filter { results[$0.href] == nil })
         let groups = Dictionary(grouping: uncached) { $0.withoutFragment }
@@ -44,7 +46,8 @@ enum ExternalLinks {
         let checks = targets.map { target in
             ExternalLinkCheck(
                 target, fragments: (groups[target] ?? []).compactMap(\.fragment).sorted(),
-                nearestZone: max(zone, allowedZone), allowedZone: allowedZone)
+                nearestZone: max(zone, allowedZone), allowedZone: allowedZone,
+                accepting: options.acceptedStatuses)
         }
         let targetCount = Set(urls.map(\.withoutFragment)).count
         let tally = ProgressCounter(.responses, of: targetCount, options.progress)
@@ -369,53 +372,5 @@ extension WebURL {
     /// Whether the host is this machine, by its name or address.
     fileprivate var isOnLoopback: Bool {
         host == "localhost" || host.hasSuffix(".localhost") || IPAddress(host)?.kind == .loopback
-    }
-}
-
-// MARK: - LinkResultCache
-
-/// The stored results of earlier checks. A store that cannot be read or written has none: they only save requests.
-private struct LinkResultCache {
-    private let database: ActivityDatabase?
-    private let maxAge: Duration
-    /// The time of the check, in seconds since 1970.
-    private let now: Int64
-
-    /// Older results are removed when new ones are stored.
-    private static let lifetime: Int64 = 30 * 24 * 3600
-
-    init(_ folder: StoreFolder, maxAge: Duration, now: Int64) {
-        (self.maxAge, self.now) = (maxAge, now)
-        database = folder.exists ? try? ActivityDatabase(folder) : nil
-    }
-
-    /// The results that are used again, by URL. Whatever prevented a result may have passed.
-    func results(of urls: [WebURL]) -> [String: ExternalLinks.Result] {
-        let seconds = min(maxAge.components.seconds, now)
-        guard seconds > 0,
-            let known = try? database?.linkResults(
-                of: Set(urls.map(\.href)), since: now - seconds, until: now)
-        else {
-            return [:]
-        }
-        return known.compactMapValues { stored in
-            guard let verdict = LinkCheckReport.Verdict(rawValue: stored.verdict), Self.isLasting(verdict)
-            else { return nil }
-            return ExternalLinks.Result(verdict: verdict, detail: stored.detail)
-        }
-    }
-
-    func store(_ results: [String: ExternalLinks.Result]) {
-        let stored = results.filter { Self.isLasting($0.value.verdict) }.map { href, result in
-            LinkResult(href: href, at: now, verdict: result.verdict.rawValue, detail: result.detail)
-        }
-        try? database?.recordLinkResults(stored, removingOlderThan: now - Self.lifetime)
-    }
-
-    private static func isLasting(_ verdict: LinkCheckReport.Verdict) -> Bool {
-        switch verdict {
-        case .verified, .redirected, .fragmentMissing, .dead: true
-        case .ignored, .notChecked, .mixedContent, .blocked, .failed, .timedOut: false
-        }
     }
 }

@@ -23,14 +23,17 @@ package struct LinkCheck {
     /// The URLs that documents redirect to by `<meta http-equiv=refresh>`, by their own URLs.
     private var refreshTargets: [String: String] = [:]
     private var report: LinkCheckReport
+    /// The targets whose document has another URL, by that URL with the fragment: `/x/` shows `/x/index.html`.
+    private var aliases: [String: [Int]] = [:]
     /// The text of the document in which the last text directive was searched. Several links often name the same page.
     private var searchedText: (href: String, text: [UInt8])?
     /// Finds the fragments that scripts add to pages. Nil if no browser is used.
     private let renderedFragments: RenderedFragments?
 
-    /// Opens pages in a browser, and returns those of the fragments that each page then has.
-    package typealias RenderedFragments = (_ fragments: [String: Set<String>]) throws(LarderError) -> [String:
-        Set<String>]
+    /// Opens pages in a browser, and returns those of the fragments that each page then has. `files` serves the pages of a
+    /// folder; it is nil for a stored site.
+    package typealias RenderedFragments = (_ fragments: [String: Set<String>], _ files: LinkedFiles?)
+        throws(LarderError) -> [String: Set<String>]
 
     /// The maximum length of a chain of redirects. A longer one counts as a loop.
     private static let maxRedirects = 20
@@ -48,21 +51,37 @@ package struct LinkCheck {
         let reader = try mapStoreError { () throws(StoreError) in
             try StoreReader(folder, hidesPrivate: hidesPrivate)
         }
+        let sites = try mapStoreError { () throws(StoreError) in try reader.sites() }
         let site = try mapStoreError { () throws(StoreError) in
-            try SiteName.site(name, in: reader.sites(), acceptsOrigin: true)
+            try SiteName.site(name, in: sites, acceptsOrigin: true)
         }
-        let source = try StoredLinkSource(site, reader, hidesPrivate: hidesPrivate)
+        let source = try StoredLinkSource(
+            site, reader, accepting: options.acceptedStatuses, hidesPrivate: hidesPrivate)
         var check = LinkCheck(source, name: site.name, options, rendering, interruption)
-        return try check.run(in: cache ?? folder)
+        var report = try check.run(in: cache ?? folder)
+        if cache == nil, let snapshot = site.published {
+            do throws(StoreError) {
+                let summary = LinkCheckSummary(
+                    of: report, at: SystemClock.secondsSinceEpoch(), snapshot: snapshot)
+                try ActivityDatabase(folder).recordLinkCheck(
+                    LinkCheckRecord(at: summary.at, snapshot: snapshot, summary: summary.text),
+                    ofSite: site.name, hidesPrivate: hidesPrivate,
+                    // A reader that hides private responses does not see all sites.
+                    among: hidesPrivate ? nil : Set(sites.map(\.name)))
+            } catch {
+                report.notes.append("the portal cannot show this result, since it was not stored: \(error)")
+            }
+        }
+        return report
     }
 
     /// Checks the links of a build's output folder. Blocks.
     package static func report(
         onFolder path: String, _ options: LinkCheckOptions, in folder: StoreFolder,
-        _ interruption: Interruption
+        rendering: RenderedFragments? = nil, _ interruption: Interruption
     ) throws(LarderError) -> LinkCheckReport {
-        let source = try FileLinkSource(folder: path, base: options.base)
-        var check = LinkCheck(source, name: path, options, nil, interruption)
+        let source = try FileLinkSource(folder: path, base: options.base, excluding: options.excludedPaths)
+        var check = LinkCheck(source, name: path, options, rendering, interruption)
         return try check.run(in: folder)
     }
 
@@ -71,10 +90,26 @@ package struct LinkCheck {
     /// - Parameter root: the folder that links beginning with a slash refer to; nil for the repository or the current folder.
     package static func report(
         onFiles files: [String], root: String?, _ options: LinkCheckOptions, in folder: StoreFolder,
-        _ interruption: Interruption
+        rendering: RenderedFragments? = nil, _ interruption: Interruption
     ) throws(LarderError) -> LinkCheckReport {
-        let source = try FileLinkSource(files: files, root: root, base: options.base)
-        var check = LinkCheck(source, name: files.joined(separator: " "), options, nil, interruption)
+        let source = try FileLinkSource(
+            files: files, root: root, base: options.base, excluding: options.excludedPaths)
+        var check = LinkCheck(
+            source, name: files.joined(separator: " "), options, rendering, interruption)
+        return try check.run(in: folder)
+    }
+
+    /// Checks the links of a text that is in no file, such as one from standard input. Blocks.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the text in the report.
+    ///   - root: as for files.
+    package static func report(
+        onText text: [UInt8], name: String, root: String?, _ options: LinkCheckOptions,
+        in folder: StoreFolder, _ interruption: Interruption
+    ) throws(LarderError) -> LinkCheckReport {
+        let source = try FileLinkSource(text: text, name: name, root: root, base: options.base)
+        var check = LinkCheck(source, name: name, options, nil, interruption)
         return try check.run(in: folder)
     }
 
@@ -88,19 +123,6 @@ package struct LinkCheck {
         report.failsOn = options.failsOn
     }
 
-    /// The verdict on a target.
-    private struct Judgement {
-        var verdict: LinkCheckReport.Verdict
-        var detail = ""
-        var isInternal = true
-        /// Whether the target is a folder without an index file, to which Markdown may link.
-        var isFolder = false
-        /// The URL of the document that lacks the fragment, which may be the target of redirects.
-        var page: String?
-
-        static let loop = Judgement(verdict: .dead, detail: "it redirects in a loop")
-    }
-
     /// - Parameter folder: the store that keeps the results for other sites.
     private mutating func run(in folder: StoreFolder) throws(LarderError) -> LinkCheckReport {
         var filter = try LinkFilter(options)
@@ -108,9 +130,10 @@ package struct LinkCheck {
         var judgements = try judge(targets)
         ignoreExternal(readings, targets, &judgements, &filter)
         try checkExternal(targets, &judgements, in: folder)
-        report.documentCount = readings.count
-        report.linkCount = targets.count
-        try findPlaces(readings, targets, judgements, filter)
+        let findings = LinkFindings(
+            source: source, readings: readings, targets: targets, judgements: judgements,
+            representatives: representatives(in: targets))
+        try findings.add(to: &report, filter)
         addBaseNote(readings, targets)
         return report
     }
@@ -188,40 +211,51 @@ package struct LinkCheck {
     // MARK: - 2. Targets
 
     /// Judges all targets that the source knows. Those elsewhere have no judgement yet.
-    private mutating func judge(_ targets: [LinkDocumentReader.Target]) throws(LarderError) -> [Judgement?] {
-        var judgements: [Judgement?] = []
+    private mutating func judge(_ targets: [LinkDocumentReader.Target]) throws(LarderError)
+        -> [LinkJudgement?]
+    {
+        var judgements: [LinkJudgement?] = []
         judgements.reserveCapacity(targets.count)
         let bodies = try source.makeReader()
         var missing: [String: Set<String>] = [:]
-        for target in targets {
+        for (number, target) in targets.enumerated() {
             switch target {
             case .invalid(let reference):
-                judgements.append(Judgement(verdict: .dead, detail: "\"\(reference)\" is not a valid URL"))
+                judgements.append(
+                    LinkJudgement(verdict: .dead, detail: "\"\(reference)\" is not a valid URL"))
+            case .template:
+                judgements.append(
+                    LinkJudgement(verdict: .notChecked, detail: "it has a placeholder of a template"))
             case .url(let href):
                 let url = WebURL(href)
-                let judgement = try url.map { url throws(LarderError) in try judge(url, bodies, &missing) }
-                judgements.append(judgement ?? Judgement(verdict: .dead, detail: "it is not a valid URL"))
+                let judgement = try url.map { url throws(LarderError) in
+                    try judge(url, number, bodies, &missing)
+                }
+                judgements.append(judgement ?? LinkJudgement(verdict: .dead, detail: "it is not a valid URL"))
             }
         }
         if let renderedFragments, !missing.isEmpty {
-            let rendered = try renderedFragments(missing)
+            let rendered = try renderedFragments(missing, (source as? FileLinkSource)?.linkedFiles)
             for (number, judgement) in judgements.enumerated() where judgement?.verdict == .fragmentMissing {
                 guard case .url(let href) = targets[number], let url = WebURL(href),
                     let fragment = url.fragment
                 else { continue }
                 if let page = judgement?.page, rendered[page]?.contains(fragment) == true {
-                    judgements[number] = Judgement(verdict: .verified)
+                    judgements[number] = LinkJudgement(verdict: .verified)
                 }
             }
         }
         return judgements
     }
 
+    /// - Parameters:
+    ///   - number: the number of the target.
+    ///   - missing: gets the fragment if scripts may add it to its page.
     private mutating func judge(
-        _ url: WebURL, _ bodies: any LinkBodyReader, _ missing: inout [String: Set<String>]
-    ) throws(LarderError) -> Judgement? {
+        _ url: WebURL, _ number: Int, _ bodies: any LinkBodyReader, _ missing: inout [String: Set<String>]
+    ) throws(LarderError) -> LinkJudgement? {
         guard url.isHTTP else {
-            return OtherScheme.judge(url).map { Judgement(verdict: $0.verdict, detail: $0.detail) }
+            return OtherScheme.judge(url).map { LinkJudgement(verdict: $0.verdict, detail: $0.detail) }
         }
         var place = url.withoutFragment
         var visited: Set<String> = [place.href]
@@ -233,44 +267,72 @@ package struct LinkCheck {
             case .unknown: return nil
             case .unstored:
                 return options.checksExternal
-                    ? nil : Judgement(verdict: .notChecked, detail: "it is not stored")
+                    ? nil : LinkJudgement(verdict: .notChecked, detail: "it is not stored")
             case .faulty(let verdict, let detail):
                 let via = place == url.withoutFragment ? "" : "it redirects to \(place.href): "
-                return Judgement(verdict: verdict, detail: via + detail)
+                return LinkJudgement(verdict: verdict, detail: via + detail)
             case .redirectsInLoop: return .loop
             case .folder:
-                return Judgement(
+                return LinkJudgement(
                     verdict: .dead, detail: "the folder has no \(SiteFolder.index)", isFolder: true)
             case .redirects(let target, let isPermanentStep):
                 guard let target else {
-                    return Judgement(verdict: .dead, detail: "its redirect has no valid target")
+                    return LinkJudgement(verdict: .dead, detail: "its redirect has no valid target")
                 }
                 guard visited.insert(target.href).inserted else { return .loop }
                 guard visited.count <= Self.maxRedirects else {
-                    return Judgement(
+                    return LinkJudgement(
                         verdict: .dead, detail: "it redirects more than \(Self.maxRedirects) times")
                 }
                 isPermanent = isPermanent && isPermanentStep
                 if isPermanent { permanentEnd = target }
                 place = target
             case .exists(let document):
+                if let document, place.href != document.url.href, place == url.withoutFragment,
+                    place.query == nil, place.scheme == document.url.scheme
+                {
+                    let fragment = url.fragment.map { "#" + $0 } ?? ""
+                    aliases[document.url.href + fragment, default: []].append(number)
+                }
                 if let fragment = url.fragment, let document,
                     try !has(fragment, document, bodies)
                 {
-                    missing[place.href, default: []].insert(fragment)
-                    let hasName = anchors[document.url.href]?.contains(LinkFragment(fragment).name) == true
-                    return Judgement(
+                    let page = document.url.href
+                    if anchors[page]?.hasScripts == true { missing[page, default: []].insert(fragment) }
+                    if let coding = document.unknownCoding {
+                        return LinkJudgement(verdict: .failed, detail: LinkDocument.unreadableText(coding))
+                    }
+                    let hasName = anchors[page]?.contains(LinkFragment(fragment).name) == true
+                    return LinkJudgement(
                         verdict: .fragmentMissing,
                         detail: LinkFragment(fragment).missingText(in: document.name, hasName: hasName),
-                        page: place.href)
+                        page: page)
                 }
                 if let permanentEnd {
-                    return Judgement(
+                    return LinkJudgement(
                         verdict: .redirected, detail: "moved permanently to \(permanentEnd.href)")
                 }
-                return Judgement(verdict: .verified)
+                return LinkJudgement(verdict: .verified)
             }
         }
+    }
+
+    /// The targets that are the same page as another one, by another name, each with the one that is counted: the first by
+    /// its URL.
+    private func representatives(in targets: [LinkDocumentReader.Target]) -> [Int: Int] {
+        guard !aliases.isEmpty else { return [:] }
+        var groups = aliases
+        for (number, target) in targets.enumerated() {
+            if case .url(let href) = target { groups[href]?.append(number) }
+        }
+        var representatives: [Int: Int] = [:]
+        for group in groups.values where group.count > 1 {
+            guard let first = group.min(by: { targets[$0].shownText < targets[$1].shownText }) else {
+                continue
+            }
+            for number in group where number != first { representatives[number] = first }
+        }
+        return representatives
     }
 
     /// Whether a document has a fragment.
@@ -327,7 +389,7 @@ package struct LinkCheck {
     /// Ignores targets elsewhere that rules exclude in all documents, so that they are not requested.
     private func ignoreExternal(
         _ readings: [LinkDocumentReading], _ targets: [LinkDocumentReader.Target],
-        _ judgements: inout [Judgement?],
+        _ judgements: inout [LinkJudgement?],
         _ filter: inout LinkFilter
     ) {
         guard filter.hasRules else { return }
@@ -337,19 +399,19 @@ package struct LinkCheck {
                 let target = Int(occurrence.target)
                 if case .some(nil) = reasons[target] { continue }
                 let reason = filter.ruleReason(
-                    toIgnore: Self.text(of: targets[target]), in: source.documents[number].name)
+                    toIgnore: targets[target].shownText, in: source.documents[number].name)
                 reasons.updateValue(reason, forKey: target)
             }
         }
         for (target, reason) in reasons {
             if let reason {
-                judgements[target] = Judgement(verdict: .ignored, detail: reason, isInternal: false)
+                judgements[target] = LinkJudgement(verdict: .ignored, detail: reason, isInternal: false)
             }
         }
     }
 
     private mutating func checkExternal(
-        _ targets: [LinkDocumentReader.Target], _ judgements: inout [Judgement?], in folder: StoreFolder
+        _ targets: [LinkDocumentReader.Target], _ judgements: inout [LinkJudgement?], in folder: StoreFolder
     ) throws(LarderError) {
         var numbers: [Int] = []
         var urls: [WebURL] = []
@@ -360,7 +422,7 @@ package struct LinkCheck {
         }
         guard options.checksExternal else {
             for number in numbers {
-                judgements[number] = Judgement(
+                judgements[number] = LinkJudgement(
                     verdict: .notChecked, detail: "it is on another site", isInternal: false)
             }
             return
@@ -371,156 +433,16 @@ package struct LinkCheck {
         // A check of a link needs no cookies, and those that servers set would make verdicts depend on the order of requests.
         external.network?.cookies = []
         external.network?.saveCookies = nil
-        let results = try ExternalLinks.check(
-            urls, external, in: folder, from: source.zone, interruption)
+        if options.isPublicOnly { external.network?.mayReachPrivate = false }
+        let zone = options.isPublicOnly ? .publicNetwork : min(source.zone, options.nearestZone)
+        let results = try ExternalLinks.check(urls, external, in: folder, from: zone, interruption)
         guard !interruption.isRequested else { throw .interrupted }
         if results.count >= 3, results.allSatisfy({ $0.detail.contains("host not found") }) {
             report.notes.append("no host of another site was found; this machine may be offline")
         }
         for (number, result) in zip(numbers, results) {
-            judgements[number] = Judgement(verdict: result.verdict, detail: result.detail, isInternal: false)
+            judgements[number] = LinkJudgement(
+                verdict: result.verdict, detail: result.detail, isInternal: false)
         }
-    }
-
-    // MARK: - 4. Places
-
-    /// Adds the findings with their places to the report.
-    private mutating func findPlaces(
-        _ readings: [LinkDocumentReading], _ targets: [LinkDocumentReader.Target], _ judgements: [Judgement?],
-        _ filter: LinkFilter
-    ) throws(LarderError) {
-        struct Collected {
-            var places: [(document: Int, occurrence: LinkDocumentReading.Occurrence)] = []
-            var count = 0
-            var isMixed = false
-        }
-        let documents = source.documents
-        var filter = filter
-        var collected: [Int: Collected] = [:]
-        var ignoredTargets: [Int: String] = [:]
-        var verified = Set<Int>()
-        for (number, reading) in readings.enumerated() {
-            // Without a base, nothing is known about the scheme of a folder.
-            let url = documents[number].url
-            let isSecure = url.scheme == "https" && !url.href.hasPrefix(FileLinkSource.unnamedBase)
-            for occurrence in reading.occurrences {
-                let target = Int(occurrence.target)
-                guard let judgement = judgements[target] else { continue }
-                let isMixed =
-                    isSecure && occurrence.kind.role == .asset && Self.isInsecure(targets[target])
-                    && judgement.verdict.severity < LinkCheckReport.Verdict.mixedContent.severity
-                let isFolderOfMarkdown =
-                    judgement.isFolder && LinkDocumentReader.isMarkdown(documents[number].url.path)
-                if judgement.verdict == .verified && !isMixed || isFolderOfMarkdown {
-                    verified.insert(target)
-                    continue
-                }
-                let verdict = isMixed ? .mixedContent : judgement.verdict
-                if let reason = filter.reason(
-                    toIgnore: shortened(Self.text(of: targets[target])), verdict, in: documents[number].name)
-                {
-                    ignoredTargets[target] = reason
-                    continue
-                }
-                var entry = collected[target] ?? Collected()
-                entry.count += 1
-                entry.isMixed = entry.isMixed || isMixed
-                if entry.places.count < LinkCheckReport.Finding.maxPlaces {
-                    entry.places.append((number, occurrence))
-                }
-                collected[target] = entry
-            }
-        }
-        let lines = try positions(
-            of: collected.values.flatMap(\.places).map { ($0.document, $0.occurrence) }, readings)
-        for (target, entry) in collected {
-            guard let judgement = judgements[target] else { continue }
-            let isMixed = entry.isMixed
-            let places = entry.places.map { place -> LinkCheckReport.Place in
-                let position = lines[
-                    PlaceKey(document: place.document, offset: Int(place.occurrence.offset))]
-                return .init(
-                    document: documents[place.document].name, line: position?.line ?? 1,
-                    column: position?.column ?? 1,
-                    kind: place.occurrence.kind.name, reference: position?.reference ?? "")
-            }
-            report.findings.append(
-                .init(
-                    target: shortened(Self.text(of: targets[target])),
-                    isMixed ? .mixedContent : judgement.verdict,
-                    isMixed ? "a page that is sent by https loads it by http" : judgement.detail,
-                    isInternal: judgement.isInternal, places: places, placeCount: entry.count))
-        }
-        for (target, reason) in ignoredTargets where collected[target] == nil {
-            report.findings.append(
-                .init(
-                    target: shortened(Self.text(of: targets[target])), .ignored, reason,
-                    isInternal: judgements[target]?.isInternal ?? false, places: [], placeCount: 0))
-        }
-        // A folder may be faulty for one document and fine for another.
-        report.verifiedCount = verified.count { collected[$0] == nil }
-        report.findings.sort { ($1.verdict.severity, $0.target) < ($0.verdict.severity, $1.target) }
-        let marked = readings.reduce(0) { $0 + $1.ignoredCount }
-        if marked > 0 {
-            report.notes.append("\(Wording.count(marked, "link")) with data-larder-ignore not checked")
-        }
-        report.notes += source.notes
-        if readings.contains(where: \.isTooLarge) {
-            report.notes.append(
-                "documents of more than \(Wording.bytes(Int64(BodyReading.maxBytes))) were not read for links"
-            )
-        }
-        report.notes += try filter.finish(report)
-    }
-
-    /// A place in a document.
-    private struct PlaceKey: Hashable {
-        let document: Int
-        let offset: Int
-    }
-
-    /// The lines and columns of places, and the references there, by reading the documents again.
-    private func positions(
-        of places: [(document: Int, occurrence: LinkDocumentReading.Occurrence)],
-        _ readings: [LinkDocumentReading]
-    ) throws(LarderError) -> [PlaceKey: (line: Int, column: Int, reference: String)] {
-        var positions: [PlaceKey: (line: Int, column: Int, reference: String)] = [:]
-        let bodies = try source.makeReader()
-        let documents = source.documents
-        for (number, places) in Dictionary(grouping: places, by: \.document) {
-            guard let body = try bodies.body(of: documents[number]) else { continue }
-            let ranges = Dictionary(
-                places.map { (Int($0.occurrence.offset), $0.occurrence.range) },
-                uniquingKeysWith: { first, _ in first })
-            let offsets = ranges.keys.sorted()
-            let text =
-                readings[number].isTranscoded
-                ? LinkDocumentReader().decodedText(of: documents[number], body) : body
-            for (offset, found) in zip(offsets, TextPosition.positions(of: offsets, in: text.span)) {
-                let written = ranges[offset].map { TextPosition.reference($0, in: text) } ?? ""
-                // Reports are published, and must not contain passwords.
-                let reference = written.contains("@") && written.contains("//") ? "" : written
-                positions[PlaceKey(document: number, offset: offset)] = (found.line, found.column, reference)
-            }
-        }
-        return positions
-    }
-
-    private static func isInsecure(_ target: LinkDocumentReader.Target) -> Bool {
-        guard case .url(let href) = target else { return false }
-        return href.utf8.starts(with: "http:".utf8)
-    }
-
-    private static func text(of target: LinkDocumentReader.Target) -> String {
-        switch target {
-        case .url(let href): href
-        case .invalid(let reference): reference
-        }
-    }
-
-    /// A target without the invalid host that stands for a folder.
-    private func shortened(_ target: String) -> String {
-        let base = FileLinkSource.unnamedBase
-        return target.hasPrefix(base) ? "/" + target.dropFirst(base.count) : target
     }
 }

@@ -1,3 +1,4 @@
+internal import Codings
 internal import Markup
 internal import Web
 
@@ -9,6 +10,30 @@ struct LinkDocument: Sendable, Equatable {
     let url: WebURL
     /// The media type and the character set, if a server declared them.
     var type: MediaType?
+    /// The name of a content coding that Larder cannot decode, so that the body may be unreadable.
+    var unknownCoding: String?
+    /// Whether the document is Markdown that is rendered by Python-Markdown (see `PageAnchors`).
+    var collapsesHyphens = false
+
+    /// Whether the document is read as Markdown. A server may send a page with such a name as HTML.
+    var isMarkdown: Bool { type?.isHTML != true && LinkDocumentReader.isMarkdown(url.path) }
+
+    /// Whether a browser offers to save a body of this type. Then fragments have no meaning, whatever the bytes are.
+    static func isDownload(_ type: MediaType?) -> Bool { type?.essence == "application/octet-stream" }
+
+    /// The first content coding that Larder does not know; nil if there is none. Browsers ignore unknown names, since most
+    /// are misplaced names of character sets.
+    static func unknownCoding(in fields: HTTPFields) -> String? {
+        guard fields.isCoded else { return nil }
+        return fields.elements("Content-Encoding").map { $0.lowercased() }.first {
+            $0 != "identity" && ContentCoding(named: $0) == nil
+        }
+    }
+
+    /// The reason why a fragment may exist although it was not found in the body.
+    static func unreadableText(_ coding: String) -> String {
+        "could not tell: the server sent the page with the content coding \"\(coding)\", which is not known"
+    }
 }
 
 /// The links and fragments of one document.
@@ -48,11 +73,45 @@ struct LinkDocumentReading: Sendable {
 struct LinkDocumentReader {
     private let scanner = LinkScanner()
 
-    /// A link of a document: the target as a URL, or the reference if it is not a valid URL.
+    /// A link of a document: the target as a URL, or the reference if it is not one.
     enum Target: Hashable, Sendable {
         case url(String)
+        /// Not a valid URL.
         case invalid(String)
+        /// A placeholder that a template engine or script replaces.
+        case template(String)
+
+        /// The target in reports: without the invalid host that stands for a folder.
+        var shownText: String {
+            switch self {
+            case .url(let href):
+                let base = FileLinkSource.unnamedBase
+                return href.hasPrefix(base) ? "/" + href.dropFirst(base.count) : href
+            case .invalid(let reference), .template(let reference): return reference
+            }
+        }
     }
+
+    /// The references of a document, which can be resolved only when its base is known. All are in one array, since a million
+    /// small arrays would take half a gigabyte.
+    private struct References {
+        var bytes: [UInt8] = []
+        /// The end of each reference in `bytes`.
+        var ends: [Int] = []
+        var occurrences: [LinkOccurrence] = []
+
+        mutating func append(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) {
+            reference.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+            ends.append(bytes.count)
+            occurrences.append(occurrence)
+        }
+
+        /// The range of a reference in `bytes`.
+        func range(_ number: Int) -> Range<Int> { (number > 0 ? ends[number - 1] : 0)..<ends[number] }
+    }
+
+    /// The number of links whose targets are numbered at once, under one lock.
+    private static let batchCount = 1024
 
     /// Reads a document.
     ///
@@ -66,24 +125,39 @@ struct LinkDocumentReader {
             reading.anchors = .incomplete
             return reading
         }
-        if Self.isMarkdown(document.url.path) { return readMarkdown(document, body, number: number) }
+        if document.isMarkdown { return readMarkdown(document, body, number: number) }
         var reading = LinkDocumentReading()
-        var targets: [Target] = []
-        var places: [(range: Range<Int>, kind: LinkKind)] = []
-        var references: [(occurrence: LinkOccurrence, text: [UInt8])] = []
+        var references = References()
         let format = BodyFormat(mediaType: document.type, url: document.url, body: body)
         let charset = Self.charset(of: document, body, format)
         let table = scanner.scan(body, as: format, charset: charset) { occurrence, reference in
-            guard Self.isChecked(occurrence) else { return }
-            references.append((occurrence, reference.withUnsafeBufferPointer { Array($0) }))
+            if Self.isChecked(occurrence) { references.append(occurrence, reference) }
         }
         if format == .html || format == .xhtml || format == .svg {
             reading.anchors = PageAnchors(of: body, as: format, charset: charset)
         }
         reading.isTranscoded = table.isTranscoded
+        resolve(references, table, document, &reading, number: number)
+        return reading
+    }
+
+    /// Adds the links of a document to its reading, except those of tags with `data-larder-ignore`.
+    private func resolve(
+        _ references: References, _ table: LinkTable, _ document: LinkDocument,
+        _ reading: inout LinkDocumentReading, number: ([Target]) -> [Int32]
+    ) {
         let base = Self.base(of: table, document) ?? document.url
         var ignored = (reading.anchors?.ignoredTags ?? [])[...]
-        for (occurrence, text) in references {
+        var targets: [Target] = []
+        var places: [(range: Range<Int>, kind: LinkKind)] = []
+        func flush() {
+            reading.occurrences += zip(number(targets), places).map {
+                .init(target: $0, range: $1.range, kind: $1.kind)
+            }
+            targets.removeAll(keepingCapacity: true)
+            places.removeAll(keepingCapacity: true)
+        }
+        for (index, occurrence) in references.occurrences.enumerated() {
             while let first = ignored.first, first.upperBound <= occurrence.range.lowerBound {
                 ignored.removeFirst()
             }
@@ -91,20 +165,48 @@ struct LinkDocumentReader {
                 reading.ignoredCount += 1
                 continue
             }
-            let base = occurrence.flags.contains(.ignoresBase) ? document.url : base
-            var url = WebURL(utf8: text.span, base: base, queryEncoding: table.encoding)
-            // The password of a login is not needed to check that the target exists, and must not get into reports.
-            if url?.hasCredentials == true { url = url?.withoutCredentials }
-            // Style sheets write fragments such as `?#iefix` behind the URLs of fonts only for old browsers.
-            if occurrence.kind == .font { url = url?.withoutFragment }
-            if occurrence.kind == .refresh { reading.refreshTarget = url?.href }
-            targets.append(url.map { .url($0.href) } ?? .invalid(String(decoding: text, as: UTF8.self)))
+            let text = references.bytes.span.extracting(references.range(index))
             places.append((occurrence.range, occurrence.kind))
+            if Self.isTemplate(text) {
+                targets.append(.template(Self.string(text)))
+            } else {
+                let base = occurrence.flags.contains(.ignoresBase) ? document.url : base
+                var url = WebURL(utf8: text, base: base, queryEncoding: table.encoding)
+                // The password of a login is not needed to check that the target exists, and must not get into reports.
+                if url?.hasCredentials == true { url = url?.withoutCredentials }
+                // Style sheets write fragments such as `?#iefix` behind the URLs of fonts only for old browsers.
+                if occurrence.kind == .font { url = url?.withoutFragment }
+                if occurrence.kind == .refresh { reading.refreshTarget = url?.href }
+                targets.append(url.map { .url($0.href) } ?? .invalid(Self.string(text)))
+            }
+            if targets.count == Self.batchCount { flush() }
         }
-        reading.occurrences = zip(number(targets), places).map {
-            .init(target: $0, range: $1.range, kind: $1.kind)
+        flush()
+    }
+
+    private static func string(_ text: Span<UInt8>) -> String {
+        text.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Whether a reference has a placeholder of a template engine: `{{ url }}`, `{% url %}` or `<%= url %>`. Markdown leaves such
+    /// links out.
+    private static func isTemplate(_ reference: Span<UInt8>) -> Bool {
+        let pairs: [(StaticString, StaticString)] = [("{{", "}}"), ("{%", "%}"), ("<%", "%>")]
+        return pairs.contains { open, close in
+            guard let start = offset(of: open, in: reference, from: 0) else { return false }
+            return offset(of: close, in: reference, from: start + 2) != nil
         }
-        return reading
+    }
+
+    /// The offset of a mark of two bytes; nil if there is none.
+    private static func offset(of mark: StaticString, in text: Span<UInt8>, from start: Int) -> Int? {
+        let (first, second) = (mark.utf8Start[0], mark.utf8Start[1])
+        var index = start
+        while index + 1 < text.count {
+            if text[index] == first, text[index + 1] == second { return index }
+            index += 1
+        }
+        return nil
     }
 
     /// The base URL that a document declares; nil if there is none, or if it is a `data:` or `javascript:` URL, which browsers
@@ -130,8 +232,11 @@ struct LinkDocumentReader {
         _ document: LinkDocument, _ body: Span<UInt8>, number: ([Target]) -> [Int32]
     ) -> LinkDocumentReading {
         var reading = LinkDocumentReading()
-        let markdown = MarkdownLinks(body)
-        reading.anchors = PageAnchors(ofMarkdown: markdown.anchors)
+        let decoded = Self.decodedMarkdown(body)
+        reading.isTranscoded = decoded != nil
+        let markdown = decoded.map { MarkdownLinks($0.span) } ?? MarkdownLinks(body)
+        reading.anchors = PageAnchors(
+            ofMarkdown: markdown.anchors, collapsesHyphens: document.collapsesHyphens)
         let targets = markdown.links.map { link -> Target in
             // Markdown renders a backslash as `%5C`, while a URL parser reads it as a slash.
             let reference = link.reference.replacing("\\", with: "%5C")
@@ -144,8 +249,17 @@ struct LinkDocumentReader {
         return reading
     }
 
+    /// The UTF-8 form of a Markdown document in UTF-16, which begins with a byte order mark; nil for UTF-8.
+    private static func decodedMarkdown(_ body: Span<UInt8>) -> [UInt8]? {
+        guard let mark = TextEncoding.byteOrderMark(of: body), !mark.encoding.isASCIICompatible else {
+            return nil
+        }
+        return mark.encoding.decode(body)
+    }
+
     /// The UTF-8 form of a document whose encoding does not contain ASCII.
     func decodedText(of document: LinkDocument, _ body: [UInt8]) -> [UInt8] {
+        if document.isMarkdown { return Self.decodedMarkdown(body.span) ?? body }
         let format = BodyFormat(mediaType: document.type, url: document.url, body: body.span)
         let charset = Self.charset(of: document, body.span, format)
         return scanner.scan(body.span, as: format, charset: charset) { _, _ in }.source(of: body.span) ?? body

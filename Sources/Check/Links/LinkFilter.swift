@@ -7,7 +7,7 @@ internal import Web
 /// Decides which links with a fault are not reported: by the rules of the ignore file, the patterns of the options, and the
 /// baseline. Writes a new baseline if one is wanted.
 struct LinkFilter {
-    private var rules: [LinkIgnoreRule] = []
+    private var rules: LinkIgnoreRules
     private var usedRules: Set<Int> = []
     private var expiredRules: Set<Int> = []
     private let ignoreFile: String?
@@ -26,19 +26,25 @@ struct LinkFilter {
     init(_ options: LinkCheckOptions, today: String = Self.today()) throws(LarderError) {
         self.today = today
         ignoreFile =
-            options.ignoreFile ?? (Self.isRegularFile(Self.usualIgnoreFile) ? Self.usualIgnoreFile : nil)
+            options.ignoreFile
+            ?? (options.readsUsualIgnoreFile && Self.isRegularFile(Self.usualIgnoreFile)
+                ? Self.usualIgnoreFile : nil)
         newBaseline = options.newBaseline
         extendsNewBaseline = options.extendsNewBaseline
         baseline = try options.baseline.map { path throws(LarderError) in
             try LinkBaseline(json: try Self.read(path), path: path)
         }
-        rules = options.ignores.map { LinkIgnoreRule(target: $0, reason: "it matches \"\($0)\"") }
-        guard let ignoreFile else { return }
+        var rules = options.ignores.map { LinkIgnoreRule(target: $0, reason: "it matches \"\($0)\"") }
+        guard let ignoreFile else {
+            self.rules = try LinkIgnoreRules(rules)
+            return
+        }
         let text = String(decoding: try Self.read(ignoreFile), as: UTF8.self)
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             guard let rule = try LinkIgnoreRule(line, number: index + 1, of: ignoreFile) else { continue }
             rules.append(rule)
         }
+        self.rules = try LinkIgnoreRules(rules)
     }
 
     /// Whether there is a regular file, as opposed to a link, at the path. A link in a repository could name any file of the user,
@@ -67,11 +73,12 @@ struct LinkFilter {
     }
 
     /// Whether there are any rules or patterns.
-    var hasRules: Bool { !rules.isEmpty }
+    var hasRules: Bool { !rules.all.isEmpty }
 
     /// The reason why a rule excludes a link, whatever its verdict; nil if none does.
     mutating func ruleReason(toIgnore target: String, in document: String) -> String? {
-        for (number, rule) in rules.enumerated() where rule.matches(target, in: document) {
+        for number in rules.matches(target, in: document) {
+            let rule = rules.all[number]
             guard rule.expiry.map({ today <= $0 }) ?? true else {
                 expiredRules.insert(number)
                 continue
@@ -95,7 +102,7 @@ struct LinkFilter {
     /// Writes the new baseline. Returns notes about rules that have expired or match nothing.
     func finish(_ report: LinkCheckReport) throws(LarderError) -> [String] {
         var notes: [String] = []
-        for (number, rule) in rules.enumerated() {
+        for (number, rule) in rules.all.enumerated() {
             guard let ignoreFile, let line = rule.line else { continue }
             if expiredRules.contains(number), let expiry = rule.expiry {
                 notes.append(
@@ -123,90 +130,6 @@ struct LinkFilter {
         }
         notes.append("\(Wording.count(newEntries.count, "link")) written to the baseline \(newBaseline)")
         return notes
-    }
-}
-
-/// A rule for links that are not reported.
-///
-/// ```text
-/// # Comments are on lines of their own.
-/// https://www.linkedin.com/*                    # answers 999 to programs
-/// https://old.example.com/* until 2027-01-31    # moves in January
-/// * in docs/archive/*                           # not maintained
-/// ```
-struct LinkIgnoreRule: Sendable, Equatable {
-    /// A pattern of targets. An asterisk stands for any characters.
-    var target: String
-    /// A pattern of documents; nil for all documents.
-    var document: String?
-    /// The last day on which the rule holds, as `2027-01-31`; nil if it does not end.
-    var expiry: String?
-    var reason: String
-    /// The line of the ignore file; nil for a pattern of the options.
-    var line: Int?
-
-    init(target: String, reason: String) {
-        (self.target, self.reason) = (target, reason)
-    }
-
-    /// Reads a line; nil if it is empty or a comment.
-    ///
-    /// - Throws: `LarderError` of kind `.input` that names the line.
-    init?(_ text: Substring, number: Int, of file: String) throws(LarderError) {
-        var words = text.split { $0 == " " || $0 == "\t" || $0 == "\r" }
-        let comment = words.firstIndex { $0.hasPrefix("#") }
-        let explanation = comment.map { words[$0...].joined(separator: " ").drop { $0 == "#" || $0 == " " } }
-        if let comment { words.removeSubrange(comment...) }
-        guard let target = words.first else { return nil }
-        self.init(target: String(target), reason: explanation.map(String.init) ?? "\(file):\(number)")
-        line = number
-        var rest = words.dropFirst()
-        while let word = rest.popFirst() {
-            switch (word, rest.popFirst()) {
-            case ("in", let pattern?): document = String(pattern)
-            case ("until", let date?) where Self.isDate(date): expiry = String(date)
-            case ("until", let date?):
-                throw LarderError(
-                    .input, "\(file):\(number): \"\(date)\" is not a date; write it like 2027-01-31")
-            default:
-                throw LarderError(
-                    .input,
-                    "\(file):\(number): \"\(word)\" is not understood; write: PATTERN [in PATTERN] [until 2027-01-31] [# reason]"
-                )
-            }
-        }
-    }
-
-    /// Whether a text is a date: `2027-01-31`.
-    private static func isDate(_ text: Substring) -> Bool {
-        text.utf8.count == "2027-01-31".utf8.count && HTTPDate(iso8601: "\(text)T00:00:00Z") != nil
-    }
-
-    func matches(_ target: String, in document: String) -> Bool {
-        Self.matches(self.target, target) && (self.document.map { Self.matches($0, document) } ?? true)
-    }
-
-    /// Whether a text has the form of a pattern, in which each asterisk stands for any characters. All other characters stand
-    /// for themselves, because `?` and brackets are usual in URLs.
-    static func matches(_ pattern: String, _ text: String) -> Bool {
-        let (pattern, text) = (Array(pattern.utf8), Array(text.utf8))
-        var (place, index) = (0, 0)
-        // Where to go on if the text after the last asterisk does not match: the asterisk stands for one character more.
-        var lastAsterisk: (place: Int, index: Int)?
-        while index < text.count {
-            if place < pattern.count, pattern[place] == UInt8(ascii: "*") {
-                lastAsterisk = (place, index)
-                place += 1
-            } else if place < pattern.count, pattern[place] == text[index] {
-                (place, index) = (place + 1, index + 1)
-            } else if let last = lastAsterisk {
-                lastAsterisk = (last.place, last.index + 1)
-                (place, index) = (last.place + 1, last.index + 1)
-            } else {
-                return false
-            }
-        }
-        return pattern[place...].allSatisfy { $0 == UInt8(ascii: "*") }
     }
 }
 

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Markup
+internal import Reports
 internal import Web
 
 /// The fragment of a link: the name of an element, followed by the directives of a text fragment if there are any, as in
@@ -153,6 +154,7 @@ enum OtherScheme {
         guard let url = WebURL("http://\(host)"), url.port == nil, url.target == "/", !host.contains("/"),
             !host.contains(":")
         else { return false }
-        return url.host.contains(".") || url.host == "localhost"
+        let labels = url.host.split(separator: ".", omittingEmptySubsequences: false)
+        return labels.count > 1 && !labels.contains("") || url.host == "localhost"
     }
 }

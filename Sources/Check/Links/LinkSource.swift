@@ -5,7 +5,7 @@ internal import Markup
 internal import Reports
 internal import Store
 internal import System
-internal import Web
+package import Web
 
 /// The documents of a link check, and the targets of their links that can be judged without a request.
 protocol LinkSource: Sendable {
@@ -59,6 +59,10 @@ struct FileLinkSource: LinkSource {
     /// The beginning of the names of documents.
     private let prefix: String
     let notes: [String]
+    /// Whether the documents belong to MkDocs, which renders them by Python-Markdown.
+    private let isMkDocs: Bool
+    /// The document that is in no file, and its body; nil if there is none.
+    private var text: (url: WebURL, body: [UInt8])?
 
     /// The base of files if the user gives none. No real host has this name (RFC 6761).
     static let unnamedBase = "https://folder.invalid/"
@@ -68,17 +72,24 @@ struct FileLinkSource: LinkSource {
     /// The folder is the root of a server, unless it has only Markdown files, which are read on GitHub or in an editor: then the
     /// root is the folder of the repository.
     ///
+    /// - Parameter excluded: patterns of files and folders that are not read for links. Links may still refer to them.
     /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read or has no documents.
-    init(folder path: String, base: String?) throws(LarderError) {
+    init(folder path: String, base: String?, excluding excluded: [String] = []) throws(LarderError) {
         let files = try FolderFiles(path)
-        let names = files.paths.filter(Self.isDocument)
+        let documents = files.paths.filter(Self.isDocument)
+        let names = documents.filter { name in
+            !excluded.contains { LinkIgnoreRule.matchesPath($0, name) }
+        }
         let notes = files.skipped.first.map { first in
             let others =
                 files.skipped.count > 1 ? ", and \(Wording.count(files.skipped.count - 1, "other file"))" : ""
             return ["left out of \(path): \(first.name), because \(first.reason)\(others)"]
         }
-        guard !names.isEmpty else {
+        guard !documents.isEmpty else {
             throw LarderError(.input, "\(path) has no HTML or Markdown files: name the build's output folder")
+        }
+        guard !names.isEmpty else {
+            throw LarderError(.input, "all documents of \(path) are excluded: name fewer files to leave out")
         }
         let isMarkdown = names.allSatisfy(LinkDocumentReader.isMarkdown)
         let root = isMarkdown && base == nil ? Self.repository(around: path) ?? path : path
@@ -86,7 +97,7 @@ struct FileLinkSource: LinkSource {
         let inside = Self.path(of: path, below: root)
         try self.init(
             root: root, base: base, files: names.map { (prefix + $0, inside + $0) },
-            prefix: Self.shownPath(root), notes: notes ?? [])
+            prefix: Self.shownPath(root), isMkDocs: Self.isMkDocs(around: path), notes: notes ?? [])
     }
 
     /// Checks the named files.
@@ -94,7 +105,15 @@ struct FileLinkSource: LinkSource {
     /// - Parameter root: the folder that links beginning with a slash refer to; nil for that of the repository, else the current
     ///   folder, else that of all files.
     /// - Throws: `LarderError` of kind `.input` for a file that does not exist, cannot be read, or has no links.
-    init(files: [String], root: String?, base: String?) throws(LarderError) {
+    init(files: [String], root: String?, base: String?, excluding excluded: [String] = [])
+        throws(LarderError)
+    {
+        let files = files.filter { file in
+            !excluded.contains { LinkIgnoreRule.matchesPath($0, Self.shownFile(file)) }
+        }
+        guard !files.isEmpty else {
+            throw LarderError(.input, "all files are excluded: name fewer files to leave out")
+        }
         for file in files {
             guard Self.isDocument(file) else {
                 throw LarderError(
@@ -124,14 +143,32 @@ struct FileLinkSource: LinkSource {
             else { continue }
             documents.append((Self.shownFile(file), name))
         }
-        try self.init(root: root, base: base, files: documents, prefix: Self.shownPath(root))
+        try self.init(
+            root: root, base: base, files: documents, prefix: Self.shownPath(root),
+            isMkDocs: files.first.map { Self.isMkDocs(around: $0) } ?? false)
+    }
+
+    /// Checks a text that is in no file. It is read as HTML if it begins like that, else as Markdown. Relative links refer to the
+    /// root.
+    ///
+    /// - Parameter name: the name of the text in reports.
+    init(text body: [UInt8], name: String, root: String?, base: String?) throws(LarderError) {
+        let root = root ?? Self.repository(around: ".") ?? "."
+        let isMarkup =
+            body.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 } == UInt8(ascii: "<")
+        // No file has this name, so that links to files of the folder keep their meaning.
+        let file = isMarkup ? ".larder-text.html" : ".larder-text.md"
+        try self.init(
+            root: root, base: base, files: [(name, file)], prefix: Self.shownPath(root), isMkDocs: false)
+        text = documents.first.map { ($0.url, body) }
     }
 
     private init(
         root: String, base: String?, files: [(shown: String, name: String)], prefix: String,
-        notes: [String] = []
+        isMkDocs: Bool, notes: [String] = []
     ) throws(LarderError) {
         self.notes = notes
+        self.isMkDocs = isMkDocs
         folder = try SiteFolder(root)
         self.prefix = prefix
         guard let url = base == nil ? WebURL(Self.unnamedBase) : try WebURL.start(base ?? "") else {
@@ -143,9 +180,21 @@ struct FileLinkSource: LinkSource {
         self.base = origin
         documents = files.compactMap { file in
             WebURL(PathReference.reference(to: file.name), base: origin).map {
-                LinkDocument(name: file.shown, url: $0)
+                LinkDocument(name: file.shown, url: $0, collapsesHyphens: isMkDocs)
             }
         }
+    }
+
+    /// Whether a path, or a folder around it in the same repository, has a configuration of MkDocs.
+    private static func isMkDocs(around path: String) -> Bool {
+        var folder = Folder.resolved(path)
+        while let slash = folder.lastIndex(of: "/") {
+            let names = ["mkdocs.yml", "mkdocs.yaml", "zensical.toml"]
+            if names.contains(where: { WholeFile.exists(folder + "/" + $0) }) { return true }
+            if Folder.exists(folder + "/.git") || WholeFile.exists(folder + "/.git") { return false }
+            folder = String(folder[..<slash])
+        }
+        return false
     }
 
     /// The nearest folder around a path that is the root of a Git repository; nil if there is none.
@@ -193,13 +242,21 @@ struct FileLinkSource: LinkSource {
     /// The user of this machine wrote the files.
     var zone: NetworkZone { Principal.localUser.nearestZone }
 
-    func makeReader() throws(LarderError) -> any LinkBodyReader { FileBodyReader(folder: folder, base: base) }
+    func makeReader() throws(LarderError) -> any LinkBodyReader {
+        FileBodyReader(folder: folder, base: base, text: text)
+    }
+
+    /// The files for a browser that opens their pages.
+    var linkedFiles: LinkedFiles { LinkedFiles(folder: folder, base: base) }
 
     func lookUp(_ url: WebURL) -> LocalTarget {
         // A site is usually published by http and https alike.
         let isSameHost = url.host == base.host && url.port == nil && base.port == nil
         guard url.origin == base.origin || isSameHost, url.path.utf8.starts(with: base.path.utf8) else {
             return .unknown
+        }
+        if let text, text.url == url {
+            return .exists(document: documents.first)
         }
         let name = folder.relativePath(of: WebURL(url.target, base: base) ?? url, base: base)
         // Servers of static sites add the extension of pages: https://example.com/about shows about.html.
@@ -230,7 +287,7 @@ struct FileLinkSource: LinkSource {
                 || [".html", ".htm", ".xhtml", ".svg"].contains(where: lower.hasSuffix),
             let url = WebURL(PathReference.reference(to: path), base: base)
         else { return nil }
-        return LinkDocument(name: prefix + path, url: url)
+        return LinkDocument(name: prefix + path, url: url, collapsesHyphens: isMkDocs)
     }
 }
 
@@ -238,8 +295,10 @@ struct FileLinkSource: LinkSource {
 private struct FileBodyReader: LinkBodyReader {
     let folder: SiteFolder
     let base: WebURL
+    let text: (url: WebURL, body: [UInt8])?
 
     func body(of document: LinkDocument) throws(LarderError) -> [UInt8]? {
+        if let text, text.url == document.url { return text.body }
         guard case .file(let path) = folder.lookUp(folder.relativePath(of: document.url, base: base)) else {
             return nil
         }
@@ -247,102 +306,36 @@ private struct FileBodyReader: LinkBodyReader {
     }
 }
 
-// MARK: - Stored sites
+/// The files of a checked folder, for a server on this machine whose only client is a browser that opens their pages.
+package struct LinkedFiles: Sendable {
+    fileprivate let folder: SiteFolder
+    fileprivate let base: WebURL
 
-/// The pages of a stored site.
-struct StoredLinkSource: LinkSource {
-    let documents: [LinkDocument]
-    let zone: NetworkZone
-    let notes: [String] = []
-    private let targets: [String: LocalTarget]
-    private let origin: String?
-    private let failures: StoredFailures
-    private let folder: StoreFolder
-    private let snapshot: Int64
-    private let hidesPrivate: Bool
+    /// The origin under which the browser sees the files. The host is not real, so that the browser reaches it only through the
+    /// server, as its proxy.
+    private static let origin = "http://folder.invalid"
+    private static let maxFileBytes = 64 << 20
 
-    /// - Throws: `LarderError` of kind `.input` if the site has no complete snapshot.
-    init(_ site: Site, _ reader: StoreReader, hidesPrivate: Bool = false) throws(LarderError) {
-        guard let snapshot = site.published else {
-            throw LarderError(
-                .input, "\(site.name) has no complete snapshot; run: larder update \(site.name)")
-        }
-        var documents: [LinkDocument] = []
-        var targets: [String: LocalTarget] = [:]
-        try mapStoreError { () throws(StoreError) in
-            try reader.eachResponse(ofSnapshot: snapshot) { response in
-                guard response.request == .get, let url = WebURL(response.href) else { return }
-                let fields = HTTPFields(block: response.fields.utf8.span)
-                if let redirect = Redirect(response.status, fields, from: url) {
-                    targets[response.href] = .redirects(
-                        to: redirect.url, isPermanent: response.status == 301 || response.status == 308)
-                    return
-                }
-                guard response.status < 300 else {
-                    targets[response.href] = Self.target(ofStatus: response.status)
-                    return
-                }
-                let format = response.body.flatMap { BodyFormat(form: $0.form) }
-                let document = LinkDocument(name: response.href, url: url, type: fields.contentType)
-                let isDocument =
-                    format.map {
-                        $0.isDocument || $0 == .css || $0 == .webManifest || $0 == .feed || $0 == .sitemap
-                    } ?? false
-                if isDocument { documents.append(document) }
-                targets[response.href] = .exists(document: format?.isDocument == true ? document : nil)
-            }
-        }
-        self.documents = documents.sorted { $0.name < $1.name }
-        zone = try mapStoreError { () throws(StoreError) in
-            try WebURL(site.name).flatMap { url throws(StoreError) in
-                try reader.mostPublicZone(ofOrigin: url.origin)
-            }
-                ?? .publicNetwork
-        }
-        (self.targets, self.snapshot, self.hidesPrivate) = (targets, snapshot, hidesPrivate)
-        origin = WebURL(site.name)?.origin
-        failures = StoredFailures(of: site)
-        folder = reader.folder
+    /// The URL with which the browser opens a document; nil if the document is not one of the folder.
+    package func address(of href: String) -> String? {
+        guard let url = WebURL(href), url.origin == base.origin else { return nil }
+        return Self.origin + url.target
     }
 
-    private static func target(ofStatus status: Int) -> LocalTarget {
-        let detail = "the server answered \(status)"
-        switch status {
-        case 404, 410: return .faulty(.dead, detail)
-        // Another request may be answered otherwise.
-        default: return .unknown
+    /// The file for a request with this path; nil if there is none, or it is outside the folder.
+    package func file(atPath path: String) -> (url: WebURL, body: [UInt8])? {
+        guard let url = WebURL(path, base: base), url.path.utf8.starts(with: base.path.utf8) else {
+            return nil
         }
-    }
-
-    func makeReader() throws(LarderError) -> any LinkBodyReader {
-        StoredBodyReader(
-            reader: try mapStoreError { () throws(StoreError) in
-                try StoreReader(folder, hidesPrivate: hidesPrivate)
-            }, snapshot: snapshot)
-    }
-
-    func lookUp(_ url: WebURL) -> LocalTarget {
-        let href = url.key.href
-        if let known = targets[href] { return known }
-        // The crawl does not store the redirect that closes a loop.
-        if failures.reason(for: href) == Failure.redirects.description {
-            return .redirectsInLoop
+        let name = folder.relativePath(of: url, base: base)
+        for candidate in [name, name + ".html"] {
+            guard case .file(let file) = folder.lookUp(candidate) else { continue }
+            let isIndex = folder.lookUp(candidate + "/" + SiteFolder.index) == .file(file)
+            let page = WebURL(PathReference.reference(to: candidate), base: base) ?? url
+            let index = WebURL(PathReference.reference(to: candidate + "/" + SiteFolder.index), base: base)
+            guard let body = try? WholeFile.read(file, atMost: Self.maxFileBytes) else { return nil }
+            return (isIndex ? index ?? page : page, body)
         }
-        return url.origin == origin ? .unstored : .unknown
-    }
-}
-
-/// Reads the bodies of a snapshot.
-private struct StoredBodyReader: LinkBodyReader {
-    let reader: StoreReader
-    let snapshot: Int64
-
-    func body(of document: LinkDocument) throws(LarderError) -> [UInt8]? {
-        try mapStoreError { () throws(StoreError) in
-            guard let body = try reader.response(for: document.url.href, ofSnapshot: snapshot)?.body else {
-                return nil
-            }
-            return try reader.content(of: body)?.load()
-        }
+        return nil
     }
 }

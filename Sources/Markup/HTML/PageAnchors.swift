@@ -30,10 +30,23 @@ package struct PageAnchors: Sendable, Equatable {
     package init() {}
 
     /// Creates the anchors of a Markdown document, from its headings and the ids in its HTML.
-    package init(ofMarkdown names: Set<String>) {
+    ///
+    /// - Parameter collapsesHyphens: Whether the document is rendered by Python-Markdown, which makes one hyphen of several:
+    ///   the heading `Text & images` has the fragment `text-images`, and on GitHub `text--images`.
+    package init(ofMarkdown names: Set<String>, collapsesHyphens: Bool = false) {
         isMarkdown = true
         isIncomplete = names.count >= AnchorCollector.maxNames
         self.names = names.union(names.map { $0.lowercased() })
+        if collapsesHyphens { self.names.formUnion(self.names.map(Self.collapsed)) }
+    }
+
+    private static func collapsed(_ name: String) -> String {
+        var last: UInt8 = 0
+        let bytes = name.utf8.filter { byte in
+            defer { last = byte }
+            return byte != UInt8(ascii: "-") || last != byte
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Reads the anchors of an HTML, XHTML or SVG document.
@@ -107,10 +120,14 @@ private final class AnchorCollector: HTMLSkimmerDelegate {
 
     func didFindTag(_ tag: HTMLTag) {
         if tag.name == HTMLVocabulary.shared.element.script { hasScripts = true }
+        // Of several attributes with the same name, the first one counts.
+        var hasID = false
         for attribute in tag.attributes {
             let name = text.part(attribute.nameRange)
             switch name.count {
-            case 2 where name.equals("id"): add(attribute)
+            case 2 where name.equals("id") && !hasID:
+                hasID = true
+                add(attribute)
             case 4 where name.equals("name") && text.part(tag.nameRange).equals("a"): add(attribute)
             case 18 where name.equals("data-larder-ignore"): ignoredTags.append(tag.range)
             default: break

@@ -84,6 +84,8 @@ package struct MarkdownLinks: Sendable {
 
     /// Whether a destination has a placeholder, such as `{{ site.url }}`, `{id}` or `<%= url %>`.
     private static func isTemplate(_ reference: String) -> Bool {
+        // The parser takes the angle brackets of `<% url %>` for those of a destination.
+        if reference.utf8.count > 1, reference.hasPrefix("%"), reference.hasSuffix("%") { return true }
         guard let open = reference.utf8.firstIndex(of: UInt8(ascii: "{")) else {
             return reference.contains("<%")
         }

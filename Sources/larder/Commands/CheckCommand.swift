@@ -19,6 +19,9 @@ enum CheckCommand {
         case manifest(String)
     }
 
+    /// The maximum size of a text from standard input.
+    private static let maxInputBytes = 64 << 20
+
     /// Options that only make sense for the bundles of a manifest.
     private static let manifestOptions: [Option] = [
         .stored, .live, .folder, .base, .format, .release, .evidence, .strong,
@@ -72,7 +75,9 @@ enum CheckCommand {
                 )
             }
             let linksOnly: [Option] = [
-                .noExternal, .maxAge, .ignoreLinks, .ignoreFile, .baseline, .newBaseline, .maxPages,
+                .noExternal, .publicOnly, .maxAge, .linkCache, .acceptStatuses, .ignoreLinks, .ignoreFile,
+                .excludePath,
+                .baseline, .newBaseline, .maxPages,
             ]
             if let given = linksOnly.first(where: {
                 arguments.has($0) && arguments.source(of: $0) == .commandLine
@@ -94,7 +99,7 @@ enum CheckCommand {
         }
     }
 
-    /// The folders, files, sites or URLs whose links are checked: the operands; without any, the folders of `--dir`, else all
+    /// The folders, files, sites or URLs whose links are checked: the operands, of which `-` is standard input; without any, the folders of `--dir`, else all
     /// stored sites.
     private static func linkTargets(_ arguments: Arguments) async throws -> [LinkTarget] {
         let folders = arguments.texts(.folder)
@@ -111,8 +116,11 @@ enum CheckCommand {
         let names = (try? await arguments.larder.snapshots().sites.map(\.name)) ?? []
         var targets: [LinkTarget] = []
         var files: [String] = []
+        var hasText = false
         for operand in arguments.operands {
-            if WholeFile.exists(operand) {
+            if operand == "-" {
+                hasText = true
+            } else if WholeFile.exists(operand) {
                 files.append(operand)
             } else if Folder.exists(operand) {
                 targets.append(.folder(operand))
@@ -129,7 +137,13 @@ enum CheckCommand {
         // A folder of the configuration is that of the build, and not the root of named files.
         let root = arguments.source(of: .folder) == .commandLine ? folders.first : nil
         if !files.isEmpty { targets.append(.files(files, root: root)) }
+        if hasText { targets.append(.text(try standardInput(), name: "standard input", root: root)) }
         return targets
+    }
+
+    /// - Throws: `SystemError` if standard input cannot be read, or is too large.
+    private static func standardInput() throws -> [UInt8] {
+        try WholeFile.read("/dev/stdin", atMost: maxInputBytes)
     }
 
     private static func links(
@@ -142,6 +156,15 @@ enum CheckCommand {
         options.maxAge =
             maxAge == "0" || maxAge == "0s" ? .zero : try arguments.time(.maxAge) ?? options.maxAge
         options.failsOn = failsOn
+        options.isPublicOnly = arguments.has(.publicOnly)
+        options.cacheFile = arguments.text(.linkCache)
+        options.excludedPaths = arguments.texts(.excludePath)
+        if let text = arguments.text(.acceptStatuses) {
+            guard let statuses = AcceptedStatuses(text) else {
+                throw UsageError("--accept must be a list of statuses such as 403,500..=599, not \"\(text)\"")
+            }
+            options.acceptedStatuses = statuses
+        }
         options.base = arguments.text(.base)
         options.ignores = arguments.texts(.ignoreLinks)
         options.ignoreFile = arguments.text(.ignoreFile)
