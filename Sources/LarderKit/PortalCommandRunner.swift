@@ -98,6 +98,7 @@ struct PortalCommandRunner: Sendable {
                 try waitFor(run) { () throws(LarderError) in
                     try await larder.checkOffline(site, hidesPrivate: hidesPrivate)
                 })
+        case .checkLinks(let site): return try checkLinks(of: site, run)
         case .pin(let pin):
             let change = try waitFor(run) { () throws(LarderError) in
                 try await larder.pin(pin.name, as: pin.isSite ? .site : .url)
@@ -167,6 +168,31 @@ struct PortalCommandRunner: Sendable {
         case .save(let upload, let name):
             return try save(upload, name, run)
         }
+    }
+
+    /// Checks the links of a site. Its page shows the stored result.
+    private func checkLinks(
+        of site: String, _ run: JobRun
+    ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
+        var options = LinkCheckOptions()
+        options.network = network(for: run)
+        // A file in the folder in which the server was started has nothing to do with the site.
+        options.readsUsualIgnoreFile = false
+        options.nearestZone = run.principal.nearestZone
+        options.progress = Self.progressReporter(run)
+        let hidesPrivate = hidesPrivate(from: run)
+        let report = try waitFor(run) { [larder, options] () throws(LarderError) in
+            try await larder.checkLinks(ofSite: site, options, hidesPrivate: hidesPrivate)
+        }
+        let broken = report.findings.filter(report.fails)
+        guard !broken.isEmpty else {
+            return (.done, [Phrase(.linksClean, Wording.number(report.linkCount))])
+        }
+        let first = Phrase(.linksBroken, Wording.number(broken.count), Wording.number(report.linkCount))
+        let items = broken.prefix(Self.maxListedItems).map { finding in
+            Phrase(.checkItem, finding.verdict.rawValue, "\(finding.target), \(finding.detail)")
+        }
+        return (.withProblems, [first] + items)
     }
 
     /// Runs an asynchronous call and waits for its result. The call is cancelled with the job. Its task runs on the waiting
@@ -397,8 +423,8 @@ extension PortalCommand {
         case .prefetch(let address, _): [address, WebURL(address)?.href].compactMap { $0 }
         case .fetch(let url): [url, WebURL(url)?.href].compactMap { $0 }
         case .pin(let pin), .unpin(let pin): [pin.name, WebURL(pin.name)?.href].compactMap { $0 }
-        case .update, .check, .drop, .rollBack, .remove, .forecast, .collect, .changeSettings, .installTimer,
-            .export, .importArchive, .save:
+        case .update, .check, .checkLinks, .drop, .rollBack, .remove, .forecast, .collect, .changeSettings,
+            .installTimer, .export, .importArchive, .save:
             []
         }
     }

@@ -449,7 +449,8 @@ extension PortalCommand {
     fileprivate var waitsForOutcome: Bool {
         switch self {
         case .pin, .unpin, .drop, .rollBack, .changeSettings, .installTimer: true
-        case .prefetch, .update, .fetch, .check, .remove, .forecast, .collect, .export, .importArchive, .save:
+        case .prefetch, .update, .fetch, .check, .checkLinks, .remove, .forecast, .collect, .export,
+            .importArchive, .save:
             false
         }
     }

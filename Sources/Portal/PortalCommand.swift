@@ -15,6 +15,8 @@ package enum PortalCommand: Sendable, Equatable {
     case fetch(url: String)
     /// Checks that a site is complete without the network.
     case check(site: String)
+    /// Checks the links of a site, also those to other sites.
+    case checkLinks(site: String)
     case pin(PortalPin)
     case unpin(PortalPin)
     /// Removes one snapshot.
@@ -60,7 +62,7 @@ package enum PortalCommand: Sendable, Equatable {
     /// The lane that runs the command.
     package var lane: Lane {
         switch self {
-        case .prefetch, .update, .fetch: .network
+        case .prefetch, .update, .fetch, .checkLinks: .network
         case .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .changeSettings,
             .installTimer:
             .store
@@ -72,9 +74,8 @@ package enum PortalCommand: Sendable, Equatable {
     var delay: Duration {
         switch self {
         case .remove: .seconds(10)
-        case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .forecast, .collect,
-            .changeSettings,
-            .installTimer, .export, .importArchive, .save:
+        case .prefetch, .update, .fetch, .check, .checkLinks, .pin, .unpin, .drop, .rollBack, .forecast,
+            .collect, .changeSettings, .installTimer, .export, .importArchive, .save:
             .zero
         }
     }
@@ -87,7 +88,9 @@ package enum PortalCommand: Sendable, Equatable {
         case .update(let site): site
         case .rollBack(let site, _), .changeSettings(let site, _), .export(let site, _, _): site
         case .importArchive(_, _, let site, _): site
-        case .fetch, .check, .pin, .unpin, .drop, .remove, .forecast, .collect, .installTimer, .save: nil
+        case .fetch, .check, .checkLinks, .pin, .unpin, .drop, .remove, .forecast, .collect, .installTimer,
+            .save:
+            nil
         }
     }
 
@@ -95,7 +98,8 @@ package enum PortalCommand: Sendable, Equatable {
     package var target: (site: String, snapshot: SnapshotName?)? {
         switch self {
         case .update(let site): site.map { ($0, nil) }
-        case .check(let site), .remove(let site), .changeSettings(let site, _): (site, nil)
+        case .check(let site), .checkLinks(let site), .remove(let site), .changeSettings(let site, _):
+            (site, nil)
         case .pin(let pin): pin.isSite ? (pin.name, nil) : nil
         case .drop(let snapshot, let site): (site, snapshot)
         case .rollBack(let site, let snapshot): (site, SnapshotName(snapshot))
@@ -112,8 +116,8 @@ package enum PortalCommand: Sendable, Equatable {
     var isResumable: Bool {
         switch self {
         case .prefetch, .update: true
-        case .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .changeSettings,
-            .installTimer, .export, .importArchive, .save:
+        case .fetch, .check, .checkLinks, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect,
+            .changeSettings, .installTimer, .export, .importArchive, .save:
             false
         }
     }
@@ -126,6 +130,7 @@ package enum PortalCommand: Sendable, Equatable {
         case .update(let site?): Phrase(.jobUpdate, site)
         case .fetch(let url): Phrase(.jobFetch, url)
         case .check(let site): Phrase(.jobCheck, site)
+        case .checkLinks(let site): Phrase(.jobCheckLinks, site)
         case .pin(let pin): Phrase(.jobPin, pin.name)
         case .unpin(let pin): Phrase(.jobUnpin, pin.name)
         case .drop(let snapshot, let site): Phrase(.jobRemoveSnapshot, "\(snapshot)", site)
@@ -302,6 +307,7 @@ extension PortalCommand {
         case "update": self = .update(site: form["site"])
         case "fetch": self = .fetch(url: try Self.address(try text("url")))
         case "check": self = .check(site: try text("site"))
+        case "links": self = .checkLinks(site: try text("site"))
         case "pin": self = .pin(try pin())
         case "unpin": self = .unpin(try pin())
         case "drop": self = .drop(snapshot: try snapshot(), site: try text("site"))
@@ -363,6 +369,7 @@ extension PortalCommand {
         case .update(let site): ("update", site.map { [("site", $0)] } ?? [])
         case .fetch(let url): ("fetch", [("url", url)])
         case .check(let site): ("check", [("site", site)])
+        case .checkLinks(let site): ("links", [("site", site)])
         case .pin(let of): ("pin", pin(of))
         case .unpin(let of): ("unpin", pin(of))
         case .drop(let snapshot, let site): ("drop", [("site", site), ("snapshot", "\(snapshot)")])

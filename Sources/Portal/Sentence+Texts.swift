@@ -137,6 +137,7 @@ extension Sentence {
         case .jobUpdate: ("Update %1", "更新 %1")
         case .jobFetch: ("Fetch %1", "获取 %1")
         case .jobCheck: ("Check %1", "检查 %1")
+        case .jobCheckLinks: ("Check the links of %1", "检查 %1 的链接")
         case .jobPin: ("Pin %1", "固定 %1")
         case .jobUnpin: ("Unpin %1", "取消固定 %1")
         case .jobRemoveSnapshot: ("Remove snapshot %1 of %2", "删除 %2 的快照 %1")
@@ -169,6 +170,7 @@ extension Sentence {
         case .doUpdate: ("Update", "更新")
         case .doFetch: ("Fetch now", "立即获取")
         case .doCheck: ("Check", "检查")
+        case .doCheckLinks: ("Check links", "检查链接")
         case .doPin: ("Pin", "固定")
         case .doUnpin: ("Unpin", "取消固定")
         case .doRemoveSnapshot: ("Remove", "删除")
@@ -213,6 +215,8 @@ extension Sentence {
         case .checkClean: ("No problems found. URLs checked: %1.", "未发现问题，共检查 %1 个网址。")
         case .checkFailed: ("%1 of %2 URLs have problems.", "%2 个网址中有 %1 个存在问题。")
         case .checkItem: ("%1: %2", "%1：%2")
+        case .linksClean: ("No broken links found. Links checked: %1.", "未发现失效链接，共检查 %1 个链接。")
+        case .linksBroken: ("%1 of %2 links are broken.", "%2 个链接中有 %1 个已失效。")
         case .pinned: ("Pinned: %1 URLs, %2", "已固定：%1 个网址，%2")
         case .pinnedBefore: ("Already pinned.", "此前已固定。")
         case .unpinned: ("Unpinned.", "已取消固定。")
@@ -500,6 +504,29 @@ extension Sentence {
         case .failed: ("Failed", "获取失败")
         case .notFetched: ("Not fetched", "未获取")
         case .notCheckedYet: ("Not checked yet", "尚未检查")
+
+        // The links of a site
+        case .links: ("Links", "链接")
+        case .linksNotChecked: ("The links of this site have not been checked yet.", "尚未检查此站点的链接。")
+        case .linksChecked:
+            (
+                "%1 links on %2 pages and other documents of snapshot %3, checked ",
+                "快照 %3 的 %2 个网页及其他文档中有 %1 个链接，检查时间："
+            )
+        case .linksCheckedOld: (". This snapshot is not live any more.", "。此快照已不是当前快照。")
+        case .noBrokenLinks: ("No broken links.", "没有失效链接。")
+        case .linkPlace: ("On ", "所在网页：")
+        case .linkPlaceLine: (", line %1", "，第 %1 行")
+        case .linkVerified: ("Verified", "正常")
+        case .linkIgnored: ("Ignored", "已忽略")
+        case .linkNotChecked: ("Not checked", "未检查")
+        case .linkRedirected: ("Moved permanently", "已永久移动")
+        case .linkMixedContent: ("Loaded by http on https pages", "https 网页通过 http 加载")
+        case .linkBlocked: ("Could not tell: the server refuses programs", "无法判断：服务器拒绝程序访问")
+        case .linkFailed: ("Could not tell: an error", "无法判断：出现错误")
+        case .linkTimedOut: ("Timed out", "超时")
+        case .linkFragmentMissing: ("Page without this fragment", "网页中没有此片段")
+        case .linkDead: ("Dead", "已失效")
 
         // Storage
         case .storageLead:

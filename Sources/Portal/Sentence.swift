@@ -28,7 +28,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     case jobsInProgress, noJobsInProgress, finishedJobs, newSite, connectionLost
 
     // Titles of jobs
-    case jobPrefetch, jobSavePage, jobUpdateAll, jobUpdate, jobFetch, jobCheck, jobPin, jobUnpin,
+    case jobPrefetch, jobSavePage, jobUpdateAll, jobUpdate, jobFetch, jobCheck, jobCheckLinks, jobPin,
+        jobUnpin,
         jobRemoveSnapshot, jobMakeLive, jobRemoveSite, jobPreviewCleanup, jobCleanUp, jobChangeSettings,
         jobExport, jobExportSnapshot, jobImport, jobSaveFromBrowser, jobInstallTimer
 
@@ -37,7 +38,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         stateStopped, stateCancelled, stateFailed, stateInterrupted
 
     // Buttons
-    case doPrefetch, doUpdateAll, doUpdate, doFetch, doCheck, doPin, doUnpin, doRemoveSnapshot,
+    case doPrefetch, doUpdateAll, doUpdate, doFetch, doCheck, doCheckLinks, doPin, doUnpin, doRemoveSnapshot,
         doMakeLive, doRemoveSite, doPreviewCleanup, doCleanUp, doSaveSettings, doStop, doCancel, doRetry,
         doExport, doImport, doDownload, doDeleteFile
 
@@ -50,8 +51,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     // its old one.
     case endedPages
     case endedFailed = "endedMissing"
-    case endedNotPublished, endedInterrupted, endedLimit, checkClean, checkFailed, checkItem, pinned,
-        pinnedBefore, unpinned
+    case endedNotPublished, endedInterrupted, endedLimit, checkClean, checkFailed, checkItem, linksClean,
+        linksBroken, pinned, pinnedBefore, unpinned
     case snapshotRemoved = "dropped"
     case snapshotMadeLive = "nowServed"
     case siteRemoved = "removed"
@@ -105,6 +106,11 @@ package enum Sentence: String, Sendable, CaseIterable {
         liveBadge, overlayOn, unfinished, notLive, rejected, snapshotNumber, failedCount, complete,
         incomplete, empty, siteFetched, siteNotChecked, siteChecked, siteStarted, siteUnfinished,
         siteNeverPrefetched, brokenOnLiveSite, failed, notFetched, notCheckedYet
+
+    // The links of a site
+    case links, linksNotChecked, linksChecked, linksCheckedOld, noBrokenLinks, linkPlace, linkPlaceLine,
+        linkVerified, linkIgnored, linkNotChecked, linkRedirected, linkMixedContent, linkBlocked, linkFailed,
+        linkTimedOut, linkFragmentMissing, linkDead
 
     // Storage
     case storageLead, storageMap, storageTable, site, cleanup, cleanupLead, cleanupLimit, cleanupLimitHint

@@ -13,6 +13,8 @@ struct SitePage: PortalPage {
     let types: [TypeTally]
     let hasScreenshots: Bool
     let isPinned: Bool
+    /// The result of the last check of the site's links; nil if there is none.
+    let linkCheck: LinkCheckSummary?
     let section = PortalSection.sites
 
     var title: String { site.title }
@@ -20,6 +22,7 @@ struct SitePage: PortalPage {
     init(_ site: Site, _ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
         hasScreenshots = try reader.hasScreenshots(of: site)
         isPinned = try reader.pins().contains(Pin(.site, site.name))
+        linkCheck = try reader.lastLinkCheck(of: site)
         self.site = try cache.report(on: site, reader)
         hosts = try FolderListing.list("", site: site.id, from: nil, limit: PortalLimits.maxListItems, reader)
         folder = try FolderListing.list(
@@ -58,6 +61,7 @@ struct SitePage: PortalPage {
         html.searchForm(
             "\(context.links.site(site.id))/search", label: html.words(.searchSite))
         writeStartFolder(to: &html, context)
+        LinkCheckSection(site: site, summary: linkCheck).write(to: &html, context)
         writeTypes(to: &html)
         writeSnapshots(to: &html, context)
     }
@@ -234,6 +238,10 @@ struct SitePage: PortalPage {
                 ["type": type.type, "responses": type.count, "bytes": type.byteCount]
             },
             "hosts": hosts.items.map { $0.members(context) }, "folder": folder.members(context),
+            "linkCheck": linkCheck.map { summary in
+                let number = site.site.snapshots.first { $0.id == summary.snapshot }?.name.number
+                return ["at": Wording.date(summary.at), "snapshot": number] + summary.members
+            },
         ]
     }
 }

@@ -108,7 +108,8 @@ import Web
         let token = try token
         let code = try code()
         let orders = [
-            "prefetch", "update", "fetch", "check", "pin", "unpin", "drop", "rollback", "remove", "forecast",
+            "prefetch", "update", "fetch", "check", "links", "pin", "unpin", "drop", "rollback", "remove",
+            "forecast",
             "collect", "settings", "timer", "export", "import", "save", "bar", "pair", "unpair", "stop",
             "goon",
             "forget",

@@ -35,6 +35,7 @@ import Web
         )
         #expect(try command("update", "") == .update(site: nil))
         #expect(try command("update", "site=https%3A%2F%2Fa.test%2F") == .update(site: "https://a.test/"))
+        #expect(try command("links", "site=a") == .checkLinks(site: "a"))
         #expect(try command("pin", "site=a") == .pin(.init(isSite: true, name: "a")))
         #expect(
             try command("unpin", "url=https://a.test/")
@@ -58,6 +59,7 @@ import Web
         ("prefetch", "url=a.test&scope=all"), ("prefetch", "url=a.test&what=all"),
         ("prefetch", "url=a.test&render=maybe"),
         ("prefetch", "url=a.test&bytes=much"), ("drop", "site=a"), ("drop", "snapshot=1"), ("remove", ""),
+        ("links", ""),
         ("collect", "limit=-1"), ("pin", ""), ("settings", "site=a&perHost=65"),
         ("prefetch", "url=nope"), ("prefetch", "url=--help"), ("prefetch", "url=-x.test"),
         ("prefetch", "url=ftp://x"), ("prefetch", "url=ftp://x.test/"), ("prefetch", "url=a b"),
@@ -99,7 +101,8 @@ import Web
 
     @Test(arguments: [
         ("update", "site=https://other.test/", "has no site “https://other.test/”"),
-        ("check", "site=x", "has no site “x”"), ("pin", "site=x", "has no site"),
+        ("check", "site=x", "has no site “x”"), ("links", "site=x", "has no site “x”"),
+        ("pin", "site=x", "has no site"),
         ("export", "site=x&form=zip", "has no site"),
         ("export", "site=https://example.test/&form=zip&snapshot=9", "has no snapshot 9"),
         ("remove", "site=x", "has no site"), ("settings", "site=x", "has no site"),
