@@ -92,6 +92,16 @@ package enum ManifestFormat: String, Sendable, CaseIterable {
     case checksums
     /// The `integrity` attributes of a page.
     case html
+    /// Flutter's `flutter_service_worker.js`.
+    case flutter
+    /// The boot configuration of .NET in WebAssembly: `blazor.boot.json`, `dotnet.boot.js` or `dotnet.js`.
+    case blazor
+    /// The manifest of Expo Updates, alone or in a `multipart/mixed` response.
+    case expo
+    /// An integrity manifest of WAICT.
+    case waict
+    /// Next.js' `subresource-integrity-manifest.json`, or its build manifests, which have no digests.
+    case next
 
     package static var names: [String] { allCases.map(\.rawValue) }
 

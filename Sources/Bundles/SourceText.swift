@@ -14,17 +14,43 @@ struct SourceText {
             file: file, position: TextPosition(of: offset, in: bytes.span), key: key, detail: detail)
     }
 
-    /// Parses the text as JSON.
-    func json() throws(ManifestError) -> ManifestNode {
+    /// Parses the text, or a part of it, as JSON.
+    func json(in range: Range<Int>? = nil) throws(ManifestError) -> ManifestNode {
         let limits = JSONLimits(
             depth: ManifestLimits.maxDepth, byteCount: ManifestLimits.maxBytes,
             valueCount: ManifestLimits.maxValues)
+        let text = range.map { excerpt($0) } ?? bytes
         do throws(JSONError) {
-            return ManifestNode(try JSONValue.parse(bytes.span, limits: limits), key: "", in: self)
+            return ManifestNode(try JSONValue.parse(text.span, limits: limits), key: "", in: self)
         } catch {
             throw ManifestError(
                 file: file, position: error.position,
                 detail: "expected \(error.expected), found \(error.found)")
+        }
+    }
+
+    /// The bytes of a range, after blanks in place of all bytes before it, so that positions stay the same.
+    private func excerpt(_ range: Range<Int>) -> [UInt8] {
+        bytes[..<range.lowerBound].map { $0 == 0x0A || $0 == 0x0D ? $0 : 0x20 } + bytes[range]
+    }
+
+    /// The offsets after each occurrence of a text, at most `limit` of them.
+    static func offsets(of marker: String, in bytes: [UInt8], atMost limit: Int) -> [Int] {
+        let marker = Array(marker.utf8)
+        return bytes.withUnsafeBufferPointer { bytes in
+            marker.withUnsafeBufferPointer { marker in
+                var offsets: [Int] = []
+                var at = 0
+                while at + marker.count <= bytes.count, offsets.count < limit {
+                    if bytes[at] == marker[0], marker.indices.allSatisfy({ bytes[at + $0] == marker[$0] }) {
+                        offsets.append(at + marker.count)
+                        at += marker.count
+                    } else {
+                        at += 1
+                    }
+                }
+                return offsets
+            }
         }
     }
 
@@ -34,7 +60,8 @@ struct SourceText {
 
 extension SourceText {
     /// Parses the text as a manifest. Without a format it is detected: first by the first character (JSON), then by the form
-    /// of the first lines (checksums), by names in a script (Workbox), and by the first character again (HTML).
+    /// of the first lines (checksums, parts of a response), by names in a script (Workbox, Blazor, Flutter), and by the
+    /// first character again (HTML).
     func manifest(_ format: ManifestFormat?) throws(ManifestError) -> Manifest {
         guard bytes.count <= ManifestLimits.maxBytes else {
             throw error(at: 0, "expected at most \(ManifestLimits.maxBytes) bytes, found \(bytes.count)")
@@ -43,17 +70,27 @@ extension SourceText {
         case .checksums: return try ChecksumList(self).manifest()
         case .workbox: return try WorkboxList(self).manifest()
         case .html: return try PageIntegrities.read(self)
+        case .flutter: return try FlutterWorker(self).manifest()
+        case .waict: return try WAICTManifest.read(self)
+        case .blazor where !looksLikeJSON: return try BlazorBoot.read(script: self)
+        case .expo where !looksLikeJSON: return try ExpoManifest.read(multipart: self)
         case let format?: return try json().manifest(format)
         case nil: break
         }
         guard looksLikeJSON else {
             if ChecksumList.isRecognised(bytes) { return try ChecksumList(self).manifest() }
             if WorkboxList.isRecognised(bytes) { return try WorkboxList(self).manifest() }
+            if BlazorBoot.isRecognised(self) { return try BlazorBoot.read(script: self) }
+            if ExpoParts.isRecognised(bytes) { return try ExpoManifest.read(multipart: self) }
             if PageIntegrities.isRecognised(bytes) { return try page() }
-            throw error(
-                at: 0,
-                "expected a manifest: JSON, a list of checksums, a service worker with a precache list, or a page with "
-                    + "integrity attributes; \(Self.advice)")
+            if FlutterWorker.hasName(file) || FlutterWorker.isRecognised(bytes) {
+                return try FlutterWorker(self).manifest()
+            }
+            throw noManifestError
+        }
+        if let end = WAICTManifest.proofStart(in: bytes) {
+            let root = try json(in: 0..<end)
+            if root.detectedFormat == .waict { return try WAICTManifest.read(root) }
         }
         let root = try json()
         guard let format = root.detectedFormat else {
@@ -62,6 +99,11 @@ extension SourceText {
                     "expected an object or a list of files, found \(root.value.kindName); \(Self.advice)")
             }
             guard root.resemblesLarderManifest else {
+                if let members = root.value.members, members.map(\.key) == ["version"] {
+                    throw root.error(
+                        "expected files with digests, found only a version, as in SvelteKit's version.json, which has no "
+                            + "digests; write them with: larder manifest FOLDER")
+                }
                 throw root.error(
                     "expected \"bundles\", \"start\" or another manifest format; \(Self.advice)")
             }
@@ -81,6 +123,20 @@ extension SourceText {
             throw error
         }
         return try PageIntegrities.read(self)
+    }
+
+    private var noManifestError: ManifestError {
+        // SvelteKit's service worker has lists of paths, whose variables have any name after minification.
+        guard Self.offsets(of: "/_app/immutable/", in: bytes, atMost: 1).isEmpty else {
+            return error(
+                at: 0,
+                "expected a manifest, found a script of SvelteKit, which has no digests; write them with: larder "
+                    + "manifest FOLDER")
+        }
+        return error(
+            at: 0,
+            "expected a manifest: JSON, a list of checksums, a service worker with a list of files, or a page with "
+                + "integrity attributes; \(Self.advice)")
     }
 
     /// The advice of errors about the format.
@@ -111,6 +167,11 @@ extension ManifestNode {
         case .importMap: try ImportMap.read(self)
         case .checksums: try ChecksumList(source).manifest()
         case .html: try PageIntegrities.read(source)
+        case .flutter: try FlutterWorker(source).manifest()
+        case .blazor: try BlazorBoot.read(self)
+        case .expo: try ExpoManifest.read(self)
+        case .waict: try WAICTManifest.read(self)
+        case .next: try NextManifest.read(self)
         }
     }
 }

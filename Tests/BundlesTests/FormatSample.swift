@@ -17,7 +17,7 @@ struct FormatSample: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    static let all: [FormatSample] = ours + apps + workers + bundlers + lists
+    static let all: [FormatSample] = ours + apps + workers + bundlers + lists + frameworks
 
     private static let ours = [
         FormatSample(
@@ -223,5 +223,121 @@ struct FormatSample: Sendable, CustomTestStringConvertible {
             name: "sha1sum, one space", format: .checksums, text: "\(Sample.sha1) app.js",
             reference: "app.js", count: 1
         ),
+    ]
+
+    private static let frameworks = [
+        FormatSample(
+            name: "Flutter", format: .flutter,
+            text: """
+                'use strict';
+                const CACHE_NAME = 'flutter-app-cache';
+                const RESOURCES = {"index.html": "\(Sample.md5)",
+                "/": "\(Sample.md5)",
+                "assets/assets/ara%25C3%25B1a.png": "5540bd44cbcb967efef932bc8381f886",
+                "main.dart.js": "\(Sample.md5)"};
+                const CORE = ["main.dart.js", "index.html"];
+                """, reference: "main.dart.js", count: 4),
+        FormatSample(
+            name: "Flutter, minified", format: .flutter,
+            text:
+                "'use strict';const T='t',RESOURCES={'a.js':'\(Sample.md5)'};self.addEventListener('fetch',e=>{});",
+            reference: "a.js", count: 1),
+        FormatSample(
+            name: "Blazor, .NET 5", format: .blazor,
+            text: """
+                {"cacheBootResources": true, "config": ["appsettings.json"], "debugBuild": false,
+                 "entryAssembly": "App", "icuDataMode": 0, "linkerEnabled": true,
+                 "resources": {
+                   "assembly": {"App.dll": "\(Sample.integrity(.sha256))"}, "extensions": null,
+                   "lazyAssembly": {"Lazy.dll": "\(Sample.integrity(.sha256))"},
+                   "libraryInitializers": {"_content/Lib/Lib.lib.module.js": "\(Sample.integrity(.sha256))"},
+                   "pdb": {"App.pdb": "\(Sample.integrity(.sha256))"},
+                   "runtime": {"dotnet.wasm": "\(Sample.integrity(.sha256))"},
+                   "satelliteResources": {"de": {"de/App.resources.dll": "\(Sample.integrity(.sha256))"}}}}
+                """, reference: "_framework/App.dll", count: 7),
+        FormatSample(
+            name: "Blazor, .NET 8", format: .blazor,
+            text: """
+                {"mainAssemblyName": "App", "resources": {
+                   "hash": "sha256-91d0uDB+nq9/wuaze1QlRg9FIY/0WxDc6My4noWSEFI=",
+                   "fingerprinting": {"App.eb9oqyqqgd.wasm": "App.wasm"},
+                   "jsModuleNative": {"dotnet.native.1p93gcv9fh.js": "\(Sample.integrity(.sha256))"},
+                   "icu": {}, "assembly": {"App.eb9oqyqqgd.wasm": "\(Sample.integrity(.sha256))"},
+                   "satelliteResources": {"de": {"App.resources.wasm": "\(Sample.integrity(.sha256))"}},
+                   "runtimeAssets": {"dotnet.wasm": {"behavior": "dotnetwasm", "hash": "\(Sample.integrity(.sha256))"}},
+                   "vfs": {"data/a.bin": {"a.bin": "\(Sample.integrity(.sha256))"}},
+                   "modulesAfterConfigLoaded": {"../_content/Lib/Lib.lib.module.js": "\(Sample.integrity(.sha256))"}},
+                 "debugLevel": 0, "appsettings": ["../appsettings.json"], "extensions": {"blazor": {}}}
+                """, reference: "_framework/App.eb9oqyqqgd.wasm", count: 7),
+        FormatSample(
+            name: "Blazor, .NET 10", format: .blazor,
+            text: """
+                //! Licensed to the .NET Foundation
+                const a="é";ft.withConfig(/*json-start*/{
+                  "mainAssemblyName": "App",
+                  "resources": {
+                    "jsModuleNative": [{"name": "dotnet.native.hwglpvp32y.js"}],
+                    "wasmNative": [{"name": "dotnet.native.wasm", "hash": "\(Sample.integrity(.sha256))"}],
+                    "assembly": [{"virtualPath": "App.wasm", "name": "App.fpnupp8qwh.wasm",
+                      "integrity": "\(Sample.integrity(.sha256))", "cache": "force-cache"}],
+                    "satelliteResources": {"zh-CN": [{"virtualPath": "App.resources.wasm",
+                      "name": "App.resources.phux2hphq7.wasm", "integrity": "\(Sample.integrity(.sha256))"}]},
+                    "libraryInitializers": [{"name": "_content/Lib/Lib.module.js"}],
+                    "modulesAfterConfigLoaded": [{"name": "../_content/Lib/Lib.module.js"}]}
+                }/*json-end*/);export{gt as default};
+                """, reference: "_framework/App.fpnupp8qwh.wasm", count: 5),
+        FormatSample(
+            name: "Expo", format: .expo,
+            text: """
+                {"id": "b15ed6d8-f39b-04ad-a248-fa3b95fd7e0e", "createdAt": "2026-10-28T22:40:46.016Z",
+                 "runtimeVersion": "1", "metadata": {}, "extra": {},
+                 "assets": [{"hash": "\(Sample.base64URL(.sha256))", "key": "4f1cb2ca", "contentType": "image/png",
+                   "fileExtension": ".png", "url": "https://cdn.example.com/4f1cb2ca"}],
+                 "launchAsset": {"hash": "\(Sample.base64URL(.sha256))", "key": "0fc2", "fileExtension": ".bundle",
+                   "contentType": "application/javascript", "url": "https://cdn.example.com/assets?asset=0fc2"}}
+                """, reference: "https://cdn.example.com/assets?asset=0fc2", count: 2),
+        FormatSample(
+            name: "Expo, in parts", format: .expo,
+            text: """
+                \r
+                --formdata-4711\r
+                Content-Type: application/json\r
+                content-disposition: inline; name="extensions"\r
+                \r
+                {"assetRequestHeaders": {}}\r
+                --formdata-4711\r
+                content-type: application/expo+json\r
+                Content-Disposition: inline; name=manifest\r
+                expo-signature: sig="x", keyid="main"\r
+                \r
+                {"launchAsset": {"url": "/a.hbc", "key": "k", "hash": "\(Sample.base64URL(.sha256))"}, "assets": []}\r
+                --formdata-4711--\r
+
+                """, reference: "/a.hbc", count: 1),
+        FormatSample(
+            name: "WAICT", format: .waict,
+            text: """
+                {"bt-server": "https://bt.example.com", "hashes": {"/app.js": "\(Sample.base64(.sha256))",
+                  "https://cdn.example.com/b.js": "\(Sample.base64URL(.sha256))"},
+                 "any_hashes": ["mVuswfW4XCBOWbx+QiKkPPQy+gTfr+i1sVADexgyN+8="]}
+                """, reference: "/app.js", count: 2),
+        FormatSample(
+            name: "WAICT with a proof", format: .waict,
+            text: "{\"hashes\": {\"/app.js\": \"\(Sample.base64URL(.sha256))\"}}\nTGJ6Zy9UMFZE\n",
+            reference: "/app.js", count: 1),
+        FormatSample(
+            name: "Next.js", format: .next,
+            text: """
+                {"static/chunks/main-f3.js": "\(Sample.sri)",
+                 "static/chunks/app/[id]/page-1.js": "\(Sample.integrity(.sha256))"}
+                """, reference: "static/chunks/app/%5Bid%5D/page-1.js", count: 2),
+        FormatSample(
+            name: "Next.js, build manifest", format: .next,
+            text: """
+                {"polyfillFiles": ["static/chunks/polyfills-42.js"], "devFiles": [], "ampDevFiles": [],
+                 "lowPriorityFiles": ["static/x/_buildManifest.js"], "rootMainFiles": ["static/chunks/main-f3.js"],
+                 "pages": {"/": ["static/chunks/main-f3.js"], "/_app": ["static/css/a.css"]}, "ampFirstPages": []}
+                """, reference: "static/chunks/main-f3.js", count: 4, good: "unverifiable",
+            altered: "unverifiable"),
     ]
 }

@@ -28,6 +28,11 @@ enum Sample {
         Base64.encode(digest(algorithm, of: bytes).bytes)
     }
 
+    static func base64URL(_ algorithm: DigestAlgorithm, of bytes: [UInt8] = body) -> String {
+        String(
+            base64(algorithm, of: bytes).map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 }.filter { $0 != "=" })
+    }
+
     static func measured(_ bytes: [UInt8]) -> Measurement.Body {
         Measurement.Body(
             byteCount: bytes.count, digests: DigestAlgorithm.allCases.map { digest($0, of: bytes) })

@@ -43,10 +43,12 @@ struct ManifestNode {
 
     /// Returns the members in source order.
     ///
-    /// - Throws: `ManifestError` if a key is listed twice.
-    func members() throws(ManifestError) -> [(name: String, node: ManifestNode)] {
+    /// - Throws: `ManifestError` if a key is listed twice, unless repetition is allowed.
+    func members(
+        allowsRepetition: Bool = false
+    ) throws(ManifestError) -> [(name: String, node: ManifestNode)] {
         guard let members = value.members else { throw typeError(expected: "an object") }
-        if let twice = value.duplicateMembers.first {
+        if !allowsRepetition, let twice = value.duplicateMembers.first {
             throw source.error(at: twice.keyOffset, key: path(twice.key), "the key is listed twice")
         }
         return members.map { ($0.key, ManifestNode($0.value, key: path($0.key), in: source)) }
@@ -119,6 +121,18 @@ struct ManifestNode {
         return digest
     }
 
+    /// A digest in base64 or base64url, with or without padding, and with or without the algorithm before it as in
+    /// integrity metadata.
+    func base64Digest(_ algorithm: DigestAlgorithm) throws(ManifestError) -> Digest {
+        let text = try string()
+        guard let digest = Digest(algorithm, base64: text) else {
+            throw error(
+                "expected \(algorithm.label) in base64, which has \((algorithm.byteCount * 4 + 2) / 3) digits, "
+                    + "found \"\(Self.abbreviate(text))\"")
+        }
+        return digest
+    }
+
     /// The beginning of a long text, for messages.
     static func abbreviate(_ text: String) -> String {
         text.utf8.count <= 160 ? text : "\(text.prefix(80))…"
@@ -138,10 +152,14 @@ extension ManifestNode {
         let isText = { (value: JSONValue) in value.string != nil }
 
         if has("bundles") || has("start", isArray) { return .larder }
+        if BlazorBoot.isRecognised(value) { return .blazor }
+        if ExpoManifest.isRecognised(value) { return .expo }
+        if NextManifest.isRecognised(value) { return .next }
         if has("pages") { return .weex }
         if has("hashTable") { return .angular }
         if has("remoteManifestUrl") || (has("packageUrl") && has("assets", isObject)) { return .cocos }
         if has("content_url") { return .cordova }
+        if WAICTManifest.isRecognised(value) { return .waict }
         if has("files", isObject), has("assets", isObject) { return .sprockets }
         if has("files", isObject), has("entrypoints", isArray) || members.count == 1 { return .cra }
         if has("assets", isArray) || (has("children", isArray) && has("hash")) { return .webpackStats }
@@ -226,5 +244,21 @@ extension ManifestNode {
     /// Adds a bundle, or merges it with the listed one. Throws an error at this node if they contradict each other.
     func add(_ bundle: Bundle, to list: inout BundleList) throws(ManifestError) {
         if let refusal = list.merge(bundle) { throw error(refusal.detail) }
+    }
+}
+
+extension Digest {
+    /// Creates a digest from base64 or base64url, with or without padding. The name of the algorithm and a dash may precede
+    /// it. Returns nil for another text.
+    init?(_ algorithm: DigestAlgorithm, base64 text: String) {
+        var digits = text.utf8.map { $0 == 0x2D ? 0x2B : $0 == 0x5F ? 0x2F : $0 }[...]
+        let name = Array((algorithm.rawValue + "+").utf8)
+        if digits.prefix(name.count).map(\.lowercasedASCII) == name { digits = digits.dropFirst(name.count) }
+        // Nothing else decodes to the right length, and long texts need not be decoded.
+        guard digits.count <= (algorithm.byteCount + 2) / 3 * 4,
+            let bytes = Base64.decodeForgiving(
+                String(decoding: digits, as: UTF8.self), skippingSpace: false)
+        else { return nil }
+        self.init(algorithm, bytes: bytes)
     }
 }

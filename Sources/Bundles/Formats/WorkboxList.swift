@@ -25,7 +25,7 @@ struct WorkboxList {
 
     /// Whether a script contains a name that only service workers with a precache list have.
     static func isRecognised(_ bytes: [UInt8]) -> Bool {
-        markers.contains { marker in !offsets(of: marker, in: bytes, atMost: 1).isEmpty }
+        markers.contains { marker in !SourceText.offsets(of: marker, in: bytes, atMost: 1).isEmpty }
     }
 
     private static let markers = [
@@ -47,7 +47,8 @@ struct WorkboxList {
         }
         var lists: [ScriptLiteral] = []
         var scannedEnd = 0
-        let offsets = Self.markers.flatMap { Self.offsets(of: $0, in: source.bytes, atMost: .max) }.sorted()
+        let offsets = Self.markers.flatMap { SourceText.offsets(of: $0, in: source.bytes, atMost: .max) }
+            .sorted()
         for offset in offsets where offset >= scannedEnd {
             scannedEnd = offset
             repeat {
@@ -86,27 +87,8 @@ struct WorkboxList {
         return near.drop { $0 <= 0x20 || $0 == 0x29 }.starts(with: ".concat(".utf8)
     }
 
-    private static func offsets(of marker: String, in bytes: [UInt8], atMost limit: Int) -> [Int] {
-        let marker = Array(marker.utf8)
-        return bytes.withUnsafeBufferPointer { bytes in
-            marker.withUnsafeBufferPointer { marker in
-                var offsets: [Int] = []
-                var at = 0
-                while at + marker.count <= bytes.count, offsets.count < limit {
-                    if bytes[at] == marker[0], marker.indices.allSatisfy({ bytes[at + $0] == marker[$0] }) {
-                        offsets.append(at + marker.count)
-                        at += marker.count
-                    } else {
-                        at += 1
-                    }
-                }
-                return offsets
-            }
-        }
-    }
-
     private var noListError: ManifestError {
-        guard let offset = Self.offsets(of: "__WB_MANIFEST", in: source.bytes, atMost: 1).first else {
+        guard let offset = SourceText.offsets(of: "__WB_MANIFEST", in: source.bytes, atMost: 1).first else {
             return source.error(at: 0, "expected precacheAndRoute([…]) or a list of URLs, found neither")
         }
         return source.error(
