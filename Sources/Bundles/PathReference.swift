@@ -24,6 +24,35 @@ package enum PathReference {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// The path of the file that a reference names, relative to the root. Nil if the reference has a query or a fragment,
+    /// names a folder or another origin, or is not UTF-8.
+    static func path(of reference: String) -> String? {
+        var rest = reference.utf8[...]
+        guard !rest.contains(where: { $0 == 0x3F || $0 == 0x23 }), !rest.starts(with: [0x2F, 0x2F]) else {
+            return nil
+        }
+        if rest.starts(with: [0x2E, 0x2F]) {
+            rest = rest.dropFirst(2)
+        } else if rest.first != 0x2F, rest.prefix(while: { $0 != 0x2F }).contains(0x3A) {
+            return nil
+        }
+        if rest.first == 0x2F { rest = rest.dropFirst() }
+        var path: [UInt8] = []
+        while let byte = rest.popFirst() {
+            let pair = Array(rest.prefix(2))
+            if byte == 0x25, pair.count == 2, let high = pair[0].hexDigitValue,
+                let low = pair[1].hexDigitValue
+            {
+                path.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                path.append(byte)
+            }
+        }
+        guard !path.isEmpty, path.last != 0x2F else { return nil }
+        return String(validating: path, as: UTF8.self)
+    }
+
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: ";"), UInt8(ascii: "="),

@@ -7,8 +7,10 @@ internal import Web
 
 /// A manifest that was generated, with its size.
 public struct ManifestReport: Sendable, Equatable {
-    /// The manifest, as JSON in Larder's own format, with a line feed at its end.
+    /// The manifest, with a line feed at its end.
     public let text: String
+    /// Cordova's `chcp.json`, which belongs beside the manifest; nil for other formats, and without a version and a base.
+    public let configuration: String?
     /// The number of bundles.
     public let bundles: Int
     /// The total size of the bundles.
@@ -30,15 +32,38 @@ public struct ManifestReport: Sendable, Equatable {
     }
 }
 
+/// Options for writing a manifest.
+public struct ManifestOptions: Sendable {
+    /// A format that can be written.
+    public enum Format: String, Sendable, CaseIterable {
+        /// Larder's own format, with MD5, SHA-256 and sizes.
+        case larder
+        /// An integrity manifest of WAICT, with SHA-256.
+        case waict
+        /// `chcp.manifest` of Cordova hot code push, with MD5.
+        case cordova
+    }
+
+    public var format = Format.larder
+    /// The version of the release; not for WAICT, whose manifests have none.
+    public var version: String?
+    /// The URL of the files.
+    public var base: String?
+    /// The file that the manifest will be written to. If it is in the folder, the manifest does not list it.
+    public var output: String?
+
+    /// Creates the default options.
+    public init() {}
+}
+
 extension ManifestReport {
     /// Creates a manifest of the files of a folder, which are hashed on all cores. Blocks.
     ///
-    /// - Parameter output: the file that the manifest will be written to, which it does not list.
     /// - Throws: `LarderError` of kind `.input` if the folder cannot be read or has no files, `.interrupted`.
     package init(
-        ofFolder path: String, output: String? = nil, _ interruption: Interruption
+        ofFolder path: String, _ options: ManifestOptions, _ interruption: Interruption
     ) throws(LarderError) {
-        let files = try FolderFiles(path, without: output)
+        let files = try FolderFiles(path, without: options.output)
         guard !files.paths.isEmpty || !files.skipped.isEmpty else {
             throw LarderError(.input, "\(path) has no files: name the build's output folder")
         }
@@ -63,17 +88,21 @@ extension ManifestReport {
             case nil: break
             }
         }
-        self.init(manifest, skipped: skipped)
+        self.init(manifest, skipped: skipped, options)
     }
 
     /// Creates a manifest of the stored responses of a site. Blocks.
-    package init(ofStoredSite site: Site, _ types: TypeFilter?, _ reader: StoreReader) throws(StoreError) {
-        self = try StoredSiteManifest(site, types).manifest(reader, reader.folder)
+    package init(
+        ofStoredSite site: Site, _ types: TypeFilter?, _ options: ManifestOptions, _ reader: StoreReader
+    ) throws(StoreError) {
+        self = try StoredSiteManifest(site, types).manifest(reader, reader.folder, options)
     }
 
     /// The report with further skipped files or URLs.
     package func adding(skipped others: [Skipped]) -> ManifestReport {
-        ManifestReport(text: text, bundles: bundles, byteCount: byteCount, skipped: skipped + others)
+        ManifestReport(
+            text: text, configuration: configuration, bundles: bundles, byteCount: byteCount,
+            skipped: skipped + others)
     }
 }
 
@@ -88,7 +117,9 @@ struct StoredSiteManifest {
     }
 
     /// The manifest. Missing MD5s are computed and stored.
-    func manifest(_ reader: StoreReader, _ folder: StoreFolder) throws(StoreError) -> ManifestReport {
+    func manifest(
+        _ reader: StoreReader, _ folder: StoreFolder, _ options: ManifestOptions
+    ) throws(StoreError) -> ManifestReport {
         let base = WebURL(site.name)
         var hrefs: [String] = []
         try reader.eachListedResponse(site: site.id) { row in
@@ -116,7 +147,7 @@ struct StoredSiteManifest {
                     byteCount: body.byteCount))
         }
         try md5s.store(in: folder)
-        return ManifestReport(manifest, skipped: skipped)
+        return ManifestReport(manifest, skipped: skipped, options)
     }
 
     /// The path of a URL on the site's own origin, so that the manifest also applies to staging; else the
@@ -144,9 +175,45 @@ extension Bundle {
 }
 
 extension ManifestReport {
-    package init(_ manifest: Manifest, skipped: [Skipped]) {
+    package init(_ manifest: Manifest, skipped: [Skipped], _ options: ManifestOptions) {
+        var manifest = manifest
+        manifest.version = options.version
+        manifest.base = options.base
+        let written = manifest.written(as: options.format.written)
+        let leftOut = written.leftOut.map { Skipped(name: $0.reference, reason: $0.reason) }
+        let hasConfiguration = options.format == .cordova && options.version != nil && options.base != nil
         self.init(
-            text: manifest.json, bundles: manifest.bundles.count,
-            byteCount: manifest.bundles.reduce(0) { $0 + Int64($1.byteCount ?? 0) }, skipped: skipped)
+            text: written.text, configuration: hasConfiguration ? manifest.cordovaConfiguration : nil,
+            bundles: manifest.bundles.count - leftOut.count,
+            byteCount: manifest.bundles.reduce(0) { $0 + Int64($1.byteCount ?? 0) },
+            skipped: skipped + leftOut)
+    }
+}
+
+extension ManifestOptions {
+    /// - Throws: `LarderError` of kind `.input` for options that have no effect together.
+    package func validate() throws(LarderError) {
+        if format == .waict, version != nil {
+            throw LarderError(.input, "manifests of WAICT have no version; leave it out")
+        }
+        if format == .cordova, (version == nil) != (base == nil) {
+            throw LarderError(
+                .input,
+                "chcp.json needs a version and the URL of the files; give both, or neither for chcp.manifest alone"
+            )
+        }
+        if let base, WebURL(base)?.isHTTP != true {
+            throw LarderError(.input, "the base \(base) is not a URL; give one with http:// or https://")
+        }
+    }
+}
+
+extension ManifestOptions.Format {
+    fileprivate var written: WrittenFormat {
+        switch self {
+        case .larder: .larder
+        case .waict: .waict
+        case .cordova: .cordova
+        }
     }
 }

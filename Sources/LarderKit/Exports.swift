@@ -9,6 +9,7 @@
 @_exported public import struct Check.LarderError
 @_exported public import struct Check.LinkCheckOptions
 @_exported public import struct Check.LinkCheckReport
+@_exported public import struct Check.ManifestOptions
 @_exported public import struct Check.ManifestReport
 @_exported public import struct Check.OfflineCheckOptions
 @_exported public import struct Check.Rehearsal

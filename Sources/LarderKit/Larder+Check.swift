@@ -57,32 +57,34 @@ extension Larder {
         }
     }
 
-    /// Describes a site or a build as a manifest in Larder's own format, which `check` reads.
+    /// Describes a site or a build as a manifest, which `check` reads.
     ///
     /// - Parameters:
     ///   - source: a folder; a stored site, by its name, URL or host; or a URL, whose site is then fetched into a
     ///     temporary store.
     ///   - types: for a site, only responses of these types.
     ///   - isLive: fetches a URL even if its site is stored.
-    ///   - output: the file that the manifest will be written to. If it is in the folder, the manifest does not list it.
-    /// - Throws: `LarderError` of kind `.input` if the source is not a folder, a site or a URL, `.machine` if the
+    ///   - options: the format, and facts that the manifest contains besides the files.
+    /// - Throws: `LarderError` of kind `.input` if the options contradict each other or the source is not a folder, a site or a URL, `.machine` if the
     ///   network, the store or this machine fails, `.interrupted` if the task is cancelled.
     public func manifest(
-        of source: String, types: TypeFilter? = nil, isLive: Bool = false, output: String? = nil
+        of source: String, types: TypeFilter? = nil, isLive: Bool = false,
+        options: ManifestOptions = ManifestOptions()
     ) async throws(LarderError) -> ManifestReport {
+        try options.validate()
         var status = stat()
         if !isLive, stat(source, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
             let interruption = Interruption()
             return try await Self.runOnThread("larder-manifest", onCancel: interruption.request) {
                 () throws(LarderError) in
-                try ManifestReport(ofFolder: source, output: output, interruption)
+                try ManifestReport(ofFolder: source, options, interruption)
             }
         }
         guard isLive || status.st_mode & S_IFMT != S_IFREG else {
             throw LarderError(
                 .input, "\(source) is a file; name its folder, or check the file itself with: larder check")
         }
-        if !isLive, folder.exists, let stored = try await manifest(ofStoredSite: source, types) {
+        if !isLive, folder.exists, let stored = try await manifest(ofStoredSite: source, types, options) {
             return stored
         }
         let isWord = !source.utf8.contains { ".:/".utf8.contains($0) }
@@ -93,12 +95,12 @@ extension Larder {
         let url = try WebURL.start(source)
         let temporary = try TemporaryStore()
         defer { temporary.remove() }
-        var options = PrefetchOptions()
-        options.indexes = false
-        let report = try await temporary.larder.prefetch([url.href], options: options)
+        var prefetch = PrefetchOptions()
+        prefetch.indexes = false
+        let report = try await temporary.larder.prefetch([url.href], options: prefetch)
         guard !report.isInterrupted else { throw .interrupted }
         guard report.isPublished,
-            let manifest = try await temporary.larder.manifest(ofStoredSite: url.href, types)
+            let manifest = try await temporary.larder.manifest(ofStoredSite: url.href, types, options)
         else {
             let reason =
                 report.missing.first.map { "\($0.url): \($0.reason)" } ?? "no start URL could be loaded"
@@ -111,13 +113,13 @@ extension Larder {
     }
 
     /// The manifest of a stored site; nil if there is no such site.
-    private func manifest(ofStoredSite name: String, _ types: TypeFilter?) async throws(LarderError)
-        -> ManifestReport?
-    {
+    private func manifest(
+        ofStoredSite name: String, _ types: TypeFilter?, _ options: ManifestOptions
+    ) async throws(LarderError) -> ManifestReport? {
         try await readStore("larder-manifest") { (reader) throws(StoreError) in
             let sites = try reader.sites()
             guard let place = SiteName.index(of: name, among: sites.map(\.name)) else { return nil }
-            return try ManifestReport(ofStoredSite: sites[place], types, reader)
+            return try ManifestReport(ofStoredSite: sites[place], types, options, reader)
         }
     }
 }

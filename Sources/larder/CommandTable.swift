@@ -420,13 +420,23 @@ struct CommandEntry: Sendable {
             summary: "Write a manifest of a build or site, for larder check",
             examples: [
                 "larder manifest dist > manifest.json", "larder manifest https://example.com/ --type js",
+                "larder manifest dist --format waict > waict-manifest.json",
+                """
+                larder manifest www --format cordova --output www/chcp.manifest --release 1.2 --base https://example.com/www
+                """,
             ],
-            options: [.fetched, .type, .output, .store, .quiet],
+            options: [
+                .fetched, .type, .writtenFormat, .releaseVersion, .filesBase, .output, .store, .quiet,
+            ],
             notes: [
                 """
                 For a folder, lists its files, except hidden ones (.name); for a stored site, its live URLs; any other URL is
                 fetched with its site. Exit status 1: something could not be included; it is named.
+                """,
                 """
+                The format larder contains MD5, SHA-256 and sizes; waict (the Integrity-Policy-WAICT-v1 header of browsers)
+                SHA-256; cordova (chcp.manifest) MD5. With --release and --base, chcp.json is written beside chcp.manifest.
+                """,
             ], run: ManifestCommand.run),
         CommandEntry(
             name: "tuf", operands: "download", operandCount: 1...1,

@@ -950,6 +950,16 @@ extension Option {
         isRepeatable: true)
     static let output = Option(
         name: "--output", placeholder: "FILE", help: "Write to this file", defaultValue: "standard output")
+    static let writtenFormat = Option(
+        name: "--format", placeholder: "FORM", help: "Format to write: larder, waict or cordova",
+        defaultValue: "larder", isCommandLineOnly: true)
+    static let releaseVersion = Option(
+        name: "--release", placeholder: "VERSION",
+        help: "Version of the release; with --format cordova, chcp.json is written beside --output",
+        brief: "Version of the release; for cordova, writes chcp.json too", isCommandLineOnly: true)
+    static let filesBase = Option(
+        name: "--base", placeholder: "URL", help: "URL at which the files are published",
+        isCommandLineOnly: true)
     static let fetched = Option(
         name: "--live", placeholder: nil, help: "Fetch the site, even if it is stored")
 }

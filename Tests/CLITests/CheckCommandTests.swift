@@ -274,4 +274,48 @@ import Web
         #expect(held.status == 0, "\(held)")
         #expect(held.output.contains("js.json: 2 verified"))
     }
+
+    @Test(arguments: ["waict", "cordova"])
+    func `a manifest in another format verifies the folder that it was written for`(format: String) throws {
+        let file = home.file("dist") + "/manifest.out"
+        let written = try larder("manifest", home.file("dist"), "--format", format, "--output", file)
+        #expect(written.status == 0, "\(written)")
+        let good = try larder("check", file, "--dir", home.file("dist"))
+        #expect(good.status == 0, "\(good)")
+        try home.write("altered", to: "dist/a.js")
+        let bad = try larder("check", file, "--dir", home.file("dist"))
+        #expect(bad.status == 1, "\(bad)")
+        #expect(bad.output.contains("/a.js"))
+    }
+
+    @Test func `chcp.json is written beside Cordova's manifest`() throws {
+        let file = home.file("dist") + "/chcp.manifest"
+        for _ in 1...2 {
+            let written = try larder(
+                "manifest", home.file("dist"), "--format", "cordova", "--output", file, "--release", "1.2",
+                "--base", origin.url("/"))
+            #expect(written.status == 0, "\(written)")
+        }
+        let live = try larder("check", home.file("dist") + "/chcp.json")
+        #expect(live.status == 0, "\(live)")
+        #expect(live.output.contains("verified"))
+    }
+
+    @Test(arguments: [
+        (["--format", "chcp"], "--format must be one of larder, waict, cordova"),
+        (["--format", "cordova", "--release", "1"], "name its file with --output"),
+        (
+            ["--format", "cordova", "--release", "1", "--output", "chcp.manifest"],
+            "chcp.json needs a version and the URL of the files"
+        ),
+        (["--format", "waict", "--release", "1"], "manifests of WAICT have no version"),
+        (["--base", "www"], "the base www is not a URL"),
+    ])
+    func `options of a manifest that have no effect together are rejected`(
+        options: [String], complaint: String
+    ) throws {
+        let run = try Command(["manifest", home.file("dist")] + options, home: home).wait()
+        #expect(run.status == 2, "\(run)")
+        #expect(run.errors.contains(complaint), "\(run)")
+    }
 }

@@ -18,6 +18,10 @@ struct BundlesTarget: Target {
         "precacheAndRoute([", "self.__precacheManifest", "'", "`", "//", "/*", "*/", "void 0", "../", "//",
         "%2F", "?",
         "#",
+        "RESOURCES = {", "flutter-app-cache", "/*json-start*/", "/*json-end*/", "\"resources\":",
+        "\"mainAssemblyName\":", "\"assembly\":", "\"name\":", "\"launchAsset\":", "\"hashes\":",
+        "\"any_hashes\":", "--b\r\n", "--b--", "Content-Disposition: inline; name=\"manifest\"", "\r\n\r\n",
+        "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
         "<script src=", "<link href=", " integrity=", "<base href=", "<!--", "&#43;", "\u{FEFF}", "ü",
     ]
     private static let body = Array("body".utf8)
@@ -55,6 +59,7 @@ struct BundlesTarget: Target {
         }
         var releases = KnownReleases()
         releases.add(manifest, name: "other")
+        for format in WrittenFormat.allCases { _ = manifest.written(as: format) }
         let text = manifest.json
         // Other formats may contain bundles without a digest that Larder's format supports.
         guard manifest.format == .larder else { return nil }

@@ -448,13 +448,18 @@ enum ManifestCommand {
             let source = arguments.operands[0]
             let types = try arguments.typeFilter
             let larder = try arguments.larder
+            let options = try options(arguments)
             let report = try await Signals.shared.runCancellable {
                 try await larder.manifest(
-                    of: source, types: types, isLive: arguments.has(.fetched),
-                    output: arguments.text(.output) ?? "/dev/stdout")
+                    of: source, types: types, isLive: arguments.has(.fetched), options: options)
             }
             if let file = arguments.text(.output) {
+                // The configuration names a release whose manifest must exist first.
                 try WholeFile.write(report.text, to: file)
+                if let configuration = report.configuration {
+                    let folder = file.lastIndex(of: "/").map { String(file[...$0]) } ?? ""
+                    try WholeFile.write(configuration, to: folder + "chcp.json")
+                }
             } else {
                 terminal.say(String(report.text.dropLast()))
             }
@@ -465,5 +470,19 @@ enum ManifestCommand {
                 "\(Wording.count(report.bundles, "bundle")), \(Wording.bytes(report.byteCount))")
             return report.skipped.isEmpty ? .done : .incomplete
         }
+    }
+
+    private static func options(_ arguments: Arguments) throws(UsageError) -> ManifestOptions {
+        var options = ManifestOptions()
+        options.format = try arguments.choice(.writtenFormat) ?? .larder
+        options.version = arguments.text(.releaseVersion)
+        options.base = arguments.text(.filesBase)
+        options.output = arguments.text(.output) ?? "/dev/stdout"
+        guard options.format != .cordova || options.version == nil || arguments.has(.output) else {
+            throw UsageError(
+                "chcp.json is written beside the manifest: name its file with --output, such as www/chcp.manifest"
+            )
+        }
+        return options
     }
 }
