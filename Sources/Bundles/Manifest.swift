@@ -1,4 +1,4 @@
-internal import Digest
+package import Digest
 package import Web
 
 /// A list of bundles and facts about their site, in Larder's own format or in that of another tool.
@@ -22,6 +22,11 @@ package struct Manifest: Sendable, Equatable {
     /// The location of the list itself, relative to the base: `chcp.json` and Cocos' `version.manifest` only
     /// name it.
     package var continuation: String?
+    /// The key that signs the manifests of this site, as the manifest itself names it. An attacker who changes the manifest can
+    /// change the key too, so it counts only if the user trusts the first manifest.
+    package var key: MinisignPublicKey?
+    /// The signature inside the manifest; nil if there is none. Parsing does not verify it.
+    package var signature: ManifestSignature?
     /// Notes about content that cannot be checked, one sentence each.
     package var notes: [String] = []
 

@@ -5,8 +5,7 @@ package import Web
 enum LarderManifest {
     static let keys = [
         "$schema", "site", "version", "created", "expires", "base", "start", "scope", "depth", "include",
-        "exclude", "nofollow",
-        "noindex", "headers", "policy", "rules", "bundles",
+        "exclude", "nofollow", "noindex", "headers", "policy", "rules", "bundles", "key", "signature",
     ]
     private static let bundleKeys =
         ["url"] + DigestAlgorithm.allCases.map(\.rawValue) + ["integrity", "size", "version", "required"]
@@ -27,7 +26,23 @@ enum LarderManifest {
         manifest.start = try texts(root["start"])
         manifest.settings = try settings(root)
         manifest.bundles = try bundles(root["bundles"])
+        manifest.key = try key(root["key"])
+        manifest.signature = try ManifestSignature(root)
         return manifest
+    }
+
+    private static func key(_ node: ManifestNode?) throws(ManifestError) -> MinisignPublicKey? {
+        guard let node else { return nil }
+        let text = try node.text()
+        let key: MinisignPublicKey
+        do throws(MinisignError) {
+            key = try MinisignPublicKey(text)
+        } catch {
+            throw node.error(error.description)
+        }
+        // Not the contents of a file, which have a comment too.
+        guard key.text == text else { throw node.error("expected only the line that begins with RW") }
+        return key
     }
 
     private static func settings(_ root: ManifestNode) throws(ManifestError) -> Manifest.PrefetchSettings {
@@ -133,7 +148,8 @@ enum LarderManifest {
 extension Manifest {
     /// The manifest in Larder's own format, with a line feed at its end. Keys are in the order of the schema
     /// and bundles in that of their references, so that equal bundles give equal text. Leaves out facts that
-    /// the format does not support: notes, weak evidence, and claims about the encoded body.
+    /// the format does not support: notes, weak evidence, and claims about the encoded body. Leaves out the signature, which
+    /// is one of the source.
     package var json: String {
         let members: JSONMembers = [
             "site": IfAny(site), "version": IfAny(version), "created": IfAny(created?.iso8601),
@@ -143,6 +159,7 @@ extension Manifest {
             "nofollow": IfAny(settings.nofollow?.rawValue), "noindex": IfAny(settings.noindex?.rawValue),
             "headers": IfAny(settings.headers), "policy": IfAny(settings.policy?.rawValue),
             "rules": IfAny(settings.rules), "bundles": IfAny(sortedBundles),
+            "key": IfAny(key?.text),
         ]
         return members.text() + "\n"
     }
