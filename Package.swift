@@ -126,7 +126,7 @@ let package = Package(
             name: "TestOrigin", dependencies: all(["Web"], of: "TestOrigin"), path: "Tests/TestOrigin",
             swiftSettings: testSettings),
         program(
-            "Fuzz", ["Web", "Markup", "TUF", "Bundles", "TLS", "HTTPServer", "Archives", "Search"],
+            "Fuzz", ["Web", "Markup", "Digest", "TUF", "Bundles", "TLS", "HTTPServer", "Archives", "Search"],
             path: "Tests/Fuzz", exclude: ["Corpus"]),
         program(
             "Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",

@@ -22,6 +22,7 @@ struct BundlesTarget: Target {
         "\"mainAssemblyName\":", "\"assembly\":", "\"name\":", "\"launchAsset\":", "\"hashes\":",
         "\"any_hashes\":", "--b\r\n", "--b--", "Content-Disposition: inline; name=\"manifest\"", "\r\n\r\n",
         "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
+        "\"key\":", "\"signature\":", "untrusted comment: ", "\\ntrusted comment: ",
         "<script src=", "<link href=", " integrity=", "<base href=", "<!--", "&#43;", "\u{FEFF}", "ü",
     ]
     private static let body = Array("body".utf8)
@@ -38,9 +39,22 @@ struct BundlesTarget: Target {
                 continue
             }
             if let format, manifest.format != format { return "a form: \(manifest.format) for \(format)" }
-            if let fault = fault(in: manifest) { return fault }
+            if let fault = fault(in: manifest) ?? signatureFault(of: manifest, input) { return fault }
         }
         return nil
+    }
+
+    /// The signed bytes must be the same manifest without the signature: nothing else may be unsigned.
+    private func signatureFault(of manifest: Manifest, _ input: [UInt8]) -> String? {
+        guard let signature = manifest.signature else { return nil }
+        var expected = manifest
+        expected.signature = nil
+        do throws(ManifestError) {
+            let signed = try Manifest(signature.signedBytes(of: input), file: "m", format: .larder)
+            return signed == expected ? nil : "what is signed: \(signed)"
+        } catch {
+            return "what is signed: \(error)"
+        }
     }
 
     private func fault(in manifest: Manifest) -> String? {

@@ -21,7 +21,8 @@ enum Targets {
             + [
                 TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(),
                 SignaturesTarget(), RangeTarget(),
-                RequestTarget(), HelloTarget(), BundlesTarget(), TUFMetadataTarget(), ArchiveTarget(),
+                RequestTarget(), HelloTarget(), BundlesTarget(), MinisignTarget(), TUFMetadataTarget(),
+                ArchiveTarget(),
                 PagePartsTarget(),
                 SearchTarget(),
             ]
