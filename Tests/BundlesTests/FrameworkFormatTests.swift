@@ -113,6 +113,14 @@ import Web
         #expect(manifest.bundles.map(\.canBeVerified) == [false, true])
     }
 
+    @Test func `an update of Expo has the time of its creation`() throws {
+        #expect(try sample("Expo").created?.iso8601 == "2026-10-28T22:40:46Z")
+        let error = #expect(throws: ManifestError.self) {
+            try Sample.manifest("{\"launchAsset\": {\"url\": \"/a.js\"}, \"createdAt\": \"yesterday\"}")
+        }
+        #expect(error?.key == "createdAt")
+    }
+
     @Test func `an early hash of Expo has hexadecimal digits`() throws {
         let manifest = try Sample.manifest(
             "{\"launchAsset\": {\"url\": \"/a.js\", \"hash\": \"\(Sample.sha256)\"}}")

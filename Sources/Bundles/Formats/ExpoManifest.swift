@@ -8,7 +8,9 @@ enum ExpoManifest {
         var list = BundleList()
         try add(launch, to: &list)
         for asset in try root["assets"]?.elements() ?? [] { try add(asset, to: &list) }
-        return Manifest(.expo, bundles: list.bundles)
+        var manifest = Manifest(.expo, bundles: list.bundles)
+        manifest.created = try root["createdAt"]?.time()
+        return manifest
     }
 
     /// Reads a `multipart/mixed` response, whose part `manifest` is the manifest.
