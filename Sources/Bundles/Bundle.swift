@@ -21,6 +21,8 @@ package struct Bundle: Sendable, Equatable {
     /// Whether only SHA-256 or stronger digests verify the body. MD5 and SHA-1 find accidents, but do not
     /// stop attackers.
     package var requiresStrongDigest = false
+    /// The trusted key that signed the manifest of the bundle, as minisign's text; nil if no signature was required.
+    package var signer: String?
 
     package init(
         reference: String, claims: [Claim], version: String? = nil, isRequired: Bool = true
@@ -66,9 +68,17 @@ package struct Bundle: Sendable, Equatable {
     }
 
     /// The reason why the digests are too weak; nil if they suffice.
+    ///
+    /// Digests in header fields do not count: the server that sent the body wrote them too, so that they show damage on the
+    /// way, but no attack.
     package var reasonTooWeak: String? {
-        guard requiresStrongDigest, let strongestAlgorithm, !strongestAlgorithm.isStrong else { return nil }
-        return "not verified: only \(strongestAlgorithm.label)"
+        guard requiresStrongDigest else { return nil }
+        var listed = self
+        listed.claims.removeAll(where: \.isFromResponse)
+        guard let algorithm = listed.strongestAlgorithm else {
+            return "not verified: the manifest gives no digest"
+        }
+        return algorithm.isStrong ? nil : "not verified: only \(algorithm.label)"
     }
 
     /// The same bundle, verified only by SHA-256 or stronger digests.

@@ -64,6 +64,9 @@ package struct Claim: Sendable, Hashable {
         self.init(.integrity(integrity), source: "integrity")
     }
 
+    /// Whether a header field of the response makes the claim, and not a manifest.
+    package var isFromResponse: Bool { Self.fieldNames.contains(source) }
+
     /// The digest algorithm that is needed to check the claim; nil if none is.
     package var algorithm: DigestAlgorithm? {
         switch content {

@@ -37,6 +37,25 @@ import Testing
         return try await larder.check(manifest, options: options)
     }
 
+    /// The server that sends another body can send its digest, too.
+    @Test(
+        arguments: [
+            ("\"md5\": \"\(Self.a)\"", "not verified: only MD5"),
+            ("\"integrity\": \"sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs=\"", nil),
+        ] as [(String, String?)])
+    func `a digest in a header does not satisfy the requirement of strong digests`(
+        digest: String, reason: String?
+    ) async throws {
+        origin.on(
+            "/a.js",
+            .file("a", type: "text/javascript").adding(
+                "Repr-Digest", "sha-256=:ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs=:"))
+        let report = try await check("{\"url\": \"/a.js\", \(digest)}") { $0.requiresStrongDigests = true }
+        #expect(report.items.map(\.detail) == [reason])
+        #expect(report.items.map(\.verdict) == [reason == nil ? .verified : .unverifiable])
+        #expect(report.isClean == (reason == nil))
+    }
+
     @Test(
         arguments: [
             ("Content-MD5", "DMF1ucDxtqgxw5niaXcmYQ==", .verified),
