@@ -97,7 +97,7 @@ let package = Package(
             "Prefetch",
             [
                 "System", "Web", "Markup", "Digest", "Database", "Store", "Cluster", "Fetch", "Bundles",
-                "Crawl",
+                "Crawl", "Reports",
                 "Search", "Check",
             ]),
         module("Archives", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Bundles"]),
@@ -152,7 +152,7 @@ let package = Package(
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
         tests("BrowserTests", ["System", "Web", "Browser"]),
         tests("CrawlTests", ["System", "Web", "Markup", "Store", "Cluster", "Fetch", "Crawl", "Soak"]),
-        tests("ReportsTests", ["Web", "Store", "Reports"]),
+        tests("ReportsTests", ["Web", "Digest", "Store", "Reports"]),
         tests("SearchTests", ["System", "Store", "Reports", "Search"]),
         tests(
             "CheckTests",

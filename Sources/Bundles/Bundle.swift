@@ -70,9 +70,9 @@ package struct Bundle: Sendable, Equatable {
     /// The reason why the digests are too weak; nil if they suffice.
     ///
     /// Digests in header fields do not count: the server that sent the body wrote them too, so that they show damage on the
-    /// way, but no attack.
+    /// way, but no attack. A signature by a key that the manifest names suffices.
     package var reasonTooWeak: String? {
-        guard requiresStrongDigest else { return nil }
+        guard requiresStrongDigest, !requiresSignature else { return nil }
         var listed = self
         listed.claims.removeAll(where: \.isFromResponse)
         guard let algorithm = listed.strongestAlgorithm else {

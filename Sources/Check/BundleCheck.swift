@@ -8,15 +8,19 @@ package import System
 package import Web
 
 extension CheckReport {
-    /// Creates the report for a manifest that its server does not provide. It is never clean, because no
-    /// bundle was checked.
-    package init(ofMissing manifest: String, _ error: LarderError, failsOn: Set<Verdict>) {
+    /// Creates the report for a manifest that its server does not provide, or that is refused. It is never clean,
+    /// because no bundle was checked.
+    ///
+    /// - Parameter verdict: `missing` or, for a refused manifest, `mismatch`.
+    package init(
+        ofUnusable manifest: String, _ verdict: Verdict, _ error: LarderError, failsOn: Set<Verdict>
+    ) {
         let finding = Finding(
-            url: manifest, verdict: .missing, detail: "\(error); none of its bundles was checked")
+            url: manifest, verdict: verdict, detail: "\(error); none of its bundles was checked")
         self.init(
             subject: .manifest(manifest), places: ["live"],
             items: [Item(name: manifest, line: nil, isRequired: true, chain: [], findings: [finding])],
-            failsOn: failsOn.union([.missing]))
+            failsOn: failsOn.union([verdict]))
     }
 }
 
@@ -43,36 +47,84 @@ package struct BundleCheck {
     ///
     /// - Throws: `LarderError` of kind `.input` for a manifest that does not exist, is invalid or lists no
     ///   bundles, `.machine` if the store or this machine fails, `.interrupted`. A manifest that its server
-    ///   does not provide is reported as missing.
+    ///   does not provide is reported as missing, and one without the required signature as a mismatch.
     package static func report(
         on manifest: String, _ options: CheckOptions, in folder: StoreFolder, _ interruption: Interruption,
         by principal: Principal
     ) throws(LarderError) -> CheckReport {
+        var options = options
+        options.trust = try trust(in: manifest, options.trustedKeys, folder)
         let source: ManifestSource
         do throws(LarderError) {
             source = try ManifestSource(
                 manifest, nearestZone: principal.nearestZone, options: options, folder: folder,
                 interruption: interruption)
-        } catch  where error.isServerFailure {
-            return CheckReport(ofMissing: manifest, error, failsOn: options.failsOn)
+        } catch {
+            guard error.kind == .refused || error.isServerFailure else { throw error }
+            return CheckReport(
+                ofUnusable: manifest, error.kind == .refused ? .mismatch : .missing, error,
+                failsOn: options.failsOn)
         }
         // An empty check would be clean, but proves nothing.
         guard !source.manifest.bundles.isEmpty else {
             throw LarderError(.input, "\(source.name) lists no bundles: there is nothing to check")
         }
+        let releases: KnownReleases
+        do throws(LarderError) {
+            releases = try knownReleases(options, of: manifest, principal, folder, interruption)
+        } catch  where error.kind == .refused {
+            return CheckReport(ofUnusable: manifest, .mismatch, error, failsOn: options.failsOn)
+        }
+        let report = try BundleCheck(source, options, folder, releases: releases, principal).run(
+            interruption)
+        guard !interruption.isRequested else { throw .interrupted }
+        return report
+    }
+
+    /// Returns the keys that must have signed the manifest: those that the options name, else those that are stored with
+    /// a site of the manifest.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for `first-use` if no key is stored. A check stores nothing, so that every
+    ///   time would be the first.
+    private static func trust(
+        in manifest: String, _ names: [String], _ folder: StoreFolder
+    ) throws(LarderError) -> ManifestTrust {
+        let plan = ManifestPlan(place: ManifestPlan.absoluteLocation(of: manifest))
+        var storedKeys: [String] = []
+        if names.isEmpty || names == [ManifestTrust.firstUse], folder.exists {
+            do throws(StoreError) {
+                let sites = try StoreReader(folder).sites()
+                storedKeys = plan.storedKeys(among: sites.compactMap { SitePlan(text: $0.settings).manifest })
+            } catch  where error.reason == .missing {
+                // A folder without a database stores no keys.
+            } catch {
+                throw LarderError(error)
+            }
+        }
+        let trust = try ManifestTrust(names, storedKeys: storedKeys)
+        guard trust.acceptsNamedKey else { return trust }
+        throw LarderError(
+            .input,
+            "no key of \(manifest) is stored, and a check stores none: preload the manifest first, or name its key",
+            remedy: .trust)
+    }
+
+    /// Returns the manifests of other releases that the options name and that are stored. They need the same signatures:
+    /// the verdict on a body that belongs to another release is milder.
+    private static func knownReleases(
+        _ options: CheckOptions, of manifest: String, _ principal: Principal, _ folder: StoreFolder,
+        _ interruption: Interruption
+    ) throws(LarderError) -> KnownReleases {
         let loader = try ManifestLoader(options, principal.nearestZone, folder, interruption)
         var releases = KnownReleases()
         for name in options.releases {
             // The user names each of these manifests.
             var zone = principal.nearestZone
-            let other = try loader.parse(loader.load(ManifestLocation(name), &zone).bytes, name)
+            let other = try loader.load(ManifestLocation(name), &zone).manifest
             releases.add(other, name: other.version.map { "version \($0)" } ?? name)
         }
         if options.places.contains(.stored) { try addStoredReleases(of: manifest, in: folder, to: &releases) }
-        let report = try BundleCheck(source, options, folder, releases: releases, principal).run(
-            interruption)
-        guard !interruption.isRequested else { throw .interrupted }
-        return report
+        return releases
     }
 
     /// Adds the stored manifests from the same place: stored bundles that match these are intact, and only of another
@@ -154,9 +206,11 @@ package struct BundleCheck {
         items += try PageSkews(source, targets, columns, access).items(interruption) {
             verified[$0].contains($1)
         }
-        return CheckReport(
+        var report = CheckReport(
             subject: .manifest(source.name), places: columns.map(\.name), items: items, failsOn: failsOn,
             notes: source.manifest.notes)
+        report.signer = source.signer?.key
+        return report
     }
 
     /// Returns a local body of the bundle that matches, if it can be read.
@@ -364,6 +418,14 @@ struct PageSkews {
     }
 }
 
+extension CheckReport.Finding {
+    /// The detail, after the proof of a verified bundle (`BundleProof`).
+    fileprivate var provenDetail: String? {
+        guard let proof else { return detail }
+        return proof.text + (detail.map { "; \($0)" } ?? "")
+    }
+}
+
 /// Stores the verdicts on stored bundles, so that the portal can show them without hashing.
 package enum VerdictStore {
     /// - Parameters:
@@ -381,7 +443,7 @@ package enum VerdictStore {
                 BundleVerdict(
                     href: url.withoutFragment.href, sha256: body?.sha256 ?? [],
                     name: finding.verdict.rawValue,
-                    detail: finding.detail ?? WeakProofs.note(finding.algorithm),
+                    detail: finding.provenDetail,
                     isGood: finding.verdict == .verified))
         }
         try ActivityDatabase(folder).recordVerdicts(verdicts)

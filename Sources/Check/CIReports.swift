@@ -1,3 +1,5 @@
+internal import Digest
+internal import Reports
 internal import Web
 
 /// The result of a check in the form that CI servers, code scanners and logs share. `CheckReport` and `LinkCheckReport` are
@@ -36,6 +38,8 @@ struct CIReport {
         /// The URLs from the start page to the page that needs the item.
         var chain: [String] = []
         var location: Location?
+        /// The proof of a verified bundle.
+        var proof: BundleProof?
         /// Identifies the same finding in later runs.
         var fingerprint: String
     }
@@ -53,6 +57,10 @@ struct CIReport {
     let rules: [Rule]
     /// The name of the fingerprints in SARIF.
     let fingerprintName: String
+    /// The proofs of the verified bundles, in a line.
+    var proofSummary: String?
+    /// The key that signed the manifest.
+    var signer: String?
 
     fileprivate func level(of finding: Finding) -> String {
         finding.fails ? "error" : rules.first { $0.id == finding.rule }?.lowerLevel ?? "warning"
@@ -71,7 +79,8 @@ extension CheckReport {
                 lowerLevel: verdict.lowerLevel)
         }
         return CIReport(
-            name: name, summary: summary, suites: suites, rules: rules, fingerprintName: "larderCheck/v1")
+            name: name, summary: summary, suites: suites, rules: rules, fingerprintName: "larderCheck/v1",
+            proofSummary: proofSummary, signer: signer)
     }
 
     private func ciFinding(of item: Item, at column: Int) -> CIReport.Finding {
@@ -82,7 +91,7 @@ extension CheckReport {
             fails: fails(finding, of: item),
             isRequired: item.isRequired, sentence: finding.sentence, explanation: finding.explanation,
             chain: item.chain, location: item.line.map { CIReport.Location(path: name, line: $0) },
-            fingerprint: "\(finding.verdict.rawValue) \(item.name) \(places[column])")
+            proof: finding.proof, fingerprint: "\(finding.verdict.rawValue) \(item.name) \(places[column])")
     }
 }
 
@@ -132,8 +141,19 @@ extension CIReport {
         let details: JSONMembers? = isOnly ? nil : ["id": "larder check/\(fingerprintName)/\(name)/"]
         return [
             "tool": ["driver": driver] as JSONMembers, "automationDetails": IfAny(details),
-            "columnKind": "utf16CodeUnits", "results": results,
+            "columnKind": "utf16CodeUnits", "results": results, "properties": IfAny(proofMembers),
         ]
+    }
+
+    /// The proofs of the verified bundles, which have no results: the number for each algorithm, and the key that signed the
+    /// manifest. Nil if there is no proof.
+    private var proofMembers: JSONMembers? {
+        let proofs = suites.flatMap(\.findings).compactMap(\.proof)
+        guard !proofs.isEmpty || signer != nil else { return nil }
+        let counts = DigestAlgorithm.allCases.map { algorithm in
+            (algorithm.rawValue, proofs.count { $0.algorithm == algorithm })
+        }.filter { $0.1 > 0 }
+        return ["verifiedBy": JSONMembers(counts.map { ($0, $1) }), "signer": IfAny(signer)]
     }
 
     private var driver: JSONMembers {
@@ -230,7 +250,13 @@ struct JUnitReport {
             "    <testcase" + XMLText.attribute("name", finding.name)
             + XMLText.attribute("classname", report.name)
         start += " time=\"0\""
-        guard let rule = finding.rule else { return [start + "/>"] }
+        guard let rule = finding.rule else {
+            guard finding.proof != nil else { return [start + "/>"] }
+            return [
+                start + ">", "      <system-out>\(XMLText.escaped(finding.sentence))</system-out>",
+                "    </testcase>",
+            ]
+        }
         let message = XMLText.attribute("message", finding.sentence)
         guard finding.fails else { return [start + ">", "      <skipped\(message)/>", "    </testcase>"] }
         let type = XMLText.attribute("type", rule)
@@ -286,13 +312,21 @@ struct TAPReport {
     ) -> [String] {
         let name = Self.description(
             report.suites.count > 1 ? "\(finding.name) at \(suite.name)" : finding.name)
-        guard let rule = finding.rule else { return ["ok \(number) - \(name)"] }
+        guard let rule = finding.rule else {
+            return ["ok \(number) - \(name)"] + (finding.proof.map(Self.diagnostics) ?? [])
+        }
         guard report.failingRules.contains(rule) else {
             return ["ok \(number) - \(name) # SKIP \(Self.description(finding.sentence))"]
         }
         // In TAP, a test point with TODO may fail.
         let mark = finding.isRequired ? "" : " # TODO optional"
         return ["not ok \(number) - \(name)\(mark)"] + diagnostics(finding, rule)
+    }
+
+    /// Returns a YAML block about a verified bundle.
+    private static func diagnostics(_ proof: BundleProof) -> [String] {
+        ["  ---", "  algorithm: \(jsonString(proof.algorithm.rawValue))"]
+            + (proof.signer.map { ["  signer: \(jsonString($0))"] } ?? []) + ["  ..."]
     }
 
     /// Returns a YAML block. Its strings are written as JSON strings.
@@ -349,7 +383,8 @@ struct GitHubReport {
                 }
             }
         }
-        lines.append("::notice title=larder check::" + Self.data("\(report.name): \(report.summary)"))
+        let proof = report.proofSummary.map { "; verified by \($0)" } ?? ""
+        lines.append("::notice title=larder check::" + Self.data("\(report.name): \(report.summary)\(proof)"))
         return lines
     }
 
@@ -410,6 +445,7 @@ struct MarkdownReport {
         let rows = findings.filter { $1.fails } + findings.filter { !$1.fails }
         let mark = rows.contains { $1.fails } ? "❌" : "✅"
         var lines = ["### \(mark) larder check: \(escaped(report.name))", "", escaped(report.summary)]
+        if let proof = report.proofSummary { lines += ["", escaped("Verified by \(proof)")] }
         guard !rows.isEmpty else { return lines.joined(separator: "\n") }
         lines += ["", "| Verdict | Item | Reason | Where |", "| --- | --- | --- | --- |"]
         for (suite, finding) in rows.prefix(maxRows) {

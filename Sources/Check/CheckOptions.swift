@@ -55,6 +55,13 @@ public struct CheckOptions: Sendable {
     /// same MD5 or SHA-1. A bundle without such a digest is unverifiable. If it is required, the check fails.
     public var requiresStrongDigests = false
 
+    /// The keys that may sign the manifest: minisign's text (`RW…`) or the path of a `.pub` file each. Any one of
+    /// them suffices. `none` accepts every manifest. If empty, the keys apply that are stored with the site of the
+    /// manifest.
+    public var trustedKeys: [String] = []
+    /// The same keys, parsed. Set by the caller of `ManifestSource`, which knows what is stored.
+    package var trust = ManifestTrust.anyone
+
     /// The network options for loading the manifest; nil for the defaults.
     package var network: NetworkOptions?
     /// Receives the number of checked bundles from time to time, on threads of the check.
@@ -111,6 +118,8 @@ package struct CheckTarget: Sendable {
         for (bundle, line) in zip(bundles, lines) {
             var urls: [WebURL] = []
             for base in source.bases { urls.append(try url(of: bundle, source, base)) }
+            var bundle = bundle
+            bundle.signer = source.signer?.key
             targets.append(CheckTarget(bundle: bundle, line: line, urls: urls))
         }
         return targets

@@ -1,5 +1,6 @@
 package import Bundles
 package import Digest
+package import Reports
 public import Store
 package import Web
 
@@ -31,6 +32,8 @@ public struct CheckReport: Sendable, Equatable {
     public package(set) var rehearsal: Rehearsal?
     /// How much must be proved about a site for the check to succeed.
     public package(set) var requires = Rehearsal.Level.read
+    /// The trusted key that signed the manifest, as minisign's text (`RW…`); nil if no signature was required, and for a site.
+    public package(set) var signer: String?
 
     package init(
         subject: Subject, places: [String], items: [Item], failsOn: Set<Verdict>, notes: [String] = [],
@@ -94,9 +97,12 @@ public struct CheckReport: Sendable, Equatable {
         /// The strongest digest that verified a bundle: `md5`, `sha1`, `sha256`, `sha384` or `sha512`. Nil if
         /// it is not verified, or the manifest has no digest of it.
         public package(set) var algorithm: String?
-        /// The key that has signed the response as the page or manifest demands, such as `ed25519-JrQL…`; nil if none
-        /// is demanded.
-        public package(set) var signer: String?
+        /// The trusted key that signed the manifest of a verified bundle, as minisign's text (`RW…`). If the manifest need not
+        /// be signed, the key that signed the response as the page or manifest demands, such as `ed25519-JrQL…`. Nil if
+        /// neither is required.
+        public var signer: String? { manifestSigner ?? responseSigner }
+        package var manifestSigner: String?
+        package var responseSigner: String?
         /// A shorter detail for a printed report; nil if there is none.
         package var briefDetail: String?
 
@@ -106,6 +112,11 @@ public struct CheckReport: Sendable, Equatable {
         ) {
             (self.url, self.verdict, self.detail) = (url, verdict, detail)
             (self.remarks, self.algorithm, self.briefDetail) = (remarks, algorithm, briefDetail)
+        }
+
+        /// The proof of a verified bundle; nil if the bundle is not verified, or the manifest has no digest of it.
+        package var proof: BundleProof? {
+            algorithm.flatMap(DigestAlgorithm.init(rawValue:)).map { BundleProof($0, signer: manifestSigner) }
         }
     }
 
@@ -133,6 +144,15 @@ public struct CheckReport: Sendable, Equatable {
         var severity: Int { Self.allCases.firstIndex(of: self) ?? 0 }
     }
 
+    /// The proofs of the verified bundles, with the number of each: `sha256 (12), md5 (1), signed by RWQf…`. Nil if no digest of
+    /// the manifest verifies any.
+    package var proofSummary: String? { BundleProof.summary(signer: signer) { count(verifiedBy: $0) } }
+
+    /// The number of items that are verified by the algorithm in some place.
+    func count(verifiedBy algorithm: DigestAlgorithm) -> Int {
+        items.count { $0.findings.contains { $0.algorithm == algorithm.rawValue } }
+    }
+
     /// The report with further items and notes, and what opening pages has shown.
     package func adding(_ further: [Item], _ notes: [String], _ rehearsal: Rehearsal) -> CheckReport {
         var report = CheckReport(subject: subject, places: places, items: items + further, failsOn: failsOn)
@@ -141,6 +161,7 @@ public struct CheckReport: Sendable, Equatable {
         report.lacksAssets = lacksAssets
         report.rehearsal = rehearsal
         report.requires = requires
+        report.signer = signer
         return report
     }
 

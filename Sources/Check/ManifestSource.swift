@@ -1,5 +1,6 @@
 package import Bundles
 package import Crawl
+internal import Digest
 package import Fetch
 internal import Glibc
 package import Store
@@ -28,6 +29,9 @@ package struct ManifestSource: Sendable {
 
     /// The network zone that the manifest came from, which limits the URLs that it names.
     package let zone: NetworkZone
+    /// The trusted key that signed the manifest, when it was loaded for the first time; nil if no signature was
+    /// required.
+    package let signer: ManifestSigner?
 
     /// A response that was fetched to get the manifest.
     package struct FetchedDocument: Sendable {
@@ -47,10 +51,13 @@ package struct ManifestSource: Sendable {
         package let isGivenByUser: Bool
     }
 
-    /// Loads a manifest from a file or URL.
+    /// Loads a manifest from a file or URL. With trusted keys, also loads and verifies its signature.
+    ///
+    /// A manifest that only names another one must be signed too, because it decides which one is used.
     ///
     /// - Parameter nearestZone: the nearest network zone that the request for it may connect to.
-    /// - Throws: `LarderError` of kind `.input` if it does not exist or is invalid.
+    /// - Throws: `LarderError` of kind `.input` if it does not exist or is invalid, `.refused` if it does not have the
+    ///   signature that the options require.
     package init(
         _ name: String, nearestZone: NetworkZone, options: CheckOptions, folder: StoreFolder,
         interruption: Interruption
@@ -58,27 +65,26 @@ package struct ManifestSource: Sendable {
         let loader = try ManifestLoader(options, nearestZone, folder, interruption)
         var fetched: [FetchedDocument] = []
         var zone = nearestZone
-        func loadAndRecord(_ location: ManifestLocation) throws(LarderError) -> [UInt8] {
-            let (fields, bytes) = try loader.load(location, &zone)
-            if let url = location.url, let fields {
-                fetched.append(FetchedDocument(url: url.key, fields: fields, bytes: bytes))
-            }
-            return bytes
+        func loadAndRecord(_ location: ManifestLocation) throws(LarderError) -> ManifestLoader.Document {
+            let document = try loader.load(location, &zone)
+            fetched += document.responses
+            return document
         }
         var location = ManifestLocation(name)
-        var bytes = try loadAndRecord(location)
-        var manifest = try loader.parse(bytes, name)
-        var base = manifest.base
-        if let next = manifest.continuation {
+        var document = try loadAndRecord(location)
+        var base = document.manifest.base
+        if let next = document.manifest.continuation {
             location = location.location(ofNext: next, base: base)
-            bytes = try loadAndRecord(location)
-            manifest = try loader.parse(bytes, location.name)
-            base = manifest.base ?? base
+            document = try loadAndRecord(location)
+            base = document.manifest.base ?? base
         }
-        try self.init(manifest, bytes, location, declaredBase: base, fetched, zone, options)
+        try self.init(
+            document.manifest, document.bytes, location, declaredBase: base, fetched, zone, document.signer,
+            options)
     }
 
-    /// Creates the source from the manifest that is stored with a snapshot.
+    /// Creates the source from the manifest that is stored with a snapshot. Its signature was verified before it was
+    /// stored.
     ///
     /// - Throws: `LarderError` of kind `.input` if it can no longer be read.
     package init(_ storedManifest: StoredManifest, options: CheckOptions) throws(LarderError) {
@@ -92,7 +98,7 @@ package struct ManifestSource: Sendable {
         try self.init(
             manifest, storedManifest.bytes, ManifestLocation(storedManifest.place),
             declaredBase: storedManifest.declaredBase, [],
-            storedManifest.zone, options)
+            storedManifest.zone, storedManifest.signer, options)
     }
 
     /// Creates the source from a stored manifest, read with the options of that time.
@@ -104,9 +110,11 @@ package struct ManifestSource: Sendable {
 
     private init(
         _ manifest: Manifest, _ bytes: [UInt8], _ location: ManifestLocation, declaredBase base: String?,
-        _ fetchedDocuments: [FetchedDocument], _ zone: NetworkZone, _ options: CheckOptions
+        _ fetchedDocuments: [FetchedDocument], _ zone: NetworkZone, _ signer: ManifestSigner?,
+        _ options: CheckOptions
     ) throws(LarderError) {
         self.zone = zone
+        self.signer = signer
         name = location.name
         self.bytes = bytes
         self.manifest = manifest
@@ -165,6 +173,37 @@ struct ManifestLocation {
         url = WebURL(name).flatMap { $0.isHTTP ? $0 : nil }
     }
 
+    private init(file: String) {
+        (name, url) = (file, nil)
+    }
+
+    private init(url: WebURL) {
+        (name, self.url) = (url.href, url)
+    }
+
+    /// The file name, with which the trusted comment of a signature is compared; empty if the path of the URL ends
+    /// with a slash.
+    var fileName: String {
+        guard let url else { return Self.lastPart(of: name) }
+        return String(
+            decoding: [UInt8](percentDecoding: Self.lastPart(of: url.path).utf8.span), as: UTF8.self)
+    }
+
+    private static func lastPart(of path: String) -> String {
+        path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[$0...].dropFirst()) } ?? path
+    }
+
+    /// The location of the detached signature: the suffix is appended to the path, and a query stays.
+    var signatureLocation: ManifestLocation? {
+        guard let url else { return ManifestLocation(file: name + MinisignSignature.fileSuffix) }
+        let href = url.withoutFragment.href
+        let beginning = String(decoding: href.utf8.dropLast(url.target.utf8.count), as: UTF8.self)
+        let query = url.query.map { "?\($0)" } ?? ""
+        return WebURL(beginning + url.path + MinisignSignature.fileSuffix + query).map {
+            ManifestLocation(url: $0)
+        }
+    }
+
     /// Returns the location of the manifest that this one names: a file beside it, else a URL below the
     /// base.
     func location(ofNext next: String, base: String?) -> ManifestLocation {
@@ -175,8 +214,20 @@ struct ManifestLocation {
     }
 }
 
-/// Loads manifests from files, URLs or the store, and parses them in the requested format.
+/// Loads manifests from files, URLs or the store, parses them in the requested format, and verifies their signatures if
+/// that is required.
 struct ManifestLoader {
+    /// A manifest with what was loaded for it.
+    struct Document {
+        let manifest: Manifest
+        let bytes: [UInt8]
+        /// The trusted key that signed it; nil if no signature is required.
+        let signer: ManifestSigner?
+        /// The responses that were fetched: the manifest and its signature.
+        let responses: [ManifestSource.FetchedDocument]
+    }
+
+    private let trust: ManifestTrust
     private let format: ManifestFormat?
     private let readsFromStore: Bool
     private let folder: StoreFolder
@@ -208,6 +259,7 @@ struct ManifestLoader {
         } else {
             format = nil
         }
+        trust = options.trust
         readsFromStore = options.places.contains(.stored) && !options.places.contains(.live)
         network = options.network
         allowedZone = options.network?.allowedZone(nearestZone) ?? .publicNetwork
@@ -215,26 +267,111 @@ struct ManifestLoader {
         self.interruption = interruption
     }
 
-    func parse(_ bytes: [UInt8], _ name: String) throws(LarderError) -> Manifest {
+    private func parse(_ bytes: [UInt8], _ name: String) throws(LarderError) -> Manifest {
         do throws(ManifestError) {
             return try Manifest(bytes, file: name, format: format)
         } catch {
+            if trust.requiresSignature, error.key == "signature" {
+                throw LarderError(ManifestRefusal.damaged(error.detail), of: name, trust)
+            }
             throw LarderError(error)
         }
     }
 
-    /// Loads the bytes of a manifest, with header fields if it was fetched.
+    /// Loads, verifies and parses a manifest.
     ///
     /// - Parameter zone: the nearest network zone that the request may connect to; afterwards that of the
     ///   response, if it is more public.
-    func load(_ location: ManifestLocation, _ zone: inout NetworkZone) throws(LarderError) -> (
-        fields: HTTPFields?, bytes: [UInt8]
-    ) {
-        guard let url = location.url else { return (nil, try read(location.name)) }
-        if readsFromStore { return (nil, try readStored(url)) }
-        let response = try fetch(url, max(allowedZone, zone))
-        zone = min(zone, response.zone)
-        return (response.fields, response.bytes)
+    func load(_ location: ManifestLocation, _ zone: inout NetworkZone) throws(LarderError) -> Document {
+        let signatureZone = zone
+        var responses: [ManifestSource.FetchedDocument] = []
+        let bytes = try loadBytes(location, &zone, &responses)
+        guard trust.requiresSignature else {
+            return Document(
+                manifest: try parse(bytes, location.name), bytes: bytes, signer: nil, responses: responses)
+        }
+        // Bytes that are no manifest may have been changed. If so, that is reported, and not what is wrong with them.
+        let parsed: Result<Manifest, LarderError>
+        do throws(LarderError) {
+            parsed = .success(try parse(bytes, location.name))
+        } catch {
+            guard error.kind == .input, !trust.acceptsNamedKey else { throw error }
+            parsed = .failure(error)
+        }
+        let unverified = try? parsed.get()
+        let found =
+            if let inside = unverified?.signature {
+                ManifestTrust.FoundSignature.text(inside.signature.text, of: inside.signedBytes(of: bytes))
+            } else {
+                try findSignature(of: bytes, beside: location, signatureZone, &responses)
+            }
+        let signer: ManifestSigner?
+        do throws(ManifestRefusal) {
+            signer = try trust.verify(found, as: location.fileName, namedKey: unverified?.key)
+        } catch {
+            throw LarderError(error, of: location.name, trust)
+        }
+        return Document(manifest: try parsed.get(), bytes: bytes, signer: signer, responses: responses)
+    }
+
+    /// Loads the bytes of a manifest, and adds the response if it was fetched.
+    private func loadBytes(
+        _ location: ManifestLocation, _ zone: inout NetworkZone,
+        _ responses: inout [ManifestSource.FetchedDocument]
+    ) throws(LarderError) -> [UInt8] {
+        guard let url = location.url else { return try read(location.name) }
+        if readsFromStore {
+            if let bytes = try stored(url) { return bytes }
+            throw LarderError(.input, "the manifest \(url.href) is not stored: prefetch it first")
+        }
+        switch try fetch(url, max(allowedZone, zone), Self.maxBytes) {
+        case .success(let response):
+            zone = min(zone, response.zone)
+            responses.append(.init(url: url.key, fields: response.fields, bytes: response.bytes))
+            return response.bytes
+        case .failure(let failure):
+            throw LarderError(failure, fetching: url).preceded(by: "cannot fetch the manifest")
+        }
+    }
+
+    /// Finds the detached signature of a manifest.
+    ///
+    /// - Throws: `LarderError` of kind `.machine` if a server cannot be reached. It may have a signature.
+    private func findSignature(
+        of bytes: [UInt8], beside location: ManifestLocation, _ zone: NetworkZone,
+        _ responses: inout [ManifestSource.FetchedDocument]
+    ) throws(LarderError) -> ManifestTrust.FoundSignature {
+        guard let place = location.signatureLocation else { return .missing("its URL has no path") }
+        let absent = ManifestTrust.FoundSignature.missing("\(place.name) does not exist")
+        func text(_ signature: [UInt8]) -> ManifestTrust.FoundSignature {
+            .text(String(decoding: signature, as: UTF8.self), of: bytes)
+        }
+        guard let url = place.url else {
+            guard access(place.name, F_OK) == 0 else { return absent }
+            do throws(SystemError) {
+                return text(try WholeFile.beginning(of: place.name, MinisignSignature.maxBytes + 1))
+            } catch {
+                throw LarderError(
+                    .input,
+                    "cannot read the signature \(place.name): \(error.reason); make it readable")
+            }
+        }
+        if readsFromStore {
+            return try stored(url).map(text) ?? .missing("\(place.name) is not stored")
+        }
+        switch try fetch(url, max(allowedZone, zone), MinisignSignature.maxBytes) {
+        case .success(let response):
+            responses.append(.init(url: url.key, fields: response.fields, bytes: response.bytes))
+            return text(response.bytes)
+        case .failure(let failure):
+            if failure.kind == .tooLarge { return .unreadable("\(place.name) is \(failure)") }
+            // Some servers answer 401 or 403 for files that do not exist. Errors of 500 and above pass, and so do these two.
+            if let status = failure.status, (400..<500).contains(status), status != 408, status != 429 {
+                return .missing("\(place.name): \(failure)")
+            }
+            throw LarderError(failure, fetching: url).preceded(
+                by: "cannot fetch the signature of the manifest")
+        }
     }
 
     private func read(_ path: String) throws(LarderError) -> [UInt8] {
@@ -247,25 +384,21 @@ struct ManifestLoader {
         }
     }
 
+    /// Fetches a URL with the options of the manifest.
+    ///
+    /// - Throws: `LarderError` if an option is invalid or the check is interrupted.
     private func fetch(
-        _ url: WebURL, _ nearestZone: NetworkZone
-    ) throws(LarderError) -> SingleFetch.Response {
-        do throws(LarderError) {
-            var fetch = FetchOptions.forReading
-            if let network { fetch = try network.options(for: [url], spoolFolder: fetch.spoolFolder) }
-            fetch.totalTimeout = fetch.totalTimeout ?? Self.defaultTimeout
-            return try SingleFetch.response(
-                url, nearestZone: nearestZone, options: fetch, limit: Self.maxBytes,
-                interruption: interruption)
-        } catch {
-            guard error.kind != .interrupted else { throw error }
-            var failure = LarderError(error.kind, "cannot fetch the manifest: \(error)")
-            failure.isServerFailure = error.isServerFailure
-            throw failure
-        }
+        _ url: WebURL, _ nearestZone: NetworkZone, _ limit: Int
+    ) throws(LarderError) -> Result<SingleFetch.Response, FetchFailure> {
+        var fetch = FetchOptions.forReading
+        if let network { fetch = try network.options(for: [url], spoolFolder: fetch.spoolFolder) }
+        fetch.totalTimeout = fetch.totalTimeout ?? Self.defaultTimeout
+        return try SingleFetch.result(
+            url, nearestZone: nearestZone, options: fetch, limit: limit, interruption: interruption)
     }
 
-    private func readStored(_ url: WebURL) throws(LarderError) -> [UInt8] {
+    /// The stored body of a URL; nil if there is none.
+    private func stored(_ url: WebURL) throws(LarderError) -> [UInt8]? {
         let content: BodyContent?
         do throws(StoreError) {
             let reader = try StoreReader(folder)
@@ -278,8 +411,7 @@ struct ManifestLoader {
         switch content {
         case .bytes(let bytes): return bytes
         case .file(let path): return try read(path)
-        case nil:
-            throw LarderError(.input, "the manifest \(url.href) is not stored: prefetch it first")
+        case nil: return nil
         }
     }
 }
@@ -312,6 +444,20 @@ package enum SingleFetch {
         _ url: WebURL, nearestZone: NetworkZone, options: FetchOptions, limit: Int,
         interruption: Interruption
     ) throws(LarderError) -> Response {
+        let result = try result(
+            url, nearestZone: nearestZone, options: options, limit: limit, interruption: interruption)
+        do throws(FetchFailure) { return try result.get() } catch {
+            throw LarderError(error, fetching: url)
+        }
+    }
+
+    /// Fetches a response, and returns the failure of the request, for callers that need its reason.
+    ///
+    /// - Throws: `LarderError` if the run is interrupted, or the body cannot be read from the disk.
+    static func result(
+        _ url: WebURL, nearestZone: NetworkZone, options: FetchOptions, limit: Int,
+        interruption: Interruption
+    ) throws(LarderError) -> Result<Response, FetchFailure> {
         var options = options
         options.maxBodyBytes = min(options.maxBodyBytes, limit)
         var outcome: Result<FetchedResponse, FetchFailure>?
@@ -321,18 +467,19 @@ package enum SingleFetch {
                 options: options, interruption: interruption, next: { request.take() }, each: { outcome = $1 }
             )
         } catch {
-            throw LarderError(error, fetching: url)
+            return .failure(error)
         }
         switch outcome {
         case nil: throw .interrupted
-        case .failure(let failure): throw LarderError(failure, fetching: url)
+        case .failure(let failure): return .failure(failure)
         case .success(let response):
             let body = response.body
             defer { body.discard() }
             do throws(StoreError) {
-                return Response(
-                    fields: response.fields, bytes: try BodyContent(body).load(),
-                    zone: response.zone ?? .publicNetwork)
+                return .success(
+                    Response(
+                        fields: response.fields, bytes: try BodyContent(body).load(),
+                        zone: response.zone ?? .publicNetwork))
             } catch {
                 throw LarderError(error)
             }

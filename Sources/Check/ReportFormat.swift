@@ -42,12 +42,16 @@ extension CheckReport.Finding {
     /// The verdict with its explanation.
     var sentence: String { verdict.rawValue + (explanation.map { ": \($0)" } ?? "") }
 
-    /// The detail; for items that are not verified, with the remarks.
+    /// The detail; for verified bundles, with what proves them; for other items, with the remarks.
     var explanation: String? { explanation(isBrief: false) }
 
-    fileprivate func explanation(isBrief: Bool) -> String? {
+    fileprivate func explanation(isBrief: Bool, hasProof: Bool = true) -> String? {
         let detail = isBrief ? briefDetail ?? detail : detail
-        guard verdict != .verified, !remarks.isEmpty else { return detail }
+        if verdict == .verified {
+            let parts = [hasProof ? proof?.brief : nil, detail].compactMap { $0 }
+            return parts.isEmpty ? nil : parts.joined(separator: "; ")
+        }
+        guard !remarks.isEmpty else { return detail }
         return ([detail].compactMap { $0 } + remarks).joined(separator: "; ")
     }
 }
@@ -65,7 +69,7 @@ extension CheckReport: JSONObject {
             case .site: ("site", "urls")
             }
         return [
-            subject: name, "clean": isClean, "places": places,
+            subject: name, "clean": isClean, "signer": IfAny(signer), "places": places,
             "failOn": Verdict.allCases.filter(failsOn.contains).map(\.rawValue), "notes": IfAny(notes),
             "requires": IfAny(rehearsal == nil ? nil : requires.rawValue), "rehearsal": IfAny(rehearsal),
             list: items.map(members),
@@ -103,9 +107,9 @@ extension CheckReport {
             case .manifest:
                 places.count > 1 ? table(isBrief: isBrief) : items.map { line(of: $0, isBrief: isBrief) }
             }
-        return (lines + (notes + weakProofs).map { "note: \($0)" } + missingLines + endings).map(\.visible)
-            .joined(
-                separator: "\n")
+        let all =
+            lines + (notes + weakProofs).map { "note: \($0)" } + missingLines + signerLines + endings
+        return all.map(\.visible).joined(separator: "\n")
     }
 
     private var missingLines: [String] {
@@ -113,10 +117,12 @@ extension CheckReport {
         return ["missing URLs: \(missingURLs)"]
     }
 
-    private var weakProofs: [String] {
-        WeakProofs.notes { algorithm in
-            items.count { $0.findings.contains { $0.algorithm == algorithm.rawValue } }
-        }
+    private var weakProofs: [String] { WeakProofs.notes { count(verifiedBy: $0) } }
+
+    /// The whole key that signed the manifest, since the other lines only have its fingerprint.
+    private var signerLines: [String] {
+        let proofs = places.count > 1 ? proofSummary.map { ["verified by \($0)"] } ?? [] : []
+        return proofs + (signer.map { ["the manifest is signed by \($0)"] } ?? [])
     }
 
     private func line(of item: Item, isBrief: Bool = false) -> String {
@@ -166,7 +172,7 @@ extension CheckReport {
         for (name, item) in zip(names, items) {
             lines.append(row([name] + item.findings.map(\.verdict.rawValue)))
             for (place, finding) in zip(places, item.findings) {
-                guard let detail = finding.explanation(isBrief: isBrief) else { continue }
+                guard let detail = finding.explanation(isBrief: isBrief, hasProof: false) else { continue }
                 let isSharedURL = item.findings.count { $0.url == finding.url } > 1
                 lines.append("  \(isSharedURL ? "\(place): " : "")\(finding.url): \(detail)")
             }

@@ -198,7 +198,9 @@ extension CheckReport.Finding {
             remarks: finding.remarks)
         if finding.verdict == .verified {
             algorithm = (bundle?.strongestAlgorithm ?? finding.signedAlgorithm)?.rawValue
-            signer = finding.signer?.integrityText
+            responseSigner = finding.signer?.integrityText
+            // A signature covers the digests and keys in the manifest, not digests in header fields alone.
+            manifestSigner = bundle?.canBeVerified == true ? bundle?.signer : nil
         }
         if case .mismatch(let mismatch) = finding.verdict { briefDetail = mismatch.brief }
     }

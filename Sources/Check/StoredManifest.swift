@@ -2,7 +2,8 @@ package import Store
 package import Web
 
 /// A manifest as it is stored with a snapshot: a response whose body is the manifest, with header fields of Larder's own
-/// (`Larder-Base`, `Larder-Format`, `Larder-Reach`) for the options that it was read with.
+/// (`Larder-Base`, `Larder-Format`, `Larder-Reach`) for the options that it was read with, and (`Larder-Signer`,
+/// `Larder-Signature`) for the key that signed it.
 package struct StoredManifest: Sendable, Equatable {
     /// The path or URL of the manifest, after following a manifest that only names another one.
     package var place: String
@@ -12,6 +13,8 @@ package struct StoredManifest: Sendable, Equatable {
     /// The network zone that the manifest came from.
     package var zone: NetworkZone
     package var bytes: [UInt8]
+    /// The trusted key that signed it; nil if no signature was required.
+    package var signer: ManifestSigner?
 
     /// The user's options for reading a manifest. They are stored with it because the user may change them
     /// before the next run, and the stored manifest must still be read as it was.
@@ -24,6 +27,9 @@ package struct StoredManifest: Sendable, Equatable {
     private static let formatField = "Larder-Format"
     /// Contains the network zone. The name is that of version 0.1, since stored manifests have it.
     private static let zoneField = "Larder-Reach"
+    private static let signerField = "Larder-Signer"
+    /// Contains the text of the signature in base64, because a field has no line breaks.
+    private static let signatureField = "Larder-Signature"
 
     package init(_ source: ManifestSource) {
         place = source.name
@@ -31,6 +37,7 @@ package struct StoredManifest: Sendable, Equatable {
         reading = source.reading
         zone = source.zone
         bytes = source.bytes
+        signer = source.signer
     }
 
     /// Reads a manifest from the response that contains it; nil if that has no body or no location.
@@ -46,6 +53,10 @@ package struct StoredManifest: Sendable, Equatable {
         zone =
             fields[Self.zoneField].flatMap { Int($0) }.flatMap(NetworkZone.init)
             ?? (isFetched ? .publicNetwork : .thisMachine)
+        if let key = fields[Self.signerField] {
+            let signature = fields[Self.signatureField].flatMap { Base64.decode($0) } ?? []
+            signer = ManifestSigner(key: key, signature: String(decoding: signature, as: UTF8.self))
+        }
         guard let base = fields[Self.baseField] else { return }
         reading = Reading(base: base.isEmpty ? nil : base, format: fields[Self.formatField])
     }
@@ -58,6 +69,10 @@ package struct StoredManifest: Sendable, Equatable {
         if let reading {
             fields.append(Self.baseField, reading.base ?? "")
             if let format = reading.format { fields.append(Self.formatField, format) }
+        }
+        if let signer {
+            fields.append(Self.signerField, signer.key)
+            fields.append(Self.signatureField, Base64.encode(Array(signer.signature.utf8)))
         }
         return fields
     }

@@ -16,12 +16,4 @@ package enum WeakProofs {
             return "\(Wording.count(bundles, "bundle")) verified by \(algorithm.label), \(caution)"
         }
     }
-
-    /// The note for one bundle: "by MD5, which …". Nil for a strong algorithm.
-    package static func note(_ algorithm: String?) -> String? {
-        guard let algorithm = algorithm.flatMap(DigestAlgorithm.init(rawValue:)), !algorithm.isStrong else {
-            return nil
-        }
-        return "by \(algorithm.label), \(caution)"
-    }
 }

@@ -171,6 +171,9 @@ package struct ManifestPlan: Sendable, Equatable {
     package var hasAssets = true
     /// Whether no asset was missing at the end of the last run.
     package var isWhole = true
+    /// The keys that may sign the manifest, as minisign's text (`RW…`). Any one of them suffices. Empty if the
+    /// manifest need not be signed.
+    package var trustedKeys: [String] = []
 
     package init(place: String, base: String? = nil, format: String? = nil) {
         self.place = place
@@ -185,6 +188,7 @@ package struct ManifestPlan: Sendable, Equatable {
         isAlone = json["alone"]?.bool ?? false
         hasAssets = json["assets"]?.bool ?? true
         isWhole = json["whole"]?.bool ?? true
+        trustedKeys = json["trust"]?.array?.compactMap(\.string) ?? []
     }
 
     /// Whether both read their manifest from the same location with the same base URL. Their other properties may differ.
@@ -304,6 +308,7 @@ extension ManifestPlan: JSONObject {
             "place": place, "base": IfAny(base), "format": IfAny(format),
             "alone": IfAny(isAlone ? true : nil),
             "assets": IfAny(hasAssets ? nil : false), "whole": IfAny(isWhole ? nil : false),
+            "trust": IfAny(trustedKeys),
         ]
     }
 }

@@ -8,7 +8,8 @@ internal import Web
 ///
 /// Clients learn the result from the header `Larder-Bundle`:
 ///
-/// - `verified; by=sha256; md5=…`: the body matches, and is sent byte for byte.
+/// - `verified; by=sha256; md5=…`: the body matches, and is sent byte for byte. If the manifest had to be signed, also
+///   `signer=RW…`, the key. It is a token of RFC 9651, so that it has no quotes.
 /// - `unverified; by=md5; md5=…`: it matches only a digest that is weaker than the user requires.
 /// - `differs; md5=…`: it does not match, and is served until the required body is available.
 struct BundleComparison {
@@ -19,6 +20,8 @@ struct BundleComparison {
     private let digests: [Digest]
     /// The strongest digest that the body was compared with.
     private let proof: DigestAlgorithm?
+    /// The trusted key that signed the manifest; nil if no signature was required.
+    private let signer: String?
     /// Whether the body matches only a digest that is weaker than the user requires.
     private let isWeak: Bool
 
@@ -48,7 +51,12 @@ struct BundleComparison {
     }
 
     private init(_ bundle: Bundle, _ finding: Finding?, _ digests: [Digest]) {
+<<<<<<< HEAD
         proof = bundle.strongestAlgorithm ?? finding?.signedAlgorithm
+=======
+        proof = bundle.strongestAlgorithm
+        signer = bundle.signer
+>>>>>>> 81ff618a (check: accept only manifests that trusted keys have signed)
         isWeak = if case .unverifiable? = finding?.verdict { bundle.reasonTooWeak != nil } else { false }
         isVerified = finding?.verdict == .verified
         mismatch = if case .mismatch(let mismatch) = finding?.verdict { mismatch.description } else { nil }
@@ -62,7 +70,7 @@ struct BundleComparison {
             .sorted()
         return [
             ("Repr-Digest", whole.reversed().joined(separator: ", ")),
-            ("Larder-Bundle", "verified" + by + suffix(.md5)),
+            ("Larder-Bundle", "verified" + by + (signer.map { "; signer=\($0)" } ?? "") + suffix(.md5)),
         ]
     }
 

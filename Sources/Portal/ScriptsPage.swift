@@ -71,11 +71,8 @@ package struct ScriptsPage: PortalPage {
         if let verdict = verdicts[script.href] {
             let name = Self.sentence(for: verdict).map { html.words($0) } ?? verdict.name
             html.element("span", ["class": verdict.isGood ? "badge" : "badge warn"], text: name)
-            if let detail = verdict.detail {
-                html.element("span", ["class": "soft"]) { html in
-                    html.isolatedText(
-                        Self.weakAlgorithm(in: detail).map { html.words(.weakProof, $0) } ?? detail)
-                }
+            for text in Self.explanations(of: verdict, html) {
+                html.element("span", ["class": "soft"]) { $0.isolatedText(text) }
             }
         }
         html.element("dl", ["class": "sheet"]) { html in
@@ -105,8 +102,20 @@ package struct ScriptsPage: PortalPage {
         }
     }
 
-    /// The algorithm that a detail calls weak; nil if the detail says something else. Details are stored in English, so
-    /// that this compares the detail with the English sentence.
+    /// The digest and the key that prove a verified bundle, and the detail of the verdict, each in the reader's language.
+    private static func explanations(of verdict: BundleVerdict, _ html: HTMLWriter) -> [String] {
+        guard let detail = verdict.detail else { return [] }
+        guard verdict.isGood, let (proof, rest) = BundleProof.split(detail) else {
+            return [weakAlgorithm(in: detail).map { html.words(.weakProof, $0) } ?? detail]
+        }
+        let algorithm = proof.algorithm
+        let signer = proof.signer.map { html.words(.signedBy, BundleProof.fingerprint(ofKey: $0)) }
+        return [html.words(algorithm.isStrong ? .strongProof : .weakProof, algorithm.label), signer, rest]
+            .compactMap { $0 }
+    }
+
+    /// The algorithm that a detail of an earlier version calls weak; nil if the detail says something else. Details are
+    /// stored in English, so that this compares the detail with the English sentence.
     private static func weakAlgorithm(in detail: String) -> String? {
         ["MD5", "SHA-1"].first { detail == Sentence.weakProof.text(in: .english, [$0]) }
     }
@@ -120,10 +129,14 @@ package struct ScriptsPage: PortalPage {
     package func members(_ context: PortalContext) -> JSONMembers {
         [
             "scripts": scripts.map { script -> JSONMembers in
-                [
+                let verdict = verdicts[script.href]
+                let proven = verdict?.isGood == true ? verdict?.detail.flatMap(BundleProof.split) : nil
+                return [
                     "url": script.href, "bytes": script.body?.byteCount, "md5": md5s[script.url],
                     "sha256": script.body.map { Hex.encode($0.sha256) },
-                    "verdict": verdicts[script.href]?.name, "detail": verdicts[script.href]?.detail,
+                    "verdict": verdict?.name, "algorithm": IfAny(proven?.proof.algorithm.rawValue),
+                    "signer": IfAny(proven?.proof.signer),
+                    "detail": proven == nil ? verdict?.detail : proven?.rest,
                 ]
             },
             "after": next.map { SearchPosition.titles($0).text },

@@ -695,6 +695,8 @@ extension Sentence {
         case .verdictSkew: ("skew", "版本不一致")
         case .verdictMismatch: ("mismatch", "不一致")
         case .weakProof: ("by %1, which detects damage, but no attack", "使用 %1，无法防范蓄意篡改")
+        case .strongProof: ("by %1", "使用 %1")
+        case .signedBy: ("signed by %1", "签名密钥：%1")
 
         // Search
         case .searchFor: ("Search: %1", "搜索：%1")

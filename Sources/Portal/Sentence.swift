@@ -144,7 +144,7 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // Scripts
     case scriptsLead, noScripts, noScriptsSoFar, moreScripts, tooLargeDigest, verdictVerified,
-        verdictUnverifiable, verdictSkew, verdictMismatch, weakProof
+        verdictUnverifiable, verdictSkew, verdictMismatch, weakProof, strongProof, signedBy
 
     // Search
     case searchFor, searchLabel, searchLabelSite, searchAll, results, oneResult, manyResults, moreResults,

@@ -71,6 +71,9 @@ package struct ManifestVerifier: Sendable {
     /// manifest itself.
     var location: String { manifest.name }
 
+    /// The trusted key that signed the manifest; nil if no signature was required.
+    var signer: ManifestSigner? { manifest.signer }
+
     /// The digests that the manifest expects at the URLs of its bundles.
     package var requirements: Requirements {
         var requirements = Requirements()
@@ -84,11 +87,7 @@ package struct ManifestVerifier: Sendable {
     /// The required bundles that have no digest of at least SHA-256. The preloading of a site can demand one.
     var weakBundles: [PreloadReport.Problem] {
         targets.filter(\.bundle.isRequired).compactMap { target in
-            let bundle = target.bundle.requiringStrongDigest
-            guard
-                let reason = bundle.strongestAlgorithm == nil
-                    ? "not verified: the manifest gives no digest" : bundle.reasonTooWeak
-            else { return nil }
+            guard let reason = target.bundle.requiringStrongDigest.reasonTooWeak else { return nil }
             return PreloadReport.Problem(url: target.urls[0].href, reason: reason, isRequired: true)
         }
     }
@@ -210,8 +209,9 @@ package struct ManifestVerifier: Sendable {
                     finding ?? CheckReport.Finding(url: target.urls[0].href, .missing("it was not checked"))
                 ])
         }
-        let report = CheckReport(
+        var report = CheckReport(
             subject: .manifest(manifest.name), places: ["new snapshot"], items: items, failsOn: failsOn)
+        report.signer = signer?.key
         // The snapshot of a failed check is rejected, so the verdicts that are stored remain those of the live one.
         if report.isClean {
             try VerdictStore.store(

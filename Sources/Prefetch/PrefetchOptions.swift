@@ -17,6 +17,12 @@ public struct PrefetchOptions: Sendable {
     public var followsLinks = true
     /// How stored responses of the site are used. `offline` and `refresh-behind` are not allowed.
     public var policy = CachePolicy.revalidate
+    /// The keys that may sign the manifest of the site, if it has one: minisign's text (`RW…`), the path of a `.pub` file,
+    /// or `first-use` for the key that the manifest names. Any one of them suffices. They are stored with the site in place
+    /// of its earlier keys; if this is empty, the stored ones apply. `none` accepts every manifest.
+    public var trustedKeys: [String] = []
+    /// Refuses a manifest with a required bundle that has only an MD5 or SHA-1, or no digest.
+    public var requiresStrongDigests = false
     /// The options of the network.
     public var network = NetworkOptions()
     /// The time to wait, when everything else is done, for hosts that have never answered.

@@ -3,7 +3,9 @@ package import Check
 public import Crawl
 internal import Digest
 public import Fetch
+internal import Reports
 internal import Store
+public import System
 public import Web
 
 /// Options of a preload.
@@ -19,6 +21,10 @@ public struct PreloadOptions: Sendable {
     /// Only SHA-256 or stronger digests verify a bundle. A manifest with a required bundle that has only MD5
     /// or SHA-1, or no digest, is rejected before anything is fetched.
     public var requiresStrongDigests = false
+    /// The keys that may sign the manifest: minisign's text (`RW…`), the path of a `.pub` file, or `first-use` for the key
+    /// that the manifest names. Any one of them suffices. They are stored with the site in place of its earlier keys; if this
+    /// is empty, the stored ones apply. `none` accepts every manifest.
+    public var trustedKeys: [String] = []
     /// Also fetches the assets that the bundles need: images, styles, and requests that they contain.
     public var includesAssets = true
     /// The options of the network.
@@ -46,7 +52,8 @@ public struct PreloadReport: Sendable, Equatable {
         case current
         /// All changed bundles were fetched and verified, and are live.
         case changed
-        /// A bundle does not verify, or is gone from the server. The last good set stays live.
+        /// The manifest does not have the required signature, or a bundle does not verify or is gone from the server. The
+        /// last good set stays live.
         case refused
         /// The manifest or a bundle could not be loaded. The last good set stays live.
         case unreachable
@@ -87,8 +94,16 @@ public struct PreloadReport: Sendable, Equatable {
     /// The number of live bundles for each algorithm that verified them (`md5`, `sha1`, `sha256`, `sha384`,
     /// `sha512`), the strongest of several. Empty unless the live set matches the manifest.
     public package(set) var algorithms: [String: Int] = [:]
-    /// Why the manifest could not be loaded; nil if it was.
+    /// Why the manifest could not be loaded, or was refused; nil if it is in force.
     public package(set) var manifestFailure: String?
+    /// The trusted key that signed the manifest of the live set, as minisign's text; nil if no signature was required, or if
+    /// the live set does not match the manifest.
+    public package(set) var signer: String?
+
+    /// Whether the keys that may sign the manifest are stored with the site from this preload on.
+    public package(set) var hasNewKeys = false
+    /// The option that makes an acceptable manifest of a refused one, if there is one.
+    public package(set) var refusalRemedy: Remedy?
 
     /// A bundle or asset that was rejected or is missing.
     public struct Problem: Sendable, Equatable {
@@ -116,6 +131,11 @@ public struct PreloadReport: Sendable, Equatable {
     /// Notes on bundles that only MD5 or SHA-1 verified, one for each algorithm.
     public var weakProofs: [String] { WeakProofs.notes { algorithms[$0.rawValue] ?? 0 } }
 
+    /// The digests that verified the live bundles, with the number of each: `sha256 (12), signed by RWQf…`; nil if there are none.
+    public var proofSummary: String? {
+        BundleProof.summary(signer: signer) { algorithms[$0.rawValue] ?? 0 }
+    }
+
     /// The report as JSON.
     public var json: String { members.text() }
 }
@@ -129,6 +149,7 @@ extension PreloadReport: JSONObject {
             "requests": requests, "bytes": byteCount, "seconds": elapsed / .seconds(1),
             "insecure": isInsecure,
             "algorithms": JSONMembers(algorithms.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }),
+            "signer": IfAny(signer), "newKeys": IfAny(hasNewKeys ? true : nil),
             "refused": refused, "missing": missing, "manifestFailure": IfAny(manifestFailure),
         ]
     }
@@ -147,10 +168,16 @@ extension SiteRun {
     ) throws(LarderError) -> PreloadReport {
         let clock = ContinuousClock()
         let started = clock.now
-        let loaded = try loadManifest(
-            manifest, principal.nearestZone, options.network,
-            isNew: WebURL(manifest.place)?.isHTTP != true)
-        var target = try resolveSite(of: loaded.verifier, manifest)
+        let loaded: LoadedManifest
+        var target: ManifestSite
+        do throws(LarderError) {
+            loaded = try loadManifest(
+                manifest, principal.nearestZone, options.network, trusting: options.trustedKeys,
+                isNew: WebURL(manifest.place)?.isHTTP != true)
+            target = try resolveSite(of: loaded, trusting: options.trustedKeys)
+        } catch  where error.kind == .refused {
+            return try reportRefusal(of: manifest, named: name, error)
+        }
         let site = sites.first { $0.name == target.site.href }
         // The site consists of its bundles until a prefetch adds its pages.
         target.manifest.isAlone =
@@ -158,7 +185,7 @@ extension SiteRun {
         var report = PreloadReport(manifest: name, site: target.site.href, outcome: .current)
         report.requests = loaded.verifier.requestCount
         if let failure = loaded.failure {
-            report.outcome = failure.kind == .input ? .refused : .unreachable
+            report.outcome = failure.kind == .machine ? .unreachable : .refused
             report.manifestFailure = failure.description
             report.bundles = loaded.verifier.bundleURLs.count
             try report.setLiveSet(site, of: loaded.verifier, in: folder)
@@ -182,8 +209,27 @@ extension SiteRun {
             for (algorithm, count) in loaded.verifier.bundleCounts {
                 report.algorithms[algorithm.rawValue] = count
             }
+            report.signer = loaded.verifier.signer?.key
+            report.hasNewKeys = loaded.hasNewKeys
         }
         report.elapsed = clock.now - started
+        return report
+    }
+
+    /// Returns the report on a manifest that is refused. Nothing is fetched, and the last good set stays live.
+    private func reportRefusal(
+        of manifest: ManifestPlan, named name: String, _ refusal: LarderError
+    ) throws(LarderError) -> PreloadReport {
+        let stored = try storedVersion(of: manifest, manifest.checkOptions(), refusal)
+        let site = site(of: manifest)
+        // A manifest that is refused on first use belongs to no site yet.
+        var report = PreloadReport(manifest: name, site: site?.name ?? manifest.place, outcome: .refused)
+        report.manifestFailure = refusal.description
+        report.refusalRemedy = refusal.remedy
+        if let stored {
+            report.bundles = stored.verifier.bundleURLs.count
+            try report.setLiveSet(site, of: stored.verifier, in: folder)
+        }
         return report
     }
 

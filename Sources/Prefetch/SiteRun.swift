@@ -20,7 +20,7 @@ package import Web
 /// Then facts about the run, such as skipped pages, are stored with the site for reports and for the next run.
 package struct SiteRun {
     let folder: StoreFolder
-    private let interruption: Interruption
+    let interruption: Interruption
     /// The sites that are stored when the run begins.
     let sites: [Site]
 
@@ -46,20 +46,21 @@ package struct SiteRun {
             return try crawl(makeCrawlPlan(site: first, start: start, zone, options, by: principal))
         }
         manifest.isAlone = false
-        let loaded = try loadManifest(manifest, zone, options.network)
+        let loaded = try loadAcceptedManifest(manifest, zone, options)
         var own = options
         loaded.verifier.apply(to: &own)
-        return try crawl(makeCrawlPlan(site: first, start: start, zone, own, by: principal), manifest, loaded)
+        return try crawl(
+            makeCrawlPlan(site: first, start: start, zone, own, by: principal), loaded.plan, loaded)
     }
 
     /// Prefetches the site of a manifest that the user named.
     package func prefetch(
         _ manifest: ManifestPlan, options: PrefetchOptions, by principal: Principal
     ) throws(LarderError) -> PrefetchReport {
-        let loaded = try loadManifest(manifest, principal.nearestZone, options.network, isNew: true)
+        let loaded = try loadAcceptedManifest(manifest, principal.nearestZone, options, isNew: true)
         var own = options
         loaded.verifier.apply(to: &own)
-        let target = try resolveSite(of: loaded.verifier, manifest)
+        let target = try resolveSite(of: loaded, trusting: options.trustedKeys)
         let zone = startZone(target.site, target.start, for: principal)
         return try crawl(
             makeCrawlPlan(site: target.site, start: target.start, zone, own, by: principal), target.manifest,
@@ -97,11 +98,12 @@ package struct SiteRun {
         guard let manifest = storedPlan.manifest else {
             return try crawl(makeCrawlPlan(site: name, start: start, zone, own, by: principal))
         }
-        let loaded = try loadManifest(manifest, zone, options.network)
+        let loaded = try loadAcceptedManifest(manifest, zone, options)
         loaded.verifier.apply(to: &own)
         let named = try loaded.verifier.startURLs()
         if !named.isEmpty, !manifest.isAlone { start = named }
-        return try crawl(makeCrawlPlan(site: name, start: start, zone, own, by: principal), manifest, loaded)
+        return try crawl(
+            makeCrawlPlan(site: name, start: start, zone, own, by: principal), loaded.plan, loaded)
     }
 
     /// Adds the cookie files of the last prefetch to the options of an update that names none. A login that was stored
@@ -120,135 +122,6 @@ package struct SiteRun {
                     "the cookie file \(file) of \(name.href) is gone; name another one")
             }
         }
-    }
-
-    // MARK: - Manifests
-
-    /// The manifest that applies to a run.
-    struct LoadedManifest {
-        let verifier: ManifestVerifier
-        /// Why the manifest could not be loaded, so that the stored version applies; nil if it was loaded.
-        let failure: LarderError?
-    }
-
-    /// Loads a manifest. If that fails, returns the manifest that is stored for the same place, if there is
-    /// one.
-    ///
-    /// - Parameters:
-    ///   - nearestZone: the nearest network zone that the request for it may connect to.
-    ///   - isNew: whether the user named the manifest. An invalid one is then an error, and the stored one is
-    ///     not used in its place.
-    /// - Throws: the reason why loading failed, if no manifest is stored.
-    func loadManifest(
-        _ manifest: ManifestPlan, _ nearestZone: NetworkZone, _ network: NetworkOptions, isNew: Bool = false
-    ) throws(LarderError) -> LoadedManifest {
-        let checkOptions = manifest.checkOptions(network)
-        do throws(LarderError) {
-            let source = try ManifestSource(
-                manifest.place, nearestZone: nearestZone, options: checkOptions, folder: folder,
-                interruption: interruption)
-            return LoadedManifest(
-                verifier: try ManifestVerifier(source, options: checkOptions, folder: folder), failure: nil)
-        } catch {
-            guard error.kind == .machine || error.kind == .input && !isNew,
-                let site = sites.first(where: {
-                    storedPlan(of: $0.name)?.manifest?.hasSameLocation(as: manifest) ?? false
-                }),
-                let current = try storedManifest(of: site.name)
-            else { throw error }
-            let source = try ManifestSource(current, options: checkOptions)
-            return LoadedManifest(
-                verifier: try ManifestVerifier(source, options: checkOptions, folder: folder), failure: error)
-        }
-    }
-
-    /// The manifest that is stored with the live snapshot of a site; nil if there is none.
-    func storedManifest(of site: String) throws(LarderError) -> StoredManifest? {
-        try mapStoreError { () throws(StoreError) in try StoredManifest.current(of: site, StoreReader(folder))
-        }
-    }
-
-    /// The site that a manifest belongs to, with its start URLs.
-    struct ManifestSite {
-        let site: WebURL
-        let start: [WebURL]
-        var manifest: ManifestPlan
-    }
-
-    /// Finds the site of a manifest and its start URLs: those in the manifest, else those of the stored site.
-    /// If there are neither, the run starts with the bundles alone.
-    func resolveSite(of verifier: ManifestVerifier, _ manifest: ManifestPlan) throws(LarderError)
-        -> ManifestSite
-    {
-        var manifest = manifest
-        let named = try verifier.startURLs()
-        let site: WebURL
-        if let name = verifier.site {
-            site = try WebURL.start(name, allowsSingleWord: true)
-            try rejectTakeover(of: site, by: manifest)
-        } else if let first = named.first {
-            site = first
-            try rejectTakeover(of: site, by: manifest)
-        } else {
-            site = try home(of: verifier, manifest)
-        }
-        if !named.isEmpty { return ManifestSite(site: site, start: named, manifest: manifest) }
-        if let stored = sites.first(where: { $0.name == site.href }),
-            storedPlan(of: stored.name)?.manifest?.isAlone != true
-        {
-            var start: [WebURL] = []
-            for url in stored.start { start.append(try WebURL.start(url)) }
-            if !start.isEmpty { return ManifestSite(site: site, start: start, manifest: manifest) }
-        }
-        manifest.isAlone = true
-        return ManifestSite(site: site, start: [site], manifest: manifest)
-    }
-
-    /// Rejects a manifest from another origin that claims a stored site, unless it is already the site's
-    /// manifest.
-    private func rejectTakeover(of site: WebURL, by manifest: ManifestPlan) throws(LarderError) {
-        guard let own = WebURL(manifest.place), own.isHTTP, own.origin != site.origin,
-            sites.contains(where: { $0.name == site.href })
-        else { return }
-        let known = storedPlan(of: site.href)?.manifest
-        guard known?.place != manifest.place else { return }
-        let before =
-            known.map { ", which has another manifest, \($0.place)" }
-            ?? ", which is stored without a manifest"
-        throw LarderError(
-            .input,
-            "\(manifest.place) claims to be the manifest of \(site.href)\(before): to use it for that site, name it as a file, or remove the site first"
-        )
-    }
-
-    /// Returns the site of a manifest that names none: the site that already has this manifest, else the
-    /// manifest's home. If another manifest has that site, it is the manifest's own URL, or for a file its
-    /// path below the home.
-    private func home(of verifier: ManifestVerifier, _ manifest: ManifestPlan) throws(LarderError) -> WebURL {
-        if let own = sites.first(where: {
-            storedPlan(of: $0.name)?.manifest?.hasSameLocation(as: manifest) ?? false
-        }
-        ),
-            let url = WebURL(own.name)
-        {
-            return url
-        }
-        let home = try verifier.defaultSite()
-        let path = manifest.place.utf8.split(separator: UInt8(ascii: "/")).map { String($0) ?? "" }
-        // Adds folders of the path until the name is free.
-        let beside = (1...max(1, path.count)).lazy.compactMap { count in
-            WebURL("./" + path.suffix(count).joined(separator: "/"), base: home)
-        }
-        let own = WebURL(manifest.place).flatMap { $0.isHTTP ? [$0] : nil } ?? Array(beside)
-        return ([home] + own).first { !isTaken($0.key, by: manifest) }?.key ?? home
-    }
-
-    /// Whether the site has another manifest that still exists. A manifest at a URL counts as existing.
-    private func isTaken(_ site: WebURL, by manifest: ManifestPlan) -> Bool {
-        guard let known = storedPlan(of: site.href)?.manifest, !known.hasSameLocation(as: manifest) else {
-            return false
-        }
-        return WebURL(known.place)?.isHTTP ?? false || access(known.place, F_OK) == 0
     }
 
     /// Creates a crawl plan from the options and the stored settings. Unless the options allow shrinking, an

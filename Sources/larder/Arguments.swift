@@ -260,6 +260,8 @@ extension Arguments {
         options.policy = try choice(.fetchPolicy) ?? .revalidate
         options.allowsShrinking = has(.allowShrink)
         options.indexes = !has(.noIndex)
+        options.trustedKeys = texts(.trust)
+        options.requiresStrongDigests = has(.strong)
         options.network = try networkOptions()
         options.browser = text(.browser)
         options.renderTabs = try numberIfGiven(.renderTabs, in: 1...64)

@@ -320,7 +320,7 @@ struct CommandEntry: Sendable {
             options: [
                 .offline, .stored, .live, .folder, .base, .format, .release, .evidence, .quick,
                 .requireLevel, .renderOffline, .renderPages, .browser.inGroup(.general), .report, .failOn,
-                .strong,
+                .trust, .strong,
                 .target, .checkLinks, .store, .json,
                 .quiet,
                 .progress,
@@ -328,7 +328,7 @@ struct CommandEntry: Sendable {
             aliases: ["verify"], synonyms: ["test"],
             mainOptions: [
                 .offline, .stored, .live, .folder, .base, .checkLinks, .requireLevel, .report, .failOn,
-                .strong,
+                .trust, .strong,
                 .json,
             ],
             notes: [
@@ -341,6 +341,9 @@ struct CommandEntry: Sendable {
                 Several places or bases are shown side by side. Optional bundles never fail. The integrity attributes of an
                 HTML page are a manifest too. --dir reads the files that the manifest lists; other files in the folder are
                 not reported.
+                """,
+                """
+                With --trust, or if a site has stored keys for the manifest, a manifest without their signature is a mismatch.
                 """,
                 """
                 A bundle that does not match is fetched again. If the server then sends something else, two releases are mixed:
@@ -397,7 +400,8 @@ struct CommandEntry: Sendable {
             ],
             options: Option.preload,
             mainOptions: [
-                .base, .format, .assets, .strict, .strong, .rehashStored, .header, .store, .quiet, .json,
+                .base, .format, .assets, .strict, .trust, .strong, .rehashStored, .header, .store, .quiet,
+                .json,
             ],
             notes: [
                 """
@@ -410,7 +414,12 @@ struct CommandEntry: Sendable {
                 the bytes. A bundle that the server finds damaged is fetched by the next preload.
                 """,
                 """
-                Exit status 1: a bundle did not verify or is gone. 3: nothing could be fetched, and no good set is stored. The
+                With --trust, the manifest must be signed by the key (minisign): in the manifest, or in MANIFEST.minisig beside it.
+                The keys stay with the site, so that later runs, larder update and the server require them too; naming others
+                replaces them. A refused manifest changes nothing.
+                """,
+                """
+                Exit status 1: the manifest is refused, or a bundle did not verify or is gone. 3: nothing could be fetched, and no good set is stored. The
                 manifest stays with its site, and larder update enforces it.
                 """,
                 "Manifest formats: \(CheckOptions.formats.joined(separator: ", ")).",

@@ -283,7 +283,10 @@ extension Option {
 /// The options of `prefetch`, `update` and `plan`.
 extension Option {
     static let prefetch: [Option] =
-        [.store, .onlyPage, .json, .quiet, .verbose, .progress, .base, .manifest, .strict]
+        [
+            .store, .onlyPage, .json, .quiet, .verbose, .progress, .base, .manifest, .trust, .strong,
+            .strict,
+        ]
         + scopeOptions + politenessOptions + renderOptions + storageOptions + groupedKeepOptions
         + networkOptions
         + identityOptions
@@ -296,7 +299,7 @@ extension Option {
         + networkOptions + identityOptions
     /// No scope options: an update keeps the scope that the site was prefetched with.
     static let update: [Option] =
-        [.store, .due, .json, .quiet, .verbose, .progress, .strict]
+        [.store, .due, .json, .quiet, .verbose, .progress, .strong, .strict]
         + (politenessOptions + renderOptions).map {
             inheritedByUpdate.contains($0) ? $0.withDefault("as in the last run") : $0
         }
@@ -308,7 +311,7 @@ extension Option {
 
     static let preload: [Option] =
         [
-            .store, .json, .quiet, .verbose, .progress, .base, .format, .assets, .strict, .strong,
+            .store, .json, .quiet, .verbose, .progress, .base, .format, .assets, .strict, .trust, .strong,
             .rehashStored,
         ]
         + [.perHost, .rate, .maxBody, .timeout] + networkOptions + identityOptions
@@ -466,6 +469,12 @@ extension Option {
         name: "--strong", placeholder: nil,
         help: "Accept only SHA-256 or stronger digests: MD5 and SHA-1 do not stop an attacker",
         brief: "Accept only SHA-256 or stronger digests")
+    static let trust = Option(
+        name: "--trust", placeholder: "KEY",
+        help:
+            "Accept only manifests signed by this minisign key: RW…, a .pub file, first-use (the key that the manifest names), or none",
+        brief: "Accept only manifests signed by this key",
+        defaultValue: "the keys stored with the site", isRepeatable: true)
     static let sample = Option(
         name: "--sample", placeholder: "N", help: "Maximum number of requests for the estimate",
         defaultValue: "200")
@@ -703,7 +712,8 @@ extension Option {
             .tlsKey,
             .policy,
             .rule.inGroup(.general), .patience, .preloaded, .every, .base, .format,
-            .assets, .verify, .strong, .memory, .maxSize, .compress.inGroup(.general), .noShim, .allowNetwork,
+            .assets, .verify, .trust, .strong, .memory, .maxSize, .compress.inGroup(.general), .noShim,
+            .allowNetwork,
             .showPrivate, .readOnly, .noSchedule, .scheduled, .bar, .openBrowser,
             .quiet,
         ] + networkOptions + identityOptions

@@ -103,7 +103,8 @@ import Web
             to: "m.json")
         let text = try await check(manifest).text(as: .text)
         let note = "note: 1 bundle verified by MD5, which detects damage, but no attack"
-        #expect(text == "verified \(dist)/new\\n::error::\\u{1b}[31m.js\n\(note)\n\(manifest): 1 verified")
+        #expect(
+            text == "verified \(dist)/new\\n::error::\\u{1b}[31m.js: md5\n\(note)\n\(manifest): 1 verified")
         let wrong = try home.write("{\"bundles\": [], \"a\\n::error::\": 1}", to: "w.json")
         let error = await #expect(throws: LarderError.self) { try await check(wrong) }
         #expect(error?.description.contains("\n") == false)

@@ -56,6 +56,92 @@ import Web
                 ])
         ], failsOn: [.mismatch, .missing])
 
+    private static let key = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"
+
+    /// A report on a signed manifest. The second bundle is verified by an MD5 only.
+    private static let signed: CheckReport = {
+        var items: [CheckReport.Item] = []
+        for (name, algorithm) in [("/a.js", "sha256"), ("/b.js", "md5")] {
+            var finding = CheckReport.Finding(
+                url: "https://a.test\(name)", verdict: .verified, detail: nil, algorithm: algorithm)
+            finding.manifestSigner = key
+            items.append(.init(name: name, line: 1, isRequired: true, chain: [], findings: [finding]))
+        }
+        var report = CheckReport(
+            subject: .manifest("m.json"), places: ["live"], items: items, failsOn: [.mismatch])
+        report.signer = key
+        return report
+    }()
+
+    @Test func `every format names the digest that verified a bundle, and the key that signed its manifest`()
+        throws
+    {
+        let fingerprint = "RWQf6LRCGA9i53ml…73Y7GFO3"
+        let summary = "sha256 (1), md5 (1), signed by \(fingerprint)"
+        #expect(
+            Self.signed.text(as: .text) == """
+                verified https://a.test/a.js: sha256, signed by \(fingerprint)
+                verified https://a.test/b.js: md5, signed by \(fingerprint)
+                note: 1 bundle verified by MD5, which detects damage, but no attack
+                the manifest is signed by \(Self.key)
+                m.json: 2 verified
+                """)
+        let json = try JSONValue.parse(Self.signed.text(as: .json).utf8.span)
+        #expect(json["signer"]?.string == Self.key)
+        #expect(json["bundles"]?[0]?["algorithm"]?.string == "sha256")
+        #expect(json["bundles"]?[0]?["signer"]?.string == Self.key)
+        #expect(
+            Self.signed.text(as: .junit).contains(
+                """
+                    <testcase name="/a.js" classname="m.json" time="0">
+                      <system-out>verified: sha256, signed by \(fingerprint)</system-out>
+                    </testcase>
+
+                """))
+        #expect(
+            Self.signed.text(as: .tap) == """
+                TAP version 14
+                1..2
+                ok 1 - /a.js
+                  ---
+                  algorithm: "sha256"
+                  signer: "\(Self.key)"
+                  ...
+                ok 2 - /b.js
+                  ---
+                  algorithm: "md5"
+                  signer: "\(Self.key)"
+                  ...
+                """)
+        #expect(
+            Self.signed.text(as: .github)
+                == "::notice title=larder check::m.json: 2 verified; verified by \(summary)")
+        #expect(Self.signed.text(as: .markdown).hasSuffix("\n\n2 verified\n\nVerified by \(summary)"))
+        let run = try JSONValue.parse(Self.signed.text(as: .sarif).utf8.span)["runs"]?[0]
+        #expect(run?["properties"]?["signer"]?.string == Self.key)
+        #expect(run?["properties"]?["verifiedBy"]?["sha256"]?.int == 1)
+        #expect(run?["results"]?.array?.isEmpty == true)
+    }
+
+    @Test func `several places share a line about what verified their bundles`() {
+        let finding = CheckReport.Finding(
+            url: "https://a.test/a.js", verdict: .verified, detail: nil, algorithm: "sha384")
+        let report = CheckReport(
+            subject: .manifest("m.json"), places: ["live", "dist"],
+            items: [
+                .init(name: "/a.js", line: 1, isRequired: true, chain: [], findings: [finding, finding])
+            ],
+            failsOn: [.mismatch])
+        #expect(
+            report.text(as: .text) == """
+                bundle  live          dist
+                /a.js   verified      verified
+                verified by sha384 (1)
+                live: 1 verified
+                dist: 1 verified
+                """)
+    }
+
     @Test func `text has a line for each bundle`() {
         #expect(
             Self.report.text(as: .text) == #"""
@@ -126,9 +212,10 @@ import Web
             ),
             "failure": ([], ["type", "message"], []),
             "skipped": ([], ["type", "message"], []),
+            "system-out": ([], [], []),
         ]
 
-    @Test(arguments: [Self.report, Self.compared, Self.site])
+    @Test(arguments: [Self.report, Self.compared, Self.site, Self.signed])
     func `JUnit output follows Jenkins' schema`(report: CheckReport) throws {
         var open: [String] = []
         var rest = Substring(report.text(as: .junit)).drop { $0 != "\n" }
@@ -138,7 +225,7 @@ import Web
             let between = rest[..<start]
             rest = rest[rest.index(after: end)...]
             let text = between.drop { $0 == ">" || $0.isWhitespace }
-            #expect(text.isEmpty || open.last == "failure", "\(text)")
+            #expect(text.isEmpty || ["failure", "system-out"].contains(open.last), "\(text)")
             if tag.hasPrefix("/") {
                 #expect(open.popLast() == String(tag.dropFirst()))
                 continue
@@ -205,7 +292,7 @@ import Web
         #expect(site["urls"]?[1]?["chain"]?.array?.count == 2)
     }
 
-    @Test(arguments: [report, site, compared])
+    @Test(arguments: [report, site, compared, signed])
     func `SARIF has every member that its schema requires`(report: CheckReport) throws {
         let log = try JSONValue.parse(report.text(as: .sarif).utf8.span)
         #expect(log["version"]?.string == "2.1.0")

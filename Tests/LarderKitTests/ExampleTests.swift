@@ -53,6 +53,10 @@ import Testing
         let bundles = try await larder.preload(folder.file("site.json"), options: preload)
         print(bundles.outcome, bundles.reused, bundles.fetched, bundles.sinceDate ?? "nothing is stored")
         #expect(bundles.outcome == .changed && bundles.reused == 1)
+        preload.trustedKeys = ["RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"]
+        print(bundles.signer ?? "no signature is required")
+        let unsigned = try await larder.preload(folder.file("site.json"), options: preload)
+        #expect(unsigned.outcome == .refused)
     }
 
     private func loading(_ larder: Larder) async throws {

@@ -148,6 +148,27 @@ import Web
         #expect(answer.status == 200)
     }
 
+    @Test func `the header of a bundle names the key that signed its manifest`() throws {
+        var options = MirrorOptions()
+        options.requirements = { _ throws(StoreError) in
+            var requirements = Requirements()
+            var bundle = Bundle(
+                reference: Self.url,
+                digests: [DigestStream.digest(.sha256, of: Array(Self.good.utf8).span)])
+            bundle.signer = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"
+            if let url = WebURL(Self.url) { requirements.require(bundle, at: url) }
+            return requirements
+        }
+        let signer = "signer=RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"
+        #expect(
+            try get(try store(Self.good), options)["Larder-Bundle"]
+                == "verified; by=sha256; \(signer); md5=\(Self.md5(Self.good).hex)")
+        // The key did not sign this body.
+        #expect(
+            try get(try store(Self.bad), options)["Larder-Bundle"]
+                == "differs; md5=\(Self.md5(Self.bad).hex)")
+    }
+
     @Test(arguments: [CachePolicy.offline, .protocol])
     func `a proxy sends no header with a bundle that its digest does not prove`(policy: CachePolicy) throws {
         let extra: HTTPFields = [

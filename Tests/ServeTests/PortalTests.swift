@@ -358,6 +358,35 @@ import Web
         #expect(script?["md5"]?.string?.count == 32)
         #expect(script?["sha256"]?.string?.count == 64)
     }
+
+    @Test(arguments: [
+        (
+            "sha256, signed by RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3; by its old name",
+            ["by SHA-256", "signed by RWQf6LRCGA9i53ml…73Y7GFO3", "by its old name"]
+        ),
+        ("md5", ["by MD5, which detects damage, but no attack"]),
+        // Stored by an earlier version.
+        ("by MD5, which detects damage, but no attack", ["by MD5, which detects damage, but no attack"]),
+    ])
+    func `the list of scripts names the digest and the key that verified a script`(
+        detail: String, words: [String]
+    ) throws {
+        let reader = try shelf.reader()
+        let lookUp: ScriptsPage.VerdictLookup = { hrefs in
+            hrefs.compactMap { href in
+                guard let sha256 = try? reader.response(for: href)?.body?.sha256 else { return nil }
+                return BundleVerdict(
+                    href: href, sha256: sha256, name: "verified", detail: detail, isGood: true)
+            }
+        }
+        let page = try shelf.get("/-/scripts", verdicts: lookUp)
+        for words in words { #expect(page.body.contains(words)) }
+        let json = try shelf.get("/-/scripts?format=json", verdicts: lookUp).json()["scripts"]?[0]
+        #expect(
+            json?["algorithm"]?.string == (detail.hasPrefix("by") ? nil : words.count == 3 ? "sha256" : "md5")
+        )
+        #expect(json?["signer"]?.string?.count == (words.count == 3 ? 56 : nil))
+    }
 }
 
 extension String {

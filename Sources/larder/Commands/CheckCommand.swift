@@ -24,7 +24,7 @@ enum CheckCommand {
 
     /// Options that only make sense for the bundles of a manifest.
     private static let manifestOptions: [Option] = [
-        .stored, .live, .folder, .base, .format, .release, .evidence, .strong,
+        .stored, .live, .folder, .base, .format, .release, .evidence, .trust, .strong,
     ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
@@ -87,7 +87,8 @@ enum CheckCommand {
         }
         if !checksTarget {
             let bundlesOnly: [Option] = [
-                .offline, .stored, .live, .format, .release, .evidence, .strong, .quick, .requireLevel,
+                .offline, .stored, .live, .format, .release, .evidence, .trust, .strong, .quick,
+                .requireLevel,
                 .renderOffline,
             ]
             if let given = bundlesOnly.first(where: {
@@ -291,14 +292,16 @@ enum CheckCommand {
         options.isQuick = arguments.has(.quick)
         options.evidence = try arguments.evidence
         options.failsOn = try arguments.failsOn
+        options.trustedKeys = arguments.texts(.trust)
         options.requiresStrongDigests = arguments.has(.strong)
         var places: [CheckOptions.Place] = arguments.texts(.folder).map { .folder($0) }
         if arguments.has(.stored) { places.append(.stored) }
         if arguments.has(.live) { places.append(.live) }
         options.places = places
         options.progress = display.progress("Checking bundles")
-        // Only stored bundles need a store.
-        let larder = arguments.has(.stored) ? try arguments.larder : Larder(at: "")
+        // Only stored bundles need a store. If there is one, it may have the keys that sign the manifest.
+        let storedKeys = options.trustedKeys.isEmpty ? try? arguments.larder : nil
+        let larder = arguments.has(.stored) ? try arguments.larder : storedKeys ?? Larder(at: "")
         let wanted = options
         do {
             return try await display.run(orContinueWith: arguments.commandLine) {

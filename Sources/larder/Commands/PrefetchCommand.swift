@@ -18,6 +18,11 @@ enum PrefetchCommand {
             let options = try options(arguments, display)
             let larder = try arguments.larder
             let manifest = try manifest(arguments)
+            if manifest == nil, arguments.source(of: .trust) == .commandLine {
+                throw UsageError(
+                    "\(Option.trust.name) is for manifests; name the manifest, for example: larder prefetch site.json "
+                        + "\(Option.trust.name) KEY")
+            }
             if manifest != nil, !options.followsLinks {
                 throw UsageError("--page needs the URL of a page, not a manifest; name the page")
             }

@@ -48,6 +48,7 @@ enum PreloadCommand {
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
         options.rehashesStoredBundles = arguments.has(.rehashStored)
+        options.trustedKeys = arguments.texts(.trust)
         options.requiresStrongDigests = arguments.has(.strong)
         options.includesAssets = try arguments.choice(.assets) ?? Assets.all == .all
         options.connectionsPerHost = try arguments.numberIfGiven(.perHost, in: 1...256)
@@ -70,7 +71,7 @@ enum PreloadCommand {
         case .current, .changed:
             return isStrict && !report.missing.isEmpty ? .incomplete : .done
         case .refused:
-            terminal.fail("\(report.manifest): \(refusalReason(of: report))" + liveSetText(of: report))
+            terminal.fail(refusalReason(of: report) + liveSetText(of: report))
             return .incomplete
         case .unreachable:
             terminal.fail("\(report.manifest): not everything could be fetched" + liveSetText(of: report))
@@ -83,6 +84,9 @@ enum PreloadCommand {
     /// The end of an error line, about the set that stays live.
     private static func liveSetText(of report: PreloadReport) -> String {
         guard let since = report.sinceDate, let snapshot = report.snapshot else {
+            guard report.outcome != .refused || report.manifestFailure == nil else {
+                return "; nothing is live yet"
+            }
             let next =
                 report.outcome == .refused
                 ? "when the server sends what the manifest lists" : "when the server can be reached"
@@ -91,11 +95,15 @@ enum PreloadCommand {
         return "; snapshot \(snapshot) of \(since) stays live"
     }
 
-    /// The reason why the preload was refused, as a sentence without a period.
+    /// The reason why the preload was refused, as a sentence without a period. Names the manifest.
     private static func refusalReason(of report: PreloadReport) -> String {
-        if report.manifestFailure != nil { return "the manifest cannot be used" }
-        if report.refused.contains(where: \.isRequired) { return "bundles do not match the manifest" }
-        return "required bundles are gone"
+        if let failure = report.manifestFailure {
+            return failure + (report.refusalRemedy.map { " with \($0.options)" } ?? "")
+        }
+        let reason =
+            report.refused.contains(where: \.isRequired)
+            ? "bundles do not match the manifest" : "required bundles are gone"
+        return "\(report.manifest): \(reason)"
     }
 
     /// The maximum number of refused or missing bundles in a list. The others are counted.
@@ -119,17 +127,25 @@ enum PreloadCommand {
         switch report.outcome {
         case .current:
             lines.append("\(report.manifest): \(bundles), all stored and current; nothing fetched")
+        case .refused where report.manifestFailure != nil:
+            // The error line gives the reason.
+            lines.append("\(report.manifest): the manifest is refused; nothing fetched")
         case .changed, .refused, .interrupted:
             lines.append("\(report.manifest): \(bundles), \(countsText(of: report))")
         case .unreachable:
             lines.append(
                 "\(report.manifest): \(report.manifestFailure ?? "\(bundles), \(countsText(of: report))")")
         }
-        if report.outcome == .refused, let failure = report.manifestFailure { lines.append("  \(failure)") }
         if report.assets > 0 {
             lines.append("  \(Wording.count(report.assets, "asset")) fetched with them")
         }
         if report.isInsecure { lines.append("  INSECURE: certificates were not verified") }
+        if let proof = report.proofSummary { lines.append("  verified by \(proof)") }
+        // The whole key, so that it can be compared with the one that its publisher names.
+        if let signer = report.signer {
+            lines.append(
+                "  signed by \(signer)" + (report.hasNewKeys ? ", which this site requires from now on" : ""))
+        }
         lines += problemLines(report.refused, "refused")
         lines += problemLines(report.missing, "not fetched")
         lines += report.weakProofs.map { "  \($0)" }

@@ -111,6 +111,9 @@ enum ServeCommand {
         if arguments.texts(.preloaded).isEmpty, try arguments.time(.every) != nil {
             throw UsageError("--every needs --preload; name the manifest")
         }
+        if arguments.texts(.preloaded).isEmpty, arguments.source(of: .trust) == .commandLine {
+            throw UsageError("\(Option.trust.name) needs --preload; name the manifest")
+        }
         var options = ServeOptions()
         options.root = arguments.text(.atRoot)
         options.address = arguments.text(.listen)
@@ -184,6 +187,7 @@ enum ServeCommand {
         }
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
+        options.trustedKeys = arguments.texts(.trust)
         options.requiresStrongDigests = arguments.has(.strong)
         options.includesAssets = try arguments.choice(.assets) ?? PreloadCommand.Assets.all == .all
         options.network = try network(arguments)
