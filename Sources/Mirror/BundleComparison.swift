@@ -51,12 +51,8 @@ struct BundleComparison {
     }
 
     private init(_ bundle: Bundle, _ finding: Finding?, _ digests: [Digest]) {
-<<<<<<< HEAD
         proof = bundle.strongestAlgorithm ?? finding?.signedAlgorithm
-=======
-        proof = bundle.strongestAlgorithm
         signer = bundle.signer
->>>>>>> 81ff618a (check: accept only manifests that trusted keys have signed)
         isWeak = if case .unverifiable? = finding?.verdict { bundle.reasonTooWeak != nil } else { false }
         isVerified = finding?.verdict == .verified
         mismatch = if case .mismatch(let mismatch) = finding?.verdict { mismatch.description } else { nil }

@@ -118,11 +118,7 @@ extension Remedy {
         case .repair: CommandLine.shellCommand(["fsck", Option.repair.name])
         case .base: "\(Option.base.name) URL"
         case .format(let form): "\(Option.format.name) \(form)"
-<<<<<<< HEAD
-        case .trust: "\(Option.trustedRoot.name) KEY"
-=======
         case .trust: "\(Option.trust.name) KEY"
->>>>>>> 81ff618a (check: accept only manifests that trusted keys have signed)
         case .root: "\(Option.atRoot.name) SITE"
         case .port: Option.port.name
         case .address: Option.listen.name
