@@ -10,14 +10,16 @@ struct FolderFiles {
     /// the folder.
     private(set) var skipped: [ManifestReport.Skipped] = []
 
-    /// The file to leave out; nil if there is none.
-    private let output: stat?
+    /// The files to leave out.
+    private let outputs: [stat]
 
-    /// - Parameter output: the path of a file to leave out.
+    /// - Parameter outputs: the paths of files to leave out, whether they exist or not.
     /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read.
-    init(_ root: String, without output: String? = nil) throws(LarderError) {
-        var status = stat()
-        self.output = output.flatMap { stat($0, &status) == 0 ? status : nil }
+    init(_ root: String, without outputs: [String] = []) throws(LarderError) {
+        self.outputs = outputs.compactMap { path in
+            var status = stat()
+            return stat(path, &status) == 0 ? status : nil
+        }
         guard let names = Folder.names(in: root) else {
             throw LarderError(
                 .input,
@@ -53,13 +55,17 @@ struct FolderFiles {
                 continue
             }
             switch status.st_mode & S_IFMT {
-            case S_IFREG where status.st_ino == output?.st_ino && status.st_dev == output?.st_dev: break
+            case S_IFREG where isOutput(status): break
             case S_IFREG: paths.append(prefix + name)
             case S_IFDIR: folders.append(prefix + name + "/")
             case S_IFLNK: skip(prefix + name, "it is a symbolic link")
             default: skip(prefix + name, "it is not a file")
             }
         }
+    }
+
+    private func isOutput(_ file: stat) -> Bool {
+        outputs.contains { $0.st_ino == file.st_ino && $0.st_dev == file.st_dev }
     }
 
     private mutating func skip(_ name: String, _ reason: String) {

@@ -3,7 +3,7 @@ internal import Digest
 package import Reports
 package import Store
 package import System
-internal import Web
+package import Web
 
 /// A manifest that was generated, with its size.
 public struct ManifestReport: Sendable, Equatable {
@@ -11,12 +11,26 @@ public struct ManifestReport: Sendable, Equatable {
     public let text: String
     /// Cordova's `chcp.json`, which belongs beside the manifest; nil for other formats, and without a version and a base.
     public let configuration: String?
+    /// The format of the manifest.
+    public let format: ManifestOptions.Format
     /// The number of bundles.
     public let bundles: Int
     /// The total size of the bundles.
     public let byteCount: Int64
     /// Files or URLs that could not be included.
     public let skipped: [Skipped]
+    /// The key that signed the manifest; nil if it is not signed.
+    public private(set) var signer: ManifestPublicKey?
+    /// The contents of the file with the signature; nil unless the manifest has a detached one.
+    public private(set) var signature: String?
+
+    /// The place of a manifest's signature.
+    public enum SignatureForm: String, Sendable, CaseIterable {
+        /// In a file of its own, whose name ends in `.minisig`.
+        case detached
+        /// In the manifest.
+        case inside
+    }
 
     /// A file or URL that could not be included.
     public struct Skipped: Sendable, Equatable {
@@ -63,7 +77,9 @@ extension ManifestReport {
     package init(
         ofFolder path: String, _ options: ManifestOptions, _ interruption: Interruption
     ) throws(LarderError) {
-        let files = try FolderFiles(path, without: options.output)
+        // Neither the manifest nor its signature lists itself.
+        let outputs = options.output.map { [$0, $0 + MinisignSignature.fileSuffix] } ?? []
+        let files = try FolderFiles(path, without: outputs)
         guard !files.paths.isEmpty || !files.skipped.isEmpty else {
             throw LarderError(.input, "\(path) has no files: name the build's output folder")
         }
@@ -98,10 +114,47 @@ extension ManifestReport {
         self = try StoredSiteManifest(site, types).manifest(reader, reader.folder, options)
     }
 
+    /// The report with a signature of the manifest. A manifest in Larder's own format then also names the key.
+    ///
+    /// - Parameters:
+    ///   - file: the name of the manifest for the trusted comment of the signature.
+    ///   - time: the time of the signature in seconds since 1970; now by default.
+    /// - Throws: `LarderError` of kind `.input` for a manifest without bundles, and for a signature inside another format.
+    public func signed(
+        by key: ManifestKey, _ form: SignatureForm, file: String = "manifest.json", at time: Int64? = nil
+    ) throws(LarderError) -> ManifestReport {
+        guard bundles > 0 else {
+            throw LarderError(
+                .input, "the manifest has no bundles, so there is nothing to sign; see the skipped files")
+        }
+        guard form == .detached || format == .larder else {
+            throw LarderError(
+                .input,
+                "only Larder's own format has a place for a signature; use a detached one for \(format.rawValue)"
+            )
+        }
+        let comment = MinisignSignature.trustedComment(
+            timestamp: time ?? SystemClock.secondsSinceEpoch(), file: file)
+        do throws(ManifestError) {
+            var bytes = Array(text.utf8)
+            if format == .larder { bytes = try ManifestSignature.adding(key.key.publicKey, to: bytes) }
+            let signature = key.key.sign(bytes, trustedComment: comment)
+            if form == .inside { bytes = try ManifestSignature.adding(signature, to: bytes) }
+            var report = ManifestReport(
+                text: String(decoding: bytes, as: UTF8.self), configuration: configuration, format: format,
+                bundles: bundles, byteCount: byteCount, skipped: skipped)
+            report.signer = key.publicKey
+            report.signature = form == .detached ? signature.text : nil
+            return report
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
     /// The report with further skipped files or URLs.
     package func adding(skipped others: [Skipped]) -> ManifestReport {
         ManifestReport(
-            text: text, configuration: configuration, bundles: bundles, byteCount: byteCount,
+            text: text, configuration: configuration, format: format, bundles: bundles, byteCount: byteCount,
             skipped: skipped + others)
     }
 }
@@ -184,7 +237,7 @@ extension ManifestReport {
         let hasConfiguration = options.format == .cordova && options.version != nil && options.base != nil
         self.init(
             text: written.text, configuration: hasConfiguration ? manifest.cordovaConfiguration : nil,
-            bundles: manifest.bundles.count - leftOut.count,
+            format: options.format, bundles: manifest.bundles.count - leftOut.count,
             byteCount: manifest.bundles.reduce(0) { $0 + Int64($1.byteCount ?? 0) },
             skipped: skipped + leftOut)
     }
@@ -216,4 +269,23 @@ extension ManifestOptions.Format {
         case .cordova: .cordova
         }
     }
+}
+
+extension ManifestReport {
+    /// The report as JSON, without the manifest.
+    ///
+    /// - Parameters:
+    ///   - file: the file with the manifest.
+    ///   - signatureFile: the file with its signature.
+    public func json(file: String, signatureFile: String?) -> String {
+        let members: JSONMembers = [
+            "file": file, "bundles": bundles, "bytes": byteCount, "signatureFile": signatureFile,
+            "signer": signer?.text, "skipped": skipped,
+        ]
+        return members.text()
+    }
+}
+
+extension ManifestReport.Skipped: JSONObject {
+    package var members: JSONMembers { ["name": name, "reason": reason] }
 }

@@ -429,13 +429,15 @@ struct CommandEntry: Sendable {
             summary: "Write a manifest of a build or site, for larder check",
             examples: [
                 "larder manifest dist > manifest.json", "larder manifest https://example.com/ --type js",
+                "larder manifest dist --output manifest.json --sign larder.key",
                 "larder manifest dist --format waict > waict-manifest.json",
                 """
                 larder manifest www --format cordova --output www/chcp.manifest --release 1.2 --base https://example.com/www
                 """,
             ],
             options: [
-                .fetched, .type, .writtenFormat, .releaseVersion, .filesBase, .output, .store, .quiet,
+                .fetched, .type, .writtenFormat, .releaseVersion, .filesBase, .output, .signingKey,
+                .signatureForm, .passphraseFile, .store, .json, .quiet,
             ],
             notes: [
                 """
@@ -446,7 +448,32 @@ struct CommandEntry: Sendable {
                 The format larder contains MD5, SHA-256 and sizes; waict (the Integrity-Policy-WAICT-v1 header of browsers)
                 SHA-256; cordova (chcp.manifest) MD5. With --release and --base, chcp.json is written beside chcp.manifest.
                 """,
+                """
+                --sign signs the manifest in the format of minisign, and names the key in it. With --output FILE, the signature
+                is in FILE.minisig; --signature inside puts it into the manifest, as does a manifest on standard output. --json
+                needs --output, and reports the files and the signer.
+                """,
             ], run: ManifestCommand.run),
+        CommandEntry(
+            name: "key", operands: "new|show FILE", operandCount: 1...2,
+            summary: "Make or show a key that signs manifests",
+            examples: [
+                "larder key new", "larder key new --out release.key --no-passphrase",
+                "larder key show larder.pub",
+            ],
+            options: [.keyFile, .noPassphrase, .passphraseFile, .replaceFile, .json, .quiet],
+            synonyms: ["keygen"],
+            notes: [
+                """
+                new writes the secret key to FILE, which only you can read, and the public key beside it (larder.key and
+                larder.pub). show prints the public key of either file, and its fingerprint. Minisign reads and writes the same
+                files.
+                """,
+                """
+                The passphrase is asked on the terminal, or read from --passphrase-file or $LARDER_KEY_PASSPHRASE. Deriving the
+                key from it takes 256 MiB of memory for keys of larder, and 1 GiB for those of minisign.
+                """,
+            ], run: KeyCommand.run),
         CommandEntry(
             name: "tuf", operands: "download", operandCount: 1...1,
             summary: "Download files from a signed TUF repository",
@@ -876,7 +903,7 @@ extension CommandEntry {
             case .start: ["prefetch", "update", "serve", "open", "status"]
             case .look: ["search", "list", "show", "cat", "misses"]
             case .snapshots: ["snapshots", "diff", "rollback", "remove", "undo"]
-            case .bundles: ["check", "preload", "manifest", "tuf"]
+            case .bundles: ["check", "preload", "manifest", "key", "tuf"]
             case .archives: ["export", "import"]
             case .proxy: ["record", "replay", "proxy"]
             case .care: ["schedule", "gc", "pin", "unpin", "fsck", "store"]

@@ -970,6 +970,26 @@ extension Option {
     static let filesBase = Option(
         name: "--base", placeholder: "URL", help: "URL at which the files are published",
         isCommandLineOnly: true)
+    static let signingKey = Option(
+        name: "--sign", placeholder: "KEY", help: "Sign the manifest with this secret key (see larder key)",
+        brief: "Sign with this secret key (see larder key)")
+    static let signatureForm = Option(
+        name: "--signature", placeholder: "FORM",
+        help: "Place of the signature: detached (FILE.minisig beside --output FILE) or inside (the manifest)",
+        brief: "Place of the signature: detached or inside",
+        defaultValue: "detached with --output, else inside")
+    static let keyFile = Option(
+        name: "--out", placeholder: "FILE", help: "File of the new secret key", defaultValue: "larder.key",
+        isCommandLineOnly: true)
+    static let passphraseFile = Option(
+        name: "--passphrase-file", placeholder: "FILE",
+        help: "File with the passphrase of the secret key in its first line",
+        brief: "File with the passphrase of the key",
+        defaultValue: "$LARDER_KEY_PASSPHRASE, else asked")
+    static let noPassphrase = Option(
+        name: "--no-passphrase", placeholder: nil,
+        help: "Store the new key unprotected, for machines that sign on their own",
+        brief: "Store the new key unprotected", isCommandLineOnly: true)
     static let fetched = Option(
         name: "--live", placeholder: nil, help: "Fetch the site, even if it is stored")
 }

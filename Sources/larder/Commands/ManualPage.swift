@@ -65,6 +65,10 @@ enum ManualPage {
     private static let environment = [
         ("LARDER_STORE", "Folder or PostgreSQL address of the store, unless --store is given"),
         ("LARDER_PORT, LARDER_PROGRESS, LARDER_USER_AGENT", "Values of --port, --progress and --user-agent"),
+        (
+            "LARDER_KEY_PASSPHRASE",
+            "Passphrase of the secret key that signs manifests, unless --passphrase-file is given"
+        ),
         ("SSL_CERT_FILE", "PEM file with the trusted authorities, in place of the system's"),
         ("LARDER_CHROMIUM", "Path of Chromium or Chrome; empty to use none"),
         ("LARDER_CONFIG", "The user's configuration file, in place of ~/.config/larder/config.json"),

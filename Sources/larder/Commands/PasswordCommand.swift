@@ -27,24 +27,11 @@ enum PasswordCommand {
         }
     }
 
-    /// Reads a line of standard input; nil if it is empty. On a terminal, prints the prompt to standard
-    /// error and turns the echo off.
+    /// Reads a line of standard input; nil if it is empty. On a terminal, prints the prompt and turns the echo off.
     private static func line(_ prompt: String) -> String? {
-        var before = termios()
-        let isTerminal = isatty(STDIN_FILENO) == 1 && tcgetattr(STDIN_FILENO, &before) == 0
-        if isTerminal {
-            _ = Output.errors.write(prompt)
-            var hidden = before
-            hidden.c_lflag &= ~tcflag_t(ECHO)
-            tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden)
+        if HiddenInput.isTerminal(STDIN_FILENO) {
+            return HiddenInput.line(prompt, on: STDIN_FILENO, prompts: .errors)
         }
-        defer {
-            if isTerminal {
-                tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
-                _ = Output.errors.write("\n")
-            }
-        }
-        let line = readLine()
-        return line.flatMap { $0.isEmpty ? nil : $0 }
+        return readLine().flatMap { $0.isEmpty ? nil : $0 }
     }
 }
