@@ -27,6 +27,7 @@ import Web
 
     @Test(arguments: [["show", "http://none.test/"], ["status"], ["config"], ["schedule"]])
     func `a report in JSON is printed even with --quiet`(arguments: [String]) throws {
+        try prefetch()
         let ending = try Command(arguments + ["--json", "-q"], home: home).wait()
         #expect(ending.output.hasPrefix("{") || ending.output.hasPrefix("["), "\(ending)")
     }
