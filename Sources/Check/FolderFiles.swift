@@ -3,19 +3,19 @@ internal import System
 internal import Web
 
 /// The files of a folder and its subfolders, sorted by their paths relative to it.
-struct FolderFiles {
+package struct FolderFiles {
     /// The paths of the regular files.
-    private(set) var paths: [String] = []
+    package private(set) var paths: [String] = []
     /// Symbolic links, and everything else that is not a regular file. A build contains none, and a link may point outside
     /// the folder.
-    private(set) var skipped: [ManifestReport.Skipped] = []
+    package private(set) var skipped: [ManifestReport.Skipped] = []
 
     /// The files to leave out.
     private let outputs: [stat]
 
     /// - Parameter outputs: the paths of files to leave out, whether they exist or not.
     /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read.
-    init(_ root: String, without outputs: [String] = []) throws(LarderError) {
+    package init(_ root: String, without outputs: [String] = []) throws(LarderError) {
         self.outputs = outputs.compactMap { path in
             var status = stat()
             return stat(path, &status) == 0 ? status : nil

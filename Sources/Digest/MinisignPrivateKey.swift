@@ -7,7 +7,7 @@ internal import Web
 ///     let signature = key?.sign(bytes, trustedComment: "timestamp:1700000000").text
 package struct MinisignPrivateKey: Sendable {
     package let keyID: [UInt8]
-    fileprivate let key: Ed25519PrivateKey
+    package let key: Ed25519PrivateKey
 
     /// The maximum length of a passphrase: minisign reads no longer one.
     package static let maxPassphraseBytes = 1023

@@ -1,0 +1,166 @@
+internal import TUF
+internal import Web
+
+/// The state of a TUF repository, and what a call changed.
+public struct TUFRepositoryReport: Sendable {
+    /// A published role.
+    public struct Role: Sendable {
+        /// `root`, `targets`, `snapshot` or `timestamp`.
+        public let name: String
+        public let version: Int
+        /// In seconds since 1970.
+        public let expires: Int64
+        public let isExpired: Bool
+        public let threshold: Int
+        /// The ids of its keys.
+        public let keyIDs: [String]
+    }
+
+    /// A version of root or targets that is not published yet.
+    public struct Draft: Sendable {
+        /// `root` or `targets`.
+        public let role: String
+        public let version: Int
+        /// In seconds since 1970.
+        public let expires: Int64
+        /// The file to sign.
+        public let file: String
+        /// The ids of the keys that have signed it.
+        public let signers: [String]
+        public let missingSignatures: Int
+    }
+
+    /// A draft that `publish` left, for lack of signatures.
+    public struct Waiting: Sendable {
+        public let role: String
+        public let version: Int
+        /// 0 for a root that waits only for the signatures of the targets.
+        public let missingSignatures: Int
+    }
+
+    /// The effect of a change of targets.
+    public struct Changes: Sendable, Equatable {
+        public let added: Int
+        public let changed: Int
+        public let removed: Int
+        public let unchanged: Int
+    }
+
+    /// A file that is not a target, and why.
+    public struct Skipped: Sendable {
+        public let name: String
+        public let reason: String
+    }
+
+    /// The folder.
+    public let path: String
+    /// The published roles; empty before the first publication.
+    public let roles: [Role]
+    public let drafts: [Draft]
+    /// The number of targets, with changes that are not published yet.
+    public let targetCount: Int
+    public let targetByteCount: Int
+    /// The paths of the targets, sorted.
+    public let targets: [String]
+    /// Nil unless targets were added or removed.
+    public internal(set) var changes: Changes?
+    public internal(set) var skipped: [Skipped] = []
+    /// The files that `publish` wrote, in order.
+    public internal(set) var written: [String] = []
+    public internal(set) var waiting: [Waiting] = []
+
+    init(_ repository: Repository, _ path: String, now: HTTPDate) {
+        self.path = path
+        roles = repository.published.map { Self.roles(of: $0, now) } ?? []
+        var drafts: [Draft] = []
+        let old = repository.published?.root.role
+        if let draft = repository.draftRoot {
+            let missing = [draft.role, old].compactMap { $0 }.map { draft.missingSignatures(.root, $0) }
+            drafts.append(Self.draft(of: draft, .root, missing.max() ?? 0, repository, path))
+        }
+        if let draft = repository.draftTargets, let root = repository.latestRoot {
+            drafts.append(
+                Self.draft(of: draft, .targets, draft.missingSignatures(.targets, root), repository, path))
+        }
+        self.drafts = drafts
+        targets = repository.targets.keys.sorted()
+        targetCount = targets.count
+        // Metadata that others wrote can list any length.
+        targetByteCount = repository.targets.values.reduce(0) { sum, file in
+            let (total, overflow) = sum.addingReportingOverflow(file.byteCount)
+            return overflow ? Int.max : total
+        }
+    }
+
+    private static func roles(of published: Repository.Published, _ now: HTTPDate) -> [Role] {
+        func role(_ name: RepositoryRole, _ version: Int, _ expires: Int64) -> Role {
+            let keys = published.root.role.roles[name.rawValue]
+            return Role(
+                name: name.rawValue, version: version, expires: expires,
+                isExpired: expires <= now.secondsSinceEpoch, threshold: keys?.threshold ?? 0,
+                keyIDs: keys?.keyIDs ?? [])
+        }
+        return [
+            role(.root, published.root.version, published.root.expires),
+            role(.targets, published.targets.version, published.targets.expires),
+            role(.snapshot, published.snapshot.version, published.snapshot.expires),
+            role(.timestamp, published.timestamp.version, published.timestamp.expires),
+        ]
+    }
+
+    private static func draft<Metadata: RoleMetadata>(
+        of file: SignedMetadata<Metadata>, _ role: RepositoryRole, _ missing: Int, _ repository: Repository,
+        _ path: String
+    ) -> Draft {
+        let counting = repository.signers(of: role)
+        let signers = file.signatures.map(\.keyID).filter { counting[$0] != nil }.sorted()
+        return Draft(
+            role: role.rawValue, version: file.version, expires: file.expires,
+            file: "\(path)/draft/\(role.rawValue).json", signers: signers, missingSignatures: missing)
+    }
+
+    /// Whether clients accept what is published now: something is published, and nothing has expired.
+    public var isCurrent: Bool { !roles.isEmpty && !roles.contains { $0.isExpired } }
+
+    /// The report as JSON.
+    public var json: String {
+        let members: JSONMembers = [
+            "repository": path,
+            "roles": JSONMembers(
+                roles.map { role in
+                    (
+                        role.name,
+                        [
+                            "version": role.version, "expires": Self.date(role.expires),
+                            "expired": role.isExpired, "threshold": role.threshold, "keys": role.keyIDs,
+                        ] as JSONMembers
+                    )
+                }),
+            "drafts": drafts.map { draft -> JSONMembers in
+                [
+                    "role": draft.role, "version": draft.version, "expires": Self.date(draft.expires),
+                    "file": draft.file, "signers": draft.signers,
+                    "missingSignatures": draft.missingSignatures,
+                ]
+            },
+            "targets": targetCount, "targetBytes": targetByteCount,
+            "changes": changes.map { changes -> JSONMembers in
+                [
+                    "added": changes.added, "changed": changes.changed, "removed": changes.removed,
+                    "unchanged": changes.unchanged,
+                ]
+            },
+            "skipped": skipped.map { file -> JSONMembers in ["name": file.name, "reason": file.reason] },
+            "written": written,
+            "waiting": waiting.map { waiting -> JSONMembers in
+                [
+                    "role": waiting.role, "version": waiting.version,
+                    "missingSignatures": waiting.missingSignatures,
+                ]
+            },
+        ]
+        return members.text()
+    }
+
+    private static func date(_ seconds: Int64) -> String { HTTPDate(secondsSinceEpoch: seconds).iso8601 }
+}
