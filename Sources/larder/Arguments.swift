@@ -428,14 +428,20 @@ extension Arguments {
     /// The value as a time: `90`, `90s`, `10m`, `2h` or `1d`; nil if the option is not given.
     func time(_ option: Option) throws(UsageError) -> Duration? {
         guard let text = text(option) else { return nil }
+        guard let time = Self.time(text) else {
+            throw invalidValue(option, "must be a time such as 90s, 10m or 2h, not \"\(text)\"")
+        }
+        return time
+    }
+
+    /// Parses a time of at least a second; nil if the text is not one.
+    static func time(_ text: String) -> Duration? {
         let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         let unit = text.last.flatMap { units[$0] }
         guard let number = Int(unit == nil ? text : String(text.dropLast())),
             // At most a year of seconds, so that no sum of times overflows.
             (1...31_536_000).contains(number)
-        else {
-            throw invalidValue(option, "must be a time such as 90s, 10m or 2h, not \"\(text)\"")
-        }
+        else { return nil }
         return .seconds(number * (unit ?? 1))
     }
 }

@@ -475,20 +475,48 @@ struct CommandEntry: Sendable {
                 """,
             ], run: KeyCommand.run),
         CommandEntry(
-            name: "tuf", operands: "download", operandCount: 1...1,
-            summary: "Download files from a signed TUF repository",
+            name: "tuf", operands: "init|add|remove|sign|rotate|publish|status REPO [FILE...]|download",
+            operandCount: 1...10_000,
+            summary: "Publish files in a signed TUF repository, or download them",
             examples: [
+                "larder tuf init repo --keys keys", "larder tuf add repo dist --delete",
+                "larder tuf publish repo --keys keys",
+                "larder tuf init repo --keys keys --root-key ann.pub --root-key bob.pub --threshold 2",
+                "larder tuf sign repo --keys ann.key",
+                "larder tuf rotate repo --role timestamp --add new.pub --remove keys/timestamp.pub --keys keys",
                 "larder tuf download --metadata-url https://example.com/metadata/ --metadata-dir tuf --trust root.json",
                 "larder tuf download --metadata-url https://example.com/metadata/ --metadata-dir tuf --target app.js",
             ],
-            options: Option.tufDownload + [.json, .quiet],
+            options: [
+                .secretKeys, .targetPrefix, .deleteTargets, .plainNames, .metadataExpiry, .tufRole, .addKey,
+                .removeKey,
+                .signatureThreshold, .signedCopy, .rootKey, .noPassphrase, .passphraseFile,
+            ] + Option.tufDownload + [.json, .quiet],
             notes: [
+                """
+                REPO is a folder. A web server serves its folders metadata and targets; clients of The Update Framework, such as
+                larder preload tuf+https://..., fetch from there. They need metadata/1.root.json as their trusted root.
+                """,
+                """
+                init makes a key for each role in the folder --keys, and the draft of an empty repository. add copies files or
+                folders into it, and remove takes targets out. publish signs with the keys at hand and makes everything that has
+                enough signatures public at once; run it daily, so that the timestamp does not expire.
+                """,
+                """
+                rotate changes the keys or the threshold of a role, or only renews the root. A new root needs the signatures of
+                the old and of the new threshold. People who keep their keys on other machines sign a copy of the folder with
+                sign; sign --signed FILE adds the signatures of their copy of draft/root.json or draft/targets.json.
+                """,
+                """
+                Exit status 1: files were left out, drafts wait for signatures, or what is published has expired (status). If
+                clients would reject the result, nothing is published.
+                """,
                 """
                 download updates the trusted metadata of a repository of The Update Framework, and downloads targets to their
                 paths below --target-dir. The first time, --trust names the root.json that the publisher gave you. Metadata
                 that is not signed as the root demands, that is older than what was seen before, or that has expired is
                 refused (exit status 1), and what was trusted before stays.
-                """
+                """,
             ], run: TUFCommand.run),
         // MARK: Archives
         CommandEntry(
