@@ -117,11 +117,11 @@ extension ManifestReport {
     /// The report with a signature of the manifest. A manifest in Larder's own format then also names the key.
     ///
     /// - Parameters:
-    ///   - file: the name of the manifest for the trusted comment of the signature.
+    ///   - file: the name of the manifest's file, which the signature then names; nil if it may have any.
     ///   - time: the time of the signature in seconds since 1970; now by default.
     /// - Throws: `LarderError` of kind `.input` for a manifest without bundles, and for a signature inside another format.
     public func signed(
-        by key: ManifestKey, _ form: SignatureForm, file: String = "manifest.json", at time: Int64? = nil
+        by key: ManifestKey, _ form: SignatureForm, file: String? = nil, at time: Int64? = nil
     ) throws(LarderError) -> ManifestReport {
         guard bundles > 0 else {
             throw LarderError(

@@ -84,9 +84,14 @@ package struct MinisignSignature: Hashable, Sendable {
         return nil
     }
 
-    /// Returns a trusted comment in the form of minisign's, with the time in seconds since 1970. Control characters in the name
-    /// of the file are left out.
-    package static func trustedComment(timestamp: Int64, file: String) -> String {
+    /// Returns a trusted comment in the form of minisign's.
+    ///
+    /// - Parameters:
+    ///   - timestamp: the time in seconds since 1970.
+    ///   - file: the name of the file, whose control characters are left out; nil if it has none yet. Programs that
+    ///     verify the signature may require that name.
+    package static func trustedComment(timestamp: Int64, file: String?) -> String {
+        guard let file else { return "timestamp:\(timestamp)\thashed" }
         var name = ""
         for scalar in file.unicodeScalars where !isControl(scalar) && scalar != "\t" {
             name.unicodeScalars.append(scalar)

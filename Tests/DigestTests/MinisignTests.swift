@@ -215,6 +215,7 @@ private enum Made {
         let key = try #require(MinisignPrivateKey())
         let signature = try MinisignSignature(key.sign([], trustedComment: comment).text)
         #expect(signature.timestamp == 7 && signature.trustedComment == comment)
+        #expect(MinisignSignature.trustedComment(timestamp: 7, file: nil) == "timestamp:7\thashed")
     }
 
     // MARK: Secret keys

@@ -26,7 +26,7 @@ enum ManifestCommand {
             }
             if let form, let key {
                 let name = output?.split(separator: "/").last.map(String.init)
-                report = try report.signed(by: key, form, file: name ?? "manifest.json")
+                report = try report.signed(by: key, form, file: name)
             }
             let signatureFile = report.signature == nil ? nil : output.map { $0 + Self.signatureSuffix }
             if let file = output {
