@@ -34,10 +34,15 @@ struct TUFRepositoryFiles: ~Copyable {
     /// - Parameter creates: whether it must not exist yet. Else it must exist.
     init(changing path: String, creates: Bool = false) throws(LarderError) {
         if creates { try Self.requireAbsent(path) } else { try Self.requirePresent(path) }
+        lock = try Self.lockedFile(of: path)
         self.path = path
+    }
+
+    /// Creates missing folders of a repository, and locks it.
+    private static func lockedFile(of path: String) throws(LarderError) -> File {
         do throws(SystemError) {
-            for folder in ["", "/metadata", "/targets", "/draft"] { try Self.makeFolder(path + folder) }
-            lock = try Self.lock(path + "/draft/lock")
+            for folder in ["", "/metadata", "/targets", "/draft"] { try makeFolder(path + folder) }
+            return try lock(path + "/draft/lock")
         } catch { throw LarderError(error) }
     }
 
