@@ -12,7 +12,7 @@ internal import Web
 /// lock of the repository while it exists, unless it only reads.
 struct TUFRepositoryFiles: ~Copyable {
     let path: String
-    private let lock: File?
+    private let lock: RepositoryLock?
 
     private var metadata: String { path + "/metadata" }
     private var targets: String { path + "/targets" }
@@ -34,26 +34,16 @@ struct TUFRepositoryFiles: ~Copyable {
     /// - Parameter creates: whether it must not exist yet. Else it must exist.
     init(changing path: String, creates: Bool = false) throws(LarderError) {
         if creates { try Self.requireAbsent(path) } else { try Self.requirePresent(path) }
-        lock = try Self.lockedFile(of: path)
+        lock = try Self.lock(path)
         self.path = path
     }
 
     /// Creates missing folders of a repository, and locks it.
-    private static func lockedFile(of path: String) throws(LarderError) -> File {
+    private static func lock(_ path: String) throws(LarderError) -> RepositoryLock {
         do throws(SystemError) {
             for folder in ["", "/metadata", "/targets", "/draft"] { try makeFolder(path + folder) }
-            return try lock(path + "/draft/lock")
+            return try RepositoryLock.take(path + "/draft/lock")
         } catch { throw LarderError(error) }
-    }
-
-    private static func lock(_ path: String) throws(SystemError) -> File {
-        let file = try File(path, O_RDWR | O_CREAT)
-        guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            throw SystemError(
-                errno, doing: "lock", path, reason: "another process changes the repository",
-                advice: "try again when it is done")
-        }
-        return file
     }
 
     private static func requirePresent(_ path: String) throws(LarderError) {
@@ -315,5 +305,27 @@ struct TUFRepositoryFiles: ~Copyable {
             return "its file \(place) has other bytes"
         }
         return nil
+    }
+}
+
+/// The lock of a repository, while it exists.
+private struct RepositoryLock: ~Copyable {
+    private let file: File
+
+    private init(_ file: consuming File) { self.file = file }
+
+    static func take(_ path: String) throws(SystemError) -> RepositoryLock {
+        let file = try File(path, O_RDWR | O_CREAT)
+        guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            throw SystemError(
+                errno, doing: "lock", path, reason: "another process changes the repository",
+                advice: "try again when it is done")
+        }
+        return RepositoryLock(file)
+    }
+
+    deinit {
+        // Closing the file would not unlock it while a program that another thread just started still has it open.
+        _ = flock(file.descriptor, LOCK_UN)
     }
 }

@@ -76,7 +76,8 @@ package struct PythonTUFClient: Sendable {
             try:
                 with tempfile.TemporaryDirectory() as downloads:
                     url = "file://" + urllib.parse.quote(os.path.abspath(repository))
-                    client = Updater(folder, url + "/metadata/", downloads, url + "/targets/", Folder())
+                    client = Updater(
+                        folder, url + "/metadata/", downloads, url + "/targets/", Folder(), bootstrap=None)
                     if now:
                         time = datetime.datetime.fromtimestamp(int(now), datetime.timezone.utc)
                         client._trusted_set.reference_time = time
