@@ -53,12 +53,19 @@ package struct BundleCheck {
         by principal: Principal
     ) throws(LarderError) -> CheckReport {
         var options = options
-        options.trust = try trust(in: manifest, options.trustedKeys, folder)
+        let repository = TUFLocation(manifest)
+        if repository == nil { options.trust = try trust(in: manifest, options.trustedKeys, folder) }
         let source: ManifestSource
         do throws(LarderError) {
-            source = try ManifestSource(
-                manifest, nearestZone: principal.nearestZone, options: options, folder: folder,
-                interruption: interruption)
+            if let repository {
+                source = try ManifestSource(
+                    repository, named: manifest, nearestZone: principal.nearestZone, options: options,
+                    folder: folder, interruption: interruption)
+            } else {
+                source = try ManifestSource(
+                    manifest, nearestZone: principal.nearestZone, options: options, folder: folder,
+                    interruption: interruption)
+            }
         } catch {
             guard error.kind == .refused || error.isServerFailure else { throw error }
             return CheckReport(

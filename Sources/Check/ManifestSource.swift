@@ -101,6 +101,20 @@ package struct ManifestSource: Sendable {
             storedManifest.zone, storedManifest.signer, options)
     }
 
+    /// Creates the source from the targets of a TUF repository.
+    ///
+    /// - Parameters:
+    ///   - place: the location of the repository, `tuf+https://…`.
+    ///   - zone: the network zone that the metadata came from.
+    package init(
+        _ targets: TUFManifest, at place: String, _ zone: NetworkZone, options: CheckOptions
+    ) throws(LarderError) {
+        let signer = ManifestSigner(key: targets.signer, signature: "")
+        try self.init(
+            targets.manifest, targets.bytes, ManifestLocation(place), declaredBase: targets.manifest.base, [],
+            zone, signer, options)
+    }
+
     /// Creates the source from a stored manifest, read with the options of that time.
     package init(_ storedManifest: StoredManifest, of plan: ManifestPlan) throws(LarderError) {
         var plan = plan

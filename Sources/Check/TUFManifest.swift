@@ -125,10 +125,8 @@ package struct TUFManifest: Sendable {
     package let bytes: [UInt8]
     /// The metadata that the next update continues from.
     package let trust: RepositoryTrust
-    /// The version of the trusted root.
-    package let rootVersion: Int
-    /// When the metadata expires, in seconds since 1970.
-    package let expires: Int64
+    /// The signer for reports: `tuf:` and the beginning of the id of the root's first key.
+    package let signer: String
 
     /// Updates the metadata and lists all targets.
     ///
@@ -159,8 +157,7 @@ package struct TUFManifest: Sendable {
         }
         if latest != updater.storage.trust { try save(latest) }
         self.trust = latest
-        rootVersion = updater.state.rootVersion
-        expires = updater.state.expires ?? 0
+        signer = "tuf:\(updater.state.rootKeyIDs.first?.prefix(16) ?? "")"
         var manifest = try Self.manifest(targets, hasDigestNames: latest.usesDigestNames ?? false)
         if base == nil { manifest.base = targetBase.href }
         self.manifest = manifest

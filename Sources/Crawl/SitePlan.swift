@@ -175,6 +175,9 @@ package struct ManifestPlan: Sendable, Equatable {
     /// manifest need not be signed.
     package var trustedKeys: [String] = []
 
+    /// The trusted metadata, if the manifest is a TUF repository.
+    package var repository: RepositoryTrust?
+
     package init(place: String, base: String? = nil, format: String? = nil) {
         self.place = place
         self.base = base
@@ -189,6 +192,7 @@ package struct ManifestPlan: Sendable, Equatable {
         hasAssets = json["assets"]?.bool ?? true
         isWhole = json["whole"]?.bool ?? true
         trustedKeys = json["trust"]?.array?.compactMap(\.string) ?? []
+        repository = json["repository"].map { RepositoryTrust($0) }
     }
 
     /// Whether both read their manifest from the same location with the same base URL. Their other properties may differ.
@@ -308,7 +312,7 @@ extension ManifestPlan: JSONObject {
             "place": place, "base": IfAny(base), "format": IfAny(format),
             "alone": IfAny(isAlone ? true : nil),
             "assets": IfAny(hasAssets ? nil : false), "whole": IfAny(isWhole ? nil : false),
-            "trust": IfAny(trustedKeys),
+            "trust": IfAny(trustedKeys), "repository": IfAny(repository),
         ]
     }
 }

@@ -238,11 +238,12 @@ extension SiteRun {
     private func isCurrent(
         _ steps: PreloadPlan, _ verifier: ManifestVerifier, _ target: ManifestSite, _ site: Site?
     ) throws(LarderError) -> Bool {
-        guard steps.isCurrent, let site, let knownManifest = SitePlan(text: site.settings).manifest,
-            knownManifest == target.manifest
-        else {
+        guard steps.isCurrent, let site, var knownManifest = SitePlan(text: site.settings).manifest else {
             return false
         }
+        // The trusted metadata of a repository is stored as soon as it is verified.
+        knownManifest.repository = target.manifest.repository
+        guard knownManifest == target.manifest else { return false }
         guard let current = try storedManifest(of: site.name) else { return false }
         // A manifest that differs only in irrelevant text, such as a date, does not need a snapshot.
         if verifier.isEqual(to: current) { return true }

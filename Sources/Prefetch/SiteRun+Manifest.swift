@@ -82,6 +82,10 @@ extension SiteRun {
         _ manifest: ManifestPlan, _ nearestZone: NetworkZone, _ network: NetworkOptions,
         trusting names: [String], isNew: Bool = false
     ) throws(LarderError) -> LoadedManifest {
+        if let location = TUFLocation(manifest.place) {
+            return try loadRepository(
+                location, manifest, nearestZone, network, trusting: names)
+        }
         var checkOptions = manifest.checkOptions(network)
         let storedKeys = manifest.storedKeys(among: sites.compactMap { SitePlan(text: $0.settings).manifest })
         checkOptions.trust = try ManifestTrust(names, storedKeys: storedKeys)
@@ -146,6 +150,15 @@ extension SiteRun {
     ) throws(LarderError) -> ManifestSite {
         let (verifier, manifest) = (loaded.verifier, loaded.plan)
         let target = try resolveSite(of: verifier, manifest)
+        if names.isEmpty, let known = storedPlan(of: target.site.href)?.manifest, known.repository != nil,
+            known.place != manifest.place
+        {
+            throw LarderError(
+                .refused,
+                "the manifest \(manifest.place) is refused: \(target.site.href) belongs to the TUF repository "
+                    + "\(known.place): name the key of this manifest if it takes the place of the repository",
+                remedy: .trust)
+        }
         // A key that the user names replaces the key of the site. A key that the manifest names does not.
         guard names.isEmpty || names == [ManifestTrust.firstUse],
             let known = storedPlan(of: target.site.href)?.manifest, !known.trustedKeys.isEmpty,
