@@ -66,12 +66,11 @@ package struct ManifestAge: Sendable, Equatable {
     /// Whether a manifest of this age must not be older than `last`, the one accepted last.
     ///
     /// Without a signature anyone can announce any version. So a manifest without a signature does not bind one with
-    /// a signature, nor does one that was signed by a key that is no longer trusted.
+    /// a signature. One that was signed by a key that is no longer trusted binds none.
     ///
     /// - Parameter trustedSigners: the keys that are trusted now.
     package func isBound(by last: ManifestAge, trustedSigners: Set<String>) -> Bool {
-        guard let signer else { return true }
-        guard let lastSigner = last.signer else { return false }
+        guard let lastSigner = last.signer else { return signer == nil }
         return lastSigner == signer || trustedSigners.contains(lastSigner)
     }
 

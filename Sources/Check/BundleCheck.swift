@@ -47,7 +47,8 @@ package struct BundleCheck {
     ///
     /// - Throws: `LarderError` of kind `.input` for a manifest that does not exist, is invalid or lists no
     ///   bundles, `.machine` if the store or this machine fails, `.interrupted`. A manifest that its server
-    ///   does not provide is reported as missing, and one without the required signature as a mismatch.
+    ///   does not provide is reported as missing, and one that is refused as a mismatch: it lacks the required signature,
+    ///   or is older than the one accepted last. One that has expired is unverifiable.
     package static func report(
         on manifest: String, _ options: CheckOptions, in folder: StoreFolder, _ interruption: Interruption,
         by principal: Principal
@@ -56,6 +57,7 @@ package struct BundleCheck {
         let repository = TUFLocation(manifest)
         if repository == nil { options.trust = try trust(in: manifest, options.trustedKeys, folder) }
         let source: ManifestSource
+        let age: AgeCheck
         do throws(LarderError) {
             if let repository {
                 source = try ManifestSource(
@@ -66,6 +68,7 @@ package struct BundleCheck {
                     manifest, nearestZone: principal.nearestZone, options: options, folder: folder,
                     interruption: interruption)
             }
+            age = try AgeCheck(of: source, named: manifest, options, folder)
         } catch {
             guard error.kind == .refused || error.isServerFailure else { throw error }
             return CheckReport(
@@ -85,7 +88,7 @@ package struct BundleCheck {
         let report = try BundleCheck(source, options, folder, releases: releases, principal).run(
             interruption)
         guard !interruption.isRequested else { throw .interrupted }
-        return report
+        return age.adding(to: report)
     }
 
     /// Returns the keys that must have signed the manifest: those that the options name, else those that are stored with

@@ -62,6 +62,11 @@ public struct CheckOptions: Sendable {
     /// The same keys, parsed. Set by the caller of `ManifestSource`, which knows what is stored.
     package var trust = ManifestTrust.anyone
 
+    /// Accepts a manifest that is older than the one that a preload or prefetch accepted last.
+    public var allowsRollback = false
+    /// The clock that decides whether a manifest has expired: seconds since 1970.
+    package var secondsSinceEpoch = ManifestAgeRules.systemClock
+
     /// The network options for loading the manifest; nil for the defaults.
     package var network: NetworkOptions?
     /// Receives the number of checked bundles from time to time, on threads of the check.

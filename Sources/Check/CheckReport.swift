@@ -19,7 +19,7 @@ public struct CheckReport: Sendable, Equatable {
     /// The names of the places, in the order of every item's findings.
     public let places: [String]
     /// The bundles of the manifest, or the URLs of the site.
-    public let items: [Item]
+    public package(set) var items: [Item]
     /// The verdicts on required items that make the check fail.
     public let failsOn: Set<Verdict>
     /// Notes about content that cannot be checked.

@@ -13,8 +13,8 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         case input
         /// The machine, the network or a server failed.
         case machine
-        /// A manifest was loaded, but must not be used: its signature is missing or wrong, for example. What was
-        /// stored before stays live.
+        /// A manifest was loaded, but must not be used: its signature is missing or wrong, it is older than the one
+        /// before, or it has expired. What was stored before stays live.
         case refused
         /// The task was cancelled before it had a result.
         case interrupted
@@ -26,6 +26,8 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     public let description: String
     /// The option that avoids the error, if there is one.
     public let remedy: Remedy?
+    /// Whether the error is that a manifest has expired. The one that was accepted last then applies.
+    package var isExpired = false
     /// Whether a server or the network caused the error, and not this machine.
     package var isServerFailure = false
     /// The error, if the PostgreSQL server of the store is unreachable.
@@ -43,6 +45,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     package func preceded(by clause: String) -> LarderError {
         var error = LarderError(kind, "\(clause): \(description)", remedy: remedy)
         error.isServerFailure = isServerFailure
+        error.isExpired = isExpired
         error.unreachableStoreError = unreachableStoreError
         return error
     }

@@ -72,14 +72,21 @@ package struct ManifestSource: Sendable {
         }
         var location = ManifestLocation(name)
         var document = try loadAndRecord(location)
-        var base = document.manifest.base
-        if let next = document.manifest.continuation {
+        let first = document.manifest
+        var manifest = first
+        var base = manifest.base
+        if let next = manifest.continuation {
             location = location.location(ofNext: next, base: base)
             document = try loadAndRecord(location)
-            base = document.manifest.base ?? base
+            manifest = document.manifest
+            base = manifest.base ?? base
+            // Cordova's list of files has no version, but the file that names it has.
+            manifest.version = manifest.version ?? first.version
+            manifest.created = manifest.created ?? first.created
+            manifest.expires = manifest.expires ?? first.expires
         }
         try self.init(
-            document.manifest, document.bytes, location, declaredBase: base, fetched, zone, document.signer,
+            manifest, document.bytes, location, declaredBase: base, fetched, zone, document.signer,
             options)
     }
 
@@ -274,7 +281,7 @@ struct ManifestLoader {
             format = nil
         }
         trust = options.trust
-        readsFromStore = options.places.contains(.stored) && !options.places.contains(.live)
+        readsFromStore = options.readsManifestFromStore
         network = options.network
         allowedZone = options.network?.allowedZone(nearestZone) ?? .publicNetwork
         self.folder = folder

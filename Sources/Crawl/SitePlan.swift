@@ -1,3 +1,4 @@
+package import Bundles
 internal import Glibc
 public import Store
 public import Web
@@ -174,7 +175,9 @@ package struct ManifestPlan: Sendable, Equatable {
     /// The keys that may sign the manifest, as minisign's text (`RW…`). Any one of them suffices. Empty if the
     /// manifest need not be signed.
     package var trustedKeys: [String] = []
-
+    /// The age of the manifest that was accepted last, so that an older one is refused. Nil if none was accepted, or
+    /// before ages were stored.
+    package var accepted: ManifestAge?
     /// The trusted metadata, if the manifest is a TUF repository.
     package var repository: RepositoryTrust?
 
@@ -193,6 +196,12 @@ package struct ManifestPlan: Sendable, Equatable {
         isWhole = json["whole"]?.bool ?? true
         trustedKeys = json["trust"]?.array?.compactMap(\.string) ?? []
         repository = json["repository"].map { RepositoryTrust($0) }
+        accepted = json["accepted"].flatMap { ManifestAge($0) }
+    }
+
+    /// Records the age of a manifest whose bundles are live.
+    package mutating func accept(_ age: ManifestAge) {
+        accepted = age.accepted(after: accepted)
     }
 
     /// Whether both read their manifest from the same location with the same base URL. Their other properties may differ.
@@ -312,7 +321,7 @@ extension ManifestPlan: JSONObject {
             "place": place, "base": IfAny(base), "format": IfAny(format),
             "alone": IfAny(isAlone ? true : nil),
             "assets": IfAny(hasAssets ? nil : false), "whole": IfAny(isWhole ? nil : false),
-            "trust": IfAny(trustedKeys), "repository": IfAny(repository),
+            "trust": IfAny(trustedKeys), "repository": IfAny(repository), "accepted": IfAny(accepted),
         ]
     }
 }

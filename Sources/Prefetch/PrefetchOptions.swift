@@ -21,6 +21,10 @@ public struct PrefetchOptions: Sendable {
     /// or `first-use` for the key that the manifest names. Any one of them suffices. They are stored with the site in place
     /// of its earlier keys; if this is empty, the stored ones apply. `none` accepts every manifest.
     public var trustedKeys: [String] = []
+    /// Accepts a manifest that is older than the one accepted last. Later runs compare with this one.
+    public var allowsRollback = false
+    /// The clock that decides whether a manifest has expired: seconds since 1970.
+    package var secondsSinceEpoch = ManifestAgeRules.systemClock
     /// Refuses a manifest with a required bundle that has only an MD5 or SHA-1, or no digest.
     public var requiresStrongDigests = false
     /// The options of the network.
@@ -63,6 +67,11 @@ public struct PrefetchOptions: Sendable {
 
     /// Creates options for the hosts of the start URLs.
     public init() {}
+
+    /// How the age of a manifest is judged.
+    var manifestAgeRules: ManifestAgeRules {
+        ManifestAgeRules(allowsRollback: allowsRollback, secondsSinceEpoch: secondsSinceEpoch)
+    }
 
     /// Returns a copy of the store with a watch: if PostgreSQL becomes unreachable, `notice` receives a message, and the
     /// sessions stop waiting for it when the interruption is requested.

@@ -14,9 +14,13 @@ public struct PrefetchReport: Sendable, Equatable {
     public let plan: SitePlan
     /// The check of the manifest's bundles in the snapshot; nil if there is no manifest.
     public package(set) var check: CheckReport?
-    /// Why the site's manifest could not be loaded, so that its last version applied; nil if it was loaded,
-    /// or there is none.
+    /// Why the site's manifest could not be loaded, or that it has expired, so that its last version applied; nil if it
+    /// was loaded, or there is none.
     public package(set) var manifestFailure: String?
+    /// Whether the manifest was not used because it has expired.
+    public package(set) var isManifestExpired = false
+    /// Why the time of the site's manifest does not fit the clock of this machine; nil if it does.
+    public package(set) var manifestWarning: String?
     /// The last good snapshot of a site with a manifest, if it stays live because too little could be loaded;
     /// else nil.
     public package(set) var lastGood: LastGood?
@@ -181,7 +185,7 @@ extension PrefetchReport: JSONObject {
                 cookies.map {
                     ["total": $0.total, "valid": $0.valid, "expired": $0.expired] as JSONMembers
                 }),
-            "manifestFailure": IfAny(manifestFailure),
+            "manifestFailure": IfAny(manifestFailure), "manifestWarning": IfAny(manifestWarning),
             "unansweredMisses": IfAny(unansweredMisses > 0 ? unansweredMisses : nil),
             "liveSnapshot": IfAny(lastGood?.snapshot), "liveSince": IfAny(lastGood?.date),
             "limit": IfAny(limit),

@@ -25,6 +25,10 @@ public struct PreloadOptions: Sendable {
     /// that the manifest names. Any one of them suffices. They are stored with the site in place of its earlier keys; if this
     /// is empty, the stored ones apply. `none` accepts every manifest.
     public var trustedKeys: [String] = []
+    /// Accepts a manifest that is older than the one accepted last. Later preloads compare with this one.
+    public var allowsRollback = false
+    /// The clock that decides whether a manifest has expired: seconds since 1970.
+    package var secondsSinceEpoch = ManifestAgeRules.systemClock
     /// Also fetches the assets that the bundles need: images, styles, and requests that they contain.
     public var includesAssets = true
     /// The options of the network.
@@ -52,11 +56,13 @@ public struct PreloadReport: Sendable, Equatable {
         case current
         /// All changed bundles were fetched and verified, and are live.
         case changed
-        /// The manifest does not have the required signature, or a bundle does not verify or is gone from the server. The
-        /// last good set stays live.
+        /// The manifest does not have the required signature or is older than the one accepted last, or a bundle does not
+        /// verify or is gone from the server. The last good set stays live.
         case refused
         /// The manifest or a bundle could not be loaded. The last good set stays live.
         case unreachable
+        /// The manifest has expired. The last good set stays live.
+        case expired
         /// The preload was cancelled. Fetched bundles are stored, and the next preload continues.
         case interrupted
     }
@@ -96,6 +102,8 @@ public struct PreloadReport: Sendable, Equatable {
     public package(set) var algorithms: [String: Int] = [:]
     /// Why the manifest could not be loaded, or was refused; nil if it is in force.
     public package(set) var manifestFailure: String?
+    /// Why the time of the manifest does not fit the clock of this machine; nil if it does.
+    public package(set) var manifestWarning: String?
     /// The trusted key that signed the manifest of the live set, as minisign's text; nil if no signature was required, or if
     /// the live set does not match the manifest.
     public package(set) var signer: String?
@@ -151,6 +159,7 @@ extension PreloadReport: JSONObject {
             "algorithms": JSONMembers(algorithms.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }),
             "signer": IfAny(signer), "newKeys": IfAny(hasNewKeys ? true : nil),
             "refused": refused, "missing": missing, "manifestFailure": IfAny(manifestFailure),
+            "manifestWarning": IfAny(manifestWarning),
         ]
     }
 }
@@ -173,6 +182,8 @@ extension SiteRun {
         do throws(LarderError) {
             loaded = try loadManifest(
                 manifest, principal.nearestZone, options.network, trusting: options.trustedKeys,
+                ManifestAgeRules(
+                    allowsRollback: options.allowsRollback, secondsSinceEpoch: options.secondsSinceEpoch),
                 isNew: WebURL(manifest.place)?.isHTTP != true)
             target = try resolveSite(of: loaded, trusting: options.trustedKeys)
         } catch  where error.kind == .refused {
@@ -184,8 +195,9 @@ extension SiteRun {
             storedPlan(of: target.site.href).map { $0.manifest?.isAlone ?? false } ?? true
         var report = PreloadReport(manifest: name, site: target.site.href, outcome: .current)
         report.requests = loaded.verifier.requestCount
+        report.manifestWarning = loaded.warning
         if let failure = loaded.failure {
-            report.outcome = failure.kind == .machine ? .unreachable : .refused
+            report.outcome = outcome(of: failure)
             report.manifestFailure = failure.description
             report.bundles = loaded.verifier.bundleURLs.count
             try report.setLiveSet(site, of: loaded.verifier, in: folder)
@@ -200,6 +212,7 @@ extension SiteRun {
             report.bundles = steps.steps.count
             report.reused = steps.steps.count { step in if case .fetch = step { false } else { true } }
             if try isCurrent(steps, loaded.verifier, target, site) {
+                try recordAge(of: loaded, site)
                 try report.setLiveSet(site, of: loaded.verifier, in: folder)
             } else {
                 try fetchBundles(steps, loaded, target, options, principal, &report)
@@ -223,7 +236,8 @@ extension SiteRun {
         let stored = try storedVersion(of: manifest, manifest.checkOptions(), refusal)
         let site = site(of: manifest)
         // A manifest that is refused on first use belongs to no site yet.
-        var report = PreloadReport(manifest: name, site: site?.name ?? manifest.place, outcome: .refused)
+        var report = PreloadReport(
+            manifest: name, site: site?.name ?? manifest.place, outcome: outcome(of: refusal))
         report.manifestFailure = refusal.description
         report.refusalRemedy = refusal.remedy
         if let stored {
@@ -231,6 +245,23 @@ extension SiteRun {
             try report.setLiveSet(site, of: stored.verifier, in: folder)
         }
         return report
+    }
+
+    /// The outcome if the current manifest is not used.
+    private func outcome(of failure: LarderError) -> PreloadReport.Outcome {
+        failure.isExpired ? .expired : failure.kind == .machine ? .unreachable : .refused
+    }
+
+    /// Records how new the manifest is, if all its bundles were live before and no snapshot is made.
+    private func recordAge(of loaded: LoadedManifest, _ site: Site?) throws(LarderError) {
+        guard let site, let age = loaded.age else { return }
+        var settings = SitePlan(text: site.settings)
+        settings.manifest?.accept(age)
+        guard settings.manifest?.accepted != loaded.plan.accepted else { return }
+        let text = settings.text
+        try mapStoreError { () throws(StoreError) in
+            try StoreWriter(folder).storeSettings(text, ofSite: site.name)
+        }
     }
 
     /// Whether nothing has to be done: all bundles are stored, the site has this manifest, and no asset is

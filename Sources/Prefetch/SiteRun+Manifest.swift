@@ -16,6 +16,11 @@ extension SiteRun {
         var plan: ManifestPlan
         /// Why the manifest could not be loaded, so that the stored version applies; nil if it was loaded.
         let failure: LarderError?
+        /// The age of the manifest, which is stored with the site once a snapshot with it is live; nil if the stored version
+        /// applies.
+        var age: ManifestAge?
+        /// Why the time of the manifest does not fit the clock of this machine; nil if it does.
+        var warning: String?
         /// Whether keys are trusted. Only the stored version of a manifest may then have no signature: it was stored
         /// before.
         var requiresSignature = false
@@ -33,7 +38,9 @@ extension SiteRun {
         let loaded: LoadedManifest
         do throws(LarderError) {
             loaded = try loadManifest(
-                manifest, nearestZone, options.network, trusting: options.trustedKeys, isNew: isNew)
+                manifest, nearestZone, options.network, trusting: options.trustedKeys,
+                options.manifestAgeRules,
+                isNew: isNew)
         } catch  where error.kind == .refused {
             throw error.preceded(by: liveSetText(of: manifest))
         }
@@ -67,25 +74,28 @@ extension SiteRun {
         sites.first { storedPlan(of: $0.name)?.manifest?.hasSameLocation(as: manifest) ?? false }
     }
 
-    /// Loads a manifest, and verifies its signature if keys are trusted. If it cannot be loaded, returns the manifest that
-    /// is stored for the same place, if there is one.
+    /// Loads a manifest, and verifies its signature if keys are trusted, and its age. If it cannot be loaded or has expired,
+    /// returns the manifest that is stored for the same place, if there is one.
     ///
     /// The stored manifest was verified before it was stored, and is not verified again.
     ///
     /// - Parameters:
     ///   - nearestZone: the nearest network zone that the request for it may connect to.
     ///   - names: the keys that the caller names; if empty, those that are stored with the site apply.
+    ///   - rules: how its age is judged.
     ///   - isNew: whether the user named the manifest. An invalid one is then an error, and the stored one is
     ///     not used in its place.
     /// - Throws: the reason why loading failed, if no manifest is stored, or if the manifest is refused.
     func loadManifest(
         _ manifest: ManifestPlan, _ nearestZone: NetworkZone, _ network: NetworkOptions,
-        trusting names: [String], isNew: Bool = false
+        trusting names: [String], _ rules: ManifestAgeRules, isNew: Bool = false
     ) throws(LarderError) -> LoadedManifest {
         if let location = TUFLocation(manifest.place) {
             return try loadRepository(
                 location, manifest, nearestZone, network, trusting: names)
         }
+        var manifest = manifest
+        manifest.accepted = manifest.lastAccepted(among: sites)
         var checkOptions = manifest.checkOptions(network)
         let storedKeys = manifest.storedKeys(among: sites.compactMap { SitePlan(text: $0.settings).manifest })
         checkOptions.trust = try ManifestTrust(names, storedKeys: storedKeys)
@@ -97,12 +107,18 @@ extension SiteRun {
             plan.trustedKeys =
                 checkOptions.trust.acceptsNamedKey
                 ? source.signer.map { [$0.key] } ?? [] : checkOptions.trust.keys.map(\.text)
+            let age = source.age
+            let warning = try source.requireCurrent(
+                age, after: manifest.accepted, trustedSigners: Set(plan.trustedKeys), rules)
             return LoadedManifest(
                 verifier: try ManifestVerifier(source, options: checkOptions, folder: folder), plan: plan,
-                failure: nil, requiresSignature: checkOptions.trust.requiresSignature,
+                failure: nil, age: age, warning: warning,
+                requiresSignature: checkOptions.trust.requiresSignature,
                 hasNewKeys: plan.trustedKeys != storedKeys)
         } catch {
-            guard error.kind == .machine || error.kind == .input && !isNew else { throw error }
+            guard error.kind == .machine || error.isExpired || error.kind == .input && !isNew else {
+                throw error
+            }
             guard var loaded = try storedVersion(of: manifest, checkOptions, error) else { throw error }
             // Only a verified manifest changes the stored keys.
             loaded.plan.trustedKeys = storedKeys

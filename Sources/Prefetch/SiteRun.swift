@@ -214,9 +214,11 @@ package struct SiteRun {
             verdict.report.withLock { $0 = report }
             return report.isClean
         }
-        var report = try crawl(plan, with: verifier)
+        var report = try crawl(plan, with: verifier, accepting: loaded.age)
         report.check = verdict.report.withLock { $0 }
         report.manifestFailure = loaded.failure?.description
+        report.isManifestExpired = loaded.failure?.isExpired ?? false
+        report.manifestWarning = loaded.warning
         if bundles == nil { try ignoreOptionalBundles(of: verifier, in: &report) }
         let isRefused = report.isRejected || report.missing.contains(where: \.failure.isDigestMismatch)
         // A rejected run that starts at its bundles has stored none of them.
@@ -279,10 +281,12 @@ package struct SiteRun {
 
     /// Runs a crawl, with the requirements of all manifests and the recorded misses of the site, and stores its facts.
     ///
-    /// - Parameter verifier: the manifest of the site; nil if it has none.
-    private func crawl(_ plan: CrawlPlan, with verifier: ManifestVerifier? = nil) throws(LarderError)
-        -> PrefetchReport
-    {
+    /// - Parameters:
+    ///   - verifier: the manifest of the site; nil if it has none.
+    ///   - age: the age of the manifest, to be stored if the snapshot goes live; nil to keep the stored one.
+    private func crawl(
+        _ plan: CrawlPlan, with verifier: ManifestVerifier? = nil, accepting age: ManifestAge? = nil
+    ) throws(LarderError) -> PrefetchReport {
         let misses =
             plan.startsAtAssets
             ? [] : try misses(on: Set(plan.start.map(\.host))).filter { belongsToSite($0, plan) }
@@ -303,7 +307,7 @@ package struct SiteRun {
             unanswered = crawl.unansweredMisses
             // The skipped pages of an unpublished snapshot say nothing about the live one.
             let leftOut = crawl.isPublished ? LeftOut(crawl) : plan.sitePlan.leftOut ?? LeftOut(crawl)
-            if work?.isLast ?? true { try storeRunFacts(leftOut, crawl, plan) }
+            if work?.isLast ?? true { try storeRunFacts(leftOut, crawl, plan, age) }
             report = PrefetchReport(crawl, plan.sitePlan)
             report.work = work
             report.cookies = cookies
@@ -363,15 +367,16 @@ package struct SiteRun {
     }
 
     /// Stores facts of this run with the site: the pages that were skipped and why, for later questions, and
-    /// the URL patterns that are worth rendering, for the next run.
-    private func storeRunFacts(_ leftOut: LeftOut?, _ report: CrawlReport, _ plan: CrawlPlan)
-        throws(CrawlError)
-    {
+    /// the URL patterns that are worth rendering, for the next run. If the snapshot is live, also how new its manifest is.
+    private func storeRunFacts(
+        _ leftOut: LeftOut?, _ report: CrawlReport, _ plan: CrawlPlan, _ age: ManifestAge?
+    ) throws(CrawlError) {
         let rendering = report.rendering
         var settings = plan.sitePlan
         settings.leftOut = leftOut
         settings.doubts = report.doubts
         if report.isPublished {
+            if let age { settings.manifest?.accept(age) }
             settings.recordMissingURLs(report.missingURLs)
             settings.failures = report.failures
             settings.recordConfirmation(

@@ -19,6 +19,8 @@ public enum Remedy: Sendable, Equatable {
     case format(String)
     /// `PreloadOptions.trustedKeys`, `PrefetchOptions.trustedKeys` or `CheckOptions.trustedKeys`.
     case trust
+    /// `PreloadOptions.allowsRollback`, `PrefetchOptions.allowsRollback` or `CheckOptions.allowsRollback`.
+    case allowRollback
     /// `ServeOptions.root`.
     case root
     /// The port to listen on.

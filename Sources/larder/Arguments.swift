@@ -261,6 +261,7 @@ extension Arguments {
         options.allowsShrinking = has(.allowShrink)
         options.indexes = !has(.noIndex)
         options.trustedKeys = texts(.trust)
+        options.allowsRollback = has(.allowRollback)
         options.requiresStrongDigests = has(.strong)
         options.network = try networkOptions()
         options.browser = text(.browser)
@@ -423,6 +424,23 @@ extension Arguments {
             throw invalidValue(option, "must be larger than 0, such as 500M or 2G")
         }
         return Int(size.byteCount)
+    }
+
+    /// The variable of reproducible builds (reproducible-builds.org/specs/source-date-epoch).
+    static let sourceDateVariable = "SOURCE_DATE_EPOCH"
+
+    /// The time to write into generated files, in seconds since 1970: that of `SOURCE_DATE_EPOCH`, else the current
+    /// one.
+    func sourceDate() throws(UsageError) -> Int64 {
+        guard let text = settings.environment[Self.sourceDateVariable], !text.isEmpty else {
+            return SystemClock.secondsSinceEpoch()
+        }
+        // Up to the year 9999.
+        guard let seconds = Int64(text), (0...253_402_300_799).contains(seconds) else {
+            throw UsageError(
+                "$\(Self.sourceDateVariable) must be a number of seconds since 1970, not \"\(text)\"")
+        }
+        return seconds
     }
 
     /// The value as a time: `90`, `90s`, `10m`, `2h` or `1d`; nil if the option is not given.

@@ -430,13 +430,15 @@ struct CommandEntry: Sendable {
             examples: [
                 "larder manifest dist > manifest.json", "larder manifest https://example.com/ --type js",
                 "larder manifest dist --output manifest.json --sign larder.key",
+                "larder manifest dist --created --expires 30d --output manifest.json",
                 "larder manifest dist --format waict > waict-manifest.json",
                 """
                 larder manifest www --format cordova --output www/chcp.manifest --release 1.2 --base https://example.com/www
                 """,
             ],
             options: [
-                .fetched, .type, .writtenFormat, .releaseVersion, .filesBase, .output, .signingKey,
+                .fetched, .type, .writtenFormat, .releaseVersion, .created, .expires, .filesBase, .output,
+                .signingKey,
                 .signatureForm, .passphraseFile, .store, .json, .quiet,
             ],
             notes: [
@@ -452,6 +454,10 @@ struct CommandEntry: Sendable {
                 --sign signs the manifest in the format of minisign, and names the key in it. With --output FILE, the signature
                 is in FILE.minisig; --signature inside puts it into the manifest, as does a manifest on standard output. --json
                 needs --output, and reports the files and the signer.
+                """,
+                """
+                For reproducible builds, $SOURCE_DATE_EPOCH is the time of --created and of the signature, from which --expires
+                counts.
                 """,
             ], run: ManifestCommand.run),
         CommandEntry(

@@ -284,7 +284,8 @@ extension Option {
 extension Option {
     static let prefetch: [Option] =
         [
-            .store, .onlyPage, .json, .quiet, .verbose, .progress, .base, .manifest, .trust, .strong,
+            .store, .onlyPage, .json, .quiet, .verbose, .progress, .base, .manifest, .trust, .allowRollback,
+            .strong,
             .strict,
         ]
         + scopeOptions + politenessOptions + renderOptions + storageOptions + groupedKeepOptions
@@ -299,7 +300,7 @@ extension Option {
         + networkOptions + identityOptions
     /// No scope options: an update keeps the scope that the site was prefetched with.
     static let update: [Option] =
-        [.store, .due, .json, .quiet, .verbose, .progress, .strong, .strict]
+        [.store, .due, .json, .quiet, .verbose, .progress, .allowRollback, .strong, .strict]
         + (politenessOptions + renderOptions).map {
             inheritedByUpdate.contains($0) ? $0.withDefault("as in the last run") : $0
         }
@@ -311,7 +312,8 @@ extension Option {
 
     static let preload: [Option] =
         [
-            .store, .json, .quiet, .verbose, .progress, .base, .format, .assets, .strict, .trust, .strong,
+            .store, .json, .quiet, .verbose, .progress, .base, .format, .assets, .strict, .trust,
+            .allowRollback, .strong,
             .rehashStored,
         ]
         + [.perHost, .rate, .maxBody, .timeout] + networkOptions + identityOptions
@@ -463,12 +465,16 @@ extension Option {
     static let strict = Option(
         name: "--strict", placeholder: nil,
         help:
-            "Exit with 1 if anything could not be fetched, including files that the site itself lacks (404), or if an earlier set of bundles stays live",
-        brief: "Exit with 1 if anything could not be fetched")
+            "Exit with 1 if anything could not be fetched or verified, including files that the site itself lacks (404), if a manifest has expired, or if an earlier set of bundles stays live",
+        brief: "Exit with 1 if anything could not be fetched or verified")
     static let strong = Option(
         name: "--strong", placeholder: nil,
         help: "Accept only SHA-256 or stronger digests: MD5 and SHA-1 do not stop an attacker",
         brief: "Accept only SHA-256 or stronger digests")
+    static let allowRollback = Option(
+        name: "--allow-rollback", placeholder: nil,
+        help: "Accept a manifest that is older than the one accepted last, and compare later ones with it",
+        brief: "Accept a manifest that is older than the last one", isCommandLineOnly: true)
     static let trust = Option(
         name: "--trust", placeholder: "KEY",
         help:
@@ -712,8 +718,8 @@ extension Option {
             .tlsKey,
             .policy,
             .rule.inGroup(.general), .patience, .preloaded, .every, .base, .format,
-            .assets, .verify, .trust, .strong, .memory, .maxSize, .compress.inGroup(.general), .noShim,
-            .allowNetwork,
+            .assets, .verify, .trust, .allowRollback, .strong, .memory, .maxSize, .compress.inGroup(.general),
+            .noShim, .allowNetwork,
             .showPrivate, .readOnly, .noSchedule, .scheduled, .bar, .openBrowser,
             .quiet,
         ] + networkOptions + identityOptions
@@ -992,4 +998,12 @@ extension Option {
         brief: "Store the new key unprotected", isCommandLineOnly: true)
     static let fetched = Option(
         name: "--live", placeholder: nil, help: "Fetch the site, even if it is stored")
+    static let created = Option(
+        name: "--created", placeholder: nil,
+        help: "Write the time, so that Larder never replaces a newer manifest by this one",
+        brief: "Write the time into the manifest")
+    static let expires = Option(
+        name: "--expires", placeholder: "TIME",
+        help: "Let the manifest expire after this time, such as 30d: an expired one is not accepted",
+        brief: "Let the manifest expire after this time, such as 30d", defaultValue: "never")
 }

@@ -176,7 +176,9 @@ extension Settings {
     /// The variables that Larder reads, from the environment of the process.
     static func environment() -> [String: String] {
         let names =
-            Option.all.compactMap(\.variable) + ["LARDER_CONFIG", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME"]
+            Option.all.compactMap(\.variable) + [
+                "LARDER_CONFIG", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME", Arguments.sourceDateVariable,
+            ]
         return names.reduce(into: [:]) { environment, name in
             environment[name] = getenv(name).map { String(cString: $0) }
         }

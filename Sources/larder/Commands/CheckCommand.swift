@@ -24,7 +24,8 @@ enum CheckCommand {
 
     /// Options that only make sense for the bundles of a manifest.
     private static let manifestOptions: [Option] = [
-        .stored, .live, .folder, .base, .format, .release, .evidence, .trust, .strong,
+        .stored, .live, .folder, .base, .format, .release, .evidence, .trust,
+        .allowRollback, .strong,
     ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
@@ -87,8 +88,9 @@ enum CheckCommand {
         }
         if !checksTarget {
             let bundlesOnly: [Option] = [
-                .offline, .stored, .live, .format, .release, .evidence, .trust, .strong, .quick,
-                .requireLevel,
+                .offline, .stored, .live, .format, .release, .evidence, .trust, .allowRollback, .strict,
+                .strong,
+                .quick, .requireLevel,
                 .renderOffline,
             ]
             if let given = bundlesOnly.first(where: {
@@ -293,6 +295,7 @@ enum CheckCommand {
         options.evidence = try arguments.evidence
         options.failsOn = try arguments.failsOn
         options.trustedKeys = arguments.texts(.trust)
+        options.allowsRollback = arguments.has(.allowRollback)
         options.requiresStrongDigests = arguments.has(.strong)
         var places: [CheckOptions.Place] = arguments.texts(.folder).map { .folder($0) }
         if arguments.has(.stored) { places.append(.stored) }
@@ -341,9 +344,10 @@ extension Arguments {
     /// The verdicts of `--fail-on` on bundles and sites, or the default of the library.
     fileprivate var failsOn: Set<CheckReport.Verdict> {
         get throws(UsageError) {
-            try verdicts(
+            let named = try verdicts(
                 usual: CheckReport.usualFailures,
                 otherNames: has(.checkLinks) ? LinkCheckReport.Verdict.allCases.map(\.rawValue) : [])
+            return has(.strict) ? named.union([.unverifiable]) : named
         }
     }
 

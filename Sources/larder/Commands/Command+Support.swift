@@ -118,6 +118,7 @@ extension Remedy {
         case .repair: CommandLine.shellCommand(["fsck", Option.repair.name])
         case .base: "\(Option.base.name) URL"
         case .format(let form): "\(Option.format.name) \(form)"
+        case .allowRollback: Option.allowRollback.name
         case .trust: "\(Option.trust.name) KEY"
         case .root: "\(Option.atRoot.name) SITE"
         case .port: Option.port.name

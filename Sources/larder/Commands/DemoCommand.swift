@@ -105,6 +105,7 @@ enum DemoCommand {
         case .current: "nothing has changed, nothing fetched"
         case .changed: "\(report.fetched) fetched and verified, live now"
         case .refused: "refused, the last good set stays live"
+        case .expired: "the manifest has expired, the last good set stays live"
         case .unreachable: "not reachable, the last good set stays live"
         case .interrupted: "interrupted"
         }

@@ -79,6 +79,7 @@ enum PrefetchCommand {
         of report: PrefetchReport, isStrict: Bool, isUpdate: Bool = false, _ terminal: Terminal
     ) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
+        if let warning = report.manifestWarning { terminal.fail(warning) }
         if report.hasShrunk {
             terminal.fail(
                 "\(report.site): the new snapshot is rejected, because it has less than half of the previous pages; if a login "
@@ -228,7 +229,11 @@ enum UpdateCommand {
                 // The previous copy can still be read, so the status is not that of a broken machine.
                 return PrefetchCommand.firstFailure($0, own == .unable ? .incomplete : own)
             }
-            let unchanged = updates.filter { !((try? $0.result.get())?.isPublished ?? false) }.map(\.site)
+            // A site of bundles whose manifest has expired has nothing to update: its last good set stays live.
+            let unchanged = updates.filter { update in
+                guard let report = try? update.result.get() else { return true }
+                return !report.isPublished && !report.isManifestExpired
+            }.map(\.site)
             if updates.count > 1, !unchanged.isEmpty, status != .interrupted {
                 terminal.fail(failureText(of: unchanged, among: updates.count))
             }

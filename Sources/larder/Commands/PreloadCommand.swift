@@ -49,6 +49,7 @@ enum PreloadCommand {
         options.format = arguments.text(.format)
         options.rehashesStoredBundles = arguments.has(.rehashStored)
         options.trustedKeys = arguments.texts(.trust)
+        options.allowsRollback = arguments.has(.allowRollback)
         options.requiresStrongDigests = arguments.has(.strong)
         options.includesAssets = try arguments.choice(.assets) ?? Assets.all == .all
         options.connectionsPerHost = try arguments.numberIfGiven(.perHost, in: 1...256)
@@ -67,6 +68,7 @@ enum PreloadCommand {
     static func status(
         of report: PreloadReport, isStrict: Bool, _ terminal: Terminal
     ) -> ExitStatus {
+        if let warning = report.manifestWarning { terminal.fail(warning) }
         switch report.outcome {
         case .current, .changed:
             return isStrict && !report.missing.isEmpty ? .incomplete : .done
@@ -76,6 +78,9 @@ enum PreloadCommand {
         case .unreachable:
             terminal.fail("\(report.manifest): not everything could be fetched" + liveSetText(of: report))
             return report.isServed ? isStrict ? .incomplete : .done : .unable
+        case .expired:
+            terminal.fail((report.manifestFailure ?? report.manifest) + liveSetText(of: report))
+            return report.isServed && !isStrict ? .done : .incomplete
         case .interrupted:
             return .interrupted
         }
@@ -84,7 +89,8 @@ enum PreloadCommand {
     /// The end of an error line, about the set that stays live.
     private static func liveSetText(of report: PreloadReport) -> String {
         guard let since = report.sinceDate, let snapshot = report.snapshot else {
-            guard report.outcome != .refused || report.manifestFailure == nil else {
+            guard report.outcome != .refused || report.manifestFailure == nil, report.outcome != .expired
+            else {
                 return "; nothing is live yet"
             }
             let next =
@@ -115,7 +121,7 @@ enum PreloadCommand {
         switch report.outcome {
         case .changed: lines.append("To serve them: \(arguments.command("serve"))")
         case .interrupted: lines.append("Interrupted; to continue: \(arguments.commandLine)")
-        case .current, .refused, .unreachable: break
+        case .current, .refused, .expired, .unreachable: break
         }
         return lines.joined(separator: "\n")
     }
@@ -130,6 +136,8 @@ enum PreloadCommand {
         case .refused where report.manifestFailure != nil:
             // The error line gives the reason.
             lines.append("\(report.manifest): the manifest is refused; nothing fetched")
+        case .expired:
+            lines.append("\(report.manifest): the manifest has expired; nothing fetched")
         case .changed, .refused, .interrupted:
             lines.append("\(report.manifest): \(bundles), \(countsText(of: report))")
         case .unreachable:

@@ -111,6 +111,9 @@ enum ServeCommand {
         if arguments.texts(.preloaded).isEmpty, try arguments.time(.every) != nil {
             throw UsageError("--every needs --preload; name the manifest")
         }
+        if arguments.texts(.preloaded).isEmpty, arguments.has(.allowRollback) {
+            throw UsageError("\(Option.allowRollback.name) needs --preload; name the manifest")
+        }
         if arguments.texts(.preloaded).isEmpty, arguments.source(of: .trust) == .commandLine {
             throw UsageError("\(Option.trust.name) needs --preload; name the manifest")
         }
@@ -188,10 +191,11 @@ enum ServeCommand {
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
         options.trustedKeys = arguments.texts(.trust)
+        options.allowsRollback = arguments.has(.allowRollback)
         options.requiresStrongDigests = arguments.has(.strong)
         options.includesAssets = try arguments.choice(.assets) ?? PreloadCommand.Assets.all == .all
         options.network = try network(arguments)
-        let wanted = options
+        let first = options
         let (requests, preloadNow) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         preloadNow.yield()
         Signals.shared.onHangUp(endsWithTerminal: false) { preloadNow.yield() }
@@ -199,10 +203,13 @@ enum ServeCommand {
             let clock = Task {
                 while let interval, (try? await Task.sleep(for: interval)) != nil { preloadNow.yield() }
             }
+            var wanted = first
             for await _ in requests {
                 for manifest in manifests where !Task.isCancelled {
                     await preload(manifest, wanted, larder, terminal)
                 }
+                // A server that accepted older manifests as long as it runs would not be protected.
+                wanted.allowsRollback = false
             }
             clock.cancel()
         }
