@@ -61,6 +61,11 @@ public struct ManifestOptions: Sendable {
     public var format = Format.larder
     /// The version of the release; not for WAICT, whose manifests have none.
     public var version: String?
+    /// When the manifest is created, in seconds since 1970; nil to leave that out. A manifest that was created before the one
+    /// that was accepted last is refused. Only for Larder's own format, as the next one.
+    public var created: Int64?
+    /// When the manifest expires, in seconds since 1970; nil if it does not. An expired one is not accepted.
+    public var expires: Int64?
     /// The URL of the files.
     public var base: String?
     /// The file that the manifest will be written to. If it is in the folder, the manifest does not list it.
@@ -231,6 +236,8 @@ extension ManifestReport {
     package init(_ manifest: Manifest, skipped: [Skipped], _ options: ManifestOptions) {
         var manifest = manifest
         manifest.version = options.version
+        manifest.created = options.created.map { HTTPDate(secondsSinceEpoch: $0) }
+        manifest.expires = options.expires.map { HTTPDate(secondsSinceEpoch: $0) }
         manifest.base = options.base
         let written = manifest.written(as: options.format.written)
         let leftOut = written.leftOut.map { Skipped(name: $0.reference, reason: $0.reason) }
@@ -248,6 +255,12 @@ extension ManifestOptions {
     package func validate() throws(LarderError) {
         if format == .waict, version != nil {
             throw LarderError(.input, "manifests of WAICT have no version; leave it out")
+        }
+        guard format == .larder || created == nil && expires == nil else {
+            throw LarderError(
+                .input,
+                "only Larder's own format has a time of creation and an expiry; leave them out for \(format.rawValue)"
+            )
         }
         if format == .cordova, (version == nil) != (base == nil) {
             throw LarderError(

@@ -26,7 +26,7 @@ enum ManifestCommand {
             }
             if let form, let key {
                 let name = output?.split(separator: "/").last.map(String.init)
-                report = try report.signed(by: key, form, file: name)
+                report = try report.signed(by: key, form, file: name, at: try arguments.sourceDate())
             }
             let signatureFile = report.signature == nil ? nil : output.map { $0 + Self.signatureSuffix }
             if let file = output {
@@ -63,6 +63,9 @@ enum ManifestCommand {
         var options = ManifestOptions()
         options.format = try arguments.choice(.writtenFormat) ?? .larder
         options.version = arguments.text(.releaseVersion)
+        let now = try arguments.sourceDate()
+        options.created = arguments.has(.created) ? now : nil
+        options.expires = try arguments.time(.expires).map { now + $0.components.seconds }
         options.base = arguments.text(.filesBase)
         options.output = arguments.text(.output) ?? "/dev/stdout"
         guard options.format != .cordova || options.version == nil || arguments.has(.output) else {
