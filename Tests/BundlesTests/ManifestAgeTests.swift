@@ -106,7 +106,7 @@ import Web
 
     /// The signers of the last and the new manifest, the trusted ones, and whether the last manifest counts.
     private static let signers: [(last: String?, signer: String?, trusted: Set<String>, isBound: Bool)] = [
-        (nil, nil, [], true), ("A", nil, [], true), (nil, "A", ["A"], false), ("A", "A", ["A"], true),
+        (nil, nil, [], true), ("A", nil, [], false), (nil, "A", ["A"], false), ("A", "A", ["A"], true),
         ("A", "B", ["A", "B"], true), ("A", "B", ["B"], false),
     ]
 

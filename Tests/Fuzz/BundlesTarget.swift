@@ -11,7 +11,7 @@ struct BundlesTarget: Target {
         "\"bundles\":[", "\"url\":", "\"md5\":", "\"integrity\":", "\"size\":", "\"file\":", "\"hash\":",
         "\"assets\":",
         "\"files\":", "\"imports\":", "\"entrypoints\":", "\"hashTable\":", "\"pages\":", "\"src\":",
-        "\"revision\":",
+        "\"revision\":", "\"created\":\"2026-11-28T12:00:00Z\"", "v1.2.3-rc.1", "-14-gabc1234", "2026-11-28",
         "d41d8cd98f00b204e9800998ecf8427e", "sha256-", "sha384-AAAA", " *", "  ", "MD5 (", ") = ",
         "SIZE (a) = ",
         "\\\\",
@@ -28,6 +28,7 @@ struct BundlesTarget: Target {
     private static let body = Array("body".utf8)
 
     func fault(_ input: [UInt8]) -> String? {
+        if let fault = orderFault(input) { return fault }
         for format in [nil] + ManifestFormat.allCases.map(Optional.some) {
             let manifest: Manifest
             do throws(ManifestError) {
@@ -42,6 +43,21 @@ struct BundlesTarget: Target {
             if let fault = fault(in: manifest) ?? signatureFault(of: manifest, input) { return fault }
         }
         return nil
+    }
+
+    /// The order of the versions in the first two lines must be the opposite of the order the other way round.
+    private func orderFault(_ input: [UInt8]) -> String? {
+        let lines = input.split(separator: 0x0A, maxSplits: 2, omittingEmptySubsequences: false)
+        guard lines.count > 1 else { return nil }
+        let ages = lines.prefix(2).map { line in
+            ManifestAge(
+                version: String(decoding: line.prefix(200), as: UTF8.self), digest: "\(line.startIndex)")
+        }
+        let orders = (ages[0].order(after: ages[1]), ages[1].order(after: ages[0]))
+        switch orders {
+        case (.newer, .older), (.older, .newer), (.same, .same), (.unknown, .unknown): return nil
+        default: return "an order: \(orders)"
+        }
     }
 
     /// The signed bytes must be the same manifest without the signature: nothing else may be unsigned.

@@ -21,12 +21,17 @@ import Web
         origin.on("/robots.txt", .failure(404))
         origin.on("/", .page("<title>Home</title>"))
         for (name, text) in ["one": "a", "two": "b"] { serve(name, text) }
-        try publish(["one": "a", "two": "b"])
+        try publish(["one": "a", "two": "b"], version: 2)
     }
 
     /// The format of the manifest, and whether it is a local file.
     enum Form: CaseIterable {
         case checksums, checksumsInFile, ours, weex
+        /// Formats of which only the versions are tested.
+        case cocos, cordova, angular
+
+        /// Whether the format gives a version or a time, so that an older manifest can be refused.
+        var hasAge: Bool { self != .checksums && self != .checksumsInFile }
     }
 
     /// The change between two runs.
@@ -42,6 +47,15 @@ import Web
         case down
         /// A run for a new release was interrupted.
         case killed
+        /// The server announces an earlier release again, with its bundles.
+        case older
+        /// A bundle has changed, but not the version of the manifest.
+        case sameVersion
+        /// The manifest of a new release has expired. Only Larder's own format can.
+        case expired
+
+        /// Whether the event is about versions and times.
+        var concernsAge: Bool { [.differs, .older, .sameVersion, .expired].contains(self) }
     }
 
     /// The command of the second run.
@@ -58,9 +72,10 @@ import Web
         var testDescription: String { "\(verb) of \(form): \(event)" }
 
         static let all = Form.allCases.flatMap { form in
-            Event.allCases.flatMap { event in
-                Verb.allCases.map { Row(form: form, event: event, verb: $0) }
-            }
+            Event.allCases.filter { $0.concernsAge || ![.cocos, .cordova, .angular].contains(form) }
+                .flatMap { event in
+                    Verb.allCases.map { Row(form: form, event: event, verb: $0) }
+                }
         }
     }
 
@@ -72,14 +87,23 @@ import Web
     }
 
     /// Publishes the manifest in all formats.
-    private func publish(_ bundles: KeyValuePairs<String, String>) throws {
+    ///
+    /// - Parameter version: the number of the release.
+    private func publish(
+        _ bundles: KeyValuePairs<String, String>, version: Int = 3, isExpired: Bool = false
+    ) throws {
         let sums = bundles.map { ($0, DigestStream.digest(.md5, of: Array(Self.body($1).utf8).span).hex) }
         let list = sums.map { "\($1)  js/\($0).js\n" }.joined()
         origin.on("/SUMS", .file(list, type: "text/plain"))
         try scratch.write(list, to: "SUMS")
         let ours = sums.map { "{\"url\": \"/js/\($0).js\", \"md5\": \"\($1)\"}" }.joined(separator: ",")
         origin.on(
-            "/site.json", .file("{\"start\": [\"/\"], \"bundles\": [\(ours)]}", type: "application/json"))
+            "/site.json",
+            .file(
+                """
+                {"version": "\(version).0.0", "start": ["/"], "bundles": [\(ours)],
+                 "expires": "\(isExpired ? 2020 : 9999)-01-01T00:00:00Z"}
+                """, type: "application/json"))
         let weex = sums.map {
             "{\"page\": \"\($0)\", \"h5\": \"\", \"js\": \"js/\($0).js\", \"md5\": \"\($1)\"}"
         }
@@ -87,8 +111,39 @@ import Web
         origin.on(
             "/weex",
             .file(
-                "{\"md5\": \"\(md5)\", \"version\": \"1\", \"pages\": [\(weex.joined(separator: ","))]}",
+                "{\"md5\": \"\(md5)\", \"version\": \"1.\(version)\", \"pages\": [\(weex.joined(separator: ","))]}",
                 type: "text/plain"))
+        publishTimedFormats(bundles, sums, version)
+    }
+
+    /// Publishes the manifest in formats whose versions have other forms.
+    private func publishTimedFormats(
+        _ bundles: KeyValuePairs<String, String>, _ md5s: [(String, String)], _ version: Int
+    ) {
+        func serve(_ path: String, _ text: String) {
+            origin.on(path, .file(text, type: "application/json"))
+        }
+        let assets = md5s.map { "\"js/\($0).js\": {\"md5\": \"\($1)\"}" }.joined(separator: ",")
+        serve(
+            "/project.manifest",
+            """
+            {"packageUrl": "\(origin.url("/"))", "remoteManifestUrl": "\(origin.url("/project.manifest"))",
+             "version": "1.0.\(8 + version)", "assets": {\(assets)}}
+            """)
+        serve(
+            "/chcp.json",
+            "{\"content_url\": \"\(origin.url("/"))\", \"release\": \"2026.0\(version).28-13.32.27\"}")
+        let files = md5s.map { "{\"file\": \"js/\($0).js\", \"hash\": \"\($1)\"}" }
+        serve("/chcp.manifest", "[\(files.joined(separator: ","))]")
+        let hashes = bundles.map {
+            "\"/js/\($0).js\": \"\(DigestStream.digest(.sha1, of: Array(Self.body($1).utf8).span).hex)\""
+        }
+        serve(
+            "/ngsw.json",
+            """
+            {"configVersion": 1, "timestamp": \(1_700_000_000_000 + version),
+             "hashTable": {\(hashes.joined(separator: ","))}}
+            """)
     }
 
     private func manifest(_ form: Form) -> (name: String, base: String?) {
@@ -97,6 +152,9 @@ import Web
         case .checksumsInFile: (scratch.file("SUMS"), origin.url("/"))
         case .ours: (origin.url("/site.json"), nil)
         case .weex: (origin.url("/weex"), nil)
+        case .cocos: (origin.url("/project.manifest"), nil)
+        case .cordova: (origin.url("/chcp.json"), nil)
+        case .angular: (origin.url("/ngsw.json"), nil)
         }
     }
 
@@ -123,10 +181,16 @@ import Web
             switch report.outcome {
             case .current, .changed: return .served
             case .refused: return .rejected
-            case .unreachable, .interrupted: return .lastGood(report.json)
+            case .unreachable, .expired, .interrupted: return .lastGood(report.json)
             }
-        case .prefetch: reports = [try await larder.prefetch(manifest: name, base: base)]
-        case .update: reports = try await larder.update()
+        case .prefetch, .update:
+            do throws(LarderError) {
+                reports =
+                    verb == .update
+                    ? try await larder.update() : [try await larder.prefetch(manifest: name, base: base)]
+            } catch  where error.kind == .refused {
+                return .rejected
+            }
         }
         #expect(reports.count == 1)
         let report = try #require(reports.first)
@@ -189,6 +253,11 @@ import Web
             _ = try? await task.value
             origin.release("/js/two.js")
             #expect(try servedLetter("one") == "a" && servedLetter("two") == "b")
+        case .older, .sameVersion, .expired:
+            serve("two", "c")
+            try publish(
+                ["one": "a", "two": "c"], version: event == .older ? 1 : event == .sameVersion ? 2 : 3,
+                isExpired: event == .expired)
         }
     }
 
@@ -229,20 +298,41 @@ import Web
         case .killed:
             #expect(asked.contains("/js/two.js") && asked.count <= 2 && ending == .served)
             set = ["e", "c"]
+        case .older where row.form.hasAge:
+            #expect(asked.isEmpty && ending == .rejected)
+        case .expired where row.form == .ours:
+            // The manifest before applies, so that pages can still be updated.
+            #expect(asked.isEmpty && (ending.isLastGood || [.prefetch, .update].contains(row.verb)))
+        case .older, .sameVersion, .expired:
+            #expect(asked == ["/js/two.js"] && ending == .served)
+            set = ["a", "c"]
         }
         #expect(try [servedLetter("one"), servedLetter("two")] == set)
         if let service {
             for (name, text) in zip(["one", "two"], set) {
                 let answer = try await served(name, text, by: service)
                 #expect(answer.text == Self.body(text))
+                #expect(answer["ETag"] != nil)
+                guard row.form != .angular else { continue }
                 let md5 = DigestStream.digest(.md5, of: Array(Self.body(text).utf8).span).hex
                 #expect(answer["Larder-Bundle"] == "verified; by=md5; md5=\(md5)")
-                #expect(answer["ETag"] != nil && answer["Repr-Digest"]?.contains("md5=") == true)
+                #expect(answer["Repr-Digest"]?.contains("md5=") == true)
             }
         }
         if row.event != .down {
-            let manifests = origin.requests.count { ["/SUMS", "/site.json", "/weex"].contains($0.target) }
-            #expect(manifests == (row.form == .checksumsInFile ? 0 : 1))
+            let targets = [
+                "/SUMS", "/site.json", "/weex", "/project.manifest", "/chcp.json", "/chcp.manifest",
+                "/ngsw.json",
+            ]
+            let manifests = origin.requests.count { targets.contains($0.target) }
+            let count =
+                switch row.form {
+                case .checksumsInFile: 0
+                // The second one is the list of files.
+                case .cordova: 2
+                case .checksums, .ours, .weex, .cocos, .angular: 1
+                }
+            #expect(manifests == count)
         }
     }
 }

@@ -191,7 +191,7 @@ import Web
                 switch report.outcome {
                 case .current, .changed: return .served
                 case .refused: return .refused(report.manifestFailure ?? "")
-                case .unreachable, .interrupted: return .unreachable
+                case .unreachable, .expired, .interrupted: return .unreachable
                 }
             case .prefetch:
                 var options = PrefetchOptions()
