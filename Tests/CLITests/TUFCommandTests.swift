@@ -157,14 +157,15 @@ import Testing
 
     private static let canTrace = access("/usr/bin/strace", X_OK) == 0
 
-    /// The system calls that change what is on the disk. Names that the machine does not have are ignored.
-    private static let calls = "?rename,?renameat,?renameat2,?fsync,?unlink,?unlinkat,?mkdir,?mkdirat"
+    /// The system calls that change what is on the disk. The C library uses one of each group; names that the machine
+    /// does not have are ignored. strace counts each system call on its own.
+    private static let calls = ["?rename,?renameat,?renameat2", "?fsync", "?unlink,?unlinkat"]
 
     @Test(
         .enabled(if: hasClient && canTrace, "python-tuf or strace is not there"),
-        arguments: [["add"], ["root", "targets", "snapshot", "timestamp"]])
+        arguments: [["add"], ["root", "targets", "snapshot", "timestamp"]], calls)
     func `killed before any change of the disk, publish leaves a repository that clients accept`(
-        change: [String]
+        change: [String], calls: String
     ) throws {
         try create()
         let python = try #require(PythonTUFClient.installed)
@@ -187,7 +188,7 @@ import Testing
             Folder.remove(home.file("repo"))
             try copy("before", to: "repo")
             let inject =
-                "strace -f -o /dev/null -e trace=\(Self.calls) -e inject=\(Self.calls):signal=KILL:when=\(kills + 1)"
+                "strace -f -o /dev/null -e trace=\(calls) -e inject=\(calls):signal=KILL:when=\(kills + 1)"
             let ending = try tuf("publish", "repo", "--keys", "keys", shell: "exec \(inject) \"$0\" \"$@\"")
             // A client that is up to date, and one that is new; then the same clients after the complete publication.
             for name in ["known", "new"] { Folder.remove(home.file(name)) }
@@ -205,7 +206,7 @@ import Testing
             kills += 1
             try #require(kills < 200)
         }
-        // At least the renames of targets, snapshot and timestamp, with a sync of each file.
-        #expect(kills >= 9)
+        // At least once for each of targets, snapshot and timestamp.
+        #expect(kills >= 3)
     }
 }
