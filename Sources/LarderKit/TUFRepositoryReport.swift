@@ -143,7 +143,7 @@ public struct TUFRepositoryReport: Sendable {
                     "missingSignatures": draft.missingSignatures,
                 ]
             },
-            "targets": targetCount, "targetBytes": targetByteCount,
+            "targets": targetCount, "targetBytes": targetByteCount, "files": targets,
             "changes": changes.map { changes -> JSONMembers in
                 [
                     "added": changes.added, "changed": changes.changed, "removed": changes.removed,

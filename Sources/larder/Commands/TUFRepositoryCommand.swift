@@ -258,8 +258,15 @@ enum TUFRepositoryCommand {
         }
         lines.append(
             "\(Wording.count(report.targetCount, "target")), \(Wording.bytes(report.targetByteCount))")
-        return (lines + draftLines(of: report)).joined(separator: "\n")
+        lines += draftLines(of: report) + report.targets.prefix(maxShownTargets)
+        if report.targets.count > maxShownTargets {
+            lines.append("and \(report.targets.count - maxShownTargets) more (\(Option.json.name) lists all)")
+        }
+        return lines.joined(separator: "\n")
     }
+
+    /// The maximum number of targets that `status` lists for people.
+    private static let maxShownTargets = 100
 }
 
 extension Option {
