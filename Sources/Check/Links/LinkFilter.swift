@@ -94,6 +94,7 @@ struct LinkFilter {
         toIgnore target: String, _ verdict: LinkCheckReport.Verdict, in document: String
     ) -> String? {
         if let reason = ruleReason(toIgnore: target, in: document) { return reason }
+        guard baseline != nil || newBaseline != nil else { return nil }
         let entry = LinkBaseline.Entry(document: document, target: target, verdict: verdict.rawValue)
         if verdict != .notChecked { newEntries.insert(entry) }
         return baseline?.entries.contains(entry) == true ? "it is in the baseline" : nil
