@@ -218,7 +218,7 @@ import Web
         arguments: [
             ("a@b.test", .verified), ("a.b+c@d.e.test", .verified), ("a@b.test?subject=x", .verified),
             ("a@b.test,c@d.test", .verified), ("a%40b.test", .verified), ("?to=a@b.test", .verified),
-            ("\"a b\"@c.test", .dead), ("%22a%20b%22@c.test", .verified), ("a@[127.0.0.1]", .verified),
+            ("\"a b\"@c.test", .verified), ("%22a%20b%22@c.test", .verified), ("a@[127.0.0.1]", .verified),
             ("a@localhost", .verified), ("ä@b.test", .verified), ("a@bücher.test", .verified), ("", .dead),
             ("a", .dead),
             ("a@", .dead), ("@b.test", .dead), ("a@@b.test", .dead), ("a b@c.test", .dead), ("a@b", .dead),

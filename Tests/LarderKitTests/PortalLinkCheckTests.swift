@@ -22,10 +22,15 @@ import Web
         scratch = try TemporaryFolder()
         larder = Larder(at: scratch.file("store"))
         other.on("/", .page("other"))
-        origin.on("/", .page("<a href=/gone>x</a><a href=\(other.url("/"))>y</a>"))
+        origin.on("/", .page("<a href=/gone>x</a><a href=\(Self.elsewhere(other))>y</a>"))
         origin.on("/gone", .failure(404))
         _ = try await larder.prefetch([origin.url("/")])
         other.forgetRequests()
+    }
+
+    /// The URL of another host, which is not a part of the site.
+    private static func elsewhere(_ origin: TestOrigin) -> String {
+        origin.url("/").replacing("127.0.0.1", with: "localhost")
     }
 
     private func check(by principal: Principal) -> (end: JobEnd, outcome: [Phrase]) {

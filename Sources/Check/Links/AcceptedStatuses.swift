@@ -38,7 +38,8 @@ public struct AcceptedStatuses: Sendable, Equatable {
     }
 
     private static func number(_ text: Substring, upTo max: Int = 999) -> Int? {
-        guard (3...4).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+        guard (3...4).contains(text.utf8.count), text.utf8.first != 0x30,
+            text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             let number = Int(text), (statuses.lowerBound...max).contains(number)
         else { return nil }
         return number

@@ -69,10 +69,12 @@ struct LinkResultCache {
         parts += [
             network.userAgent, network.proxy, network.authorities, network.family.map { "\($0)" },
         ].compactMap { $0 }
-        if network.isInsecure { parts.append("insecure") }
-        if network.mayReachPrivate { parts.append("private") }
-        if options.acceptedStatuses != AcceptedStatuses() { parts.append("\(options.acceptedStatuses)") }
-        if zone != .thisMachine { parts.append(zone.name) }
+        if network.isInsecure { parts.append("any certificate") }
+        if network.mayReachPrivate { parts.append("may reach private addresses") }
+        if options.acceptedStatuses != AcceptedStatuses() {
+            parts.append("accepts \(options.acceptedStatuses)")
+        }
+        if zone != .thisMachine { parts.append("zone \(zone.name)") }
         return parts.joined(separator: "\n")
     }
 
