@@ -98,12 +98,12 @@ extension SourceText {
                 throw root.error(
                     "expected an object or a list of files, found \(root.value.kindName); \(Self.advice)")
             }
+            if let members = root.value.members, members.map(\.key) == ["version"] {
+                throw root.error(
+                    "expected files with digests, found only a version, as in SvelteKit's version.json, which has no "
+                        + "digests; write them with: larder manifest FOLDER")
+            }
             guard root.resemblesLarderManifest else {
-                if let members = root.value.members, members.map(\.key) == ["version"] {
-                    throw root.error(
-                        "expected files with digests, found only a version, as in SvelteKit's version.json, which has no "
-                            + "digests; write them with: larder manifest FOLDER")
-                }
                 throw root.error(
                     "expected \"bundles\", \"start\" or another manifest format; \(Self.advice)")
             }
