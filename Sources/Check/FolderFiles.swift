@@ -12,10 +12,17 @@ package struct FolderFiles {
 
     /// The files to leave out.
     private let outputs: [stat]
+    /// Whether to list files and folders whose names begin with a dot.
+    private let includesHidden: Bool
 
-    /// - Parameter outputs: the paths of files to leave out, whether they exist or not.
+    /// - Parameters:
+    ///   - outputs: the paths of files to leave out, whether they exist or not.
+    ///   - includesHidden: whether to list files and folders whose names begin with a dot.
     /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read.
-    package init(_ root: String, without outputs: [String] = []) throws(LarderError) {
+    package init(
+        _ root: String, without outputs: [String] = [], includesHidden: Bool = true
+    ) throws(LarderError) {
+        self.includesHidden = includesHidden
         self.outputs = outputs.compactMap { path in
             var status = stat()
             return stat(path, &status) == 0 ? status : nil
@@ -43,7 +50,7 @@ package struct FolderFiles {
     private mutating func add(
         _ names: [[UInt8]], of folder: String, below prefix: String, _ folders: inout [String]
     ) {
-        for bytes in names {
+        for bytes in names where includesHidden || bytes.first != UInt8(ascii: ".") {
             let name = String(decoding: bytes, as: UTF8.self)
             guard name.utf8.elementsEqual(bytes) else {
                 skip(prefix + name, "its name is not UTF-8")

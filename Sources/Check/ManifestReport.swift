@@ -84,7 +84,7 @@ extension ManifestReport {
     ) throws(LarderError) {
         // Neither the manifest nor its signature lists itself.
         let outputs = options.output.map { [$0, $0 + MinisignSignature.fileSuffix] } ?? []
-        let files = try FolderFiles(path, without: outputs)
+        let files = try FolderFiles(path, without: outputs, includesHidden: false)
         guard !files.paths.isEmpty || !files.skipped.isEmpty else {
             throw LarderError(.input, "\(path) has no files: name the build's output folder")
         }

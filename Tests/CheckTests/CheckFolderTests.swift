@@ -85,6 +85,15 @@ import Web
         }
     }
 
+    @Test func `hidden files and folders are not in a manifest`() async throws {
+        mkdir(home.file("dist/.git"), 0o755)
+        try home.write("x", to: "dist/.git/HEAD")
+        try home.write("x", to: "dist/js/.map")
+        let written = try await Larder(at: home.file("none")).manifest(of: dist)
+        #expect(written.bundles == 3)
+        #expect(!written.text.contains("HEAD") && !written.text.contains(".map"))
+    }
+
     @Test func `deeply nested folders are listed`() async throws {
         let deep = (0..<1500).reduce(dist) { path, _ in path + "/d" }
         var path = dist
