@@ -1,6 +1,7 @@
 package import Crawl
 package import Digest
 internal import System
+internal import TUF
 internal import Web
 
 /// The key that signed a manifest, and its signature.
@@ -104,8 +105,13 @@ package struct ManifestTrust: Sendable, Equatable {
         do throws(MinisignError) {
             return try MinisignPublicKey(String(decoding: bytes, as: UTF8.self))
         } catch {
+            let isRoot = (try? TUFClient.versionOfTrustedRoot(bytes)) != nil
             throw LarderError(
-                .input, "\(value) is \(error); name the file of the public key, which ends in .pub")
+                .input,
+                isRoot
+                    ? "\(value) is the trusted root of a TUF repository, not a key; name the repository in place of the "
+                        + "manifest, such as tuf+https://example.com/metadata/"
+                    : "\(value) is \(error); name the file of the public key, which ends in .pub")
         }
     }
 
