@@ -72,7 +72,8 @@ package struct BundleCheck {
         } catch {
             guard error.kind == .refused || error.isServerFailure else { throw error }
             return CheckReport(
-                ofUnusable: manifest, error.kind == .refused ? .mismatch : .missing, error,
+                ofUnusable: manifest,
+                error.isExpired ? .unverifiable : error.kind == .refused ? .mismatch : .missing, error,
                 failsOn: options.failsOn)
         }
         // An empty check would be clean, but proves nothing.

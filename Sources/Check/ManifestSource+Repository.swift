@@ -25,7 +25,7 @@ extension ManifestSource {
                 throw LarderError(error)
             }
         }
-        guard !options.places.contains(.stored) || options.places.contains(.live) else {
+        guard !options.readsManifestFromStore else {
             guard let site = sites.first(where: { SitePlan(text: $0.settings).manifest?.place == place }),
                 let stored = try mapStoreError({ () throws(StoreError) in
                     try StoredManifest.current(of: site.name, StoreReader(folder))
@@ -38,7 +38,7 @@ extension ManifestSource {
             options.trustedKeys, stored: plan.storedRepository(among: sites), of: place)
         let fetcher = TUFFetcher(options.network, nearestZone: nearestZone, interruption)
         let targets = try TUFManifest(
-            location, base: plan.base, trust, fetcher, save: { _ in })
+            location, base: plan.base, trust, fetcher, now: options.secondsSinceEpoch(), save: { _ in })
         try self.init(targets, at: place, fetcher.zone, options: options)
     }
 }

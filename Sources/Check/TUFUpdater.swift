@@ -245,6 +245,7 @@ extension LarderError {
         let isUnreachable = error.reason == .unreachable
         self.init(isUnreachable ? .machine : .refused, "\(place.href): \(error)")
         isServerFailure = isUnreachable
+        isExpired = error.reason == .expired
     }
 }
 

@@ -92,7 +92,7 @@ extension SiteRun {
     ) throws(LarderError) -> LoadedManifest {
         if let location = TUFLocation(manifest.place) {
             return try loadRepository(
-                location, manifest, nearestZone, network, trusting: names)
+                location, manifest, nearestZone, network, trusting: names, now: rules.secondsSinceEpoch())
         }
         var manifest = manifest
         manifest.accepted = manifest.lastAccepted(among: sites)

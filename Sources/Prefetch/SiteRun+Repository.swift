@@ -6,18 +6,20 @@ internal import Web
 
 /// TUF repositories in place of manifests.
 extension SiteRun {
-    /// Updates the trusted metadata of a repository and loads its targets. If the repository cannot be reached, returns the
-    /// targets that are stored for it, if there are any.
+    /// Updates the trusted metadata of a repository and loads its targets. If the repository cannot be reached or its
+    /// metadata has expired, returns the targets that are stored for it, if there are any.
     ///
     /// Each change of the trusted metadata is stored at once with the site, if there is one already, so that a
     /// later failure does not undo the protection against older metadata.
     ///
-    /// - Parameter values: the values of `--trust`: at most the file of a trusted root.
+    /// - Parameters:
+    ///   - values: the values of `--trust`: at most the file of a trusted root.
+    ///   - now: the start of the update in seconds since 1970.
     /// - Throws: `LarderError` of kind `.refused` if the metadata is not trusted.
     func loadRepository(
         _ location: TUFLocation, _ manifest: ManifestPlan, _ nearestZone: NetworkZone,
         _ network: NetworkOptions,
-        trusting values: [String]
+        trusting values: [String], now: Int64
     ) throws(LarderError) -> LoadedManifest {
         let options = manifest.checkOptions(network)
         let site = site(of: manifest)
@@ -28,7 +30,7 @@ extension SiteRun {
         plan.trustedKeys = []
         do throws(LarderError) {
             let fetcher = TUFFetcher(network, nearestZone: nearestZone, interruption)
-            let targets = try TUFManifest(location, base: manifest.base, latest, fetcher) {
+            let targets = try TUFManifest(location, base: manifest.base, latest, fetcher, now: now) {
                 (trust) throws(LarderError) in
                 latest = trust
                 if let site { try store(trust, with: site) }
@@ -39,7 +41,9 @@ extension SiteRun {
                 verifier: try ManifestVerifier(source, options: options, folder: folder), plan: plan,
                 failure: nil, requiresSignature: true, hasNewKeys: stored == nil)
         } catch {
-            guard error.kind == .machine, var loaded = try storedVersion(of: manifest, options, error) else {
+            guard error.kind == .machine || error.isExpired,
+                var loaded = try storedVersion(of: manifest, options, error)
+            else {
                 throw error
             }
             loaded.plan.repository = latest

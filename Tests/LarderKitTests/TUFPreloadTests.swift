@@ -119,12 +119,35 @@ import Testing
         #expect(refused.manifestFailure?.contains("timestamp") == true, "\(refused)")
     }
 
-    @Test func `an expired timestamp is refused`() async throws {
+    @Test func `if the timestamp has expired, the last good set stays live`() async throws {
         _ = try await larder.preload(repository.location, options: options)
         repository.publish(["a.js": "new"], expires: SystemClock.secondsSinceEpoch() - 1)
         let refused = try await larder.preload(repository.location)
-        #expect(refused.outcome == .refused)
+        #expect(refused.outcome == .expired)
         #expect(refused.isServed)
+    }
+
+    @Test func `a clock that is a year ahead changes nothing that is stored`() async throws {
+        let first = try await larder.preload(repository.location, options: options)
+        var ahead = PreloadOptions()
+        ahead.secondsSinceEpoch = { SystemClock.secondsSinceEpoch() + 31_536_000 }
+        let expired = try await larder.preload(repository.location, options: ahead)
+        #expect(expired.outcome == .expired)
+        #expect(expired.snapshot == first.snapshot)
+        #expect(try await larder.preload(repository.location).outcome == .current)
+    }
+
+    @Test func `another manifest does not take the place of a repository unless its key is named`()
+        async throws
+    {
+        _ = try await larder.preload(repository.location, options: options)
+        let site = try StoreReader(StoreFolder(larder.path)).sites()[0].name
+        try scratch.write(
+            #"{"site": "\#(site)", "bundles": [{"url": "/a.js", "md5": "0cc175b9c0f1b6a831c399e269772661"}]}"#,
+            to: "m.json")
+        let refused = try await larder.preload(scratch.file("m.json"))
+        #expect(refused.outcome == .refused)
+        #expect(refused.manifestFailure?.contains("TUF repository") == true, "\(refused)")
     }
 
     @Test func `if the repository cannot be reached, the last good set stays live`() async throws {
