@@ -63,6 +63,55 @@ import Testing
         #expect(third.targets == ["b.js=two"])
     }
 
+    @Test func `larder downloads and preloads from the repository, over changes and a rotation`() throws {
+        try home.write("two", to: "dist/b c.js")
+        try create()
+        let origin = try TestOrigin()
+        origin.serve(folder: home.file("repo"), at: "/app/")
+        func download(_ folder: String, _ target: String) throws -> Command.Ending {
+            try tuf(
+                "download", "--metadata-url", origin.url("/app/metadata/"), "--metadata-dir", folder,
+                "--trust",
+                "repo/metadata/1.root.json", "--target", target, "--target-dir", "\(folder)-files",
+                "--allow-private")
+        }
+        func content(_ name: String) -> String {
+            let bytes = try? WholeFile.read(home.file(name), atMost: 100)
+            return String(decoding: bytes ?? [], as: UTF8.self)
+        }
+        let first = try download("client", "a.js")
+        #expect(first.status == 0 && content("client-files/a.js") == "one", "\(first)")
+        let escaped = try download("client", "b%20c.js")
+        #expect(escaped.status == 0, "\(escaped)")
+
+        // A new key for the timestamp, changed files, and plain names for the pages of the app.
+        let key = try Command.run(
+            "key", "new", "--out", home.file("keys/timestamp-2.key"), "--no-passphrase", home: home)
+        #expect(key.status == 0)
+        #expect(
+            try tuf(
+                "rotate", "repo", "--role", "timestamp", "--add", "keys/timestamp-2.pub", "--remove",
+                "keys/timestamp.pub", "--keys", "keys"
+            ).status == 0)
+        try home.write("changed", to: "dist/a.js")
+        home.remove("dist/b c.js")
+        #expect(try tuf("add", "repo", "dist", "--delete").status == 0)
+        let published = try tuf("publish", "repo", "--keys", "keys", "--plain-names")
+        #expect(published.status == 0 && published.output.contains("2.root.json"), "\(published)")
+        for folder in ["client", "fresh"] {
+            let second = try download(folder, "a.js")
+            #expect(second.status == 0 && content(folder + "-files/a.js") == "changed", "\(second)")
+            #expect(try download(folder, "b%20c.js").status == 1, "the target was removed")
+        }
+        let preload = try Command.run(
+            "preload", "tuf+" + origin.url("/app/metadata/"), "--trust",
+            home.file("repo/metadata/1.root.json"),
+            "--allow-private", home: home)
+        #expect(preload.status == 0, "\(preload)")
+        let body = try Command.run("cat", origin.url("/app/targets/a.js"), home: home)
+        #expect(body.output == "changed", "\(body)")
+    }
+
     @Test func `two of three people sign the root with keys of their own`() throws {
         for name in ["ann", "bob", "cat"] {
             let ending = try Command.run(
