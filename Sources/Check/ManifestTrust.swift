@@ -67,8 +67,9 @@ package struct ManifestTrust: Sendable, Equatable {
             return
         }
         var keys: [MinisignPublicKey] = []
-        for text in words.isEmpty && !values.isEmpty ? values : storedKeys {
-            let key = try Self.key(text)
+        let areNamed = words.isEmpty && !values.isEmpty
+        for text in areNamed ? values : storedKeys {
+            let key = try Self.key(text, mayBeFile: areNamed)
             if !keys.contains(key) { keys.append(key) }
         }
         guard keys.count <= Self.maxKeys else {
@@ -85,15 +86,15 @@ package struct ManifestTrust: Sendable, Equatable {
     /// The maximum number of trusted keys. More are an error.
     private static let maxKeys = 64
 
-    /// Parses a key, or reads it from a file.
-    private static func key(_ value: String) throws(LarderError) -> MinisignPublicKey {
-        do throws(MinisignError) {
-            guard WholeFile.exists(value) else { return try MinisignPublicKey(value) }
-        } catch {
-            throw LarderError(
-                .input,
-                "the key \"\(value)\" cannot be used: \(error); name a public key (RW…), the path of its .pub file, "
-                    + "\"\(firstUse)\" or \"\(none)\"")
+    /// Parses a key, or reads it from a file. A file whose name is a key does not take the place of that key.
+    private static func key(_ value: String, mayBeFile: Bool) throws(LarderError) -> MinisignPublicKey {
+        do throws(MinisignError) { return try MinisignPublicKey(value) } catch {
+            guard mayBeFile, WholeFile.exists(value) else {
+                throw LarderError(
+                    .input,
+                    "the key \"\(value)\" cannot be used: \(error); name a public key (RW…), the path of its .pub file, "
+                        + "\"\(firstUse)\" or \"\(none)\"")
+            }
         }
         let bytes: [UInt8]
         do throws(SystemError) {

@@ -126,6 +126,12 @@ import Testing
         #expect(try trust(file, key.publicKey.text).keys == [key.publicKey])
     }
 
+    @Test func `a stored key is never the path of a file`() throws {
+        let path = try folder.write(key.publicKey.fileText, to: "larder.pub")
+        #expect(try trust(path).keys == [key.publicKey])
+        #expect(throws: LarderError.self) { try trust(storedKeys: [path]) }
+    }
+
     @Test func `a value that is no key is an error that says which values are keys`() throws {
         let secret = try folder.write(try key.fileText(passphrase: nil), to: "larder.key")
         for (values, words) in [
