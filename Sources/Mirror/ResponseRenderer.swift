@@ -119,7 +119,7 @@ final class ResponseRenderer {
         }
         return try rewrittenAnswer(
             status: copy.response.status, copy.fields, copy.url, (bytes, table, format), source, sharing,
-            tag: tag, storedBody: body)
+            tag: tag, storedBody: body, received: copy.response.fetched)
     }
 
     /// A proxy answers with the response as it is stored.
