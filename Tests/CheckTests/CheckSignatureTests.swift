@@ -95,10 +95,10 @@ import Web
 
     @Test func `a build folder has no signatures, so its script is not verified`() async throws {
         let page = try folder.write(
-            "<script src=a.js integrity=\"\(signer.word)\"></script>", to: "dist/index.html")
-        _ = try folder.write(Self.script, to: "dist/a.js")
+            "<script src=a.js integrity=\"\(signer.word)\"></script>", to: "index.html")
+        _ = try folder.write(Self.script, to: "a.js")
         var options = CheckOptions()
-        options.places = [.folder(folder.file("dist"))]
+        options.places = [.folder(folder.path)]
         options.bases = ["https://example.com/"]
         let report = try await larder.check(page, options: options)
         #expect(report.items.first?.findings.first?.verdict == .unverifiable)
