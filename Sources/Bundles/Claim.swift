@@ -155,6 +155,8 @@ extension Claim {
             return .unchecked(
                 "\(source) names a key, but the header fields with the signature are not available")
         }
+        // `Bundle.finding(on:)` has reported the wrong signature.
+        if let refusal = response.refusal { return .unchecked(refusal) }
         return integrity.signer(of: response) == nil
             ? failure(integrity.expectedSigner, response.found) : .holds
     }

@@ -186,7 +186,6 @@ package struct ResponseIntegrity: Sendable, Equatable {
 
     /// The signatures that were found, as reports show them beside the expected one.
     var found: String {
-        if let refusal { return refusal }
         if signers.isEmpty { return ignored.first.map { "none: \($0)" } ?? "none" }
         return "one by " + signers.map(\.integrityText).joined(separator: ", ")
     }
