@@ -48,9 +48,9 @@ import Web
             }
             #expect(try servedText() == "two")
         }
-        let check = try larder("check", manifest)
+        let check = try larder("check", manifest, "--live")
         #expect(check.status == 1 && check.output.contains("older than version 2.0"), "\(check)")
-        #expect(try larder("check", manifest, "--allow-rollback").status == 0)
+        #expect(try larder("check", manifest, "--live", "--allow-rollback").status == 0)
 
         #expect(try larder("preload", manifest, "--allow-rollback").status == 0)
         #expect(try servedText() == "one")
@@ -85,9 +85,9 @@ import Web
         }
         let json = try larder("preload", manifest, "--json")
         #expect(json.output.contains("\"outcome\": \"expired\""), "\(json)")
-        let check = try larder("check", manifest)
+        let check = try larder("check", manifest, "--live")
         #expect(check.status == 0 && check.output.contains("expired at 2020-01-01"), "\(check)")
-        #expect(try larder("check", manifest, "--strict").status == 1)
+        #expect(try larder("check", manifest, "--live", "--strict").status == 1)
     }
 
     @Test func `a server with --preload keeps the newer set`() throws {
