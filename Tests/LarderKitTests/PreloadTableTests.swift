@@ -184,11 +184,13 @@ import Web
             case .unreachable, .expired, .interrupted: return .lastGood(report.json)
             }
         case .prefetch, .update:
-            do throws(LarderError) {
+            // A pattern with a condition after `do throws(LarderError)` crashes the compiler (Swift 6.3.1).
+            do {
                 reports =
                     verb == .update
                     ? try await larder.update() : [try await larder.prefetch(manifest: name, base: base)]
-            } catch  where error.kind == .refused {
+            } catch let error as LarderError {
+                guard error.kind == .refused else { throw error }
                 return .rejected
             }
         }
