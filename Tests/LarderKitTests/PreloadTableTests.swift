@@ -189,7 +189,7 @@ import Web
                 reports =
                     verb == .update
                     ? try await larder.update() : [try await larder.prefetch(manifest: name, base: base)]
-            } catch let error as LarderError {
+            } catch {
                 guard error.kind == .refused else { throw error }
                 return .rejected
             }
