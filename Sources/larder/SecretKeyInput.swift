@@ -54,7 +54,7 @@ enum SecretKeyInput {
             }
             return line
         }
-        let text = arguments.settings.environment[variable] ?? ""
+        let text = Settings.environment()[variable] ?? ""
         return text.isEmpty ? nil : text
     }
 
