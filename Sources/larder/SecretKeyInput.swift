@@ -54,7 +54,7 @@ enum SecretKeyInput {
             }
             return line
         }
-        let text = Settings.environment()[variable] ?? ""
+        let text = getenv(variable).map { String(cString: $0) } ?? ""
         return text.isEmpty ? nil : text
     }
 
