@@ -102,7 +102,8 @@ struct Settings: Sendable {
             }
             known = command.options
         }
-        guard let option = known.first(where: { $0.keys.contains(entry.key) }) else {
+        let named = known.filter { $0.keys.contains(entry.key) }
+        guard let option = named.first(where: { !$0.isCommandLineOnly }) ?? named.first else {
             let owner = entry.section.map { "larder \($0) has no" } ?? "there is no"
             let synonym = Option.synonyms["--" + entry.key].flatMap { name in
                 known.first { $0.name == name }?.key
@@ -140,9 +141,12 @@ struct Settings: Sendable {
         }
     }
 
-    /// Whether commands have different options of this name. Such an option may only be set in a section.
+    /// Whether commands have different options of this name that files may set. Such an option may only be set in a
+    /// section.
     static func isAmbiguous(_ option: Option) -> Bool {
-        CommandEntry.all.flatMap(\.options).contains { $0.name == option.name && $0.help != option.help }
+        CommandEntry.all.flatMap(\.options).contains {
+            $0.name == option.name && $0.help != option.help && !$0.isCommandLineOnly
+        }
     }
 
     /// The end of a message about an unknown word: the most similar candidate, or `noSuggestion`.
