@@ -59,7 +59,8 @@ extension ManifestSource {
                 .refused, "the manifest \(name) is refused: \(reason)", remedy: .allowRollback)
         case .expired(let expires):
             let reason = ManifestAgeText.expired(expires, now: now, serverDate: serverDate)
-            var error = LarderError(.refused, "the manifest \(name) \(reason)")
+            let message = "the manifest \(name) \(reason)"
+            var error = LarderError(.refused, message)
             error.isExpired = true
             throw error
         }

@@ -48,8 +48,8 @@ package struct TUFUpdater<Storage: TUFStorage> {
         client.find(path)
         try run()
         guard let target = client.target else {
-            throw LarderError(
-                TUFError(.unknownTarget, path, "the repository has no such target"), of: metadata)
+            let error = TUFError(.unknownTarget, path, "the repository has no such target")
+            throw LarderError(error, of: metadata)
         }
         return target
     }
@@ -140,10 +140,11 @@ package final class TUFFetcher {
         switch try fetch(url, atMost: target.file.byteCount) {
         case .bytes(let body): bytes = body
         case .missing:
-            throw LarderError(TUFError(.missing, target.path, "the server does not have it"), of: url)
+            let error = TUFError(.missing, target.path, "the server does not have it")
+            throw LarderError(error, of: url)
         case .tooLarge:
-            throw LarderError(
-                TUFError(.tooLarge, target.path, "is over \(target.file.byteCount) bytes"), of: url)
+            let error = TUFError(.tooLarge, target.path, "is over \(target.file.byteCount) bytes")
+            throw LarderError(error, of: url)
         case .failed(let reason):
             throw LarderError(TUFError(.unreachable, target.path, reason), of: url)
         }

@@ -329,7 +329,6 @@ struct CommandEntry: Sendable {
             mainOptions: [
                 .offline, .stored, .live, .folder, .base, .checkLinks, .requireLevel, .report, .failOn,
                 .trust, .strong,
-                .json,
             ],
             notes: [
                 """

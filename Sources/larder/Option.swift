@@ -466,7 +466,7 @@ extension Option {
         name: "--strict", placeholder: nil,
         help:
             "Exit with 1 if anything could not be fetched or verified, including files that the site itself lacks (404), if a manifest has expired, or if an earlier set of bundles stays live",
-        brief: "Exit with 1 if anything could not be fetched or verified")
+        brief: "Exit with 1 if anything was not fetched or verified")
     static let strong = Option(
         name: "--strong", placeholder: nil,
         help: "Accept only SHA-256 or stronger digests: MD5 and SHA-1 do not stop an attacker",
@@ -972,7 +972,7 @@ extension Option {
     static let releaseVersion = Option(
         name: "--release", placeholder: "VERSION",
         help: "Version of the release; with --format cordova, chcp.json is written beside --output",
-        brief: "Version of the release; for cordova, writes chcp.json too", isCommandLineOnly: true)
+        brief: "Version of the release (cordova: also chcp.json)", isCommandLineOnly: true)
     static let filesBase = Option(
         name: "--base", placeholder: "URL", help: "URL at which the files are published",
         isCommandLineOnly: true)

@@ -10,7 +10,8 @@ import Testing
     private static let without: Set<String> = [
         "--user", "--bearer", "--cert", "--cookies", "--save-cookies", "--header", "--include", "--exclude",
         "--rule", "--dir", "--base", "--target", "--render-script", "--netrc", "--preload", "--proxy-port",
-        "--no-intercept", "--known", "--evidence",
+        "--no-intercept", "--known", "--evidence", "--release", "--sign", "--keys", "--prefix", "--add",
+        "--remove", "--threshold", "--signed", "--root-key", "--metadata-url", "--metadata-dir", "--trust",
     ]
 
     @Test(arguments: CommandEntry.all.map(\.name))

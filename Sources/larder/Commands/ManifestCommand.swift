@@ -13,7 +13,7 @@ enum ManifestCommand {
             let types = try arguments.typeFilter
             let output = arguments.text(.output)
             guard output != nil || arguments.source(of: .json) != .commandLine else {
-                throw UsageError("--json needs --output FILE, because the manifest is JSON itself")
+                throw UsageError("--json needs --output FILE: the manifest is JSON itself")
             }
             let options = try options(arguments)
             let form = try signatureForm(arguments, options.format)

@@ -284,6 +284,7 @@ extension Option {
     static let metadataExpiry = Option(
         name: "--expires", placeholder: "ROLE=TIME",
         help: "Time until new metadata of a role expires, such as timestamp=1d",
+        brief: "Lifetime of a role's metadata, such as timestamp=1d",
         defaultValue: "root=365d, targets=90d, snapshot=30d, timestamp=7d", isRepeatable: true)
     static let targetPrefix = Option(
         name: "--prefix", placeholder: "PATH", help: "Put this before the paths of the targets, such as app/")
@@ -301,7 +302,8 @@ extension Option {
         brief: "Copy of a draft with more signatures", isRepeatable: true, isCommandLineOnly: true)
     static let tufRole = Option(
         name: "--role", placeholder: "ROLE",
-        help: "Role whose keys change: root, targets, snapshot or timestamp", defaultValue: "root",
+        help: "Role whose keys change: root, targets, snapshot or timestamp",
+        brief: "Role: root, targets, snapshot or timestamp", defaultValue: "root",
         isCommandLineOnly: true)
     static let addKey = Option(
         name: "--add", placeholder: "KEY", help: "Public key that the role gets: a .pub file, or RW...",
