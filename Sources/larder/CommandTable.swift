@@ -320,7 +320,7 @@ struct CommandEntry: Sendable {
             options: [
                 .offline, .stored, .live, .folder, .base, .format, .release, .evidence, .quick,
                 .requireLevel, .renderOffline, .renderPages, .browser.inGroup(.general), .report, .failOn,
-                .trust, .strong,
+                .trust, .allowRollback, .strong, .strict,
                 .target, .checkLinks, .store, .json,
                 .quiet,
                 .progress,
