@@ -114,6 +114,7 @@ import Web
     }
 
     @Test func `a manifest gets its times from SOURCE_DATE_EPOCH`() throws {
+        mkdir(home.file("dist"), 0o755)
         try home.write("x", to: "dist/a.js")
         func manifest(_ words: String..., date: String? = "1700000000") throws -> Command.Ending {
             try Command(
