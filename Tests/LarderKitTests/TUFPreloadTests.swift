@@ -143,7 +143,10 @@ import Testing
         _ = try await larder.preload(repository.location, options: options)
         let site = try StoreReader(StoreFolder(larder.path)).sites()[0].name
         try scratch.write(
-            #"{"site": "\#(site)", "bundles": [{"url": "/a.js", "md5": "0cc175b9c0f1b6a831c399e269772661"}]}"#,
+            """
+            {"site": "\(site)", "bundles": [
+              {"url": "\(origin.url("/a.js"))", "md5": "0cc175b9c0f1b6a831c399e269772661"}]}
+            """,
             to: "m.json")
         let refused = try await larder.preload(scratch.file("m.json"))
         #expect(refused.outcome == .refused)
