@@ -22,7 +22,8 @@ import Testing
 
     private static let md5 = "0cc175b9c0f1b6a831c399e269772661"
     private static let sha1 = "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"
-    private static let sri = "sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs="
+    private static let sha256 = "ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs="
+    private static let sri = "sha256-" + sha256
 
     static let rows = [
         Row(
@@ -86,6 +87,24 @@ import Testing
         Row(
             format: "html", file: "index.html", manifest: "<script src=app.js integrity=\(sri)></script>",
             malformed: "<script src=app.js></script>"),
+        Row(
+            format: "flutter", file: "flutter_service_worker.js",
+            manifest: "const RESOURCES = {\"app.js\": \"\(md5)\"};",
+            malformed: "const RESOURCES = {\"app.js\": \"0cc1\"};"),
+        Row(
+            format: "blazor", file: "blazor.boot.json",
+            manifest: "{\"entryAssembly\": \"a\", \"resources\": {\"assembly\": {\"app.js\": \"\(sri)\"}}}",
+            malformed: "{\"entryAssembly\": \"a\", \"resources\": {\"assembly\": {\"app.js\": 1}}}"),
+        Row(
+            format: "expo", file: "m.json",
+            manifest: "{\"launchAsset\": {\"url\": \"app.js\", \"hash\": \"\(sha256)\"}, \"assets\": []}",
+            malformed: "{\"launchAsset\": {\"url\": \"app.js\", \"hash\": \"ab\"}, \"assets\": []}"),
+        Row(
+            format: "waict", file: "m.json", manifest: "{\"hashes\": {\"/app.js\": \"\(sha256)\"}}",
+            malformed: "{\"hashes\": {\"/app.js\": \"ab\"}, \"bt-server\": \"x\"}"),
+        Row(
+            format: "next", file: "m.json", manifest: "{\"app.js\": \"\(sri)\"}",
+            malformed: "{\"app.js\": \"sha256-ab\"}"),
     ]
 
     @Test func `every format has a test case`() {
