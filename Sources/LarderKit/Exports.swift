@@ -9,10 +9,10 @@
 @_exported public import struct Check.LarderError
 @_exported public import struct Check.LinkCheckOptions
 @_exported public import struct Check.LinkCheckReport
-@_exported public import struct Check.ManifestOptions
 @_exported public import struct Check.ManifestKey
 @_exported public import struct Check.ManifestKeyFile
 @_exported public import struct Check.ManifestKeyReport
+@_exported public import struct Check.ManifestOptions
 @_exported public import struct Check.ManifestPublicKey
 @_exported public import struct Check.ManifestReport
 @_exported public import struct Check.OfflineCheckOptions

@@ -12,9 +12,9 @@ import Testing
 
     init() throws {
         let key = try #require(Ed25519PrivateKey(seed: Array(repeating: 7, count: 32)))
-        signer = ResponseSigner(key: key.publicKey.bytes, sign: { key.sign($0) }) {
-            DigestStream.digest(.sha256, of: $0.span).bytes
-        }
+        signer = ResponseSigner(
+            key: key.publicKey.bytes, sign: { key.sign($0) },
+            sha256: { DigestStream.digest(.sha256, of: $0.span).bytes })
     }
 
     /// The page in an exported file.

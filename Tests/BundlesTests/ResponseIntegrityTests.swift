@@ -12,9 +12,9 @@ struct Signer {
     init(seed: UInt8 = 1) throws {
         let key = try #require(Ed25519PrivateKey(seed: Array(repeating: seed, count: 32)))
         self.key = key
-        signer = ResponseSigner(key: key.publicKey.bytes, sign: { key.sign($0) }) {
-            DigestStream.digest(.sha256, of: $0.span).bytes
-        }
+        signer = ResponseSigner(
+            key: key.publicKey.bytes, sign: { key.sign($0) },
+            sha256: { DigestStream.digest(.sha256, of: $0.span).bytes })
     }
 }
 

@@ -20,9 +20,9 @@ import Web
         origin = try TestOrigin()
         larder = Larder(at: folder.file("larder"))
         let key = try #require(Ed25519PrivateKey(seed: Array(repeating: 7, count: 32)))
-        signer = ResponseSigner(key: key.publicKey.bytes, sign: { key.sign($0) }) {
-            DigestStream.digest(.sha256, of: $0.span).bytes
-        }
+        signer = ResponseSigner(
+            key: key.publicKey.bytes, sign: { key.sign($0) },
+            sha256: { DigestStream.digest(.sha256, of: $0.span).bytes })
         origin.on("/", .page("<script src=/a.js crossorigin integrity=\"\(signer.word)\"></script>"))
     }
 

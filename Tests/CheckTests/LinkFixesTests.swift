@@ -29,14 +29,18 @@ import Web
         }
         let report = try externalCheck(try LinkedFolder(["index.html": links.joined()]))
         #expect(report.count(.blocked) == 9)
-        #expect(report.findings.contains { $0.detail == "could not tell: the server asks to wait again and again" })
+        #expect(
+            report.findings.contains {
+                $0.detail == "could not tell: the server asks to wait again and again"
+            })
     }
 
     @Test func `links that a rule ignores in all documents are not requested`() throws {
         let origin = try TestOrigin()
         for path in ["/a", "/b", "/c"] { origin.on(path, .failure(404)) }
         let folder = try LinkedFolder([
-            "index.html": "<a href=\(origin.url("/a"))><a href=\(origin.url("/b"))><a href=\(origin.url("/c"))>",
+            "index.html":
+                "<a href=\(origin.url("/a"))><a href=\(origin.url("/b"))><a href=\(origin.url("/c"))>",
             "old/index.html": "<a href=\(origin.url("/b"))>",
         ])
         try folder.home.write("*/a # never\n* in */old/* # archive\n", to: "rules")
@@ -52,7 +56,8 @@ import Web
         origin.on("/x", .page("x"))
         let folder = try LinkedFolder(["index.html": "<a href=\(origin.url("/x"))>"])
         let cookies = try folder.home.write(
-            "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t4102444800\tsession\tmine\n", to: "cookies.txt")
+            "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t4102444800\tsession\tmine\n",
+            to: "cookies.txt")
         var network = NetworkOptions()
         network.headers = ["X-Secret: 1", "127.0.0.1 X-Own: 2"]
         network.cookies = [cookies]
@@ -103,7 +108,8 @@ import Web
     }
 
     @Test(arguments: [
-        ("#set-up", LinkCheckReport.Verdict.verified), ("#Set-Up", .verified), ("#user-content-set-up", .verified),
+        ("#set-up", LinkCheckReport.Verdict.verified), ("#Set-Up", .verified),
+        ("#user-content-set-up", .verified),
         ("#L3", .verified), ("#L3-L10", .verified), ("#set-up-1", .verified), ("#set-up_1", .verified),
         ("#set-up-2", .fragmentMissing), ("#set", .fragmentMissing), ("#Lx", .fragmentMissing),
     ])

@@ -18,9 +18,9 @@ struct SignatureTests {
         init() throws {
             (origin, cdn) = (try TestOrigin(), try TestOrigin())
             let key = try #require(Ed25519PrivateKey())
-            signer = ResponseSigner(key: key.publicKey.bytes, sign: { key.sign($0) }) {
-                DigestStream.digest(.sha256, of: $0.span).bytes
-            }
+            signer = ResponseSigner(
+                key: key.publicKey.bytes, sign: { key.sign($0) },
+                sha256: { DigestStream.digest(.sha256, of: $0.span).bytes })
         }
 
         static func text(_ name: String) -> String { "(window.ran ??= {}).\(name) = 1" }

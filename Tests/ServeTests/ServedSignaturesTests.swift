@@ -14,9 +14,9 @@ import Web
 
     init() throws {
         let key = try #require(Ed25519PrivateKey(seed: Array(repeating: 7, count: 32)))
-        signer = ResponseSigner(key: key.publicKey.bytes, sign: { key.sign($0) }) {
-            DigestStream.digest(.sha256, of: $0.span).bytes
-        }
+        signer = ResponseSigner(
+            key: key.publicKey.bytes, sign: { key.sign($0) },
+            sha256: { DigestStream.digest(.sha256, of: $0.span).bytes })
     }
 
     /// The page and the script as a mirror sends them.
