@@ -144,11 +144,11 @@ package struct BundleCheck {
         of manifest: String, in folder: StoreFolder, to releases: inout KnownReleases
     ) throws(LarderError) {
         guard folder.exists else { return }
-        let place = ManifestPlan.absoluteLocation(of: manifest)
+        let place = ManifestPlan(place: ManifestPlan.absoluteLocation(of: manifest))
         do throws(StoreError) {
             let reader = try StoreReader(folder)
             for site in try reader.sites() {
-                guard let plan = SitePlan(text: site.settings).manifest, plan.place == place,
+                guard let plan = SitePlan(text: site.settings).manifest, plan.hasSamePlace(as: place),
                     let storedManifest = try StoredManifest.current(of: site.name, reader),
                     let stored = try? ManifestSource(storedManifest, of: plan)
                 else { continue }

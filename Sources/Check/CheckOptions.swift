@@ -1,5 +1,6 @@
 package import Bundles
 package import Crawl
+internal import Digest
 package import Fetch
 public import Reports
 internal import Store
@@ -101,6 +102,16 @@ package struct CheckTarget: Sendable {
     package let line: Int?
     /// The URLs, one for each of `ManifestSource.bases`.
     package let urls: [WebURL]
+
+    /// The URL of a TUF target without the digest that precedes its file name; nil for other bundles.
+    package var urlWithoutDigest: WebURL? {
+        guard bundle.signer?.hasPrefix(TUFManifest.signerPrefix) == true else { return nil }
+        let href = urls[0].href
+        guard let slash = href.lastIndex(of: "/") else { return nil }
+        let name = href[href.index(after: slash)...]
+        guard let digest = bundle.digests.first(where: { name.hasPrefix($0.hex + ".") }) else { return nil }
+        return WebURL(String(href[...slash]) + String(name.dropFirst(digest.hex.utf8.count + 1)))
+    }
 
     /// Returns the target with the hash in the bundle's file name as weak evidence, if `evidence` includes that.
     package func addingFileNameEvidence(_ evidence: Evidence) -> CheckTarget {

@@ -71,8 +71,11 @@ extension ManifestPlan {
     /// Returns the age of the manifest that was accepted last from the same location; nil if there is none.
     package func lastAccepted(among sites: [Site]) -> ManifestAge? {
         if let accepted { return accepted }
-        return sites.lazy.compactMap { SitePlan(text: $0.settings).manifest }
-            .first { $0.hasSameLocation(as: self) }?.accepted
+        // The same base is preferred, but the manifest does not become older by another base.
+        let known = sites.compactMap { SitePlan(text: $0.settings).manifest }.filter {
+            $0.hasSamePlace(as: self) && $0.accepted != nil
+        }
+        return (known.first { $0.hasSameLocation(as: self) } ?? known.first)?.accepted
     }
 }
 

@@ -26,7 +26,10 @@ extension ManifestSource {
             }
         }
         guard !options.readsManifestFromStore else {
-            guard let site = sites.first(where: { SitePlan(text: $0.settings).manifest?.place == place }),
+            guard
+                let site = sites.first(where: {
+                    SitePlan(text: $0.settings).manifest?.hasSamePlace(as: ManifestPlan(place: place)) == true
+                }),
                 let stored = try mapStoreError({ () throws(StoreError) in
                     try StoredManifest.current(of: site.name, StoreReader(folder))
                 })
@@ -47,7 +50,9 @@ extension ManifestPlan {
     /// Returns the trusted metadata that is stored for this repository: that of a site with the same base, else of any site
     /// with the repository. Where the targets are is only known for the same base.
     package func storedRepository(among sites: [Site]) -> RepositoryTrust? {
-        let plans = sites.compactMap { SitePlan(text: $0.settings).manifest }.filter { $0.place == place }
+        let plans = sites.compactMap { SitePlan(text: $0.settings).manifest }.filter {
+            $0.hasSamePlace(as: self)
+        }
         if let own = plans.first(where: { $0.hasSameLocation(as: self) })?.repository { return own }
         var other = plans.lazy.compactMap(\.repository).first
         other?.usesDigestNames = nil

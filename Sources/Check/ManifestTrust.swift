@@ -234,7 +234,7 @@ extension ManifestPlan {
     /// manifest from the same place. The same base is preferred, but another base needs the same signature.
     package func storedKeys(among plans: [ManifestPlan]) -> [String] {
         guard trustedKeys.isEmpty else { return trustedKeys }
-        let known = plans.filter { $0.place == place && !$0.trustedKeys.isEmpty }
+        let known = plans.filter { $0.hasSamePlace(as: self) && !$0.trustedKeys.isEmpty }
         return (known.first { $0.hasSameLocation(as: self) } ?? known.first)?.trustedKeys ?? []
     }
 }

@@ -128,6 +128,8 @@ package struct TUFManifest: Sendable {
     /// The signer for reports: `tuf:` and the beginning of the id of the root's first key.
     package let signer: String
 
+    static let signerPrefix = "tuf:"
+
     /// Updates the metadata and lists all targets.
     ///
     /// - Parameters:
@@ -157,7 +159,7 @@ package struct TUFManifest: Sendable {
         }
         if latest != updater.storage.trust { try save(latest) }
         self.trust = latest
-        signer = "tuf:\(updater.state.rootKeyIDs.first?.prefix(16) ?? "")"
+        signer = "\(Self.signerPrefix)\(updater.state.rootKeyIDs.first?.prefix(16) ?? "")"
         var manifest = try Self.manifest(targets, hasDigestNames: latest.usesDigestNames ?? false)
         if base == nil { manifest.base = targetBase.href }
         self.manifest = manifest

@@ -199,6 +199,9 @@ package struct ManifestPlan: Sendable, Equatable {
         accepted = json["accepted"].flatMap { ManifestAge($0) }
     }
 
+    /// Whether only a manifest by trusted keys is accepted.
+    package var requiresSignature: Bool { !trustedKeys.isEmpty || repository != nil }
+
     /// Records the age of a manifest whose bundles are live.
     package mutating func accept(_ age: ManifestAge) {
         accepted = age.accepted(after: accepted)
@@ -206,8 +209,21 @@ package struct ManifestPlan: Sendable, Equatable {
 
     /// Whether both read their manifest from the same location with the same base URL. Their other properties may differ.
     package func hasSameLocation(as other: ManifestPlan) -> Bool {
-        place == other.place && base == other.base
+        hasSamePlace(as: other) && base == other.base
     }
+
+    /// Whether both read their manifest from the same place, however its URL is written.
+    package func hasSamePlace(as other: ManifestPlan) -> Bool { canonicalPlace == other.canonicalPlace }
+
+    private var canonicalPlace: String {
+        let prefix = place.hasPrefix(Self.repositoryPrefix) ? Self.repositoryPrefix : ""
+        guard let url = WebURL(String(place.dropFirst(prefix.count))), url.isHTTP else { return place }
+        let href = url.withoutFragment.key.href
+        return prefix + href + (prefix.isEmpty || href.hasSuffix("/") ? "" : "/")
+    }
+
+    /// The beginning of the place of a TUF repository.
+    package static let repositoryPrefix = "tuf+"
 
     /// The absolute path of a file, which does not depend on the current folder; a URL is returned unchanged.
     package static func absoluteLocation(of name: String) -> String {

@@ -320,7 +320,7 @@ public struct TUFRepository: Sendable {
     /// - Parameters:
     ///   - keys: the keys that are at hand. Each signs what it counts for.
     ///   - hasPlainNames: whether each target gets a second file without the digest in its name, for web pages that
-    ///     link to it.
+    ///     link to it. Later publications do the same.
     /// - Throws: `LarderError` of kind `.input` if a key is missing or clients would reject the result. Nothing is then
     ///   published.
     public func publish(
@@ -344,10 +344,12 @@ public struct TUFRepository: Sendable {
                 }
             }
         }
+        let old = repository.published?.targets.role.targets ?? [:]
+        // Plain names that stayed would be those of old files.
+        let placesPlainNames = hasPlainNames || files.hasPlainNames(of: old)
         try files.publish(publication.files)
-        if hasPlainNames, let result = publication.result {
-            try files.placePlainNames(
-                of: result.targets.role.targets, replacing: repository.published?.targets.role.targets ?? [:])
+        if placesPlainNames, let result = publication.result {
+            try files.placePlainNames(of: result.targets.role.targets, replacing: old)
         }
         try files.writeDrafts(root: publication.draftRoot, targets: publication.draftTargets)
         var report = TUFRepositoryReport(try files.repository(), path, now: time)

@@ -276,6 +276,15 @@ struct TUFRepositoryFiles: ~Copyable {
         } catch { throw LarderError(error) }
     }
 
+    /// Whether an earlier publication gave targets their plain names.
+    func hasPlainNames(of targets: [String: TargetFile]) -> Bool {
+        let stored = Set(targets.compactMap { Self.storedPath($0.key, $0.value) })
+        return targets.keys.contains { path in
+            guard let plain = try? TargetPath(path).filePath, !stored.contains(plain) else { return false }
+            return access(self.targets + "/" + plain, F_OK) == 0
+        }
+    }
+
     private static func storedPath(_ path: String, _ file: TargetFile) -> String? {
         file.hashes.strongest.flatMap { try? TargetPath(path).storedPath(digest: $0.hex) }
     }

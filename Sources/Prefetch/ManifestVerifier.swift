@@ -52,11 +52,13 @@ package struct ManifestVerifier: Sendable {
         return urls
     }
 
-    /// Returns the URL that names the site of a manifest without a site name and start URLs: the root of its first base,
-    /// else the origin of its first bundle.
+    /// Returns the URL that names the site of a manifest without a site name and start URLs: the metadata of a TUF
+    /// repository, the root of the first base, else the origin of the first bundle.
     ///
     /// - Throws: `LarderError` of kind `.input` if there is neither.
     package func defaultSite() throws(LarderError) -> WebURL {
+        // Several repositories may be on one origin.
+        if let repository = TUFLocation(manifest.name) { return repository.metadata.key }
         if let root = manifest.bases[0].root { return root.key }
         guard let first = targets.first?.urls[0], let origin = WebURL(first.origin + "/") else {
             throw LarderError(
@@ -75,11 +77,7 @@ package struct ManifestVerifier: Sendable {
     var signer: ManifestSigner? { manifest.signer }
 
     /// The digests that the manifest expects at the URLs of its bundles.
-    package var requirements: Requirements {
-        var requirements = Requirements()
-        for target in targets { requirements.require(target.bundle, at: target.urls[0]) }
-        return requirements
-    }
+    package var requirements: Requirements { Requirements(of: targets) }
 
     /// The bundles with their first URLs, in the order of the manifest.
     package var bundlesWithURLs: [(url: WebURL, bundle: Bundle)] { targets.map { ($0.urls[0], $0.bundle) } }
@@ -232,7 +230,8 @@ private struct CurrentManifest {
     /// The stored response that contains the manifest.
     let row: StoredResponse
 
-    /// Returns the manifests of all sites, newest snapshot first.
+    /// Returns the manifests of all sites: first those that must be signed, so that no other can replace their bundles, then
+    /// those with the newest snapshots.
     static func all(_ reader: StoreReader) throws(StoreError) -> [CurrentManifest] {
         var all: [CurrentManifest] = []
         for site in try reader.settingsWithManifest() {
@@ -241,7 +240,10 @@ private struct CurrentManifest {
             else { continue }
             all.append(CurrentManifest(site: site.name, settings: site.settings, plan: plan, row: row))
         }
-        return all.sorted { $0.row.snapshot > $1.row.snapshot }
+        let rank = { (manifest: CurrentManifest) in
+            (manifest.plan.requiresSignature ? 1 : 0, manifest.row.snapshot)
+        }
+        return all.sorted { rank($0) > rank($1) }
     }
 }
 
@@ -420,16 +422,27 @@ extension ManifestPlan {
     package func requirements(of storedManifest: StoredManifest) throws(StoreError) -> Requirements {
         do throws(LarderError) {
             let source = try ManifestSource(storedManifest, of: self)
-            var requirements = Requirements()
-            for target in try CheckTarget.all(of: source) {
-                requirements.require(target.bundle, at: target.urls[0])
-            }
-            return requirements
+            return Requirements(of: try CheckTarget.all(of: source))
         } catch {
             throw StoreError(
                 .unusable, doing: "read the stored manifest", path: storedManifest.place,
                 detail: error.description,
                 advice: "prefetch it again, or remove its site")
+        }
+    }
+}
+
+extension Requirements {
+    /// Requires each bundle at its first URL.
+    ///
+    /// The targets of a TUF repository may have names with digests, while pages link to the plain names. If the server
+    /// has files under these names, they must be the targets too.
+    fileprivate init(of targets: [CheckTarget]) {
+        self.init()
+        for target in targets { require(target.bundle, at: target.urls[0]) }
+        for target in targets {
+            guard let plain = target.urlWithoutDigest, self[plain] == nil else { continue }
+            require(target.bundle, at: plain)
         }
     }
 }

@@ -167,7 +167,7 @@ extension SiteRun {
         let (verifier, manifest) = (loaded.verifier, loaded.plan)
         let target = try resolveSite(of: verifier, manifest)
         if names.isEmpty, let known = storedPlan(of: target.site.href)?.manifest, known.repository != nil,
-            known.place != manifest.place
+            !known.hasSamePlace(as: manifest)
         {
             throw LarderError(
                 .refused,
@@ -178,7 +178,7 @@ extension SiteRun {
         // A key that the user names replaces the key of the site. A key that the manifest names does not.
         guard names.isEmpty || names == [ManifestTrust.firstUse],
             let known = storedPlan(of: target.site.href)?.manifest, !known.trustedKeys.isEmpty,
-            known.place != manifest.place, !known.trustedKeys.contains(verifier.signer?.key ?? "")
+            !known.hasSamePlace(as: manifest), !known.trustedKeys.contains(verifier.signer?.key ?? "")
         else { return target }
         let keys = try ManifestTrust([], storedKeys: known.trustedKeys).keys
         throw LarderError(
@@ -223,7 +223,7 @@ extension SiteRun {
             sites.contains(where: { $0.name == site.href })
         else { return }
         let known = storedPlan(of: site.href)?.manifest
-        guard known?.place != manifest.place else { return }
+        guard known?.hasSamePlace(as: manifest) != true else { return }
         let before =
             known.map { ", which has another manifest, \($0.place)" }
             ?? ", which is stored without a manifest"

@@ -102,6 +102,34 @@ import Web
         #expect(try servedText() == "three")
     }
 
+    @Test func `an older manifest is refused with another base, and however its URL is written`() async throws
+    {
+        publish("two", version: "2")
+        #expect(try await preload().outcome == .changed)
+        publish("one", version: "1")
+        for (name, base) in [
+            (manifest, origin.url("/")), (manifest + "#part", nil), (origin.url("/x/../m.json"), nil),
+            (manifest.replacing("http://", with: "HTTP://"), nil),
+        ] {
+            var options = PreloadOptions()
+            options.base = base
+            #expect(try await larder.preload(name, options: options).outcome == .refused, "\(name)")
+        }
+        #expect(try servedText() == "two")
+    }
+
+    @Test func `an unsigned manifest does not replace the bundles of a signed one`() async throws {
+        let key = try #require(MinisignPrivateKey())
+        publish("good", by: key)
+        #expect(try await preload(trusting: [key]).outcome == .changed)
+        let url = try #require(WebURL(origin.url("/a.js")))
+        let good = try CurrentRequirements.all(in: StoreFolder(larder.path))[url]
+        #expect(good != nil)
+        publish("evil", at: "/other.json")
+        _ = try await larder.preload(origin.url("/other.json"))
+        #expect(try CurrentRequirements.all(in: StoreFolder(larder.path))[url] == good)
+    }
+
     @Test func `updates and prefetches accept an older manifest if that is allowed`() async throws {
         publish("two", version: "2")
         #expect(try await larder.prefetch(manifest: manifest).isPublished)

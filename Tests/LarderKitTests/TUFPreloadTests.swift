@@ -47,6 +47,22 @@ import Testing
         #expect(try stored() == ["a.js": "a", "b.js": "bb"])
     }
 
+    @Test func `a file under the plain name of a target must be that target`() async throws {
+        repository.publish(["app.js": "import './b.js'", "b.js": "b"])
+        origin.on("/targets/b.js", .file("evil()", type: "text/javascript"))
+        let report = try await larder.preload(repository.location, options: options)
+        #expect(report.outcome == .refused, "\(report)")
+        #expect(report.refused.map(\.url) == [origin.url("/targets/b.js")])
+    }
+
+    @Test func `the site is named after the metadata, however its URL is written`() async throws {
+        _ = try await larder.preload(repository.location, options: options)
+        let again = try await larder.preload(String(repository.location.dropLast()), options: options)
+        #expect(again.outcome == .current, "\(again)")
+        let sites = try StoreReader(StoreFolder(larder.path)).sites()
+        #expect(sites.map(\.name) == [origin.url("/metadata/")])
+    }
+
     @Test func `a second preload needs no trusted root, and fetches nothing`() async throws {
         let first = try await larder.preload(repository.location, options: options)
         origin.forgetRequests()

@@ -31,35 +31,44 @@ struct StoredLinkSource: LinkSource {
         var targets: [String: LocalTarget] = [:]
         // The bodies of pages in folders, by their URLs.
         var bodies: [String: [UInt8]] = [:]
+        func add(_ response: StoredResponse) {
+            guard response.request == .get, let url = WebURL(response.href) else { return }
+            let fields = HTTPFields(block: response.fields.utf8.span)
+            if let redirect = Redirect(response.status, fields, from: url) {
+                targets[response.href] = .redirects(
+                    to: redirect.url, isPermanent: response.status == 301 || response.status == 308)
+                return
+            }
+            guard response.status < 300 else {
+                targets[response.href] =
+                    accepted.contains(response.status)
+                    ? .exists(document: nil) : Self.target(ofStatus: response.status)
+                return
+            }
+            let format = response.body.flatMap { BodyFormat(form: $0.form) }
+            let document = LinkDocument(
+                name: response.href, url: url, type: fields.contentType,
+                unknownCoding: LinkDocument.unknownCoding(in: fields))
+            let isDocument =
+                format.map {
+                    $0.isDocument || $0 == .css || $0 == .webManifest || $0 == .feed || $0 == .sitemap
+                } ?? false
+            if isDocument { documents.append(document) }
+            if isDocument, url.path.hasSuffix("/") || url.path.hasSuffix("/" + SiteFolder.index) {
+                bodies[response.href] = response.body?.sha256
+            }
+            let hasFragments = format?.isDocument == true && !LinkDocument.isDownload(document.type)
+            targets[response.href] = .exists(document: hasFragments ? document : nil)
+        }
         try mapStoreError { () throws(StoreError) in
-            try reader.eachResponse(ofSnapshot: snapshot) { response in
-                guard response.request == .get, let url = WebURL(response.href) else { return }
-                let fields = HTTPFields(block: response.fields.utf8.span)
-                if let redirect = Redirect(response.status, fields, from: url) {
-                    targets[response.href] = .redirects(
-                        to: redirect.url, isPermanent: response.status == 301 || response.status == 308)
-                    return
+            // A preload stores only the bundles that changed. The others are in earlier snapshots.
+            if SitePlan(text: site.settings).manifest?.isAlone == true {
+                try reader.eachVisibleResponse(ofSite: site.id, asOf: snapshot) { visible in
+                    add(visible.response)
+                    return true
                 }
-                guard response.status < 300 else {
-                    targets[response.href] =
-                        accepted.contains(response.status)
-                        ? .exists(document: nil) : Self.target(ofStatus: response.status)
-                    return
-                }
-                let format = response.body.flatMap { BodyFormat(form: $0.form) }
-                let document = LinkDocument(
-                    name: response.href, url: url, type: fields.contentType,
-                    unknownCoding: LinkDocument.unknownCoding(in: fields))
-                let isDocument =
-                    format.map {
-                        $0.isDocument || $0 == .css || $0 == .webManifest || $0 == .feed || $0 == .sitemap
-                    } ?? false
-                if isDocument { documents.append(document) }
-                if isDocument, url.path.hasSuffix("/") || url.path.hasSuffix("/" + SiteFolder.index) {
-                    bodies[response.href] = response.body?.sha256
-                }
-                let hasFragments = format?.isDocument == true && !LinkDocument.isDownload(document.type)
-                targets[response.href] = .exists(document: hasFragments ? document : nil)
+            } else {
+                try reader.eachResponse(ofSnapshot: snapshot, read: add)
             }
         }
         Self.mergeIndexPages(&documents, &targets, bodies)
