@@ -51,14 +51,19 @@ import Testing
         repository.publish(["app.js": "import './b.js'", "b.js": "b"])
         origin.on("/targets/b.js", .file("evil()", type: "text/javascript"))
         let report = try await larder.preload(repository.location, options: options)
-        #expect(report.outcome == .refused, "\(report)")
         #expect(report.refused.map(\.url) == [origin.url("/targets/b.js")])
+        let reader = try StoreReader(StoreFolder(larder.path))
+        #expect(try reader.response(for: origin.url("/targets/b.js"))?.body == nil)
     }
 
     @Test func `the site is named after the metadata, however its URL is written`() async throws {
+        let before = repository.timestampText
         _ = try await larder.preload(repository.location, options: options)
-        let again = try await larder.preload(String(repository.location.dropLast()), options: options)
-        #expect(again.outcome == .current, "\(again)")
+        repository.publish(["a.js": "new"])
+        let spelling = String(repository.location.dropLast())
+        #expect(try await larder.preload(spelling, options: options).outcome == .changed)
+        repository.serveTimestamp(before)
+        #expect(try await larder.preload(repository.location, options: options).outcome == .refused)
         let sites = try StoreReader(StoreFolder(larder.path)).sites()
         #expect(sites.map(\.name) == [origin.url("/metadata/")])
     }
