@@ -13,9 +13,6 @@ let settings: [SwiftSetting] = [
 let testSettings =
     settings + (Context.environment["LARDER_OPTIMISED_MODULES"] == nil ? [] : [.unsafeFlags(["-Onone"])])
 
-/// Modules that need no speed in tests, like the programs.
-let coldModules: Set = ["Portal"]
-
 /// The transitive dependencies of each target so far.
 var dependencies: [String: [String]] = [:]
 
@@ -32,9 +29,7 @@ var dependencies: [String: [String]] = [:]
 }
 
 @MainActor func module(_ name: String, _ imports: [String]) -> Target {
-    .target(
-        name: name, dependencies: all(imports, of: name),
-        swiftSettings: coldModules.contains(name) ? testSettings : settings)
+    .target(name: name, dependencies: all(imports, of: name), swiftSettings: settings)
 }
 
 @MainActor func tests(_ name: String, _ imports: [String]) -> Target {
@@ -49,7 +44,7 @@ var dependencies: [String: [String]] = [:]
     .executableTarget(
         name: name, dependencies: all(imports, of: name), path: path, exclude: exclude,
         resources: resources,
-        swiftSettings: testSettings)
+        swiftSettings: name == "larder" ? settings : testSettings)
 }
 
 let package = Package(
