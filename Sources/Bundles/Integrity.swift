@@ -3,9 +3,9 @@ internal import Web
 
 /// Subresource Integrity metadata from an attribute, an import map or a manifest.
 ///
-/// Of several digest algorithms only the strongest counts, and any of its digests may match. If there are public keys
-/// (`ed25519-…`), one of them must have signed the response, in addition to the digest. Text without a known algorithm
-/// requires nothing. A malformed digest matches no body, and a malformed key has signed nothing.
+/// If there are digests of several algorithms, only those of the strongest count, and one of them must match. If there are
+/// public keys (`ed25519-…`), one of them must have signed the response, in addition to the digest. Text without a known
+/// algorithm requires nothing. A malformed digest matches no body, and a malformed key has signed nothing.
 package struct Integrity: Sendable, Hashable {
     /// The metadata as it was written.
     package let text: String

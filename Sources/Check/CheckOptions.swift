@@ -60,7 +60,8 @@ public struct CheckOptions: Sendable {
     /// them suffices. `none` accepts every manifest. If empty, the keys apply that are stored with the site of the
     /// manifest.
     public var trustedKeys: [String] = []
-    /// The same keys, parsed. Set by the caller of `ManifestSource`, which knows what is stored.
+    /// The parsed keys, with those that are stored with the site. The caller of `ManifestSource` sets them, since it has
+    /// the store.
     package var trust = ManifestTrust.anyone
 
     /// Accepts a manifest that is older than the one that a preload or prefetch accepted last.

@@ -14,7 +14,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         /// The machine, the network or a server failed.
         case machine
         /// A manifest was loaded, but must not be used: its signature is missing or wrong, it is older than the one
-        /// before, or it has expired. What was stored before stays live.
+        /// before, or it has expired. The last good snapshot stays live.
         case refused
         /// The task was cancelled before it had a result.
         case interrupted

@@ -238,7 +238,7 @@ struct ManifestLocation {
 /// Loads manifests from files, URLs or the store, parses them in the requested format, and verifies their signatures if
 /// that is required.
 struct ManifestLoader {
-    /// A manifest with what was loaded for it.
+    /// A parsed manifest, with its bytes, its signer and the responses that were fetched to get it.
     struct Document {
         let manifest: Manifest
         let bytes: [UInt8]
@@ -311,7 +311,7 @@ struct ManifestLoader {
             return Document(
                 manifest: try parse(bytes, location.name), bytes: bytes, signer: nil, responses: responses)
         }
-        // Bytes that are no manifest may have been changed. If so, that is reported, and not what is wrong with them.
+        // A wrong signature is reported before an error of the parser, because the bytes may have been changed.
         let parsed: Result<Manifest, LarderError>
         do throws(LarderError) {
             parsed = .success(try parse(bytes, location.name))

@@ -17,7 +17,8 @@ package struct ManifestSigner: Sendable, Equatable {
     }
 }
 
-/// The keys that may sign a manifest. Decides whether a manifest is accepted; `ManifestLoader` loads what it decides on.
+/// The keys that may sign a manifest, and the decision whether a manifest is accepted. `ManifestLoader` loads the manifest
+/// and its signature.
 ///
 /// Without trusted keys, every manifest is accepted, and its signature is not looked for. With them:
 ///

@@ -12,7 +12,7 @@ package protocol TUFStorage {
     mutating func apply(_ change: TUFClient.Change) throws(LarderError)
 }
 
-/// The driver of a `TUFClient`: reads and stores its metadata, and fetches what it asks for. Blocks.
+/// The driver of a `TUFClient`: stores its trusted metadata, and fetches the files that it requests. Blocks.
 package struct TUFUpdater<Storage: TUFStorage> {
     private var client: TUFClient
     /// The trusted metadata, with all changes.

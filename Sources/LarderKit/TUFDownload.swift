@@ -6,8 +6,8 @@ package import Web
 
 /// A download from a repository of The Update Framework (TUF), with the trusted metadata in a folder.
 ///
-/// Each download first updates the metadata, which must be signed as the trusted root demands, newer than what was seen
-/// before, and not expired. Each target must have the length and the digests that the metadata gives.
+/// Each download first updates the metadata, which must be signed as the trusted root demands, not older than that of
+/// earlier downloads, and not expired. Each target must have the length and the digests that the metadata gives.
 ///
 /// ```swift
 /// var download = TUFDownload(from: "https://example.com/metadata/", metadataFolder: "tuf")

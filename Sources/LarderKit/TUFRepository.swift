@@ -318,7 +318,7 @@ public struct TUFRepository: Sendable {
     /// old or the new version, also if the process is killed.
     ///
     /// - Parameters:
-    ///   - keys: the keys that are at hand. Each signs what it counts for.
+    ///   - keys: the available secret keys. Each signs the metadata of the roles that list it.
     ///   - hasPlainNames: whether each target gets a second file without the digest in its name, for web pages that
     ///     link to it. Later publications do the same.
     /// - Throws: `LarderError` of kind `.input` if a key is missing or clients would reject the result. Nothing is then

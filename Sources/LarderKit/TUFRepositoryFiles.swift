@@ -216,7 +216,7 @@ struct TUFRepositoryFiles: ~Copyable {
         return found.file
     }
 
-    /// Copies a file, syncs the copy, and returns the digest of what was copied.
+    /// Copies a file, syncs the copy, and returns the digest of the copied bytes.
     private static func copy(_ source: String, to part: String) throws(SystemError) -> Digest {
         let input = try File(source, O_RDONLY | O_NOFOLLOW, doing: "read")
         let output = try newFile(part)

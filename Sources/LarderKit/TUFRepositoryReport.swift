@@ -119,7 +119,7 @@ public struct TUFRepositoryReport: Sendable {
             file: "\(path)/draft/\(role.rawValue).json", signers: signers, missingSignatures: missing)
     }
 
-    /// Whether clients accept what is published now: something is published, and nothing has expired.
+    /// Whether clients accept the published metadata: it exists, and none of it has expired.
     public var isCurrent: Bool { !roles.isEmpty && !roles.contains { $0.isExpired } }
 
     /// The report as JSON.

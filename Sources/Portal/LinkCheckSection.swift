@@ -25,7 +25,7 @@ struct LinkCheckSection {
         }
     }
 
-    /// Writes what was checked, and when.
+    /// Writes the numbers of links and documents, the snapshot, and the time of the check.
     private func writeState(_ summary: LinkCheckSummary, to html: inout HTMLWriter, _ context: PortalContext)
     {
         guard let snapshot = site.site.snapshots.first(where: { $0.id == summary.snapshot }) else { return }

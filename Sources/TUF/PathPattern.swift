@@ -7,7 +7,8 @@ enum PathPattern {
         let path = Array(path.unicodeScalars)
         let tokens = Self.tokens(of: Array(pattern.unicodeScalars))
         var (at, token) = (0, 0)
-        // The last star and the position after what it matches so far. A star never needs to be retried before a later one.
+        // The last star, and the end of the characters that it matches so far. If a later token fails, only the last star is
+        // extended: extending an earlier one cannot help.
         var retry: (token: Int, at: Int)?
         while at < path.count {
             if token < tokens.count, case .star = tokens[token] {

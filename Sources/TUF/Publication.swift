@@ -36,7 +36,7 @@ extension Repository {
     /// Decides what to publish: drafts with enough signatures, a snapshot if anything changed or it expires soon, and
     /// always a new timestamp.
     ///
-    /// - Parameter keys: the keys that are at hand. Each signs what it counts for.
+    /// - Parameter keys: the available secret keys. Each signs the metadata of the roles that list it.
     /// - Throws: `RepositoryError` if keys are missing without which nothing can be published.
     package func publication(
         keys: [Ed25519PrivateKey], periods: RepositoryPeriods, now: HTTPDate

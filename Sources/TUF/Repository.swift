@@ -1,7 +1,7 @@
 package import Digest
 package import Web
 
-/// The metadata of a repository: what is published, and the next versions of root and targets that wait for signatures.
+/// The metadata of a repository: the published versions, and drafts of root and targets that wait for signatures.
 ///
 /// Changes go into drafts, since the keys of root and targets may be offline and belong to several people.
 /// `publication` decides what can be published. A value without input and output; `TUFRepository` of LarderKit has

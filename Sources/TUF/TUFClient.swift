@@ -9,8 +9,8 @@
 ///     …the same loop…
 ///     let target = client.target
 ///
-/// After an error the client makes no more requests. What it trusted until then is stored, so that the next update goes on
-/// from there.
+/// After an error the client makes no more requests. The metadata that it trusted until then is stored, and the next update
+/// starts from it.
 package struct TUFClient: Sendable {
     /// A metadata file that the client needs next.
     package struct Request: Sendable, Equatable {

@@ -79,7 +79,7 @@ enum HiddenInput {
     static func line(_ prompt: String, on terminal: Int32, prompts: Output) -> String? {
         var before = termios()
         guard tcgetattr(terminal, &before) == 0 else { return nil }
-        // Otherwise Ctrl-C would leave a terminal that shows nothing of what is typed.
+        // Without this, the terminal would not show typed characters after Ctrl-C.
         Signals.shared.onFirst { [before] in
             var shown = before
             tcsetattr(terminal, TCSAFLUSH, &shown)
@@ -88,7 +88,7 @@ enum HiddenInput {
         var hidden = before
         hidden.c_lflag &= ~tcflag_t(ECHO)
         tcsetattr(terminal, TCSAFLUSH, &hidden)
-        // After the change: it discards what was typed before.
+        // After the change of the terminal, which discards characters that were typed before.
         _ = prompts.write(prompt)
         defer {
             tcsetattr(terminal, TCSAFLUSH, &before)

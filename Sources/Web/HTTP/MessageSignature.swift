@@ -14,7 +14,7 @@ package struct SignedMessage: Sendable {
 }
 
 /// A signature of a response, as its header fields `Signature-Input` and `Signature` state it (RFC 9421). This value
-/// knows what is signed; it verifies nothing.
+/// makes the signed bytes. It does not verify the signature.
 package struct MessageSignature: Sendable, Equatable {
     /// A part of the message that the signature covers, such as `"unencoded-digest";sf`.
     package struct Component: Sendable, Equatable {

@@ -3,8 +3,8 @@ internal import Reports
 
 /// `larder tuf init|add|remove|sign|rotate|publish|status REPO`: creates and changes a TUF repository.
 ///
-/// Exit status 0: done. 1: files were left out, signatures are missing, or clients would reject what is published
-/// (`status`). 2: a wrong argument, key or passphrase, or metadata that clients would reject. 3: a file could not be
+/// Exit status 0: done. 1: files were left out, signatures are missing, or clients would reject the published
+/// metadata (`status`). 2: a wrong argument, key or passphrase, or metadata that clients would reject. 3: a file could not be
 /// read or written.
 enum TUFRepositoryCommand {
     /// The words after `tuf`.
