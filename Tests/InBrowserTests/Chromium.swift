@@ -66,8 +66,9 @@ final class Chromium {
                 // Without this, extensions can only be loaded by hand.
                 + (extensionFolder == nil ? "" : ",DisableLoadExtensionCommandLineSwitch"),
             extensionFolder.map { "--load-extension=\($0)" } ?? "--disable-extensions",
-            // Screenshots of the same page are identical.
+            // Screenshots of the same page are identical. Without the second line, they may lack images that are not decoded yet.
             "--hide-scrollbars", "--mute-audio", "--disable-gpu", "--force-color-profile=srgb",
+            "--disable-checker-imaging",
             "--font-render-hinting=none",
             "--force-device-scale-factor=1", "--lang=en-US", "--disable-dev-shm-usage",
         ]
