@@ -58,8 +58,6 @@ extension SharedFrontier {
         package var pagesLeft: Int?
         /// The bytes that all workers have received over the network.
         package var bytes = 0
-        /// The number of the worker that was chosen to finish the snapshot.
-        package var finisher: Int64?
         /// The redirects of start URLs that this worker has not read yet, in the order of their numbers.
         package var startRedirects: [StartRedirect] = []
         /// Whether the snapshot is no longer shared, because it was finished or removed.
@@ -123,7 +121,7 @@ extension SharedFrontier {
                 (SELECT count(*) FROM work_worker WHERE snapshot = ?1 AND id <> ?2 AND is_hungry AND hosts = 0),
                 (SELECT coalesce(CAST(sum(hosts) AS bigint), 0) FROM work_worker WHERE snapshot = ?1),
                 (SELECT coalesce(CAST(sum(share) AS bigint), 0) FROM work_worker WHERE snapshot = ?1 AND id <> ?2),
-                max_pages - pages, bytes, finisher,
+                max_pages - pages, bytes,
                 (SELECT coalesce(max(number), 0) FROM work_move WHERE snapshot = ?1),
                 (SELECT coalesce(min(hosts), 0) FROM work_worker WHERE snapshot = ?1 AND id <> ?2),
                 (SELECT count(*) FROM (
@@ -139,10 +137,9 @@ extension SharedFrontier {
             status.unusedPagesOfOthers = Int(row.integer(4))
             status.pagesLeft = row.optionalInteger(5).map { Int($0) }
             status.bytes = Int(row.integer(6))
-            status.finisher = row.optionalInteger(7)
-            lastAdded = row.integer(8)
-            status.minHostsOfOthers = Int(row.integer(9))
-            status.freeHosts = Int(row.integer(10))
+            lastAdded = row.integer(7)
+            status.minHostsOfOthers = Int(row.integer(8))
+            status.freeHosts = Int(row.integer(9))
             return status
         }
         guard var status = found else {
