@@ -125,11 +125,12 @@ package final class TUFFetcher {
             defer { body.discard() }
             return .bytes(try Self.bytes(of: body))
         case .failure(let failure):
-            switch (failure.kind, failure.status) {
+            // The status comes first: the page of an error may be larger than the file.
+            switch failure.status {
             // Object stores answer 403 for a missing object if its folder may not be listed.
-            case (_, 404), (_, 403), (_, 410): return .missing
-            case (.tooLarge, _): return .tooLarge
-            default: return .failed(failure.description)
+            case 404, 403, 410: return .missing
+            case let status?: return .failed("the server answered \(status)")
+            case nil: return failure.kind == .tooLarge ? .tooLarge : .failed(failure.description)
             }
         }
     }

@@ -278,7 +278,11 @@ extension Transfer {
     /// The outcome of a transfer that libcurl ended with this code. A reason of Larder's comes before libcurl's,
     /// which would report only that a callback failed.
     func outcome(_ code: CURLcode) -> FetchResult.Outcome {
-        if let stopReason { return .failure(stopReason) }
+        if var stopReason {
+            // The page of an error may be longer than the file that was wanted. The error comes first.
+            if stopReason.kind == .tooLarge, status >= 400 { stopReason.status = status }
+            return .failure(stopReason)
+        }
         guard code == CURLE_OK else { return .failure(failure(code)) }
         guard let fields else {
             return .failure(FetchFailure(.invalidResponse, "the response has no status"))
