@@ -118,18 +118,39 @@ public struct TUFDownload: Sendable {
         let path = "\(targetFolder)/\(target.path)"
         var file = TUFDownloadReport.File(
             target: target.path, path: path, byteCount: target.file.byteCount, isReused: true)
+        let folder = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? targetFolder
+        try requireOutsideMetadata(folder, target)
         if Self.matches(path, target) { return file }
         let bytes = try fetcher.fetch(target, at: url)
+        do throws(SystemError) { try Folder.make(folder) } catch { throw LarderError(error) }
+        // Again, because `..` in the folder's name may lead on from a folder that did not exist before.
+        try requireOutsideMetadata(folder, target)
         do throws(SystemError) {
-            if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) {
-                try Folder.make(String(path[..<slash]))
-            }
+            // Replaces a link at this path, and not the file that it leads to.
             try WholeFile.replace(path, with: bytes, mode: 0o644)
         } catch {
             throw LarderError(error)
         }
         file.isReused = false
         return file
+    }
+
+    /// Throws if a folder is that of the trusted metadata or inside it, also through links. A target there could replace
+    /// the root that all later downloads trust.
+    private func requireOutsideMetadata(_ folder: String, _ target: TUFTarget) throws(LarderError) {
+        var existing = folder
+        while !Folder.exists(existing), let slash = existing.utf8.lastIndex(of: UInt8(ascii: "/")) {
+            existing = slash == existing.utf8.startIndex ? "/" : String(existing[..<slash])
+        }
+        if !Folder.exists(existing) { existing = "." }
+        let (place, metadata) = (Folder.resolved(existing), Folder.resolved(metadataFolder))
+        let start = metadata == "/" ? metadata : metadata + "/"
+        guard place != metadata, !place.hasPrefix(start) else {
+            throw LarderError(
+                .refused,
+                "the target \(target.path) would be written into \(metadataFolder), the folder of the trusted metadata; "
+                    + "it is not downloaded; name another folder for the targets")
+        }
     }
 
     /// Whether there is a file with the length and the digests of the target.
