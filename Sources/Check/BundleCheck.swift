@@ -55,6 +55,7 @@ package struct BundleCheck {
     ) throws(LarderError) -> CheckReport {
         var options = options
         let repository = TUFLocation(manifest)
+        if options.allowsRollback { try TUFLocation.requireNoRollback(of: manifest) }
         if repository == nil { options.trust = try trust(in: manifest, options.trustedKeys, folder) }
         let source: ManifestSource
         let age: AgeCheck

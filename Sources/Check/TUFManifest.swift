@@ -23,6 +23,16 @@ package struct TUFLocation: Sendable, Equatable {
 
     /// The URL of the targets, if the user names no other: the folder `targets` beside that of the metadata.
     package var targets: WebURL { WebURL("../targets/", base: metadata) ?? metadata }
+
+    /// Throws if the place is a TUF repository, for callers who allow older manifests. A client of TUF has no such choice:
+    /// clients that differ in it would not notice an attack.
+    package static func requireNoRollback(of place: String) throws(LarderError) {
+        guard TUFLocation(place) != nil else { return }
+        throw LarderError(
+            .input,
+            "\(place) is a TUF repository, of which older versions are never accepted: ask its publisher to publish the "
+                + "older files as a new version, or make an older snapshot live again")
+    }
 }
 
 /// The trusted root of a TUF repository that a user names.

@@ -175,6 +175,7 @@ extension SiteRun {
     package func preload(
         _ manifest: ManifestPlan, named name: String, _ options: PreloadOptions, by principal: Principal
     ) throws(LarderError) -> PreloadReport {
+        if options.allowsRollback { try TUFLocation.requireNoRollback(of: manifest.place) }
         let clock = ContinuousClock()
         let started = clock.now
         let loaded: LoadedManifest
@@ -274,6 +275,8 @@ extension SiteRun {
         }
         // The trusted metadata of a repository is stored as soon as it is verified.
         knownManifest.repository = target.manifest.repository
+        // The same location in another spelling.
+        if knownManifest.hasSamePlace(as: target.manifest) { knownManifest.place = target.manifest.place }
         guard knownManifest == target.manifest else { return false }
         guard let current = try storedManifest(of: site.name) else { return false }
         // A manifest that differs only in irrelevant text, such as a date, does not need a snapshot.

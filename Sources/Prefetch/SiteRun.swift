@@ -57,6 +57,7 @@ package struct SiteRun {
     package func prefetch(
         _ manifest: ManifestPlan, options: PrefetchOptions, by principal: Principal
     ) throws(LarderError) -> PrefetchReport {
+        if options.allowsRollback { try TUFLocation.requireNoRollback(of: manifest.place) }
         let loaded = try loadAcceptedManifest(manifest, principal.nearestZone, options, isNew: true)
         var own = options
         loaded.verifier.apply(to: &own)

@@ -203,6 +203,65 @@ import Testing
         #expect(try await larder.check(repository.location).isClean)
     }
 
+    @Test(arguments: ["metadata", "./metadata/", "x/../metadata/#part"])
+    func `an equal location in another spelling is current`(path: String) async throws {
+        _ = try await larder.preload(repository.location, options: options)
+        let host = origin.url("/").replacing("http://", with: "HTTP://")
+        let second = try await larder.preload("tuf+\(host)\(path)")
+        #expect(second.outcome == .current, "\(second)")
+    }
+
+    @Test func `older metadata of a repository cannot be allowed`() async throws {
+        _ = try await larder.preload(repository.location, options: options)
+        origin.forgetRequests()
+        var options = options
+        options.allowsRollback = true
+        let wrong = options
+        let error = await #expect(throws: LarderError.self) {
+            try await larder.preload(repository.location, options: wrong)
+        }
+        #expect(error?.kind == .input && error?.description.contains("TUF") == true)
+        var check = CheckOptions()
+        check.allowsRollback = true
+        let wrongCheck = check
+        await #expect(throws: LarderError.self) {
+            try await larder.check(repository.location, options: wrongCheck)
+        }
+        #expect(origin.requests.isEmpty)
+    }
+
+    @Test func `a long page for a missing root counts as missing, and one for an error as failed`()
+        async throws
+    {
+        let page = String(repeating: "not found ", count: 100_000)
+        origin.on("/metadata/2.root.json", .page(page, status: 404))
+        #expect(try await larder.preload(repository.location, options: options).outcome == .changed)
+        origin.on("/metadata/timestamp.json", .page(page, status: 503))
+        #expect(try await larder.preload(repository.location).outcome == .unreachable)
+    }
+
+    @Test(arguments: [
+        ("tuf", "root.json"), (".", "tuf/root.json"), ("link", "root.json"), ("new/../tuf", "a.js"),
+    ])
+    func `a target is not written into the folder of the trusted metadata`(
+        folder: String, target: String
+    ) async throws {
+        repository.publish([target: "evil"])
+        symlink(scratch.file("tuf"), scratch.file("link"))
+        var download = TUFDownload(from: origin.url("/metadata"), metadataFolder: scratch.file("tuf"))
+        download.trustedRoot = scratch.file("root.json")
+        download.targets = [target]
+        download.targetFolder = scratch.file(folder)
+        let wanted = download
+        let error = await #expect(throws: LarderError.self) { try await wanted.run() }
+        #expect(error?.kind == .refused && error?.description.contains(scratch.file("tuf")) == true)
+        #expect(
+            try WholeFile.read(scratch.file("tuf/root.json"), atMost: 100_000)
+                == Array(repository.rootText.utf8))
+        download.targetFolder = scratch.file("elsewhere")
+        #expect(try await download.run().files.count == 1)
+    }
+
     @Test func `a download keeps its trust in a folder, and does not download twice`() async throws {
         var download = TUFDownload(
             from: origin.url("/metadata"), metadataFolder: scratch.file("tuf"))
