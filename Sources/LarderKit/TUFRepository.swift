@@ -80,18 +80,25 @@ public struct TUFRepository: Sendable {
     ///     in it.
     ///   - prefix: precedes the targets' paths.
     ///   - removesOthers: whether all other targets that begin with the prefix are removed.
+    ///   - role: the delegated role that lists them; nil for the top-level targets. Files outside its paths are left out,
+    ///     and so are targets that an earlier role describes for clients.
     /// - Throws: `LarderError` of kind `.input` for a source that cannot be read, or for no repository.
     public func add(
-        _ sources: [String], prefix: String = "", removesOthers: Bool = false
+        _ sources: [String], prefix: String = "", removesOthers: Bool = false, to role: String? = nil
     ) throws(LarderError) -> TUFRepositoryReport {
         let files = try TUFRepositoryFiles(changing: path)
         var repository = try files.repository()
+        let present = try Self.targets(of: role, in: repository)
         let folder = prefix.isEmpty || prefix.hasSuffix("/") ? prefix : prefix + "/"
         var (found, skipped): ([String: TargetFile], [TUFRepositoryReport.Skipped]) = ([:], [])
         for source in sources {
             for file in try Self.files(of: source, &skipped) {
                 do {
                     let target = try TargetPath(ofFile: folder + file.name)
+                    if let role, let reason = repository.reason(against: target.text, in: role) {
+                        skipped.append(.init(name: file.name.visible, reason: reason))
+                        continue
+                    }
                     found[target.text] = try files.storeTarget(file.path, as: target)
                 } catch let error as TargetPathError {
                     skipped.append(.init(name: file.name.visible, reason: error.description))
@@ -118,42 +125,57 @@ public struct TUFRepository: Sendable {
         let start = (try? TargetPath(ofFile: folder.dropLast().description))?.text ?? ""
         let others =
             removesOthers
-            ? repository.targets.keys.filter {
+            ? present.keys.filter {
                 found[$0] == nil && !kept.contains($0) && (start.isEmpty || $0.hasPrefix(start + "/"))
             } : []
-        return try change(&repository, files, adding: found, removing: Set(others), skipped)
+        return try change(&repository, files, of: role, adding: found, removing: Set(others), skipped)
     }
 
     /// Drafts targets without some of them. Their files stay, for clients that are updating.
     ///
-    /// - Parameter targets: their paths.
+    /// - Parameters:
+    ///   - targets: their paths.
+    ///   - role: the delegated role that lists them; nil for the top-level targets.
     /// - Throws: `LarderError` of kind `.input` if one is not listed.
-    public func remove(_ targets: [String]) throws(LarderError) -> TUFRepositoryReport {
+    public func remove(_ targets: [String], from role: String? = nil) throws(LarderError)
+        -> TUFRepositoryReport
+    {
         let files = try TUFRepositoryFiles(changing: path)
         var repository = try files.repository()
+        let present = try Self.targets(of: role, in: repository)
         var removed: Set<String> = []
         for name in targets {
             let encoded = (try? TargetPath(ofFile: name))?.text
             guard
-                let target = [name, encoded].compactMap({ $0 }).first(where: { repository.targets[$0] != nil }
-                )
+                let target = [name, encoded].compactMap({ $0 }).first(where: { present[$0] != nil })
             else {
-                throw LarderError(.input, "\(name) is not a target; list them with: larder tuf status")
+                let owner =
+                    role.map { " of \($0)" } ?? repository.targets[name].map { "; \($0.role) lists it" } ?? ""
+                throw LarderError(
+                    .input, "\(name) is not a target\(owner); list them with: larder tuf status")
             }
             removed.insert(target)
         }
-        return try change(&repository, files, adding: [:], removing: removed, [])
+        return try change(&repository, files, of: role, adding: [:], removing: removed, [])
+    }
+
+    private static func targets(
+        of role: String?, in repository: Repository
+    ) throws(LarderError) -> [String: TargetFile] {
+        do throws(RepositoryError) { return try repository.targets(of: role) } catch {
+            throw LarderError(error)
+        }
     }
 
     private func change(
-        _ repository: inout Repository, _ files: borrowing TUFRepositoryFiles,
+        _ repository: inout Repository, _ files: borrowing TUFRepositoryFiles, of role: String?,
         adding new: [String: TargetFile], removing old: Set<String>,
         _ skipped: [TUFRepositoryReport.Skipped]
     ) throws(LarderError) -> TUFRepositoryReport {
         let changes: Repository.TargetChanges
         do throws(RepositoryError) {
             changes = try repository.changeTargets(
-                adding: new, removing: old, periods: repositoryPeriods, now: time)
+                of: role, adding: new, removing: old, periods: repositoryPeriods, now: time)
         } catch { throw LarderError(error) }
         try files.writeDrafts(repository)
         var report = TUFRepositoryReport(repository, path, now: time)
@@ -207,12 +229,13 @@ public struct TUFRepository: Sendable {
     /// - Throws: `LarderError` of kind `.input` if there is no repository, or the place cannot be read.
     public func keyFiles(at place: String, isPublishing: Bool) throws(LarderError) -> [KeyFile] {
         let repository = try TUFRepositoryFiles(reading: path).repository()
-        var required: Set<RepositoryRole> = isPublishing ? [.snapshot, .timestamp] : []
-        if repository.draftRoot != nil { required.insert(.root) }
-        if repository.draftTargets != nil { required.insert(.targets) }
+        var required: Set<String> = isPublishing ? ["snapshot", "timestamp"] : []
+        if repository.draftRoot != nil { required.insert("root") }
+        if repository.draftTargets != nil { required.insert("targets") }
+        required.formUnion(repository.draftDelegated.keys)
         let usable =
             isPublishing ? repository.rolesToSign(periods: repositoryPeriods, now: time) : required
-        func ids(_ roles: Set<RepositoryRole>) -> Set<String> {
+        func ids(_ roles: Set<String>) -> Set<String> {
             Set(roles.flatMap { repository.signers(of: $0).keys })
         }
         let (requiredIDs, usableIDs) = (ids(required), ids(usable))
@@ -246,7 +269,7 @@ public struct TUFRepository: Sendable {
     ) throws(LarderError) -> TUFRepositoryReport {
         let files = try TUFRepositoryFiles(changing: path)
         var repository = try files.repository()
-        guard repository.draftRoot != nil || repository.draftTargets != nil else {
+        guard repository.hasDrafts else {
             throw LarderError(.input, "nothing in \(path) waits for signatures; change something first")
         }
         for copy in copies {
@@ -262,8 +285,8 @@ public struct TUFRepository: Sendable {
         guard !repository.sign(with: keys.map(\.key.key)).isEmpty || keys.isEmpty else {
             throw LarderError(
                 .input,
-                "none of these keys belongs to a role that waits for signatures; give the keys of root or targets"
-            )
+                "none of these keys belongs to a role that waits for signatures; give a key of "
+                    + repository.draftNames.joined(separator: ", "))
         }
         try files.writeDrafts(repository)
         return TUFRepositoryReport(repository, path, now: time)
@@ -312,6 +335,50 @@ public struct TUFRepository: Sendable {
             .input, "\(text) is not a key of the role \(role.rawValue); its keys are \(list)")
     }
 
+    // MARK: - Delegations
+
+    /// Drafts targets that let another role list the files below some paths, or changes this delegation. The role's first
+    /// version is drafted too, which its keys must sign before the delegation can be published.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the role, such as that of a team.
+    ///   - keys: its keys. They replace all earlier ones.
+    ///   - paths: the paths of targets that it may list: `docs/` for everything below a folder, or patterns such as
+    ///     `docs/*.js`, in which an asterisk does not match a slash.
+    ///   - isTerminating: whether later delegations are ignored for these paths.
+    /// - Throws: `LarderError` of kind `.input` for a name or path that cannot be used, or an impossible threshold.
+    public func delegate(
+        to name: String, keys: [TUFPublicKey], threshold: Int = 1, paths: [String],
+        isTerminating: Bool = false
+    ) throws(LarderError) -> TUFRepositoryReport {
+        try changeDelegations { (repository) throws(RepositoryError) in
+            var patterns: [String] = []
+            for path in paths { patterns += try Repository.patterns(for: path) }
+            try repository.delegate(
+                to: name, keys: keys.map(\.key), threshold: threshold, patterns: patterns,
+                isTerminating: isTerminating, periods: repositoryPeriods, now: time)
+        }
+    }
+
+    /// Drafts targets that do not delegate to a role any more. Clients then ignore its metadata.
+    ///
+    /// - Throws: `LarderError` of kind `.input` if there is no such delegation.
+    public func removeDelegation(to name: String) throws(LarderError) -> TUFRepositoryReport {
+        try changeDelegations { (repository) throws(RepositoryError) in
+            try repository.removeDelegation(to: name, periods: repositoryPeriods, now: time)
+        }
+    }
+
+    private func changeDelegations(
+        _ change: (inout Repository) throws(RepositoryError) -> Void
+    ) throws(LarderError) -> TUFRepositoryReport {
+        let files = try TUFRepositoryFiles(changing: path)
+        var repository = try files.repository()
+        do throws(RepositoryError) { try change(&repository) } catch { throw LarderError(error) }
+        try files.writeDrafts(repository)
+        return TUFRepositoryReport(repository, path, now: time)
+    }
+
     // MARK: - Publishing
 
     /// Publishes the drafts that have enough signatures, with a new snapshot and timestamp. Clients find either the
@@ -335,8 +402,8 @@ public struct TUFRepository: Sendable {
             try publication.check(repository, now: time) { files.metadataBytes($0) }
         } catch { throw LarderError(error) }
         if let result = publication.result {
-            let isNew = publication.files.contains { $0.role == .targets }
-            for (path, file) in result.targets.role.targets.sorted(by: { $0.key < $1.key }) {
+            let isNew = publication.files.contains { $0.hasTargets }
+            for (path, file) in result.targetFiles.sorted(by: { $0.key < $1.key }) {
                 if let mistake = files.mistake(of: path, file, readsBytes: isNew) {
                     throw LarderError(
                         .input,
@@ -344,20 +411,47 @@ public struct TUFRepository: Sendable {
                 }
             }
         }
-        let old = repository.published?.targets.role.targets ?? [:]
+        let old = repository.published?.targetFiles ?? [:]
         // Plain names that stayed would be those of old files.
         let placesPlainNames = hasPlainNames || files.hasPlainNames(of: old)
         try files.publish(publication.files)
         if placesPlainNames, let result = publication.result {
-            try files.placePlainNames(of: result.targets.role.targets, replacing: old)
+            try files.placePlainNames(of: result.targetFiles, replacing: old)
         }
-        try files.writeDrafts(root: publication.draftRoot, targets: publication.draftTargets)
+        try files.writeDrafts(
+            root: publication.draftRoot, targets: publication.draftTargets,
+            delegated: publication.draftDelegated,
+            published: (publication.result ?? repository.published)?.targets)
         var report = TUFRepositoryReport(try files.repository(), path, now: time)
         report.written = publication.files.map(\.name)
         report.waiting = publication.waiting.map {
-            .init(role: $0.role.rawValue, version: $0.version, missingSignatures: $0.missingSignatures)
+            .init(role: $0.role, version: $0.version, missingSignatures: $0.missingSignatures)
         }
         return report
+    }
+
+    // MARK: - Cleaning
+
+    /// Removes what no client needs any more: older versions of snapshot, targets and delegated roles, and files of targets
+    /// that none of the remaining versions lists. All roots stay, since clients follow them one by one, and so do drafts, the
+    /// files that they list, and files that do not belong to the repository.
+    ///
+    /// - Parameters:
+    ///   - period: how long a version stays after it was replaced. A client that began its update before still needs it,
+    ///     and so does one behind a cache that stores `timestamp.json` for a while.
+    ///   - isDryRun: whether nothing is removed.
+    /// - Throws: `LarderError` of kind `.input` if metadata that stays cannot be read; nothing is removed then.
+    public func clean(
+        keepingFor period: Duration = .seconds(86_400), isDryRun: Bool = false
+    ) throws(LarderError) -> TUFCleanReport {
+        let files = try TUFRepositoryFiles(changing: path)
+        let repository = try files.repository()
+        let cleaning = try TUFCleaning(
+            files, repository, replacedBefore: time.secondsSinceEpoch - period.components.seconds)
+        if !isDryRun { try files.remove(metadata: cleaning.metadata, targets: cleaning.targets) }
+        return TUFCleanReport(
+            path: path, isDryRun: isDryRun, metadata: cleaning.metadata, targets: cleaning.targets,
+            byteCount: cleaning.byteCount)
     }
 
     /// The published versions, their expiry and keys, and the drafts.
@@ -369,7 +463,10 @@ public struct TUFRepository: Sendable {
 extension TUFRepositoryFiles {
     /// Writes the drafts of a repository.
     borrowing func writeDrafts(_ repository: Repository) throws(LarderError) {
-        try writeDrafts(root: repository.draftRoot, targets: repository.draftTargets)
+        try writeDrafts(
+            root: repository.draftRoot, targets: repository.draftTargets,
+            delegated: repository.draftDelegated,
+            published: repository.published?.targets)
     }
 }
 

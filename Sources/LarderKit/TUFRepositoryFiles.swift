@@ -14,8 +14,8 @@ struct TUFRepositoryFiles: ~Copyable {
     let path: String
     private let lock: RepositoryLock?
 
-    private var metadata: String { path + "/metadata" }
-    private var targets: String { path + "/targets" }
+    var metadata: String { path + "/metadata" }
+    var targets: String { path + "/targets" }
     private var draft: String { path + "/draft" }
 
     /// The names of the drafts.
@@ -63,20 +63,32 @@ struct TUFRepositoryFiles: ~Copyable {
 
     /// The repository with its drafts.
     func repository() throws(LarderError) -> Repository {
-        Repository(
-            published: try published(), draftRoot: try draftFile(Self.rootName),
-            draftTargets: try draftFile(Self.targetsName), usedVersions: usedVersions())
+        let published = try published()
+        let draftTargets: SignedMetadata<TargetsMetadata>? = try draftFile(Self.targetsName)
+        var draftDelegated: [String: SignedMetadata<TargetsMetadata>] = [:]
+        for name in Self.delegatedNames(in: [published?.targets, draftTargets]) {
+            draftDelegated[name] = try draftFile(name + ".json")
+        }
+        return Repository(
+            published: published, draftRoot: try draftFile(Self.rootName), draftTargets: draftTargets,
+            draftDelegated: draftDelegated, usedVersions: metadataVersions().compactMapValues { $0.max() })
     }
 
-    /// The highest version of each role in the folder of metadata.
-    private func usedVersions() -> [RepositoryRole: Int] {
-        var versions: [RepositoryRole: Int] = [:]
+    /// The names of the roles that targets delegate to.
+    private static func delegatedNames(in targets: [SignedMetadata<TargetsMetadata>?]) -> Set<String> {
+        Set(targets.flatMap { $0?.role.delegations?.listed ?? [] }.map(\.name).filter(Repository.isPlainName))
+    }
+
+    /// The versions in the folder of metadata, by the names of their roles.
+    func metadataVersions() -> [String: [Int]] {
+        var versions: [String: [Int]] = [:]
         for bytes in Folder.names(in: metadata) ?? [] {
             let parts = String(decoding: bytes, as: UTF8.self).split(separator: ".", maxSplits: 1)
-            guard parts.count == 2, let version = Int(parts[0]) else { continue }
-            for role in RepositoryRole.allCases where parts[1] == "\(role.rawValue).json" {
-                versions[role] = max(versions[role] ?? 0, version)
+            guard parts.count == 2, let version = Int(parts[0]), version > 0, parts[1].hasSuffix(".json")
+            else {
+                continue
             }
+            versions[String(parts[1].dropLast(5)), default: []].append(version)
         }
         return versions
     }
@@ -84,19 +96,40 @@ struct TUFRepositoryFiles: ~Copyable {
     /// The published version of each role; nil if nothing is published.
     private func published() throws(LarderError) -> Repository.Published? {
         guard WholeFile.exists(metadata + "/timestamp.json") else { return nil }
-        guard let rootVersion = usedVersions()[.root] else {
+        guard let rootVersion = metadataVersions()["root"]?.max() else {
             throw LarderError(.input, "\(metadata) has a timestamp, but no root; restore it from a backup")
         }
         let timestamp: SignedMetadata<TimestampMetadata> = try file(.timestamp, 0)
         let snapshot: SignedMetadata<SnapshotMetadata> = try file(
             .snapshot, timestamp.role.snapshot.version)
+        let targets: SignedMetadata<TargetsMetadata> = try file(
+            .targets, snapshot.role.files["targets.json"]?.version ?? 0)
         return .init(
-            root: try file(.root, rootVersion),
-            targets: try file(.targets, snapshot.role.files["targets.json"]?.version ?? 0),
-            snapshot: snapshot, timestamp: timestamp)
+            root: try file(.root, rootVersion), targets: targets, snapshot: snapshot, timestamp: timestamp,
+            delegated: try delegated(by: targets, snapshot))
     }
 
-    private func file<Role: RoleMetadata>(
+    /// The published versions of the roles that targets delegate to.
+    func delegated(
+        by targets: SignedMetadata<TargetsMetadata>, _ snapshot: SignedMetadata<SnapshotMetadata>
+    ) throws(LarderError) -> [String: SignedMetadata<TargetsMetadata>] {
+        var delegated: [String: SignedMetadata<TargetsMetadata>] = [:]
+        for role in targets.role.delegations?.listed ?? [] {
+            guard Repository.isPlainName(role.name),
+                let version = snapshot.role.files["\(role.name).json"]?.version
+            else {
+                throw LarderError(
+                    .input,
+                    "\(metadata): the snapshot does not list the delegated role \"\(role.name)\", or its name cannot be "
+                        + "that of a file; restore the folder from a backup")
+            }
+            let name = "\(version).\(role.name).json"
+            delegated[role.name] = try Self.parse(try bytes(metadata + "/" + name), name)
+        }
+        return delegated
+    }
+
+    func file<Role: RoleMetadata>(
         _ role: RepositoryRole, _ version: Int
     ) throws(LarderError) -> SignedMetadata<Role> {
         let name = role.fileName(version: version)
@@ -129,10 +162,17 @@ struct TUFRepositoryFiles: ~Copyable {
 
     // MARK: - Writing
 
-    /// Writes drafts, and removes those that are nil.
+    /// Writes drafts, and removes those that are nil or not listed.
+    ///
+    /// - Parameter published: the published targets, which may delegate to more roles than their draft.
     func writeDrafts(
-        root: SignedMetadata<RootMetadata>?, targets: SignedMetadata<TargetsMetadata>?
+        root: SignedMetadata<RootMetadata>?, targets: SignedMetadata<TargetsMetadata>?,
+        delegated: [String: SignedMetadata<TargetsMetadata>], published: SignedMetadata<TargetsMetadata>?
     ) throws(LarderError) {
+        // The drafted targets go last: a role is only known by a delegation to it.
+        for name in Self.delegatedNames(in: [targets, published]).union(delegated.keys) {
+            try writeDraft(delegated[name]?.fileBytes(.pretty), name + ".json")
+        }
         try writeDraft(root?.fileBytes(.pretty), Self.rootName)
         try writeDraft(targets?.fileBytes(.pretty), Self.targetsName)
     }
@@ -285,7 +325,8 @@ struct TUFRepositoryFiles: ~Copyable {
         }
     }
 
-    private static func storedPath(_ path: String, _ file: TargetFile) -> String? {
+    /// The path of a target's file in the folder of targets; nil if it can have none.
+    static func storedPath(_ path: String, _ file: TargetFile) -> String? {
         file.hashes.strongest.flatMap { try? TargetPath(path).storedPath(digest: $0.hex) }
     }
 

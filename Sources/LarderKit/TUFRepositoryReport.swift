@@ -5,7 +5,7 @@ internal import Web
 public struct TUFRepositoryReport: Sendable {
     /// A published role.
     public struct Role: Sendable {
-        /// `root`, `targets`, `snapshot` or `timestamp`.
+        /// `root`, `targets`, `snapshot`, `timestamp`, or the name of a delegated role.
         public let name: String
         public let version: Int
         /// In seconds since 1970.
@@ -14,11 +14,23 @@ public struct TUFRepositoryReport: Sendable {
         public let threshold: Int
         /// The ids of its keys.
         public let keyIDs: [String]
+        /// The delegation to it; nil for the four top-level roles.
+        public let delegation: Delegation?
     }
 
-    /// A version of root or targets that is not published yet.
+    /// The targets that a delegated role may list.
+    public struct Delegation: Sendable {
+        /// Patterns for the paths, in which an asterisk does not match a slash.
+        public let patterns: [String]
+        /// Whether later delegations are ignored for these paths.
+        public let isTerminating: Bool
+        /// The number of targets that clients find in the published version.
+        public let targetCount: Int
+    }
+
+    /// A version of root, targets or a delegated role that is not published yet.
     public struct Draft: Sendable {
-        /// `root` or `targets`.
+        /// `root`, `targets`, or the name of a delegated role.
         public let role: String
         public let version: Int
         /// In seconds since 1970.
@@ -34,7 +46,8 @@ public struct TUFRepositoryReport: Sendable {
     public struct Waiting: Sendable {
         public let role: String
         public let version: Int
-        /// 0 for a root that waits only for the signatures of the targets.
+        /// 0 for a root that waits only for the signatures of the targets, and for targets that wait only for those of a
+        /// role to which they delegate.
         public let missingSignatures: Int
     }
 
@@ -54,7 +67,7 @@ public struct TUFRepositoryReport: Sendable {
 
     /// The folder.
     public let path: String
-    /// The published roles; empty before the first publication.
+    /// The published roles, the delegated ones last; empty before the first publication.
     public let roles: [Role]
     public let drafts: [Draft]
     /// The number of targets, with changes that are not published yet.
@@ -76,18 +89,24 @@ public struct TUFRepositoryReport: Sendable {
         let old = repository.published?.root.role
         if let draft = repository.draftRoot {
             let missing = [draft.role, old].compactMap { $0 }.map { draft.missingSignatures(.root, $0) }
-            drafts.append(Self.draft(of: draft, .root, missing.max() ?? 0, repository, path))
+            drafts.append(Self.draft(of: draft, "root", missing.max() ?? 0, repository, path))
         }
         if let draft = repository.draftTargets, let root = repository.latestRoot {
             drafts.append(
-                Self.draft(of: draft, .targets, draft.missingSignatures(.targets, root), repository, path))
+                Self.draft(of: draft, "targets", draft.missingSignatures(.targets, root), repository, path))
+        }
+        for role in repository.delegatedRoles {
+            guard let draft = repository.draftDelegated[role.name] else { continue }
+            let missing = repository.missingSignatures(ofDelegated: role.name)
+            drafts.append(Self.draft(of: draft, role.name, missing, repository, path))
         }
         self.drafts = drafts
-        targets = repository.targets.keys.sorted()
+        let found = repository.targets
+        targets = found.keys.sorted()
         targetCount = targets.count
         // Metadata that others wrote can list any length.
-        targetByteCount = repository.targets.values.reduce(0) { sum, file in
-            let (total, overflow) = sum.addingReportingOverflow(file.byteCount)
+        targetByteCount = found.values.reduce(0) { sum, target in
+            let (total, overflow) = sum.addingReportingOverflow(target.file.byteCount)
             return overflow ? Int.max : total
         }
     }
@@ -98,25 +117,45 @@ public struct TUFRepositoryReport: Sendable {
             return Role(
                 name: name.rawValue, version: version, expires: expires,
                 isExpired: expires <= now.secondsSinceEpoch, threshold: keys?.threshold ?? 0,
-                keyIDs: keys?.keyIDs ?? [])
+                keyIDs: keys?.keyIDs ?? [], delegation: nil)
         }
-        return [
+        let top = [
             role(.root, published.root.version, published.root.expires),
             role(.targets, published.targets.version, published.targets.expires),
             role(.snapshot, published.snapshot.version, published.snapshot.expires),
             role(.timestamp, published.timestamp.version, published.timestamp.expires),
         ]
+        return top + delegatedRoles(of: published, now)
+    }
+
+    private static func delegatedRoles(of published: Repository.Published, _ now: HTTPDate) -> [Role] {
+        var counts: [String: Int] = [:]
+        let listed = published.targets.role.delegations?.listed ?? []
+        guard !listed.isEmpty else { return [] }
+        for target in published.foundTargets.values { counts[target.role, default: 0] += 1 }
+        return listed.compactMap { role in
+            guard let file = published.delegated[role.name] else { return nil }
+            var patterns: [String] = []
+            if case .paths(let paths) = role.scope { patterns = paths }
+            return Role(
+                name: role.name, version: file.version, expires: file.expires,
+                isExpired: file.expires <= now.secondsSinceEpoch, threshold: role.keys.threshold,
+                keyIDs: role.keys.keyIDs,
+                delegation: Delegation(
+                    patterns: patterns, isTerminating: role.isTerminating, targetCount: counts[role.name] ?? 0
+                ))
+        }
     }
 
     private static func draft<Metadata: RoleMetadata>(
-        of file: SignedMetadata<Metadata>, _ role: RepositoryRole, _ missing: Int, _ repository: Repository,
+        of file: SignedMetadata<Metadata>, _ role: String, _ missing: Int, _ repository: Repository,
         _ path: String
     ) -> Draft {
         let counting = repository.signers(of: role)
         let signers = file.signatures.map(\.keyID).filter { counting[$0] != nil }.sorted()
         return Draft(
-            role: role.rawValue, version: file.version, expires: file.expires,
-            file: "\(path)/draft/\(role.rawValue).json", signers: signers, missingSignatures: missing)
+            role: role, version: file.version, expires: file.expires, file: "\(path)/draft/\(role).json",
+            signers: signers, missingSignatures: missing)
     }
 
     /// Whether clients accept the published metadata: it exists, and none of it has expired.
@@ -133,6 +172,9 @@ public struct TUFRepositoryReport: Sendable {
                         [
                             "version": role.version, "expires": Self.date(role.expires),
                             "expired": role.isExpired, "threshold": role.threshold, "keys": role.keyIDs,
+                            "paths": IfAny(role.delegation?.patterns),
+                            "terminating": IfAny(role.delegation?.isTerminating),
+                            "targets": IfAny(role.delegation?.targetCount),
                         ] as JSONMembers
                     )
                 }),

@@ -5,17 +5,20 @@ package import Web
 package struct Publication: Sendable {
     /// A file of the folder of metadata.
     package struct File: Sendable {
-        package let role: RepositoryRole
-        package let version: Int
+        /// The name of a top-level or delegated role.
+        package let role: String
+        package let name: String
         package let bytes: [UInt8]
-
-        package var name: String { role.fileName(version: version) }
+        /// Whether it lists targets.
+        package let hasTargets: Bool
     }
 
     /// A draft that has too few signatures.
     package struct Waiting: Sendable, Equatable {
-        package let role: RepositoryRole
+        /// The name of a top-level or delegated role.
+        package let role: String
         package let version: Int
+        /// 0 if it waits only for drafts of other roles.
         package let missingSignatures: Int
     }
 
@@ -28,6 +31,7 @@ package struct Publication: Sendable {
     /// The drafts that remain, with the new signatures.
     package fileprivate(set) var draftRoot: SignedMetadata<RootMetadata>?
     package fileprivate(set) var draftTargets: SignedMetadata<TargetsMetadata>?
+    package fileprivate(set) var draftDelegated: [String: SignedMetadata<TargetsMetadata>] = [:]
     /// The published state afterwards; nil if nothing can be published.
     package fileprivate(set) var result: Repository.Published?
 }
@@ -51,28 +55,33 @@ extension Repository {
             let authorities = [draft.role] + (published.map { [$0.root.role] } ?? [])
             let missing = authorities.map { draft.missingSignatures(.root, $0) }.max() ?? 0
             if missing > 0 {
-                waiting.append(.init(role: .root, version: draft.version, missingSignatures: missing))
+                waiting.append(.init(role: "root", version: draft.version, missingSignatures: missing))
                 root = nil
             }
         }
         let first = try PublicationStep(signed, nextRoot: root, keys, periods, now).publication(waiting)
         guard first.result == nil, let root, published != nil else { return first }
         // The targets wait for signatures by the keys of the new root. Meanwhile the old root stays.
-        waiting.append(.init(role: .root, version: root.version, missingSignatures: 0))
+        waiting.append(.init(role: "root", version: root.version, missingSignatures: 0))
         return try PublicationStep(signed, nextRoot: nil, keys, periods, now).publication(waiting)
     }
 
-    /// The roles whose keys a publication needs now.
-    package func rolesToSign(periods: RepositoryPeriods, now: HTTPDate) -> Set<RepositoryRole> {
-        var roles: Set<RepositoryRole> = [.snapshot, .timestamp]
-        if draftRoot != nil { roles.insert(.root) }
-        if draftTargets != nil { roles.insert(.targets) }
+    /// The names of the roles whose keys a publication can use now.
+    package func rolesToSign(periods: RepositoryPeriods, now: HTTPDate) -> Set<String> {
+        var roles: Set<String> = ["snapshot", "timestamp"]
+        if draftRoot != nil { roles.insert("root") }
+        if draftTargets != nil { roles.insert("targets") }
+        roles.formUnion(draftDelegated.keys)
+        for (name, file) in published?.delegated ?? [:]
+        where periods.isDue(.targets, expires: file.expires, now) {
+            roles.insert(name)
+        }
         if let published {
             let root = draftRoot?.role ?? published.root.role
             if periods.isDue(.targets, expires: published.targets.expires, now)
                 || published.targets.missingSignatures(.targets, root) > 0
             {
-                roles.insert(.targets)
+                roles.insert("targets")
             }
         }
         return roles
@@ -107,6 +116,7 @@ private struct PublicationStep {
         var publication = Publication()
         publication.waiting = waiting
         (publication.draftRoot, publication.draftTargets) = (repository.draftRoot, repository.draftTargets)
+        publication.draftDelegated = repository.draftDelegated
         guard let root = nextRoot ?? repository.published?.root else {
             if let draft = repository.draftTargets, let root = repository.draftRoot {
                 let missing = draft.missingSignatures(.targets, root.role)
@@ -119,9 +129,17 @@ private struct PublicationStep {
         }
         guard let targets = try nextTargets(root.role, &publication.waiting) else { return publication }
         let snapshot = try nextSnapshot(root.role, targets)
+        let delegated = targets.delegated.sorted { $0.key < $1.key }
         let timestamp = try nextTimestamp(root.role, snapshot)
         publication.result = .init(
-            root: root, targets: targets.file, snapshot: snapshot.file, timestamp: timestamp)
+            root: root, targets: targets.file, snapshot: snapshot.file, timestamp: timestamp,
+            delegated: targets.delegated.mapValues(\.file))
+        for (name, next) in delegated where next.isNew {
+            publication.files.append(
+                .init(
+                    role: name, name: "\(next.file.version).\(TUFPath.escapedName(name)).json",
+                    bytes: next.file.fileBytes(.compact), hasTargets: true))
+        }
         if targets.isNew { publication.add(targets.file, .targets) }
         if snapshot.isNew { publication.add(snapshot.file, .snapshot) }
         publication.add(timestamp, .timestamp)
@@ -137,7 +155,22 @@ private struct PublicationStep {
                     version: targets.file.version + 1, expires: targets.file.expires)
             }
         }
+        updateDrafts(of: targets, in: &publication)
         return publication
+    }
+
+    /// Removes the drafts of delegated roles that are published. If the targets that wait delegate to other keys, the holders
+    /// of these sign the published version again.
+    private func updateDrafts(of targets: NextTargets, in publication: inout Publication) {
+        let waiting = publication.draftTargets?.role.delegations
+        for (name, next) in targets.delegated where next.isNew {
+            publication.draftDelegated[name] = nil
+            guard let waiting, let keys = waiting.keys(of: name),
+                next.file.missingSignatures(of: keys, in: waiting.keys) > 0
+            else { continue }
+            publication.draftDelegated[name] = next.file.changed(
+                version: next.file.version + 1, expires: next.file.expires)
+        }
     }
 
     /// Adds the new root.
@@ -146,7 +179,9 @@ private struct PublicationStep {
     /// keys of both roots, the root goes last: then clients accept the repository at any moment. Else it goes first,
     /// and between the root and the timestamp clients fail, until the publication is complete.
     private func place(_ root: SignedMetadata<RootMetadata>, in publication: inout Publication) {
-        let file = Publication.File(role: .root, version: root.version, bytes: root.fileBytes(.compact))
+        let file = Publication.File(
+            role: "root", name: RepositoryRole.root.fileName(version: root.version),
+            bytes: root.fileBytes(.compact), hasTargets: false)
         guard let published = repository.published else {
             // Nothing is there that a client could fetch before the timestamp.
             publication.files.insert(file, at: 0)
@@ -166,18 +201,105 @@ private struct PublicationStep {
     /// A file with the mark whether it is a new version.
     private typealias Next<Role: RoleMetadata> = (file: SignedMetadata<Role>, isNew: Bool)
 
+    /// The top-level targets with the roles that they delegate to.
+    private struct NextTargets {
+        let file: SignedMetadata<TargetsMetadata>
+        let isNew: Bool
+        let delegated: [String: Next<TargetsMetadata>]
+    }
+
     /// The drafted targets if they have enough signatures; else the published ones, if necessary with a later expiry.
     private func nextTargets(
         _ root: RootMetadata, _ waiting: inout [Publication.Waiting]
-    ) throws(RepositoryError) -> Next<TargetsMetadata>? {
+    ) throws(RepositoryError) -> NextTargets? {
         if let draft = repository.draftTargets {
             let heldFor = isHeld(draft) ? repository.draftRoot?.role : nil
             let missing = draft.missingSignatures(.targets, heldFor ?? root)
-            if missing == 0, heldFor == nil { return (draft, true) }
-            if missing > 0 {
-                waiting.append(.init(role: .targets, version: draft.version, missingSignatures: missing))
+            let isWaiting = missing > 0 || heldFor != nil
+            let delegated = nextDelegated(of: draft.role, isDraft: true, isWaiting: isWaiting, &waiting)
+            if missing == 0, heldFor == nil, let delegated {
+                return NextTargets(file: draft, isNew: true, delegated: delegated)
+            }
+            if missing > 0 || delegated == nil {
+                waiting.append(.init(role: "targets", version: draft.version, missingSignatures: missing))
             }
         }
+        guard let next = try renewedTargets(root, waiting) else { return nil }
+        guard
+            let delegated = nextDelegated(of: next.file.role, isDraft: false, isWaiting: false, &waiting)
+        else {
+            throw .input(
+                "a delegated role has no metadata that is signed as the published targets demand; restore the folder "
+                    + "metadata from a backup")
+        }
+        return NextTargets(file: next.file, isNew: next.isNew, delegated: delegated)
+    }
+
+    /// The metadata of the roles that targets delegate to: drafts that have enough signatures, else the published versions, if
+    /// necessary and possible with a later expiry. Nil if a role has neither.
+    ///
+    /// - Parameters:
+    ///   - isDraft: whether the targets are the draft.
+    ///   - isWaiting: whether they cannot be published, so that the result only says what waits.
+    private func nextDelegated(
+        of targets: TargetsMetadata, isDraft: Bool, isWaiting: Bool, _ waiting: inout [Publication.Waiting]
+    ) -> [String: Next<TargetsMetadata>]? {
+        var chosen: [String: Next<TargetsMetadata>] = [:]
+        var isComplete = true
+        let drafted = repository.draftTargets?.role.delegations
+        for role in targets.delegations?.listed ?? [] {
+            guard let table = targets.delegations?.keys else { continue }
+            let draft = repository.draftDelegated[role.name]
+            if let draft {
+                let missing = draft.missingSignatures(of: role.keys, in: table)
+                if missing == 0, isDraft || !isHeld(draft, of: role.name) {
+                    chosen[role.name] = (draft, true)
+                    continue
+                }
+                // What the drafted targets demand was reported before.
+                let isReported = !isDraft && drafted?.keys(of: role.name) != nil
+                if missing > 0, !isReported {
+                    waiting.append(
+                        .init(role: role.name, version: draft.version, missingSignatures: missing))
+                }
+            }
+            guard let current = repository.published?.delegated[role.name],
+                current.missingSignatures(of: role.keys, in: table) == 0
+            else {
+                isComplete = false
+                continue
+            }
+            chosen[role.name] = (current, false)
+            guard draft == nil, !isWaiting, periods.isDue(.targets, expires: current.expires, now) else {
+                continue
+            }
+            var renewed = current.changed(
+                version: repository.nextVersion(ofDelegated: role.name),
+                expires: periods.expiry(of: .targets, now))
+            let counting = repository.delegatedSigners(of: role.name)
+            for key in keys where counting[TUFKey(key.publicKey).id] != nil { renewed.sign(with: key) }
+            if renewed.missingSignatures(of: role.keys, in: table) == 0 {
+                chosen[role.name] = (renewed, true)
+            }
+        }
+        return isComplete ? chosen : nil
+    }
+
+    /// Whether a draft of a delegated role only repeats the published version, for the keys that the drafted targets name. With
+    /// the published targets it would change nothing, and the signatures by the new keys would be lost.
+    private func isHeld(_ draft: SignedMetadata<TargetsMetadata>, of name: String) -> Bool {
+        guard repository.draftTargets != nil, let published = repository.published?.delegated[name] else {
+            return false
+        }
+        return draft.role.targets == published.role.targets
+    }
+
+    /// The published targets, if necessary with a later expiry; nil if they cannot be used, so that the draft must be.
+    ///
+    /// - Parameter waiting: the drafts that cannot be published.
+    private func renewedTargets(
+        _ root: RootMetadata, _ waiting: [Publication.Waiting]
+    ) throws(RepositoryError) -> Next<TargetsMetadata>? {
         guard let current = repository.published?.targets else { return nil }
         let isValid =
             current.missingSignatures(.targets, root) == 0 && current.expires > now.secondsSinceEpoch
@@ -207,23 +329,28 @@ private struct PublicationStep {
             return false
         }
         return draft.role.targets == published.targets.role.targets
+            && draft.role.delegations == published.targets.role.delegations
     }
 
     private func nextSnapshot(
-        _ root: RootMetadata, _ targets: Next<TargetsMetadata>
+        _ root: RootMetadata, _ targets: NextTargets
     ) throws(RepositoryError) -> Next<SnapshotMetadata> {
         let current = repository.published?.snapshot
+        let isChanged = targets.isNew || targets.delegated.values.contains(where: \.isNew)
         let isValid =
             current.map {
-                !targets.isNew && $0.missingSignatures(.snapshot, root) == 0
+                !isChanged && $0.missingSignatures(.snapshot, root) == 0
                     && $0.expires > now.secondsSinceEpoch
             } ?? false
         if let current, isValid, !periods.isDue(.snapshot, expires: current.expires, now) {
             return (current, false)
         }
-        // Delegated roles stay listed.
+        // Roles stay listed, also if nothing delegates to them any more (TUF 5.5.5).
         var files = current?.role.files ?? [:]
         if targets.isNew { files["targets.json"] = Self.entry(targets.file) }
+        for (name, next) in targets.delegated where next.isNew {
+            files["\(name).json"] = Self.entry(next.file)
+        }
         let version = repository.nextVersion(of: .snapshot)
         let expires = periods.expiry(of: .snapshot, now)
         var new =
@@ -274,10 +401,13 @@ private struct PublicationStep {
 
 extension Publication {
     fileprivate mutating func wait(for file: SignedMetadata<TargetsMetadata>, _ missing: Int) {
-        waiting.append(Waiting(role: .targets, version: file.version, missingSignatures: missing))
+        waiting.append(Waiting(role: "targets", version: file.version, missingSignatures: missing))
     }
 
     fileprivate mutating func add(_ file: SignedMetadata<some RoleMetadata>, _ role: RepositoryRole) {
-        files.append(File(role: role, version: file.version, bytes: file.fileBytes(.compact)))
+        files.append(
+            File(
+                role: role.rawValue, name: role.fileName(version: file.version),
+                bytes: file.fileBytes(.compact), hasTargets: role == .targets))
     }
 }

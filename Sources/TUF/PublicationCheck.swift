@@ -19,18 +19,28 @@ extension Publication {
         for version in Set([first, current]) {
             guard let root = served(RepositoryRole.root.fileName(version: version)) else { continue }
             do throws(TUFError) {
-                try Self.update(from: root, now: now, served)
+                try Self.update(
+                    from: root, now: now, listsTargets: version == current && canListTargets(now), served)
             } catch {
                 throw .rejected(error)
             }
         }
     }
 
+    /// Whether a client can list all targets: not if a delegated role has expired, which the others need not wait for.
+    private func canListTargets(_ now: HTTPDate) -> Bool {
+        guard let delegated = result?.delegated.values, !delegated.isEmpty else { return false }
+        return delegated.allSatisfy { $0.expires > now.secondsSinceEpoch }
+    }
+
     /// Lets a client that knows only a root update its metadata.
+    ///
+    /// - Parameter listsTargets: whether it also loads the delegated roles.
     private static func update(
-        from root: [UInt8], now: HTTPDate, _ served: (String) -> [UInt8]?
+        from root: [UInt8], now: HTTPDate, listsTargets: Bool, _ served: (String) -> [UInt8]?
     ) throws(TUFError) {
         var client = TUFClient(now: now.secondsSinceEpoch)
+        if listsTargets { client.list() }
         while let request = try client.nextRequest() {
             let answer: TUFClient.Answer
             switch request.source {

@@ -1,9 +1,11 @@
 package import Digest
 package import Web
 
-/// The metadata of a repository: the published versions, and drafts of root and targets that wait for signatures.
+/// The metadata of a repository: the published versions, and drafts of root, targets and delegated roles that wait for
+/// signatures.
 ///
-/// Changes go into drafts, since the keys of root and targets may be offline and belong to several people.
+/// Changes go into drafts, since the keys of root and targets may be offline and belong to several people. The targets
+/// may delegate paths to other roles; these delegate to no further ones.
 /// `publication` decides what can be published. A value without input and output; `TUFRepository` of LarderKit has
 /// its files.
 package struct Repository: Sendable {
@@ -13,13 +15,25 @@ package struct Repository: Sendable {
         package let targets: SignedMetadata<TargetsMetadata>
         package let snapshot: SignedMetadata<SnapshotMetadata>
         package let timestamp: SignedMetadata<TimestampMetadata>
+        /// The metadata of the roles that the targets delegate to, by their names.
+        package let delegated: [String: SignedMetadata<TargetsMetadata>]
 
         package init(
             root: SignedMetadata<RootMetadata>, targets: SignedMetadata<TargetsMetadata>,
-            snapshot: SignedMetadata<SnapshotMetadata>, timestamp: SignedMetadata<TimestampMetadata>
+            snapshot: SignedMetadata<SnapshotMetadata>, timestamp: SignedMetadata<TimestampMetadata>,
+            delegated: [String: SignedMetadata<TargetsMetadata>] = [:]
         ) {
             (self.root, self.targets, self.snapshot, self.timestamp) = (root, targets, snapshot, timestamp)
+            self.delegated = delegated
         }
+
+        /// The targets that clients find, by their paths.
+        package var foundTargets: [String: TUFTarget] {
+            targets.role.targetFiles(with: delegated.mapValues(\.role))
+        }
+
+        /// The descriptions of the targets that clients find, by their paths.
+        package var targetFiles: [String: TargetFile] { foundTargets.mapValues(\.file) }
     }
 
     /// The effect of a change of targets.
@@ -33,10 +47,12 @@ package struct Repository: Sendable {
     /// Nil before the first publication.
     package let published: Published?
     package private(set) var draftRoot: SignedMetadata<RootMetadata>?
-    package private(set) var draftTargets: SignedMetadata<TargetsMetadata>?
-    /// The highest version of each role that any file has. A publication that was interrupted leaves files of which
-    /// no client has heard. Their versions are not used again.
-    private let usedVersions: [RepositoryRole: Int]
+    package internal(set) var draftTargets: SignedMetadata<TargetsMetadata>?
+    /// The drafts of delegated roles, by their names.
+    package internal(set) var draftDelegated: [String: SignedMetadata<TargetsMetadata>] = [:]
+    /// The highest version that any file has, by the name of its role. A publication that was interrupted leaves files of
+    /// which no client has heard. Their versions are not used again.
+    private let usedVersions: [String: Int]
 
     /// Creates a repository without targets. Nothing is published yet.
     package init(keys: [RepositoryRole: NewRoleKeys], periods: RepositoryPeriods, now: HTTPDate) {
@@ -58,16 +74,28 @@ package struct Repository: Sendable {
     /// Restores a repository from its files. A draft that was published already is dropped.
     package init(
         published: Published?, draftRoot: SignedMetadata<RootMetadata>?,
-        draftTargets: SignedMetadata<TargetsMetadata>?, usedVersions: [RepositoryRole: Int] = [:]
+        draftTargets: SignedMetadata<TargetsMetadata>?,
+        draftDelegated: [String: SignedMetadata<TargetsMetadata>] = [:], usedVersions: [String: Int] = [:]
     ) {
         self.published = published
         self.usedVersions = usedVersions
         self.draftRoot = draftRoot.flatMap { $0.version > published?.root.version ?? 0 ? $0 : nil }
         self.draftTargets = draftTargets.flatMap { $0.version > published?.targets.version ?? 0 ? $0 : nil }
+        let names = Set(
+            [self.draftTargets, published?.targets].flatMap { $0?.role.delegations?.listed ?? [] }.map(\.name)
+        )
+        self.draftDelegated = draftDelegated.filter { name, draft in
+            names.contains(name) && draft.version > published?.delegated[name]?.version ?? 0
+        }
     }
 
-    /// The targets with all changes that are not published yet, by their paths.
-    package var targets: [String: TargetFile] { (draftTargets ?? published?.targets)?.role.targets ?? [:] }
+    /// The top-level targets with all changes that are not published yet.
+    var latestTargets: SignedMetadata<TargetsMetadata>? { draftTargets ?? published?.targets }
+
+    /// The targets that clients will find, with all changes that are not published yet, by their paths.
+    package var targets: [String: TUFTarget] {
+        latestTargets?.role.targetFiles(with: latestDelegated.mapValues(\.role)) ?? [:]
+    }
 
     /// The root with all changes that are not published yet.
     package var latestRoot: RootMetadata? { (draftRoot ?? published?.root)?.role }
@@ -78,18 +106,28 @@ package struct Repository: Sendable {
         // A root is published as soon as its file exists, and there is only one timestamp.
         case .root: (published?.root.version ?? 0) + 1
         case .timestamp: (published?.timestamp.version ?? 0) + 1
-        case .targets: max(published?.targets.version ?? 0, usedVersions[role] ?? 0) + 1
-        case .snapshot: max(published?.snapshot.version ?? 0, usedVersions[role] ?? 0) + 1
+        case .targets: max(published?.targets.version ?? 0, usedVersions[role.rawValue] ?? 0) + 1
+        case .snapshot: max(published?.snapshot.version ?? 0, usedVersions[role.rawValue] ?? 0) + 1
         }
+    }
+
+    /// The version of a delegated role after the last one that was used, also before the role was removed.
+    func nextVersion(ofDelegated name: String) -> Int {
+        max(
+            published?.snapshot.role.files["\(name).json"]?.version ?? 0, draftDelegated[name]?.version ?? 0,
+            usedVersions[TUFPath.escapedName(name)] ?? 0) + 1
     }
 
     // MARK: - Targets
 
-    /// Adds, changes and removes targets. If anything changes, signatures of an earlier draft are dropped.
+    /// Adds, changes and removes targets of a role. If anything changes, signatures of an earlier draft are dropped.
+    ///
+    /// - Parameter role: the name of a delegated role; nil for the top-level targets.
     package mutating func changeTargets(
-        adding new: [String: TargetFile], removing old: Set<String>, periods: RepositoryPeriods, now: HTTPDate
+        of role: String? = nil, adding new: [String: TargetFile], removing old: Set<String>,
+        periods: RepositoryPeriods, now: HTTPDate
     ) throws(RepositoryError) -> TargetChanges {
-        guard let base = draftTargets ?? published?.targets else { throw .notCreated }
+        let base = try latestMetadata(of: role)
         var targets = base.role.targets
         var changes = TargetChanges()
         for path in old where new[path] == nil && targets[path] != nil {
@@ -107,11 +145,14 @@ package struct Repository: Sendable {
             if entry == targets[path] { changes.unchanged += 1 } else { changes.changed += 1 }
             targets[path] = entry
         }
-        if changes.added + changes.changed + changes.removed > 0 {
-            draftTargets = base.changed(
-                version: draftTargets?.version ?? nextVersion(of: .targets),
-                expires: periods.expiry(of: .targets, now)
-            ) { $0.targets = targets }
+        guard changes.added + changes.changed + changes.removed > 0 else { return changes }
+        let expires = periods.expiry(of: .targets, now)
+        if let role {
+            let version = draftDelegated[role]?.version ?? nextVersion(ofDelegated: role)
+            draftDelegated[role] = base.changed(version: version, expires: expires) { $0.targets = targets }
+        } else {
+            let version = draftTargets?.version ?? nextVersion(of: .targets)
+            draftTargets = base.changed(version: version, expires: expires) { $0.targets = targets }
         }
         return changes
     }
@@ -164,31 +205,33 @@ package struct Repository: Sendable {
     private var authorities: [RootMetadata] { [published?.root, draftRoot].compactMap { $0?.role } }
 
     /// The keys whose signatures count for the draft of a role, by their ids.
-    package func signers(of role: RepositoryRole) -> [String: TUFKey] {
+    ///
+    /// - Parameter role: the name of a top-level or delegated role.
+    package func signers(of role: String) -> [String: TUFKey] {
+        guard RepositoryRole(rawValue: role) != nil else { return delegatedSigners(of: role) }
         var keys: [String: TUFKey] = [:]
         for root in authorities {
-            for id in root.keys(of: role.rawValue).keyIDs { keys[id] = root.keys[id] }
+            for id in root.keys(of: role).keyIDs { keys[id] = root.keys[id] }
         }
         return keys
     }
 
-    /// The ids of all keys that the published or the drafted root names for any role.
-    package var knownKeyIDs: Set<String> {
-        Set(RepositoryRole.allCases.flatMap { signers(of: $0).keys })
-    }
-
-    /// Signs the drafts with each key that counts for them. Returns the roles that got a signature.
-    package mutating func sign(with keys: [Ed25519PrivateKey]) -> Set<RepositoryRole> {
-        var signed: Set<RepositoryRole> = []
+    /// Signs the drafts with each key that counts for them. Returns the names of the roles that got a signature.
+    package mutating func sign(with keys: [Ed25519PrivateKey]) -> Set<String> {
+        var signed: Set<String> = []
         for key in keys {
             let id = TUFKey(key.publicKey).id
-            if draftRoot != nil, signers(of: .root)[id] != nil {
+            if draftRoot != nil, signers(of: "root")[id] != nil {
                 draftRoot?.sign(with: key)
-                signed.insert(.root)
+                signed.insert("root")
             }
-            if draftTargets != nil, signers(of: .targets)[id] != nil {
+            if draftTargets != nil, signers(of: "targets")[id] != nil {
                 draftTargets?.sign(with: key)
-                signed.insert(.targets)
+                signed.insert("targets")
+            }
+            for name in draftDelegated.keys where delegatedSigners(of: name)[id] != nil {
+                draftDelegated[name]?.sign(with: key)
+                signed.insert(name)
             }
         }
         return signed
@@ -205,6 +248,11 @@ package struct Repository: Sendable {
             draftTargets = targets.changed(
                 version: targets.version, expires: periods.expiry(of: .targets, now))
         }
+        for (name, draft) in draftDelegated
+        where draft.signatures.isEmpty || draft.expires <= now.secondsSinceEpoch {
+            draftDelegated[name] = draft.changed(
+                version: draft.version, expires: periods.expiry(of: .targets, now))
+        }
     }
 
     /// Adds the signatures of another copy of a draft, which another person signed on another machine.
@@ -213,31 +261,40 @@ package struct Repository: Sendable {
     /// - Returns: the role, and the number of signatures that the draft did not have.
     package mutating func addSignatures(
         from bytes: [UInt8], name: String
-    ) throws(RepositoryError) -> (role: RepositoryRole, count: Int) {
+    ) throws(RepositoryError) -> (role: String, count: Int) {
         if let copy = try? SignedMetadata<RootMetadata>(bytes, file: name) {
-            let merged = try merge(copy, into: draftRoot, .root, name)
+            let merged = try merge(copy, into: draftRoot, "root", name)
             draftRoot = merged.file
-            return (.root, merged.count)
+            return ("root", merged.count)
         }
         let copy = try RepositoryError.map { () throws(TUFError) in
             try SignedMetadata<TargetsMetadata>(bytes, file: name)
         }
-        let merged = try merge(copy, into: draftTargets, .targets, name)
+        // Metadata of targets does not name its role. The first versions of two new roles may be the same, so that the keys
+        // decide.
+        let ids = Set(copy.signatures.filter { !$0.text.isEmpty }.map(\.keyID))
+        let equal = draftDelegated.filter { $0.value.signedBytes == copy.signedBytes }.keys.sorted()
+        if let role = equal.first(where: { !ids.isDisjoint(with: delegatedSigners(of: $0).keys) })
+            ?? equal.first
+        {
+            let merged = try merge(copy, into: draftDelegated[role], role, name)
+            draftDelegated[role] = merged.file
+            return (role, merged.count)
+        }
+        let merged = try merge(copy, into: draftTargets, "targets", name)
         draftTargets = merged.file
-        return (.targets, merged.count)
+        return ("targets", merged.count)
     }
 
     /// Returns the draft with the signatures of a copy, and the number of new ones.
     private func merge<Role>(
-        _ copy: SignedMetadata<Role>, into draft: SignedMetadata<Role>?, _ role: RepositoryRole,
-        _ name: String
+        _ copy: SignedMetadata<Role>, into draft: SignedMetadata<Role>?, _ role: String, _ name: String
     ) throws(RepositoryError) -> (file: SignedMetadata<Role>, count: Int) {
         guard var file = draft else {
-            throw .input("no draft of \(role.rawValue) waits for signatures, so that \(name) is not needed")
+            throw .input("no draft of \(role) waits for signatures, so that \(name) is not needed")
         }
         guard copy.signedBytes == file.signedBytes else {
-            throw .input(
-                "\(name) is another version than the draft of \(role.rawValue); sign a new copy of the draft")
+            throw .input("\(name) is another version than the draft of \(role); sign a new copy of the draft")
         }
         let counting = signers(of: role)
         let present = Set(file.signatures.map(\.keyID))
@@ -245,7 +302,7 @@ package struct Repository: Sendable {
         for signature in copy.signatures where !signature.text.isEmpty {
             guard let key = counting[signature.keyID] else {
                 let id = signature.keyID.prefix(16)
-                throw .input("\(name) has a signature by \(id), which is not a key of \(role.rawValue)")
+                throw .input("\(name) has a signature by \(id), which is not a key of \(role)")
             }
             guard let bytes = Hex.decode(signature.text), key.verifies(bytes, of: file.signedBytes) else {
                 throw .input("the signature by \(key.id.prefix(16)) in \(name) is not valid; sign again")
@@ -318,8 +375,12 @@ extension SignedMetadata {
 
     /// The number of signatures that are missing for the threshold of a role of the root; 0 if there are enough.
     package func missingSignatures(_ role: RepositoryRole, _ root: RootMetadata) -> Int {
-        let keys = root.keys(of: role.rawValue)
-        return max(0, keys.threshold - validKeyIDs(of: keys, in: root.keys).count)
+        missingSignatures(of: root.keys(of: role.rawValue), in: root.keys)
+    }
+
+    /// The number of signatures that are missing for the threshold of a role.
+    func missingSignatures(of keys: RoleKeys, in table: KeyTable) -> Int {
+        max(0, keys.threshold - validKeyIDs(of: keys, in: table).count)
     }
 
     /// Another version without signatures. Members that Larder does not know stay.

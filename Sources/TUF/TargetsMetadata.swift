@@ -152,6 +152,11 @@ package struct Delegations: Sendable, Equatable {
         }
     }
 
+    /// The delegated roles that are listed one by one, in order of trust.
+    package var listed: [DelegatedRole] {
+        if case .listed(let roles) = roles { roles } else { [] }
+    }
+
     /// The number of delegated roles.
     var roleCount: Int {
         switch roles {

@@ -173,13 +173,13 @@ struct Arguments: Sendable {
             commandLineOptions.append((option, value))
         }
         for option in entry.options where values[option.name] == nil {
-            values[option.name] = settings.value(of: option, for: entry.name)
+            values[option.name] = settings.value(of: option, for: entry.section)
         }
         self.operands = operands
         self.values = values
         self.commandLineOptions = commandLineOptions
         self.settings = settings
-        command = entry.name
+        command = entry.section
         options = entry.options
         guard !has(.help), !has(.briefHelp) else { return }
         try checkCount(of: operands, for: entry)

@@ -43,6 +43,9 @@ struct CommandEntry: Sendable {
     var runsOtherProgram = false
     /// Notes below the options, one paragraph each.
     var notes: [String] = []
+    /// The commands that the first operand selects, with names such as `tuf add`. Each has its own options and help. The
+    /// options of this entry are those of all of them: files set them in one section.
+    var subcommands: [CommandEntry] = []
     /// Runs the command. Results are printed through the terminal; the caller exits with the returned
     /// status.
     let run: @Sendable (Arguments, Terminal) async -> ExitStatus
@@ -479,50 +482,7 @@ struct CommandEntry: Sendable {
                 key from it takes 256 MiB of memory for keys of larder, and 1 GiB for those of minisign.
                 """,
             ], run: KeyCommand.run),
-        CommandEntry(
-            name: "tuf", operands: "init|add|remove|sign|rotate|publish|status REPO [FILE...]|download",
-            operandCount: 1...10_000,
-            summary: "Publish files in a signed TUF repository, or download them",
-            examples: [
-                "larder tuf init repo --keys keys", "larder tuf add repo dist --delete",
-                "larder tuf publish repo --keys keys",
-                "larder tuf init repo --keys keys --root-key ann.pub --root-key bob.pub --threshold 2",
-                "larder tuf sign repo --keys ann.key",
-                "larder tuf rotate repo --role timestamp --add new.pub --remove keys/timestamp.pub --keys keys",
-                "larder tuf download --metadata-url https://example.com/metadata/ --metadata-dir tuf --trust root.json",
-                "larder tuf download --metadata-url https://example.com/metadata/ --metadata-dir tuf --target app.js",
-            ],
-            options: [
-                .secretKeys, .targetPrefix, .deleteTargets, .plainNames, .metadataExpiry, .tufRole, .addKey,
-                .removeKey,
-                .signatureThreshold, .signedCopy, .rootKey, .noPassphrase, .passphraseFile,
-            ] + Option.tufDownload + [.json, .quiet],
-            notes: [
-                """
-                REPO is a folder. A web server serves its folders metadata and targets; clients of The Update Framework, such as
-                larder preload tuf+https://..., fetch from there. They need metadata/1.root.json as their trusted root.
-                """,
-                """
-                init makes a key for each role in the folder --keys, and the draft of an empty repository. add copies files or
-                folders into it, and remove takes targets out. publish signs with the keys at hand and makes everything that has
-                enough signatures public at once; run it daily, so that the timestamp does not expire.
-                """,
-                """
-                rotate changes the keys or the threshold of a role, or only renews the root. A new root needs the signatures of
-                the old and of the new threshold. People who keep their keys on other machines sign a copy of the folder with
-                sign; sign --signed FILE adds the signatures of their copy of draft/root.json or draft/targets.json.
-                """,
-                """
-                Exit status 1: files were left out, drafts wait for signatures, or what is published has expired (status). If
-                clients would reject the result, nothing is published.
-                """,
-                """
-                download updates the trusted metadata of a repository of The Update Framework, and downloads targets to their
-                paths below --target-dir. The first time, --trust names the root.json that the publisher gave you. Metadata
-                that is not signed as the root demands, that is older than what was seen before, or that has expired is
-                refused (exit status 1), and what was trusted before stays.
-                """,
-            ], run: TUFCommand.run),
+        TUFCommand.entry,
         // MARK: Archives
         CommandEntry(
             name: "export", operands: "SITE|SITE@N|URL FILE|DIR/", operandCount: 2...2,
@@ -845,7 +805,7 @@ struct CommandEntry: Sendable {
             examples: ["larder drop https://example.com/ 3", "larder drop https://example.com/ 3 4 5"],
             options: [.store, .json, .quiet], run: RemoveCommand.drop),
         CommandEntry(
-            name: "help", operands: "[COMMAND|TOPIC]", operandCount: 0...1,
+            name: "help", operands: "[COMMAND|TOPIC]", operandCount: 0...2,
             summary: "Show help for a command or topic",
             examples: ["larder help prefetch", "larder help rules"], options: [], run: HelpCommand.run),
         CommandEntry(
@@ -902,6 +862,14 @@ struct CommandEntry: Sendable {
     static func command(named name: String) -> CommandEntry? {
         all.first { $0.name == name } ?? all.first { $0.aliases.contains(name) }
     }
+
+    /// The subcommand that a word selects; nil if there is none.
+    func subcommand(named word: String) -> CommandEntry? {
+        subcommands.first { $0.name == "\(name) \(word)" }
+    }
+
+    /// The section of the command in configuration files: a subcommand has that of its command.
+    var section: String { name.split(separator: " ").first.map { String($0) } ?? name }
 
     /// The message about an unknown command; it suggests a similar one.
     static func unknownCommandMessage(_ name: String) -> String {

@@ -50,14 +50,16 @@ struct Main {
             terminal.say("larder \(Larder.version)")
             return .done
         }
-        guard let entry = CommandEntry.command(named: name) else {
+        guard var entry = CommandEntry.command(named: name) else {
             terminal.fail(CommandEntry.unknownCommandMessage(name))
             return .usage
         }
         do throws(UsageError) {
             // Commands without options, such as help, work even with a broken configuration file.
             let settings = entry.options.isEmpty ? Settings() : try Settings.load().settings
-            let arguments = try Arguments(words.dropFirst(), for: entry, settings: settings)
+            let operands = words.dropFirst()
+            if let own = try Self.subcommand(of: entry, operands, settings) { entry = own }
+            let arguments = try Arguments(operands, for: entry, settings: settings)
             if arguments.has(.help) || arguments.has(.briefHelp) {
                 let help = HelpText.forStandardOutput
                 terminal.sayStyled(arguments.has(.help) ? help.text(of: entry) : help.briefText(of: entry))
@@ -68,6 +70,16 @@ struct Main {
             terminal.fail(error.message)
             return .usage
         }
+    }
+
+    /// The subcommand that the words select; nil if the command has none, or if it is unknown.
+    private static func subcommand(
+        of entry: CommandEntry, _ words: ArraySlice<String>, _ settings: Settings
+    ) throws(UsageError) -> CommandEntry? {
+        guard !entry.subcommands.isEmpty, let first = words.first else { return nil }
+        if let own = entry.subcommand(named: first) { return own }
+        // Options may come first.
+        return try Arguments(words, for: entry, settings: settings).operands.first.flatMap(entry.subcommand)
     }
 }
 

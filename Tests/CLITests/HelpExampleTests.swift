@@ -9,7 +9,7 @@ import Testing
     ]
 
     private static let lines: [String] = {
-        var lines = CommandEntry.all.flatMap(\.examples)
+        var lines = CommandEntry.all.flatMap { [$0] + $0.subcommands }.flatMap(\.examples)
         for page in pages {
             var isShell = false
             let text = SourceText.read(SourceText.root + "/Sources/LarderKit/LarderKit.docc/\(page).md")
@@ -33,7 +33,8 @@ import Testing
     func `the parser accepts an example`(line: String) throws {
         let words = Self.words(of: line)
         #expect(words.first == "larder")
-        let entry = try #require(CommandEntry.command(named: words.dropFirst().first ?? ""), "\(line)")
+        let command = try #require(CommandEntry.command(named: words.dropFirst().first ?? ""), "\(line)")
+        let entry = words.dropFirst(2).first.flatMap(command.subcommand) ?? command
         let arguments = try Arguments(words.dropFirst(2), for: entry)
         if entry.options.contains(where: { $0.name == Option.perHost.name }) {
             _ = try arguments.prefetchOptions()

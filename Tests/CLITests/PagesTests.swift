@@ -79,9 +79,11 @@ import Testing
         #expect(CommandEntry.command(named: alias)?.name == name)
     }
 
-    @Test(arguments: CommandEntry.all.map(\.name))
+    @Test(arguments: CommandEntry.all.flatMap { [$0] + $0.subcommands }.map(\.name))
     func `the short help has at most 20 lines of 80 columns`(name: String) throws {
-        let entry = try #require(CommandEntry.command(named: name))
+        let words = name.split(separator: " ").map { String($0) }
+        let command = try #require(CommandEntry.command(named: words[0]))
+        let entry = words.count == 1 ? command : try #require(command.subcommand(named: words[1]))
         let lines = HelpText(width: 80, isColored: false).briefText(of: entry).split(
             separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count <= 20)
@@ -96,7 +98,8 @@ import Testing
     func `the help fits the width of the terminal`(width: Int) {
         let help = HelpText(width: width, isColored: false)
         let texts =
-            [help.overview, help.briefOverview] + CommandEntry.all.map { help.text(of: $0) }
+            [help.overview, help.briefOverview]
+            + CommandEntry.all.flatMap { [$0] + $0.subcommands }.map { help.text(of: $0) }
             + HelpTopic.all.map { help.text(of: $0) }
         for line in texts.joined(separator: "\n").split(separator: "\n") {
             // Commands are not wrapped, because users paste them, and a word may be longer than a line.
@@ -123,6 +126,9 @@ import Testing
         ]
         for entry in CommandEntry.all.sorted(by: { $0.name < $1.name }) {
             lines += ["", "## larder \(entry.name)", "", "```text", help.text(of: entry), "```"]
+            for own in entry.subcommands {
+                lines += ["", "### larder \(own.name)", "", "```text", help.text(of: own), "```"]
+            }
         }
         for topic in HelpTopic.all {
             lines += ["", "## larder help \(topic.name)", "", "```text", help.text(of: topic), "```"]

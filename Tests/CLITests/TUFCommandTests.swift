@@ -161,11 +161,12 @@ import Testing
     }
 
     @Test(arguments: [
-        (["init", "repo"], "needs a folder for the secret keys"),
+        (["init", "repo"], "needs a folder for the secret keys"), (["init"], "needs REPO"),
         (["status", "repo"], "there is no TUF repository"),
         (["add", "repo", "dist"], "there is no TUF repository"),
-        (["add", "repo"], "needs a folder or files"),
-        (["publish", "repo", "more"], "accepts only the folder"), (["prune", "repo"], "unknown command"),
+        (["add", "repo"], "needs REPO DIR|FILE"),
+        (["add", "repo", "dist", "--plain-names"], "has no option --plain-names"),
+        (["publish", "repo", "more"], "unexpected argument"), (["prune", "repo"], "unknown command"),
         (["init", "repo", "--keys", "k", "--no-passphrase", "--threshold", "2"], "fewer than its threshold"),
         (["init", "repo", "--keys", "k", "--root-key", "nobody"], "is not a public key"),
         (["init", "repo", "--keys", "k", "--expires", "root=soon"], "must be a role and a time"),

@@ -4,7 +4,7 @@ import Testing
 import Web
 
 /// A repository whose files are in memory, with clients that know one of its roots.
-private struct Publisher {
+struct Publisher {
     var repository: Repository
     /// The published files by their names.
     var files: [String: [UInt8]] = [:]
@@ -41,12 +41,14 @@ private struct Publisher {
 
     var date: HTTPDate { HTTPDate(secondsSinceEpoch: now) }
 
-    mutating func add(_ content: String, as path: String, removing old: Set<String> = []) throws {
+    mutating func add(
+        _ content: String, as path: String, removing old: Set<String> = [], of role: String? = nil
+    ) throws {
         let bytes = Array(content.utf8)
         let file = TargetFile(
             byteCount: bytes.count, hashes: FileHashes([DigestStream.digest(.sha256, of: bytes.span)]))
         _ = try repository.changeTargets(
-            adding: path.isEmpty ? [:] : [path: file], removing: old, periods: periods, now: date)
+            of: role, adding: path.isEmpty ? [:] : [path: file], removing: old, periods: periods, now: date)
     }
 
     mutating func rotate(
@@ -55,6 +57,16 @@ private struct Publisher {
         try repository.rotate(
             role, adding: try new.map { TUFKey(try Self.key($0).publicKey) },
             removing: Set(try old.map { try Self.id($0) }), threshold: threshold, periods: periods, now: date)
+    }
+
+    mutating func delegate(
+        to role: String, keys: [UInt8], _ paths: [String], threshold: Int = 1, isTerminating: Bool = false
+    ) throws {
+        var patterns: [String] = []
+        for path in paths { patterns += try Repository.patterns(for: path) }
+        try repository.delegate(
+            to: role, keys: try keys.map { TUFKey(try Self.key($0).publicKey) }, threshold: threshold,
+            patterns: patterns, isTerminating: isTerminating, periods: periods, now: date)
     }
 
     func publication(_ numbers: [UInt8]) throws -> Publication {
@@ -71,7 +83,7 @@ private struct Publisher {
         for file in publication.files { files[file.name] = file.bytes }
         repository = Repository(
             published: publication.result ?? repository.published, draftRoot: publication.draftRoot,
-            draftTargets: publication.draftTargets)
+            draftTargets: publication.draftTargets, draftDelegated: publication.draftDelegated)
         return publication
     }
 
@@ -139,10 +151,10 @@ private struct Publisher {
     }
 
     @Test(arguments: [
-        (RepositoryRole.root, [UInt8](), "root"), (.targets, [1, 3, 4], "targets"),
+        ("root", [UInt8]()), ("targets", [1, 3, 4]),
     ])
     func `a first version without the signatures of root or targets waits`(
-        role: RepositoryRole, keys: [UInt8], name: String
+        role: String, keys: [UInt8]
     ) throws {
         var publisher = try Publisher()
         let publication = try publisher.publish(keys)
@@ -162,10 +174,10 @@ private struct Publisher {
         #expect(try publisher.publish([11, 2, 3, 4]).waiting.map(\.missingSignatures) == [1])
         // The second person signs a copy.
         var copy = publisher.repository
-        #expect(copy.sign(with: [try Publisher.key(13)]) == [.root])
+        #expect(copy.sign(with: [try Publisher.key(13)]) == ["root"])
         let bytes = try #require(copy.draftRoot).fileBytes()
         let added = try publisher.repository.addSignatures(from: bytes, name: "copy.json")
-        #expect(added.role == .root && added.count == 1)
+        #expect(added.role == "root" && added.count == 1)
         try publisher.publish([2, 3, 4])
         var client = try publisher.client()
         #expect(try publisher.update(&client) == [])
@@ -251,8 +263,8 @@ private struct Publisher {
         try publisher.rotate(.root, adding: [14, 15], removing: [11, 12], threshold: 3)
         for keys in [[13, 14, 15], [11, 12, 13], [11, 12, 14, 15]] as [[UInt8]] {
             let publication = try publisher.publication(keys + [2, 3, 4])
-            #expect(publication.waiting.map(\.role) == [.root], "\(keys)")
-            #expect(!publication.files.contains { $0.role == .root })
+            #expect(publication.waiting.map(\.role) == ["root"], "\(keys)")
+            #expect(!publication.files.contains { $0.role == "root" })
         }
         let publication = try publisher.publish([11, 13, 14, 15, 2, 3, 4])
         #expect(publication.files.contains { $0.name == "2.root.json" })
@@ -271,12 +283,12 @@ private struct Publisher {
         for _ in 0..<3 {
             let publication = try publisher.publish([1, 2, 3, 4])
             #expect(publication.files.map(\.name) == ["timestamp.json"])
-            #expect(Set(publication.waiting.map(\.role)) == [.root, .targets])
+            #expect(Set(publication.waiting.map(\.role)) == ["root", "targets"])
             #expect(publisher.repository.draftTargets?.version == version)
         }
         // New content is published with the old key, and then drafted again for the new one.
         try publisher.add("two", as: "b.js")
-        #expect(try publisher.publish([1, 2, 3, 4]).files.contains { $0.role == .targets })
+        #expect(try publisher.publish([1, 2, 3, 4]).files.contains { $0.role == "targets" })
         #expect(publisher.repository.draftTargets != nil)
         var client = try publisher.client()
         #expect(try publisher.update(&client) == ["a.js", "b.js"])
@@ -295,15 +307,15 @@ private struct Publisher {
         let day: Int64 = 86_400
         #expect(throws: TUFError.self) { try publisher.update(&client, at: publisher.now + 7 * day) }
         publisher.now += 6 * day
-        #expect(try publisher.publish([4]).files.map(\.role) == [.timestamp])
+        #expect(try publisher.publish([4]).files.map(\.role) == ["timestamp"])
         publisher.now += 14 * day
-        #expect(try publisher.publish([3, 4]).files.map(\.role) == [.snapshot, .timestamp])
+        #expect(try publisher.publish([3, 4]).files.map(\.role) == ["snapshot", "timestamp"])
         publisher.now += 30 * day
-        #expect(try publisher.publish([2, 3, 4]).files.map(\.role) == [.targets, .snapshot, .timestamp])
+        #expect(try publisher.publish([2, 3, 4]).files.map(\.role) == ["targets", "snapshot", "timestamp"])
         #expect(try publisher.update(&client) == ["a.js"])
         // While they are valid, the targets are not renewed without their key.
         publisher.now += 60 * day
-        #expect(try publisher.publish([3, 4]).files.map(\.role) == [.snapshot, .timestamp])
+        #expect(try publisher.publish([3, 4]).files.map(\.role) == ["snapshot", "timestamp"])
         publisher.now += 31 * day
         #expect(throws: RepositoryError.self) { try publisher.publish([3, 4]) }
         try publisher.publish([2, 3, 4])
@@ -323,7 +335,7 @@ private struct Publisher {
         let restored = Repository(
             published: publisher.repository.published, draftRoot: nil,
             draftTargets: publisher.repository.draftTargets,
-            usedVersions: [.targets: 2, .snapshot: 2, .root: 1])
+            usedVersions: ["targets": 2, "snapshot": 2, "root": 1])
         publisher.repository = restored
         let second = try publisher.publication([2, 3, 4])
         #expect(first.files.map(\.name) == ["2.targets.json", "2.snapshot.json", "timestamp.json"])

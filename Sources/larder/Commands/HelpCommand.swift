@@ -1,6 +1,6 @@
 internal import LarderKit
 
-/// `larder help [COMMAND|TOPIC]`: prints a topic, the help of a command, or the overview. Exit status 0:
+/// `larder help [COMMAND [SUBCOMMAND]|TOPIC]`: prints a topic, the help of a command, or the overview. Exit status 0:
 /// printed. 2: an unknown name; a similar one is suggested.
 enum HelpCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
@@ -12,7 +12,12 @@ enum HelpCommand {
         if let topic = HelpTopic.topic(named: name) {
             terminal.sayStyled(help.text(of: topic))
         } else if let entry = CommandEntry.command(named: name) {
-            terminal.sayStyled(help.text(of: entry))
+            let word = arguments.operands.dropFirst().first
+            guard let shown = word.map(entry.subcommand(named:)) ?? entry else {
+                terminal.fail("larder \(name) has no command \"\(word ?? "")\"; see: larder \(name) --help")
+                return .usage
+            }
+            terminal.sayStyled(help.text(of: shown))
         } else {
             terminal.fail(CommandEntry.unknownCommandMessage(name))
             return .usage
@@ -97,8 +102,12 @@ struct HelpText {
         if !entry.aliases.isEmpty {
             lines += ["", wrap("Also: \(entry.aliases.map { "larder \($0)" }.joined(separator: ", "))")]
         }
+        if !entry.subcommands.isEmpty {
+            lines += ["", heading("Commands")] + subcommandRows(of: entry)
+            lines += ["", wrap("Options of a command: larder \(entry.name) COMMAND --help")]
+        }
         lines += ["", heading("Examples")] + entry.examples.map { "  \($0)" }
-        for group in Option.Group.allCases {
+        for group in Option.Group.allCases where entry.subcommands.isEmpty {
             let members = entry.options.filter { $0.group == group }
             if !members.isEmpty { lines += ["", heading(group.rawValue)] + optionRows(members, of: entry) }
         }
@@ -108,12 +117,25 @@ struct HelpText {
 
     /// `larder COMMAND -h`
     func briefText(of entry: CommandEntry) -> String {
+        guard entry.subcommands.isEmpty else {
+            return
+                ([wrap(entry.summary + "."), "", "  \(Self.usage(of: entry))", ""] + subcommandRows(of: entry)
+                + [
+                    "", wrap("Options of a command: larder \(entry.name) COMMAND -h"),
+                    wrap("Notes and examples: larder \(entry.name) --help"),
+                ]).joined(separator: "\n")
+        }
         let options = entry.mainOptions.isEmpty ? Array(entry.options.prefix(10)) : entry.mainOptions
         var lines = [wrap(entry.summary + "."), "", "  \(Self.usage(of: entry))", ""]
         lines += entry.examples.prefix(3).map { "  \($0)" }
         if !options.isEmpty { lines += [""] + options.map { briefRow(of: $0, in: entry) } }
         lines.append(wrap("All options and notes: larder \(entry.name) --help"))
         return lines.joined(separator: "\n")
+    }
+
+    /// The subcommands with their summaries.
+    private func subcommandRows(of entry: CommandEntry) -> [String] {
+        rows(entry.subcommands.map { (String($0.name.dropFirst(entry.name.count + 1)), $0.summary) })
     }
 
     /// `larder help TOPIC`

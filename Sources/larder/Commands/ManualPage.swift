@@ -35,6 +35,14 @@ enum ManualPage {
             ".B larder \(escaped(entry.name))", "\(escaped(entry.operands)) [OPTIONS]", ".SH EXAMPLES",
         ]
         for example in entry.examples { lines += [".EX", escaped(example), ".EE"] }
+        if !entry.subcommands.isEmpty { lines.append(".SH COMMANDS") }
+        for own in entry.subcommands {
+            let options = own.options.filter { $0.group == .general }.map(\.name).joined(separator: ", ")
+            lines += [
+                ".TP", "\\fB\(escaped(own.name))\\fR \(escaped(own.operands))",
+                escaped("\(own.summary). Options: \(options)"),
+            ]
+        }
         for group in Option.Group.allCases {
             let options = entry.options.filter { $0.group == group }
             if options.isEmpty { continue }

@@ -1,38 +1,32 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder tuf init|add|remove|sign|rotate|publish|status REPO`: creates and changes a TUF repository.
+/// The commands of `larder tuf` that create and change a repository. `TUFCommand.entry` describes them.
 ///
 /// Exit status 0: done. 1: files were left out, signatures are missing, or clients would reject the published
 /// metadata (`status`). 2: a wrong argument, key or passphrase, or metadata that clients would reject. 3: a file could not be
 /// read or written.
 enum TUFRepositoryCommand {
-    /// The words after `tuf`.
-    static let names = ["init", "add", "remove", "sign", "rotate", "publish", "status"]
-
     static func run(_ arguments: Arguments, _ terminal: Terminal) throws -> ExitStatus {
         let word = arguments.operands[0]
-        guard let folder = arguments.operands.dropFirst().first else {
-            throw UsageError("tuf \(word) needs the folder of the repository; see: \(help)")
-        }
         let operands = Array(arguments.operands.dropFirst(2))
-        var repository = TUFRepository(at: folder)
+        var repository = TUFRepository(at: arguments.operands[1])
         repository.periods = try periods(arguments)
-        switch (word, operands.isEmpty) {
-        case ("init", true): return try create(repository, arguments, terminal)
-        case ("add", false): return try add(operands, to: repository, arguments, terminal)
-        case ("remove", false): return try remove(operands, from: repository, arguments, terminal)
-        case ("sign", true): return try sign(repository, arguments, terminal)
-        case ("rotate", true): return try rotate(repository, arguments, terminal)
-        case ("publish", true): return try publish(repository, arguments, terminal)
-        case ("status", true): return try status(of: repository, arguments, terminal)
-        case ("add", true): throw UsageError("tuf add needs a folder or files; see: \(help)")
-        case ("remove", true): throw UsageError("tuf remove needs the names of targets; see: \(help)")
-        default: throw UsageError("tuf \(word) accepts only the folder of the repository; see: \(help)")
+        switch word {
+        case "init": return try create(repository, arguments, terminal)
+        case "add": return try add(operands, to: repository, arguments, terminal)
+        case "remove": return try remove(operands, from: repository, arguments, terminal)
+        case "delegate": return try delegate(to: operands[0], in: repository, arguments, terminal)
+        case "undelegate":
+            let report = try repository.removeDelegation(to: operands[0])
+            return try signAndShow(report, repository, arguments, terminal)
+        case "sign": return try sign(repository, arguments, terminal)
+        case "rotate": return try rotate(repository, arguments, terminal)
+        case "publish": return try publish(repository, arguments, terminal)
+        case "clean": return try clean(repository, arguments, terminal)
+        default: return try status(of: repository, arguments, terminal)
         }
     }
-
-    private static var help: String { CommandLine.shellCommand(["help", "tuf"]) }
 
     // MARK: - Options
 
@@ -130,7 +124,7 @@ enum TUFRepositoryCommand {
     ) throws -> ExitStatus {
         let report = try repository.add(
             sources, prefix: arguments.text(.targetPrefix) ?? "",
-            removesOthers: arguments.has(.deleteTargets))
+            removesOthers: arguments.has(.deleteTargets), to: arguments.text(.targetRole))
         show(report, arguments, terminal) { changesText(of: $0) }
         for file in report.skipped { terminal.fail("left out: \(file.name): \(file.reason)") }
         return report.skipped.isEmpty ? .done : .incomplete
@@ -139,7 +133,55 @@ enum TUFRepositoryCommand {
     private static func remove(
         _ targets: [String], from repository: TUFRepository, _ arguments: Arguments, _ terminal: Terminal
     ) throws -> ExitStatus {
-        show(try repository.remove(targets), arguments, terminal) { changesText(of: $0) }
+        let report = try repository.remove(targets, from: arguments.text(.targetRole))
+        show(report, arguments, terminal) { changesText(of: $0) }
+        return .done
+    }
+
+    private static func delegate(
+        to role: String, in repository: TUFRepository, _ arguments: Arguments, _ terminal: Terminal
+    ) throws -> ExitStatus {
+        guard arguments.has(.roleKey), arguments.has(.delegatedPaths) else {
+            throw UsageError(
+                "tuf delegate needs the keys and paths of the role; name them with \(Option.roleKey.name) KEY and "
+                    + "\(Option.delegatedPaths.name) PATH")
+        }
+        let report = try repository.delegate(
+            to: role, keys: try publicKeys(.roleKey, arguments),
+            threshold: try arguments.numberIfGiven(.signatureThreshold, in: 1...100) ?? 1,
+            paths: arguments.texts(.delegatedPaths), isTerminating: arguments.has(.isTerminating))
+        return try signAndShow(report, repository, arguments, terminal)
+    }
+
+    /// Signs the drafts with the keys of `--keys`, if there are any, and shows what waits.
+    private static func signAndShow(
+        _ report: TUFRepositoryReport, _ repository: TUFRepository, _ arguments: Arguments,
+        _ terminal: Terminal
+    ) throws -> ExitStatus {
+        let keys = try secretKeys(for: repository, isPublishing: false, arguments, terminal)
+        show(keys.isEmpty ? report : try repository.sign(keys), arguments, terminal) { draftsText(of: $0) }
+        return .done
+    }
+
+    private static func clean(
+        _ repository: TUFRepository, _ arguments: Arguments, _ terminal: Terminal
+    ) throws -> ExitStatus {
+        let report = try repository.clean(
+            keepingFor: try arguments.time(.replacedBefore) ?? .seconds(86_400),
+            isDryRun: arguments.has(.dryRun))
+        guard !arguments.has(.json) else {
+            terminal.report(report.json)
+            return .done
+        }
+        let names = report.metadata.map { "metadata/" + $0 } + report.targets.map { "targets/" + $0 }
+        let count = Wording.count(names.count, "file")
+        var lines = report.isDryRun ? names : []
+        lines.append(
+            names.isEmpty
+                ? "nothing to remove"
+                : "\(report.isDryRun ? "would be removed" : "removed"): \(count), \(Wording.bytes(report.byteCount))"
+        )
+        terminal.report(lines.joined(separator: "\n"))
         return .done
     }
 
@@ -156,8 +198,8 @@ enum TUFRepositoryCommand {
         let keys = try secretKeys(for: repository, isPublishing: false, arguments, terminal)
         guard !keys.isEmpty || !copies.isEmpty else {
             throw UsageError(
-                "none of these keys belongs to a role that waits for signatures; give keys of root or targets"
-            )
+                "none of these keys belongs to a role that waits for signatures; see what waits with: "
+                    + CommandLine.shellCommand(["tuf", "status", repository.path]))
         }
         show(try repository.sign(keys, copies: copies), arguments, terminal) { draftsText(of: $0) }
         return .done
@@ -170,9 +212,7 @@ enum TUFRepositoryCommand {
         let report = try repository.rotate(
             role, adding: try publicKeys(.addKey, arguments), removing: arguments.texts(.removeKey),
             threshold: try arguments.numberIfGiven(.signatureThreshold, in: 1...100))
-        let keys = try secretKeys(for: repository, isPublishing: false, arguments, terminal)
-        show(keys.isEmpty ? report : try repository.sign(keys), arguments, terminal) { draftsText(of: $0) }
-        return .done
+        return try signAndShow(report, repository, arguments, terminal)
     }
 
     private static func publish(
@@ -183,17 +223,24 @@ enum TUFRepositoryCommand {
         show(report, arguments, terminal) { publicationText(of: $0) }
         for waiting in report.waiting {
             let reason =
-                waiting.missingSignatures == 0
-                ? "the signatures of the targets"
-                : "\(Wording.count(waiting.missingSignatures, "more signature"))"
+                waiting.missingSignatures > 0
+                ? "\(Wording.count(waiting.missingSignatures, "more signature"))"
+                : waiting.role == "targets"
+                    ? "the signatures of roles to which they delegate" : "the signatures of the targets"
             terminal.fail(
                 "\(waiting.role) \(waiting.version) waits for \(reason) and is not published; add them with "
                     + CommandLine.shellCommand(["tuf", "sign", repository.path]))
         }
+        let expired = report.roles.filter { $0.isExpired && $0.delegation != nil }
+        for role in expired {
+            terminal.fail(
+                "\(role.name) has expired, so that clients cannot use its targets; publish with its key, or remove it with "
+                    + CommandLine.shellCommand(["tuf", "undelegate", repository.path, role.name]))
+        }
         if report.written.contains("1.root.json") {
             terminal.note("give clients \(repository.path)/metadata/1.root.json as their trusted root")
         }
-        return report.waiting.isEmpty ? .done : .incomplete
+        return report.waiting.isEmpty && expired.isEmpty ? .done : .incomplete
     }
 
     private static func status(
@@ -226,14 +273,23 @@ enum TUFRepositoryCommand {
         return lines.isEmpty ? "nothing waits to be published" : lines.joined(separator: "\n")
     }
 
+    /// A line for each draft, and one that says what to do next.
     private static func draftLines(of report: TUFRepositoryReport) -> [String] {
-        report.drafts.map { draft in
+        let lines = report.drafts.map { draft in
             let missing =
                 draft.missingSignatures == 0
-                ? "all signatures" : "\(Wording.count(draft.missingSignatures, "missing signature"))"
+                ? "all signatures" : "needs \(Wording.count(draft.missingSignatures, "more signature"))"
             return "draft: \(draft.role) \(draft.version), \(missing), expires "
                 + "\(Wording.date(draft.expires)) (\(draft.file))"
         }
+        guard !lines.isEmpty else { return [] }
+        let unsigned = report.drafts.filter { $0.missingSignatures > 0 }.map(\.role)
+        let publish = CommandLine.shellCommand(["tuf", "publish", report.path, Option.secretKeys.name, "DIR"])
+        let sign = CommandLine.shellCommand(["tuf", "sign", report.path, Option.secretKeys.name, "FILE"])
+        guard !unsigned.isEmpty else { return lines + ["next: \(publish)"] }
+        return lines + [
+            "next: \(publish), with the keys of \(unsigned.joined(separator: ", ")) in DIR; or first \(sign) for each of them"
+        ]
     }
 
     private static func publicationText(of report: TUFRepositoryReport) -> String {
@@ -251,10 +307,12 @@ enum TUFRepositoryCommand {
         guard !report.roles.isEmpty else {
             return (["nothing is published yet"] + draftLines(of: report)).joined(separator: "\n")
         }
+        let width = max(10, (report.roles.map(\.name.utf8.count).max() ?? 0) + 1)
         var lines = report.roles.map { role in
-            "\(role.name.padded(10))version \(role.version), \(role.isExpired ? "EXPIRED" : "expires") "
+            "\(role.name.padded(width))version \(role.version), \(role.isExpired ? "EXPIRED" : "expires") "
                 + "\(Wording.date(role.expires)), \(role.threshold) of \(Wording.count(role.keyIDs.count, "key")): "
                 + role.keyIDs.map { String($0.prefix(16)) }.joined(separator: ", ")
+                + (role.delegation.map { "; " + delegationText(of: $0) } ?? "")
         }
         lines.append(
             "\(Wording.count(report.targetCount, "target")), \(Wording.bytes(report.targetByteCount))")
@@ -263,6 +321,13 @@ enum TUFRepositoryCommand {
             lines.append("and \(report.targets.count - maxShownTargets) more (\(Option.json.name) lists all)")
         }
         return lines.joined(separator: "\n")
+    }
+
+    private static func delegationText(of delegation: TUFRepositoryReport.Delegation) -> String {
+        let shown = delegation.patterns.prefix(3).joined(separator: ", ")
+        let others = delegation.patterns.count > 3 ? " and \(delegation.patterns.count - 3) more" : ""
+        return "\(Wording.count(delegation.targetCount, "target")) in \(shown)\(others)"
+            + (delegation.isTerminating ? ", terminating" : "")
     }
 
     /// The maximum number of targets that `status` lists for people.
@@ -281,6 +346,25 @@ extension Option {
     static let signatureThreshold = Option(
         name: "--threshold", placeholder: "N",
         help: "Signatures that the role needs (init: the root)", isCommandLineOnly: true)
+    static let roleKey = Option(
+        name: "--key", placeholder: "KEY", help: "Public key of the role: a .pub file, or RW...",
+        isRepeatable: true, isCommandLineOnly: true)
+    static let delegatedPaths = Option(
+        name: "--paths", placeholder: "PATH",
+        help: "Targets that the role may list: docs/ for all below a folder, or a pattern such as docs/*.js",
+        brief: "Targets of the role: docs/, or a pattern", isRepeatable: true, isCommandLineOnly: true)
+    static let isTerminating = Option(
+        name: "--terminating", placeholder: nil,
+        help: "Later delegations are ignored for these paths", isCommandLineOnly: true)
+    static let targetRole = Option(
+        name: "--role", placeholder: "ROLE",
+        help: "Delegated role that lists the targets (see larder tuf delegate)",
+        brief: "Delegated role that lists the targets", defaultValue: "the top-level targets",
+        isCommandLineOnly: true)
+    static let replacedBefore = Option(
+        name: "--replaced-before", placeholder: "TIME",
+        help: "Remove versions that were replaced longer ago than this, such as 7d or 12h",
+        brief: "Remove what was replaced longer ago than this", defaultValue: "1d")
     static let metadataExpiry = Option(
         name: "--expires", placeholder: "ROLE=TIME",
         help: "Time until new metadata of a role expires, such as timestamp=1d",
