@@ -91,10 +91,14 @@ package struct ManifestTrust: Sendable, Equatable {
     private static func key(_ value: String, mayBeFile: Bool) throws(LarderError) -> MinisignPublicKey {
         do throws(MinisignError) { return try MinisignPublicKey(value) } catch {
             guard mayBeFile, WholeFile.exists(value) else {
+                let isPath =
+                    mayBeFile && !value.isEmpty && (!value.hasPrefix("RW") || value.hasSuffix(".pub"))
                 throw LarderError(
                     .input,
-                    "the key \"\(value)\" cannot be used: \(error); name a public key (RW…), the path of its .pub file, "
-                        + "\"\(firstUse)\" or \"\(none)\"")
+                    !isPath
+                        ? "the key \"\(value)\" cannot be used: \(error); name a public key (RW…) or the path of its .pub file"
+                        : "the file \(value) of a key does not exist; name a public key (RW…), the path of its .pub file, "
+                            + "\"\(firstUse)\" or \"\(none)\"")
             }
         }
         let bytes: [UInt8]

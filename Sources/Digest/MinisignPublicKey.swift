@@ -17,6 +17,12 @@ package struct MinisignPublicKey: Hashable, Sendable, CustomStringConvertible {
     /// Parses the key as text (`RW…`), or the contents of a file with a comment and the key.
     package init(_ text: String) throws(MinisignError) {
         let lines = try MinisignText(text, of: .publicKey).lines
+        let keys = lines.count { $0.utf8.starts(with: "RW".utf8) }
+        guard keys <= 1 else {
+            throw .malformed(
+                .publicKey, "it contains \(keys) keys, but only one is expected; name each of them on its own"
+            )
+        }
         guard let line = lines.last, (1...2).contains(lines.count),
             lines.count == 1 || lines[0].utf8.starts(with: MinisignText.commentPrefix.utf8)
         else {

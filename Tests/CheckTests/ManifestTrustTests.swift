@@ -134,8 +134,19 @@ import Testing
 
     @Test func `a value that is no key is an error that says which values are keys`() throws {
         let secret = try folder.write(try key.fileText(passphrase: nil), to: "larder.key")
+        let several = try folder.write(
+            key.publicKey.fileText + other.publicKey.fileText, to: "several.pub")
         for (values, words) in [
-            ([folder.file("gone.pub")], "name a public key (RW…), the path of its .pub file"),
+            (
+                [folder.file("gone.pub")],
+                "the file \(folder.file("gone.pub")) of a key does not exist; name a public key"
+            ),
+            (["release.pub"], "the file release.pub of a key does not exist"),
+            (["nosuch"], "the file nosuch of a key does not exist"),
+            (
+                [several],
+                "\(several) is not a minisign public key: it contains 2 keys, but only one is expected"
+            ),
             (["RWQ"], "the key \"RWQ\" cannot be used: not a minisign public key"),
             ([""], "cannot be used"),
             ([secret], "\(secret) is not a minisign public key"),

@@ -33,6 +33,9 @@ enum LarderManifest {
 
     private static func key(_ node: ManifestNode?) throws(ManifestError) -> MinisignPublicKey? {
         guard let node else { return nil }
+        if node.value.array != nil {
+            throw node.error("expected one key, found a list: a manifest names only the key that signs it")
+        }
         let text = try node.text()
         let key: MinisignPublicKey
         do throws(MinisignError) {
