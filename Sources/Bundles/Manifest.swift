@@ -22,6 +22,8 @@ package struct Manifest: Sendable, Equatable {
     /// The location of the list itself, relative to the base: `chcp.json` and Cocos' `version.manifest` only
     /// name it.
     package var continuation: String?
+    /// The digest of the list that `continuation` names. It binds the two files to each other; nil if the format has none.
+    package var continuationDigest: Digest?
     /// The key that signs the manifests of this site, as the manifest itself names it. An attacker who changes the manifest can
     /// change the key too, so it counts only if the user trusts the first manifest.
     package var key: MinisignPublicKey?

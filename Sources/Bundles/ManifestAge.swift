@@ -5,7 +5,8 @@ package import Web
 /// accepted last is refused, because an attacker on the server or the network could announce an old release with known
 /// faults. Its digests would verify, and so would its signature.
 ///
-/// A manifest without version and time cannot be protected like this.
+/// A manifest without version and time cannot be protected like this, unless the one accepted last gave one: then it is
+/// refused.
 package struct ManifestAge: Sendable, Equatable {
     /// The version that the manifest gives; nil if it gives none.
     package var version: String?
@@ -15,12 +16,17 @@ package struct ManifestAge: Sendable, Equatable {
     package var digest: String
     /// The key whose signature of the manifest was verified, as text; nil if no signature was.
     package var signer: String?
+    /// Whether another file gives the version, and nothing but a signature of each proves that the two belong together:
+    /// `chcp.json` without the digest of its manifest.
+    package var isVersionSeparate = false
 
     /// The order of two manifests.
     package enum Order: Sendable {
         case newer, same, older
         /// The manifests have no versions or times that can be compared.
         case unknown
+        /// Both have the same version, but they are different signed files.
+        case mixed
     }
 
     /// Creates the age of a manifest.
@@ -36,28 +42,52 @@ package struct ManifestAge: Sendable, Equatable {
         self.signer = signer
     }
 
-    package init(version: String? = nil, created: HTTPDate? = nil, digest: String, signer: String? = nil) {
+    package init(
+        version: String? = nil, created: HTTPDate? = nil, digest: String, signer: String? = nil,
+        isVersionSeparate: Bool = false
+    ) {
         (self.version, self.created, self.digest, self.signer) = (version, created, digest, signer)
+        self.isVersionSeparate = isVersionSeparate
     }
 
     /// Compares with another manifest of the same location. The version decides; if it is the same, or has no order,
-    /// the time does. A manifest that no longer gives either counts as older: leaving them out must not
-    /// circumvent the comparison.
+    /// the time does. A manifest that leaves out what would decide counts as older: leaving it out must not circumvent
+    /// the comparison.
     package func order(after other: ManifestAge) -> Order {
+        if isVersionSeparate, signer != nil { return orderOfParts(after: other) }
         if digest == other.digest { return .same }
         let order = orderOfVersion(after: other)
         switch order {
-        case .newer, .older: return order
+        case .newer, .older, .mixed: return order
         case .same, .unknown: break
         }
-        if let created, let otherCreated = other.created, created != otherCreated {
-            return created > otherCreated ? .newer : .older
-        }
-        if version == nil, created == nil, other.version != nil || other.created != nil { return .older }
-        return order
+        return orderOfTime(after: other) ?? (lacksMeasure(of: other) ? .older : order)
     }
 
-    private func orderOfVersion(after other: ManifestAge) -> Order {
+    /// The order by time; nil if a time is missing or both are the same.
+    fileprivate func orderOfTime(after other: ManifestAge) -> Order? {
+        guard let created, let otherCreated = other.created, created != otherCreated else { return nil }
+        return created > otherCreated ? .newer : .older
+    }
+
+    /// Whether the other manifest gives a version or a time, and this one does not.
+    private func lacksMeasure(of other: ManifestAge) -> Bool {
+        version == nil && other.version != nil || created == nil && other.created != nil
+    }
+
+    /// Compares two files that are signed one by one. A server can combine each with any earlier one, so neither may be
+    /// older: not the version, which one of them gives, and not the time, which the signature of the other one gives.
+    /// Different files of one version are never combined by their publisher.
+    private func orderOfParts(after other: ManifestAge) -> Order {
+        let order = orderOfVersion(after: other)
+        if order == .older { return .older }
+        if digest == other.digest { return .same }
+        let time = orderOfTime(after: other)
+        if time == .older || lacksMeasure(of: other) { return .older }
+        return order == .same ? .mixed : order == .unknown ? time ?? .unknown : order
+    }
+
+    fileprivate func orderOfVersion(after other: ManifestAge) -> Order {
         guard let version, let otherVersion = other.version else { return .unknown }
         if version == otherVersion { return .same }
         return ManifestVersion(version).order(after: ManifestVersion(otherVersion))
@@ -79,7 +109,11 @@ package struct ManifestAge: Sendable, Equatable {
     package func accepted(after last: ManifestAge?) -> ManifestAge {
         guard let last, last.digest == digest, signer == nil || last.signer != nil else { return self }
         var age = self
-        if version == nil || orderOfVersion(after: last) == .older { age.version = last.version }
+        // The new version may have come before its own manifest, which must not be refused later.
+        let isUnproven = isVersionSeparate && signer != nil
+        if version == nil || isUnproven || orderOfVersion(after: last) == .older {
+            age.version = last.version
+        }
         if let created = last.created { age.created = max(created, age.created ?? created) }
         return age
     }
@@ -107,7 +141,7 @@ extension ManifestAge: JSONObject {
     package var members: JSONMembers {
         [
             "version": IfAny(version), "created": IfAny(created?.iso8601), "digest": digest,
-            "signer": IfAny(signer),
+            "signer": IfAny(signer), "separateVersion": IfAny(isVersionSeparate ? true : nil),
         ]
     }
 
@@ -117,7 +151,7 @@ extension ManifestAge: JSONObject {
         self.init(
             version: json["version"]?.string,
             created: json["created"]?.string.flatMap { HTTPDate(rfc3339: $0) }, digest: digest,
-            signer: json["signer"]?.string)
+            signer: json["signer"]?.string, isVersionSeparate: json["separateVersion"]?.bool ?? false)
     }
 }
 
@@ -128,6 +162,8 @@ package enum ManifestAdmission: Sendable, Equatable {
     case admitted
     /// The manifest is older than the one that was accepted last.
     case older(than: ManifestAge)
+    /// The manifest has the version that was accepted last, but is another one.
+    case mixed(with: ManifestAge)
     /// The manifest expired at this time.
     case expired(HTTPDate)
 
@@ -141,10 +177,13 @@ package enum ManifestAdmission: Sendable, Equatable {
         _ age: ManifestAge, expires: HTTPDate?, after last: ManifestAge?, trustedSigners: Set<String> = [],
         allowsRollback: Bool = false, now: HTTPDate
     ) {
-        if let last, !allowsRollback, age.isBound(by: last, trustedSigners: trustedSigners),
-            age.order(after: last) == .older
-        {
+        let isCompared =
+            !allowsRollback && last.map { age.isBound(by: $0, trustedSigners: trustedSigners) } ?? false
+        let order = isCompared ? last.map { age.order(after: $0) } : nil
+        if let last, order == .older {
             self = .older(than: last)
+        } else if let last, order == .mixed {
+            self = .mixed(with: last)
         } else if let expires, expires <= now {
             self = .expired(expires)
         } else {
@@ -161,10 +200,10 @@ package enum ManifestAgeText {
 
     /// Why an older manifest is refused.
     package static func older(_ age: ManifestAge, than last: ManifestAge, now: HTTPDate) -> String {
-        guard age.version != nil || age.created != nil else {
+        if let missing = missingMeasure(age, last) {
             return
-                "it gives no version and no time, but \(last.text) was accepted last: publish one with a version or "
-                + "time, or allow the older one"
+                "it gives \(missing), but \(last.text) was accepted last: publish one with a version or time, or "
+                + "allow the older one"
         }
         let isAhead = last.created.map { $0 > now.adding(seconds: maxClockSkew) } ?? false
         return "it is \(age.text), which is older than \(last.text) that was accepted last: "
@@ -172,6 +211,22 @@ package enum ManifestAgeText {
                 ? "that time is ahead of this machine's clock (\(now.iso8601)), so one of the clocks is wrong; "
                 : "")
             + "publish a newer one, or allow the older one"
+    }
+
+    /// The measures that a manifest lacks and the one accepted last has, in words; nil if others show that it is older.
+    private static func missingMeasure(_ age: ManifestAge, _ last: ManifestAge) -> String? {
+        guard age.orderOfVersion(after: last) != .older, age.orderOfTime(after: last) == nil else {
+            return nil
+        }
+        if age.version == nil, age.created == nil { return "no version and no time" }
+        if age.version == nil, last.version != nil { return "no version" }
+        return age.created == nil && last.created != nil ? "no time" : nil
+    }
+
+    /// Why a manifest is refused that has the version of another one.
+    package static func mixed(_ age: ManifestAge, with last: ManifestAge) -> String {
+        "it is not the one that was accepted last as \(last.text), although it has the same version: files of two releases "
+            + "were combined, or the release was changed; publish it with a new version, or allow it"
     }
 
     /// Why an expired manifest is not current.

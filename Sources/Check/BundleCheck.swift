@@ -60,7 +60,15 @@ package struct BundleCheck {
         let source: ManifestSource
         let age: AgeCheck
         do throws(LarderError) {
-            if let repository {
+            let stored = try storedManifest(manifest, options, folder)
+            if let stored {
+                try stored.requireSignature(options.trust)
+                // It is read as it was when it was stored, unless the caller says otherwise.
+                var reading = options
+                if reading.bases.isEmpty, let base = stored.reading?.base { reading.bases = [base] }
+                reading.format = reading.format ?? stored.reading?.format
+                source = try ManifestSource(stored, options: reading)
+            } else if let repository {
                 source = try ManifestSource(
                     repository, named: manifest, nearestZone: principal.nearestZone, options: options,
                     folder: folder, interruption: interruption)
@@ -69,7 +77,7 @@ package struct BundleCheck {
                     manifest, nearestZone: principal.nearestZone, options: options, folder: folder,
                     interruption: interruption)
             }
-            age = try AgeCheck(of: source, named: manifest, options, folder)
+            age = try AgeCheck(of: source, named: manifest, isLive: stored != nil, options, folder)
         } catch {
             guard error.kind == .refused || error.isServerFailure else { throw error }
             return CheckReport(
@@ -91,6 +99,17 @@ package struct BundleCheck {
             interruption)
         guard !interruption.isRequested else { throw .interrupted }
         return age.adding(to: report)
+    }
+
+    /// Returns the manifest of the live snapshot, if the options read a manifest with a URL from the store and a site has
+    /// this one. Else nil: a crawl may have stored the URL as a page has others.
+    private static func storedManifest(
+        _ manifest: String, _ options: CheckOptions, _ folder: StoreFolder
+    ) throws(LarderError) -> StoredManifest? {
+        guard options.readsManifestFromStore, WebURL(manifest)?.isHTTP == true else { return nil }
+        let place = ManifestPlan(
+            place: ManifestPlan.absoluteLocation(of: manifest), base: options.bases.first)
+        return try StoredManifest.current(at: place, in: folder)
     }
 
     /// Returns the keys that must have signed the manifest: those that the options name, else those that are stored with

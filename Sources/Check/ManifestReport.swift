@@ -23,6 +23,11 @@ public struct ManifestReport: Sendable, Equatable {
     public private(set) var signer: ManifestPublicKey?
     /// The contents of the file with the signature; nil unless the manifest has a detached one.
     public private(set) var signature: String?
+    /// The contents of the file with the signature of `configuration`; nil if that is nil or not signed.
+    public private(set) var configurationSignature: String?
+
+    /// The name of the file for `configuration`.
+    public static let configurationName = "chcp.json"
 
     /// The place of a manifest's signature.
     public enum SignatureForm: String, Sendable, CaseIterable {
@@ -119,7 +124,8 @@ extension ManifestReport {
         self = try StoredSiteManifest(site, types).manifest(reader, reader.folder, options)
     }
 
-    /// The report with a signature of the manifest. A manifest in Larder's own format then also names the key.
+    /// The report with a signature of the manifest, and with one of Cordova's `chcp.json`, if there is one. A manifest in
+    /// Larder's own format then also names the key.
     ///
     /// - Parameters:
     ///   - file: the name of the manifest's file, which the signature then names; nil if it may have any.
@@ -138,8 +144,8 @@ extension ManifestReport {
                 "only Larder's own format has a place for a signature; use a detached one for \(format.rawValue)"
             )
         }
-        let comment = MinisignSignature.trustedComment(
-            timestamp: time ?? SystemClock.secondsSinceEpoch(), file: file)
+        let seconds = time ?? SystemClock.secondsSinceEpoch()
+        let comment = MinisignSignature.trustedComment(timestamp: seconds, file: file)
         do throws(ManifestError) {
             var bytes = Array(text.utf8)
             if format == .larder { bytes = try ManifestSignature.adding(key.key.publicKey, to: bytes) }
@@ -150,6 +156,11 @@ extension ManifestReport {
                 bundles: bundles, byteCount: byteCount, skipped: skipped)
             report.signer = key.publicKey
             report.signature = form == .detached ? signature.text : nil
+            report.configurationSignature = configuration.map {
+                let comment = MinisignSignature.trustedComment(
+                    timestamp: seconds, file: Self.configurationName)
+                return key.key.sign(Array($0.utf8), trustedComment: comment).text
+            }
             return report
         } catch {
             throw LarderError(error)
@@ -243,7 +254,8 @@ extension ManifestReport {
         let leftOut = written.leftOut.map { Skipped(name: $0.reference, reason: $0.reason) }
         let hasConfiguration = options.format == .cordova && options.version != nil && options.base != nil
         self.init(
-            text: written.text, configuration: hasConfiguration ? manifest.cordovaConfiguration : nil,
+            text: written.text,
+            configuration: hasConfiguration ? manifest.cordovaConfiguration(of: written.text) : nil,
             format: options.format, bundles: manifest.bundles.count - leftOut.count,
             byteCount: manifest.bundles.reduce(0) { $0 + Int64($1.byteCount ?? 0) },
             skipped: skipped + leftOut)
@@ -290,10 +302,11 @@ extension ManifestReport {
     /// - Parameters:
     ///   - file: the file with the manifest.
     ///   - signatureFile: the file with its signature.
-    public func json(file: String, signatureFile: String?) -> String {
+    ///   - configurationFile: the file with `configuration`.
+    public func json(file: String, signatureFile: String?, configurationFile: String? = nil) -> String {
         let members: JSONMembers = [
             "file": file, "bundles": bundles, "bytes": byteCount, "signatureFile": signatureFile,
-            "signer": signer?.text, "skipped": skipped,
+            "configurationFile": IfAny(configurationFile), "signer": signer?.text, "skipped": skipped,
         ]
         return members.text()
     }

@@ -27,7 +27,9 @@ extension ManifestSource {
     package var age: ManifestAge {
         let signature = signer.flatMap { try? MinisignSignature($0.signature) }
         let signed = signature?.timestamp.map { HTTPDate(secondsSinceEpoch: Int64($0)) }
-        return ManifestAge(manifest, bytes, signer: signer?.key, signed: signed)
+        var age = ManifestAge(manifest, bytes, signer: signer?.key, signed: signed)
+        age.isVersionSeparate = isVersionSeparate
+        return age
     }
 
     /// The time at which the server sent the manifest, by the server's clock; nil for a file.
@@ -57,6 +59,10 @@ extension ManifestSource {
             let reason = ManifestAgeText.older(age, than: last, now: now)
             throw LarderError(
                 .refused, "the manifest \(name) is refused: \(reason)", remedy: .allowRollback)
+        case .mixed(let last):
+            throw LarderError(
+                .refused, "the manifest \(name) is refused: \(ManifestAgeText.mixed(age, with: last))",
+                remedy: .allowRollback)
         case .expired(let expires):
             let reason = ManifestAgeText.expired(expires, now: now, serverDate: serverDate)
             let message = "the manifest \(name) \(reason)"
@@ -87,16 +93,14 @@ struct AgeCheck {
     private let warning: String?
     private let name: String
 
+    /// - Parameter isLive: whether the source is the manifest of the live snapshot. The user may have rolled back to it, so
+    ///   that an older one is only mentioned.
     /// - Throws: `LarderError` of kind `.refused` if the manifest is older than the one that was accepted last.
     init(
-        of source: ManifestSource, named name: String, _ options: CheckOptions, _ folder: StoreFolder
+        of source: ManifestSource, named name: String, isLive: Bool, _ options: CheckOptions,
+        _ folder: StoreFolder
     ) throws(LarderError) {
         self.name = source.name
-        guard !options.readsManifestFromStore || WebURL(name)?.isHTTP != true else {
-            // It is that of the live snapshot, which stays live after it has expired, and may have been rolled back to.
-            (expiry, warning) = (nil, nil)
-            return
-        }
         let plan = ManifestPlan(
             place: ManifestPlan.absoluteLocation(of: name), base: options.bases.first, format: options.format)
         var last: ManifestAge?
@@ -110,15 +114,24 @@ struct AgeCheck {
             }
         }
         let rules = ManifestAgeRules(
-            allowsRollback: options.allowsRollback, secondsSinceEpoch: options.secondsSinceEpoch)
+            allowsRollback: options.allowsRollback || isLive, secondsSinceEpoch: options.secondsSinceEpoch)
+        let age = source.age
         do throws(LarderError) {
-            warning = try source.requireCurrent(
-                source.age, after: last, trustedSigners: Set(options.trust.keys.map(\.text)), rules)
+            let warning = try source.requireCurrent(
+                age, after: last, trustedSigners: Set(options.trust.keys.map(\.text)), rules)
+            self.warning = isLive ? Self.rollbackNote(source.name, age, last) ?? warning : warning
             expiry = nil
         } catch {
             guard error.isExpired else { throw error }
             (expiry, warning) = (error.description, nil)
         }
+    }
+
+    /// A note that the manifest of the live snapshot is older than the one that was accepted last; nil if it is not.
+    private static func rollbackNote(_ name: String, _ age: ManifestAge, _ last: ManifestAge?) -> String? {
+        // The version of `chcp.json` is not stored with the manifest that it names.
+        guard let last, !last.isVersionSeparate, age.order(after: last) == .older else { return nil }
+        return "the manifest \(name) of the live snapshot is \(age.text); \(last.text) was accepted later"
     }
 
     /// Returns the report with an item for an expired manifest, since nothing proves that its bundles are current.

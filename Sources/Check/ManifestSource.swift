@@ -32,6 +32,8 @@ package struct ManifestSource: Sendable {
     /// The trusted key that signed the manifest, when it was loaded for the first time; nil if no signature was
     /// required.
     package let signer: ManifestSigner?
+    /// Whether the version comes from a signed file that names this manifest without its digest (`ManifestAge`).
+    package let isVersionSeparate: Bool
 
     /// A response that was fetched to get the manifest.
     package struct FetchedDocument: Sendable {
@@ -53,7 +55,8 @@ package struct ManifestSource: Sendable {
 
     /// Loads a manifest from a file or URL. With trusted keys, also loads and verifies its signature.
     ///
-    /// A manifest that only names another one must be signed too, because it decides which one is used.
+    /// A manifest that only names another one must be signed too, because it decides which one is used. If it gives the
+    /// digest of the other one, that must match, with or without signatures.
     ///
     /// - Parameter nearestZone: the nearest network zone that the request for it may connect to.
     /// - Throws: `LarderError` of kind `.input` if it does not exist or is invalid, `.refused` if it does not have the
@@ -75,11 +78,15 @@ package struct ManifestSource: Sendable {
         let first = document.manifest
         var manifest = first
         var base = manifest.base
+        var isVersionSeparate = false
         if let next = manifest.continuation {
+            let start = location
             location = location.location(ofNext: next, base: base)
             document = try loadAndRecord(location)
             manifest = document.manifest
             base = manifest.base ?? base
+            isVersionSeparate = try ManifestPair(first, named: start, document, named: location)
+                .isVersionSeparate()
             // Cordova's list of files has no version, but the file that names it has.
             manifest.version = manifest.version ?? first.version
             manifest.created = manifest.created ?? first.created
@@ -87,7 +94,7 @@ package struct ManifestSource: Sendable {
         }
         try self.init(
             manifest, document.bytes, location, declaredBase: base, fetched, zone, document.signer,
-            options)
+            options, isVersionSeparate: isVersionSeparate)
     }
 
     /// Creates the source from the manifest that is stored with a snapshot. Its signature was verified before it was
@@ -132,10 +139,11 @@ package struct ManifestSource: Sendable {
     private init(
         _ manifest: Manifest, _ bytes: [UInt8], _ location: ManifestLocation, declaredBase base: String?,
         _ fetchedDocuments: [FetchedDocument], _ zone: NetworkZone, _ signer: ManifestSigner?,
-        _ options: CheckOptions
+        _ options: CheckOptions, isVersionSeparate: Bool = false
     ) throws(LarderError) {
         self.zone = zone
         self.signer = signer
+        self.isVersionSeparate = isVersionSeparate
         name = location.name
         self.bytes = bytes
         self.manifest = manifest

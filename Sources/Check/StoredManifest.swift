@@ -1,3 +1,5 @@
+internal import Bundles
+internal import Crawl
 package import Store
 package import Web
 
@@ -84,6 +86,53 @@ extension StoredManifest {
     {
         try reader.response(for: site, request: .manifest).flatMap { (row) throws(StoreError) in
             try StoredManifest(row, reader)
+        }
+    }
+}
+
+extension StoredManifest {
+    /// Returns the manifest of the live snapshot of a site whose manifest is at this place; nil if no site has such a manifest.
+    /// A site with the same base is preferred.
+    static func current(
+        at place: ManifestPlan, in folder: StoreFolder
+    ) throws(LarderError) -> StoredManifest? {
+        guard folder.exists else { return nil }
+        do throws(StoreError) {
+            let reader = try StoreReader(folder)
+            var other: StoredManifest?
+            for site in try reader.sites() {
+                guard let plan = SitePlan(text: site.settings).manifest, plan.hasSamePlace(as: place),
+                    let manifest = try current(of: site.name, reader)
+                else { continue }
+                if plan.hasSameLocation(as: place) { return manifest }
+                other = other ?? manifest
+            }
+            return other
+        } catch  where error.reason == .missing {
+            return nil
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    /// Verifies again that a trusted key signed the manifest.
+    ///
+    /// - Throws: `LarderError` of kind `.refused` if none did: keys may be trusted now that were not when it was stored.
+    func requireSignature(_ trust: ManifestTrust) throws(LarderError) {
+        guard trust.requiresSignature else { return }
+        let found: ManifestTrust.FoundSignature
+        if let signer {
+            let inside =
+                (try? Manifest(bytes, file: place, format: reading?.format.flatMap(ManifestFormat.init)))?
+                .signature
+            found = .text(signer.signature, of: inside?.signedBytes(of: bytes) ?? bytes)
+        } else {
+            found = .missing("it was stored when no signature was required")
+        }
+        do throws(ManifestRefusal) {
+            _ = try trust.verify(found, as: ManifestLocation(place).fileName, namedKey: nil)
+        } catch {
+            throw LarderError(error, of: place, trust)
         }
     }
 }

@@ -16,6 +16,17 @@ import Testing
         #expect(manifest.base == "https://a.example/www/")
         #expect(manifest.continuation == "chcp.manifest")
         #expect(manifest.version == "2015.09.01-13.30.35")
+        #expect(manifest.continuationDigest == nil)
+    }
+
+    @Test func `chcp.json may give the digest of the list`() throws {
+        func manifest(_ digest: String) throws -> Manifest {
+            try Sample.manifest("{\"content_url\": \"https://a.example/\", \"manifest_sha256\": \(digest)}")
+        }
+        #expect(try manifest("\"\(Sample.sha256)\"").continuationDigest == Sample.digest(.sha256))
+        for wrong in ["\"\(Sample.md5)\"", "\"\"", "null", "5"] {
+            #expect(throws: ManifestError.self) { try manifest(wrong) }
+        }
     }
 
     @Test func `version.manifest names project.manifest`() throws {

@@ -72,7 +72,7 @@ import Web
             switch order {
             case .newer: .older
             case .older: .newer
-            case .same, .unknown: order
+            case .same, .unknown, .mixed: order
             }
         #expect(one.order(after: two) == opposite)
     }
@@ -86,14 +86,17 @@ import Web
         Pair(("1.0", late), ("2.0", early), .newer), Pair(("2.0", early), ("1.0", late), .older),
         // The same version with other content: the time decides.
         Pair(("1.0", nil), ("1.0", nil), .same), Pair(("1.0", early), ("1.0", late), .newer),
-        Pair(("1.0", late), ("1.0", early), .older), Pair(("1.0", early), ("1.0", nil), .same),
+        Pair(("1.0", late), ("1.0", early), .older), Pair(("1.0", early), ("1.0", nil), .older),
         // Versions without an order: the time decides.
         Pair(("3f2a9c8", early), ("a0b1c2d", late), .newer),
         Pair(("3f2a9c8", late), ("a0b1c2d", early), .older),
         Pair(("3f2a9c8", nil), ("a0b1c2d", nil), .unknown),
         // Only one of them gives something.
         Pair((nil, nil), ("1.0", early), .unknown), Pair((nil, nil), (nil, nil), .unknown),
-        Pair(("1.0", nil), (nil, early), .unknown),
+        // What would decide must not be left out.
+        Pair(("1.0", nil), (nil, early), .older), Pair(("3f2a9c8", nil), (nil, late), .older),
+        Pair(("3f2a9c8", early), ("a0b1c2d", nil), .older), Pair(("1.0", early), ("2.0", nil), .newer),
+        Pair(("1.0", early), (nil, late), .newer), Pair(("3f2a9c8", late), (nil, early), .older),
         Pair(("1.0", nil), (nil, nil), .older), Pair((nil, early), (nil, nil), .older),
     ]
 
@@ -102,6 +105,58 @@ import Web
         #expect(pair.age(pair.after, "2").order(after: pair.age(pair.before, "1")) == pair.order)
         // A manifest is never older than itself.
         #expect(pair.age(pair.after, "1").order(after: pair.age(pair.before, "1")) == .same)
+    }
+
+    /// Cordova's files, which are signed one by one: the release of `chcp.json`, and the time of the signature of
+    /// `chcp.manifest`, of which the digest is the last part.
+    private static let releases:
+        [(before: (String?, Int64?, String), after: (String?, Int64?, String), order: ManifestAge.Order)] = [
+            (("2", 20, "b"), ("3", 30, "c"), .newer), (("2", 20, "b"), ("2", 20, "b"), .same),
+            // A new release with an old manifest, and an old release with a new manifest.
+            (("2", 20, "b"), ("3", 10, "a"), .older), (("2", 20, "b"), ("1", 30, "c"), .older),
+            (("2", 20, "b"), ("1", 20, "b"), .older),
+            // Another manifest with the same release.
+            (("2", 20, "b"), ("2", 30, "c"), .mixed), (("2", 20, "b"), ("2", 10, "a"), .older),
+            // A new release whose manifest has not changed, or has not been published yet.
+            (("2", 20, "b"), ("3", 20, "b"), .same),
+            (("2", 20, "b"), ("3", nil, "c"), .older), (("2", 20, "b"), (nil, 30, "c"), .older),
+            (("2f0a", 20, "b"), ("17ce", 30, "c"), .newer), (("2f0a", 20, "b"), ("17ce", 10, "a"), .older),
+            (("2", nil, "b"), ("3", 30, "c"), .newer),
+        ]
+
+    @Test(arguments: releases)
+    func `a file is refused if it is older than its last version, also beside a newer second file`(
+        before: (String?, Int64?, String), after: (String?, Int64?, String), order: ManifestAge.Order
+    ) throws {
+        func age(_ part: (String?, Int64?, String), signer: String? = "A") -> ManifestAge {
+            ManifestAge(
+                version: part.0, created: part.1.map { HTTPDate(secondsSinceEpoch: $0) }, digest: part.2,
+                signer: signer, isVersionSeparate: true)
+        }
+        let last = age(before)
+        #expect(age(after).order(after: last) == order)
+        let now = HTTPDate(secondsSinceEpoch: 40)
+        let admission = ManifestAdmission(
+            age(after), expires: nil, after: last, trustedSigners: ["A"], now: now)
+        switch order {
+        case .older: #expect(admission == .older(than: last))
+        case .mixed: #expect(admission == .mixed(with: last))
+        case .newer, .same, .unknown: #expect(admission == .admitted)
+        }
+        #expect(
+            ManifestAdmission(
+                age(after), expires: nil, after: last, trustedSigners: ["A"], allowsRollback: true, now: now)
+                == .admitted)
+    }
+
+    @Test func `a release whose own manifest has not been published does not count`() {
+        let last = ManifestAge(version: "2", digest: "b", signer: "A", isVersionSeparate: true)
+        var early = last
+        early.version = "3"
+        #expect(early.accepted(after: last) == last)
+        let whole = ManifestAge(version: "3", digest: "c", signer: "A", isVersionSeparate: true)
+        #expect(whole.order(after: early.accepted(after: last)) == .newer)
+        #expect(whole.accepted(after: last) == whole)
     }
 
     /// The signers of the last and the new manifest, the trusted ones, and whether the last manifest counts.
@@ -166,7 +221,7 @@ import Web
         let created = HTTPDate(rfc3339: Self.early)
         for age in [
             ManifestAge(version: "1", created: created, digest: "ab", signer: "RW"),
-            ManifestAge(digest: "ab"),
+            ManifestAge(digest: "ab"), ManifestAge(version: "1", digest: "ab", isVersionSeparate: true),
         ] {
             let text = age.members.text()
             #expect(try ManifestAge(JSONValue.parse(text.utf8.span)) == age)
@@ -216,6 +271,11 @@ import Web
         #expect(
             ManifestAgeText.older(ManifestAge(digest: "4"), than: last, now: now)
                 .hasPrefix("it gives no version and no time, but version 2.0 was accepted last"))
+        let dated = ManifestAge(created: now, digest: "5")
+        #expect(ManifestAgeText.older(dated, than: last, now: now).hasPrefix("it gives no version, but"))
+        let undated = ManifestAge(version: "1.0", digest: "6")
+        #expect(ManifestAgeText.older(undated, than: old, now: now).hasPrefix("it gives no time, but"))
+        #expect(ManifestAgeText.mixed(last, with: last).contains("accepted last as version 2.0"))
 
         let expired = ManifestAgeText.expired(now.adding(seconds: -366 * 86_400), now: now)
         #expect(expired.contains("366 days ago by this machine's clock (2026-11-28T12:00:00Z)"))

@@ -61,8 +61,11 @@ import Web
     }
 
     @Test func `Cordova's manifest contains names of files without the plugin's own`() throws {
-        let written = manifest("js/b%231.js", "%C3%BC.js", "chcp.json", "chcp.manifest", "/c.js").written(
-            as: .cordova)
+        let written = manifest(
+            "js/b%231.js", "%C3%BC.js", "chcp.json", "chcp.json.minisig", "chcp.manifest",
+            "chcp.manifest.minisig",
+            "/c.js"
+        ).written(as: .cordova)
         #expect(written.leftOut.isEmpty)
         #expect(
             written.text == """
@@ -98,10 +101,12 @@ import Web
     @Test func `chcp.json names the folder and the release`() throws {
         var manifest = manifest("a.js")
         (manifest.base, manifest.version) = ("https://a.test/www", "2026.11.28")
-        let read = try Sample.manifest(manifest.cordovaConfiguration)
+        let list = manifest.written(as: .cordova).text
+        let read = try Sample.manifest(manifest.cordovaConfiguration(of: list))
         #expect(read.format == .cordova)
         #expect(read.base == "https://a.test/www/")
         #expect(read.version == "2026.11.28")
         #expect(read.continuation == "chcp.manifest")
+        #expect(read.continuationDigest == DigestStream.digest(.sha256, of: Array(list.utf8).span))
     }
 }

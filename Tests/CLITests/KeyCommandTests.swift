@@ -218,6 +218,49 @@ import Web
         #expect(check.status == 0, "\(check)")
     }
 
+    @Test func `the files that were written are named, with the key that signed them`() throws {
+        #expect(try larder("key", "new", "--no-passphrase").status == 0)
+        let key = try secondLine("larder.pub")
+        let signer = "signed by \(key.prefix(16))…\(key.suffix(8))"
+        let detached = try larder("manifest", "dist", "--output", "m.json", "--sign", "larder.key")
+        #expect(detached.output.contains("m.json: 2 bundles, "), "\(detached)")
+        #expect(detached.output.contains("\nm.json.minisig: signature of m.json, \(signer)\n"), "\(detached)")
+        let inside = try larder(
+            "manifest", "dist", "--output", "m.json", "--sign", "larder.key", "--signature", "inside")
+        #expect(inside.output.hasSuffix(", \(signer)\n"), "\(inside)")
+        let plain = try larder("manifest", "dist", "--output", "m.json")
+        #expect(plain.output.hasPrefix("m.json: 2 bundles, ") && !plain.output.contains("signed"), "\(plain)")
+    }
+
+    @Test func `chcp.json and chcp.manifest are signed and bound to each other`() throws {
+        #expect(try larder("key", "new", "--no-passphrase").status == 0)
+        let words = [
+            "manifest", "dist", "--format", "cordova", "--output", "dist/chcp.manifest", "--release", "1.2",
+            "--base", "https://a.test/www", "--sign", "larder.key",
+        ]
+        // In the folder: none of the four files is listed, also the second time.
+        for _ in 1...2 {
+            let ending = try Command(words, home: home, shell: "cd; exec \"$0\" \"$@\"").wait()
+            #expect(ending.status == 0, "\(ending)")
+            #expect(ending.output.hasPrefix("dist/chcp.manifest: 2 bundles, "), "\(ending)")
+            for name in ["chcp.manifest.minisig", "chcp.json.minisig", "chcp.json"] {
+                #expect(ending.output.contains("\ndist/\(name): "), "\(ending)")
+            }
+        }
+        #expect(try text("dist/chcp.json.minisig").contains("\tfile:chcp.json\thashed"))
+        if Self.hasMinisign {
+            for name in ["chcp.json", "chcp.manifest"] {
+                #expect(try shell("minisign -V -p larder.pub -m dist/\(name)").status == 0)
+            }
+        }
+        let check = try larder("check", "dist/chcp.json", "--dir", "dist", "--trust", "larder.pub")
+        #expect(check.status == 0, "\(check)")
+        try home.write("[]", to: "dist/chcp.manifest")
+        let changed = try larder("check", "dist/chcp.json", "--dir", "dist")
+        #expect(
+            changed.status == 1 && changed.output.contains("it is not the one whose digest"), "\(changed)")
+    }
+
     @Test func `a signature inside signs the manifest without it`() throws {
         #expect(try larder("key", "new", passphrase: "correct horse").status == 0)
         let printed = try larder("manifest", "dist", "--sign", "larder.key", passphrase: "correct horse")

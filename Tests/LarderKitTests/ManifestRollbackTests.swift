@@ -30,10 +30,13 @@ import Web
 
     /// Publishes a release: a bundle with this text, and its manifest. With a key, also its signature.
     ///
-    /// - Parameter signed: the time in the trusted comment of the signature.
+    /// - Parameters:
+    ///   - signed: the time in the trusted comment of the signature.
+    ///   - comment: another trusted comment.
     private func publish(
         _ text: String, version: String? = nil, created: Int64? = nil, expires: Int64? = nil,
-        at path: String = "/m.json", by key: MinisignPrivateKey? = nil, signed: Int64 = now
+        at path: String = "/m.json", by key: MinisignPrivateKey? = nil, signed: Int64 = now,
+        comment: String? = nil
     ) {
         origin.on("/a.js", .file(text, type: "text/javascript"))
         let md5 = DigestStream.digest(.md5, of: Array(text.utf8).span).hex
@@ -46,7 +49,7 @@ import Web
         let manifest = "{\(members)\"bundles\": [{\"url\": \"/a.js\", \"md5\": \"\(md5)\"}]}"
         origin.on(path, .file(manifest, type: "application/json"))
         guard let key else { return }
-        let comment = MinisignSignature.trustedComment(timestamp: signed, file: "m.json")
+        let comment = comment ?? MinisignSignature.trustedComment(timestamp: signed, file: "m.json")
         let signature = key.sign(Array(manifest.utf8), trustedComment: comment)
         origin.on(path + ".minisig", .file(signature.text, type: "text/plain"))
     }
@@ -190,7 +193,9 @@ import Web
         // A check of what is stored reads the manifest of the live snapshot, which is an older one now.
         var options = CheckOptions()
         options.places = [.stored]
-        #expect(try await larder.check(manifest, options: options).isClean)
+        let report = try await larder.check(manifest, options: options)
+        #expect(report.isClean)
+        #expect(report.notes.first?.contains("is version 1; version 3 was accepted later") == true)
         publish("text 3", version: "3")
         #expect(try await preload().outcome == .changed)
         #expect(try servedText() == "text 3")
@@ -309,6 +314,88 @@ import Web
                 reason.contains("335 days ago by this machine's clock (2027-11-28T12:00:00Z)"), "\(reason)")
             #expect(reason.contains("set the clock if it is wrong"), "\(reason)")
         }
+    }
+
+    @Test
+    func
+        `a check of what is stored reads the manifest of the live snapshot, with its expiry and its signature`()
+        async throws
+    {
+        let key = try #require(MinisignPrivateKey())
+        publish("one", version: "1", expires: Self.now + 10, by: key)
+        #expect(try await preload(trusting: [key]).outcome == .changed)
+        // A page of another site stores a copy of the next manifest, but not its bundle.
+        publish("two", version: "2")
+        origin.on("/a.js", .failure(404))
+        origin.on("/other/", .page("<img src=/m.json>"))
+        _ = try await larder.prefetch([origin.url("/other/")])
+        func check(_ keys: [String] = [], at time: Int64 = Self.now) async throws -> CheckReport {
+            var options = CheckOptions()
+            options.places = [.stored]
+            options.trustedKeys = keys
+            options.secondsSinceEpoch = { time }
+            return try await larder.check(manifest, options: options)
+        }
+        let report = try await check()
+        #expect(report.isClean && report.count(.verified) == 1, "\(report)")
+        #expect(report.signer == key.publicKey.text)
+        #expect(try await check([key.publicKey.text]).isClean)
+        let other = try #require(MinisignPrivateKey())
+        let refused = try await check([other.publicKey.text])
+        #expect(!refused.isClean && refused.items.map(\.verdict) == [.mismatch])
+        let expired = try await check(at: Self.now + 10)
+        #expect(expired.count(.verified) == 1 && expired.count(.unverifiable) == 1)
+    }
+
+    @Test func `a stored manifest without a signature is refused by a check with a key`() async throws {
+        publish("one", version: "1")
+        #expect(try await preload().outcome == .changed)
+        let key = try #require(MinisignPrivateKey())
+        var options = CheckOptions()
+        options.places = [.stored]
+        options.trustedKeys = [key.publicKey.text]
+        let report = try await larder.check(manifest, options: options)
+        #expect(report.items.map(\.verdict) == [.mismatch])
+        #expect(report.items.first?.detail?.contains("it was stored when no signature was required") == true)
+    }
+
+    /// Releases before and after each other: version and time of the manifest, and the time of its signature.
+    private static let omissions:
+        [(before: (String?, Int64?, Int64), after: (String?, Int64?, Int64), isOlder: Bool)] = [
+            // The time of the signature decides if the manifest gives no version or time any more.
+            (("2.0", nil, 20), (nil, nil, 10), true), (("2.0", nil, 20), (nil, nil, 30), false),
+            ((nil, 20, 20), (nil, nil, 10), true), ((nil, 20, 20), (nil, nil, 30), false),
+            (("3f2a9c8", nil, 20), (nil, nil, 10), true), (("3f2a9c8", 20, 20), ("a0b1c2d", nil, 10), true),
+            (("3f2a9c8", 20, 20), ("a0b1c2d", nil, 30), false),
+        ]
+
+    @Test(arguments: omissions)
+    func `a signed manifest that leaves out its version or time is compared by the time of its signature`(
+        before: (String?, Int64?, Int64), after: (String?, Int64?, Int64), isOlder: Bool
+    ) async throws {
+        let key = try #require(MinisignPrivateKey())
+        publish("before", version: before.0, created: before.1, by: key, signed: before.2)
+        #expect(try await preload(trusting: [key]).outcome == .changed)
+        publish("after", version: after.0, created: after.1, by: key, signed: after.2)
+        let report = try await preload()
+        #expect(report.outcome == (isOlder ? .refused : .changed), "\(report)")
+        #expect(report.refusalRemedy == (isOlder ? .allowRollback : nil))
+    }
+
+    @Test func `a signed manifest without version and any time is refused after one with a version`()
+        async throws
+    {
+        let key = try #require(MinisignPrivateKey())
+        publish("two", version: "2.0", by: key, comment: "no time")
+        #expect(try await preload(trusting: [key]).outcome == .changed)
+        for comment in ["no time", "timestamp:\(Self.now)"] {
+            publish("one", by: key, comment: comment)
+            let report = try await preload()
+            #expect(
+                report.outcome == .refused && report.refusalRemedy == .allowRollback, "\(comment): \(report)")
+            #expect(report.manifestFailure?.contains("it gives no version") == true)
+        }
+        #expect(try await preload(allowsRollback: true).outcome == .changed)
     }
 
     @Test func `a check refuses an older manifest, and reports an expired one`() async throws {

@@ -62,6 +62,10 @@ enum WeexManifest {
 
 /// Cordova hot code push.
 enum CordovaManifest {
+    /// The member of `chcp.json` with the digest of `chcp.manifest`. It is Larder's own; the plugin ignores members that it
+    /// does not know.
+    static let digestMember = "manifest_sha256"
+
     /// `chcp.manifest` lists the files of its folder; `chcp.json` contains the URL of that folder.
     static func read(_ root: ManifestNode) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.cordova)
@@ -72,6 +76,7 @@ enum CordovaManifest {
             manifest.base = try root.requiredMember("content_url", "the URL of the files").text().asFolder
             manifest.version = try root["release"]?.version()
             manifest.continuation = "chcp.manifest"
+            manifest.continuationDigest = try root[digestMember]?.digest(.sha256)
             return manifest
         }
         var list = BundleList()

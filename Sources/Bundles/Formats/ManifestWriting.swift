@@ -30,10 +30,13 @@ extension Manifest {
     }
 
     /// Cordova's `chcp.json`, which names the folder of the files (the base) and the release (the version). Apps
-    /// replace their files when they resume.
-    package var cordovaConfiguration: String {
+    /// replace their files when they resume. The digest of `chcp.manifest` binds the two files to each other.
+    ///
+    /// - Parameter list: the text of `chcp.manifest`.
+    package func cordovaConfiguration(of list: String) -> String {
         let members: JSONMembers = [
             "content_url": IfAny(base), "release": IfAny(version), "update": "resume",
+            CordovaManifest.digestMember: DigestStream.digest(.sha256, of: Array(list.utf8).span).hex,
         ]
         return members.text() + "\n"
     }
@@ -82,8 +85,8 @@ extension Manifest {
 
     // MARK: Cordova
 
-    /// `chcp.manifest`: the files with their MD5. The two files of the plugin itself are left out, because they are not
-    /// part of an update.
+    /// `chcp.manifest`: the files with their MD5. The two files of the plugin itself and their signatures are left
+    /// out, because they are not part of an update.
     private var cordova: WrittenManifest {
         var files: [(path: String, hash: String)] = []
         var leftOut: [WrittenManifest.LeftOut] = []
@@ -114,5 +117,7 @@ extension Manifest {
         return WrittenManifest(text: writer.text + "\n", leftOut: leftOut)
     }
 
-    private static let cordovaFiles: Set<String> = ["chcp.json", "chcp.manifest"]
+    private static let cordovaFiles: Set<String> = [
+        "chcp.json", "chcp.json.minisig", "chcp.manifest", "chcp.manifest.minisig",
+    ]
 }

@@ -28,20 +28,8 @@ enum ManifestCommand {
                 let name = output?.split(separator: "/").last.map(String.init)
                 report = try report.signed(by: key, form, file: name, at: try arguments.sourceDate())
             }
-            let signatureFile = report.signature == nil ? nil : output.map { $0 + Self.signatureSuffix }
             if let file = output {
-                try WholeFile.write(report.text, to: file)
-                if let signature = report.signature, let signatureFile {
-                    try WholeFile.write(signature, to: signatureFile)
-                }
-                // The configuration names a release whose manifest must exist first.
-                if let configuration = report.configuration {
-                    let folder = file.lastIndex(of: "/").map { String(file[...$0]) } ?? ""
-                    try WholeFile.write(configuration, to: folder + "chcp.json")
-                }
-                if arguments.has(.json) {
-                    terminal.report(report.json(file: file, signatureFile: signatureFile))
-                }
+                try write(report, to: file, arguments, terminal)
             } else if report.signer != nil {
                 // `say` escapes some characters, and the signature would not match.
                 let bytes = Array(report.text.utf8)
@@ -52,11 +40,48 @@ enum ManifestCommand {
             for skipped in report.skipped {
                 terminal.fail("left out of the manifest: \(skipped.name): \(skipped.reason)")
             }
-            let signer = report.signer.map { ", signed by \($0.fingerprint)" } ?? ""
-            terminal.note(
-                "\(Wording.count(report.bundles, "bundle")), \(Wording.bytes(report.byteCount))\(signer)")
+            if output == nil {
+                let signer = report.signer.map { ", signed by \($0.fingerprint)" } ?? ""
+                terminal.note(sizeText(of: report) + signer)
+            }
             return report.skipped.isEmpty ? .done : .incomplete
         }
+    }
+
+    /// Writes the files of the manifest, and reports each of them.
+    private static func write(
+        _ report: ManifestReport, to file: String, _ arguments: Arguments, _ terminal: Terminal
+    ) throws {
+        let folder = file.lastIndex(of: "/").map { String(file[...$0]) } ?? ""
+        let configurationFile = folder + ManifestReport.configurationName
+        let signer = report.signer.map { "signed by \($0.fingerprint)" } ?? ""
+        let manifestSigner = report.signer != nil && report.signature == nil ? ", \(signer)" : ""
+        // The configuration names a release whose manifest must exist first.
+        let files: [(path: String, text: String?, note: String)] = [
+            (file, report.text, sizeText(of: report) + manifestSigner),
+            (file + signatureSuffix, report.signature, "signature of \(file), \(signer)"),
+            (
+                configurationFile + signatureSuffix, report.configurationSignature,
+                "signature of \(configurationFile), \(signer)"
+            ),
+            (configurationFile, report.configuration, "the release, which names the manifest"),
+        ]
+        var lines: [String] = []
+        for (path, text, note) in files {
+            guard let text else { continue }
+            try WholeFile.write(text, to: path)
+            lines.append("\(path): \(note)")
+        }
+        guard arguments.has(.json) else { return terminal.say(lines.joined(separator: "\n")) }
+        terminal.report(
+            report.json(
+                file: file, signatureFile: report.signature == nil ? nil : file + signatureSuffix,
+                configurationFile: report.configuration == nil ? nil : configurationFile))
+    }
+
+    /// The number and size of the bundles.
+    private static func sizeText(of report: ManifestReport) -> String {
+        "\(Wording.count(report.bundles, "bundle")), \(Wording.bytes(report.byteCount))"
     }
 
     private static func options(_ arguments: Arguments) throws(UsageError) -> ManifestOptions {
