@@ -83,7 +83,8 @@ public struct PreloadReport: Sendable, Equatable {
     public package(set) var reused = 0
     /// The number of bundles that were fetched and verified.
     public package(set) var fetched = 0
-    /// Bundles that were rejected because they do not verify.
+    /// Bundles that were rejected because they do not verify, and files that a TUF repository has under the plain names of its
+    /// targets although they differ.
     public package(set) var refused: [Problem] = []
     /// Bundles and assets that could not be loaded.
     public package(set) var missing: [Problem] = []
@@ -224,7 +225,9 @@ extension SiteRun {
                 report.algorithms[algorithm.rawValue] = count
             }
             report.signer = loaded.verifier.signer?.key
-            report.hasNewKeys = loaded.hasNewKeys
+            report.hasNewKeys =
+                loaded.hasNewKeys
+                && storedPlan(of: target.site.href)?.manifest?.trustedKeys != target.manifest.trustedKeys
         }
         report.elapsed = clock.now - started
         return report

@@ -161,32 +161,32 @@ extension SiteRun {
     /// - Parameter names: the keys that the caller names.
     /// - Throws: `LarderError` of kind `.refused` if the site trusts keys, but this manifest from another place is not
     ///   signed by one of them.
-    func resolveSite(
-        of loaded: LoadedManifest, trusting names: [String]
-    ) throws(LarderError) -> ManifestSite {
+    func resolveSite(of loaded: LoadedManifest, trusting names: [String]) throws(LarderError) -> ManifestSite
+    {
         let (verifier, manifest) = (loaded.verifier, loaded.plan)
-        let target = try resolveSite(of: verifier, manifest)
-        if names.isEmpty, let known = storedPlan(of: target.site.href)?.manifest, known.repository != nil,
+        var target = try resolveSite(of: verifier, manifest)
+        guard let known = storedPlan(of: target.site.href)?.manifest, known.requiresSignature,
             !known.hasSamePlace(as: manifest)
-        {
-            throw LarderError(
-                .refused,
-                "the manifest \(manifest.place) is refused: \(target.site.href) belongs to the TUF repository "
-                    + "\(known.place): name the key of this manifest if it takes the place of the repository",
-                remedy: .trust)
-        }
-        // A key that the user names replaces the key of the site. A key that the manifest names does not.
-        guard names.isEmpty || names == [ManifestTrust.firstUse],
-            let known = storedPlan(of: target.site.href)?.manifest, !known.trustedKeys.isEmpty,
-            !known.hasSamePlace(as: manifest), !known.trustedKeys.contains(verifier.signer?.key ?? "")
         else { return target }
-        let keys = try ManifestTrust([], storedKeys: known.trustedKeys).keys
+        // The manifest itself says to which site it belongs. A key that the user trusts for this manifest must not get
+        // power over another site by that. With the base, the user names the site, too.
+        let namesKey = !names.isEmpty && names != [ManifestTrust.firstUse]
+        if namesKey, let base = manifest.base, try WebURL.start(base).key == target.site.key { return target }
+        if let signer = verifier.signer, known.trustedKeys.contains(signer.key) {
+            target.manifest.trustedKeys = known.trustedKeys
+            return target
+        }
+        let required =
+            known.repository != nil
+            ? "belongs to the TUF repository \(known.place)"
+            : "accepts only manifests signed by "
+                + (try ManifestTrust([], storedKeys: known.trustedKeys).keys).map(\.fingerprint)
+                .joined(separator: " or ")
         throw LarderError(
             .refused,
-            "the manifest \(manifest.place) is refused: a manifest of \(target.site.href) must be signed by "
-                + "\(keys.map(\.fingerprint).joined(separator: " or ")): name the key if this manifest takes the place of "
-                + known.place,
-            remedy: .trust)
+            "the manifest \(manifest.place) is refused: it claims to be that of \(target.site.href), which \(required): if it "
+                + "takes the place of \(known.place), name its key and the site",
+            remedy: .newManifest(of: target.site.href))
     }
 
     private func resolveSite(

@@ -97,6 +97,11 @@ package struct SiteRun {
         readCookieFilesAgain(of: storedPlan, named: name, &own)
         let zone = storedPlan.zone ?? principal.nearestZone
         guard let manifest = storedPlan.manifest else {
+            guard options.trustedKeys.isEmpty else {
+                throw LarderError(
+                    .input,
+                    "\(site.name) has no manifest, so that there is nothing to sign: name no key for it")
+            }
             return try crawl(makeCrawlPlan(site: name, start: start, zone, own, by: principal))
         }
         let loaded = try loadAcceptedManifest(manifest, zone, options)

@@ -38,6 +38,10 @@ public struct StatusReport: Sendable, Equatable {
         public let schedule: UpdateSchedule?
         /// The time of the next scheduled update, in seconds since 1970; 0 if it is due now.
         public let next: Int64?
+        /// The file or URL of its manifest; nil if it has none.
+        public let manifest: String?
+        /// The keys that may sign the manifest, as minisign's text (`RW…`). Empty if it need not be signed by a key.
+        public let trustedKeys: [String]
         /// The figures of the live snapshot; nil in a list of snapshots.
         public fileprivate(set) var figures: Figures?
     }
@@ -152,6 +156,16 @@ extension StatusReport.Site {
         snapshots = site.snapshots.map { StatusReport.Snapshot($0, of: site) }
         live = site.name(ofSnapshot: site.published)?.number
         hasOverlay = site.overlay != nil
+        let plan = (try? JSONValue.parse(site.settings.utf8.span))?["manifest"]
+        manifest = plan?["place"]?.string
+        trustedKeys = plan?["trust"]?.array?.compactMap(\.string) ?? []
+    }
+
+    /// The keys that may sign the manifest, shortened, as a sentence; nil if it need not be signed by a key.
+    package var trustText: String? {
+        guard let manifest, !trustedKeys.isEmpty else { return nil }
+        let names = trustedKeys.map { BundleProof.fingerprint(ofKey: $0) }.joined(separator: " or ")
+        return "the manifest \(manifest) must be signed by \(names)"
     }
 
     /// The state of a snapshot.
@@ -198,7 +212,15 @@ extension SnapshotsReport: JSONObject {
 }
 
 extension StatusReport.Site: JSONObject {
-    package var members: JSONMembers { nameMembers + ["figures": IfAny(figures), "snapshots": snapshots] }
+    package var members: JSONMembers {
+        let keys = trustedKeys.map { key -> JSONMembers in
+            ["publicKey": key, "fingerprint": BundleProof.fingerprint(ofKey: key)]
+        }
+        return nameMembers + [
+            "manifest": IfAny(manifest), "trustedKeys": IfAny(keys), "figures": IfAny(figures),
+            "snapshots": snapshots,
+        ]
+    }
 
     /// All members except the snapshots.
     package var nameMembers: JSONMembers {

@@ -15,6 +15,8 @@ public enum Remedy: Sendable, Equatable {
     case repair
     /// `CheckOptions.bases`, or the base of the manifest to prefetch.
     case base
+    /// `PreloadOptions.trustedKeys` and `base`. The associated value is the name of the site.
+    case newManifest(of: String)
     /// `CheckOptions.format`. The associated value is the most likely format.
     case format(String)
     /// `PreloadOptions.trustedKeys`, `PrefetchOptions.trustedKeys` or `CheckOptions.trustedKeys`.

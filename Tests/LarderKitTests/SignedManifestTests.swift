@@ -381,57 +381,6 @@ import Web
         #expect(report.isClean && report.signer == key.publicKey.text)
     }
 
-    @Test func `another manifest that claims the site needs its key`() async throws {
-        origin.on("/js/app.js", .file(Self.body("a"), type: "text/javascript"))
-        func write(_ name: String, signed: Bool) throws {
-            let text =
-                "{\"site\": \"\(origin.url("/"))\", \"bundles\": [{\"url\": \"\(origin.url("/js/app.js"))\", "
-                + "\"sha256\": \"\(Self.sha256("a"))\"}]}"
-            let bytes = try ManifestSignature.adding(newKey.publicKey, to: Array(text.utf8))
-            origin.on(name, .file(bytes, type: "application/json"))
-            let signature = (signed ? key : newKey).sign(bytes, trustedComment: "timestamp:1").text
-            origin.on(name + ".minisig", .file(signature, type: "text/plain"))
-        }
-        try write("/m.json", signed: true)
-        try write("/n.json", signed: false)
-        var options = PreloadOptions()
-        options.trustedKeys = [key.publicKey.text]
-        #expect(try await larder.preload(origin.url("/m.json"), options: options).outcome == .changed)
-        for keys in [[], ["first-use"]] {
-            options.trustedKeys = keys
-            let report = try await larder.preload(origin.url("/n.json"), options: options)
-            #expect(report.outcome == .refused)
-            #expect(
-                report.manifestFailure?.contains("must be signed by \(key.publicKey.fingerprint)") == true)
-        }
-        options.trustedKeys = [newKey.publicKey.text]
-        #expect(try await larder.preload(origin.url("/n.json"), options: options).outcome == .changed)
-        #expect(try stored().keys == [newKey.publicKey.text])
-    }
-
-    /// `chcp.json` only names the manifest, so that an attacker who changes it chooses the manifest.
-    @Test func `a manifest that names another one must be signed too`() async throws {
-        let sums = "{\"content_url\": \"\(origin.url("/www"))\", \"release\": \"1\"}"
-        let list =
-            "[{\"file\": \"app.js\", \"hash\": \"\(DigestStream.digest(.md5, of: Array(Self.body("a").utf8).span).hex)\"}]"
-        origin.on("/www/app.js", .file(Self.body("a"), type: "text/javascript"))
-        origin.on("/www/chcp.json", .file(sums, type: "application/json"))
-        origin.on("/www/chcp.manifest", .file(list, type: "application/json"))
-        let sign = { (text: String) in
-            OriginAnswer.file(
-                key.sign(Array(text.utf8), trustedComment: "timestamp:1").text, type: "text/plain")
-        }
-        origin.on("/www/chcp.manifest.minisig", sign(list))
-        var options = PreloadOptions()
-        options.trustedKeys = [key.publicKey.text]
-        let unsigned = try await larder.preload(origin.url("/www/chcp.json"), options: options)
-        #expect(unsigned.outcome == .refused)
-        #expect(unsigned.manifestFailure?.contains("chcp.json.minisig") == true)
-        origin.on("/www/chcp.json.minisig", sign(sums))
-        let signed = try await larder.preload(origin.url("/www/chcp.json"), options: options)
-        #expect(signed.outcome == .changed && signed.signer == key.publicKey.text)
-    }
-
     @Test func `a manifest without trusted keys is loaded without a request for its signature`() async throws
     {
         try release("a", .detached)

@@ -117,6 +117,7 @@ extension Remedy {
             "\(Option.store.name), or leave out \(Option.readOnly.name), to fill the store through the portal"
         case .repair: CommandLine.shellCommand(["fsck", Option.repair.name])
         case .base: "\(Option.base.name) URL"
+        case .newManifest(let site): "\(Option.trust.name) KEY \(Option.base.name) \(site)"
         case .format(let form): "\(Option.format.name) \(form)"
         case .allowRollback: Option.allowRollback.name
         case .trust: "\(Option.trust.name) KEY"
