@@ -32,6 +32,9 @@ struct ConfigFile: Sendable, Equatable {
     }
 
     let path: String
+    /// Whether the file is found because it is in the current folder, which may come from another person: a clone, or a pull
+    /// request in CI.
+    var isOfProject: Bool { Settings.projectFiles.contains(path) }
     /// The entries in the order of the file. If a key is repeated, the last one counts.
     let entries: [OptionEntry]
 

@@ -86,6 +86,8 @@ enum ConfigSchema {
         let standard = option.isFlag ? nil : option.defaultValue
         var members: JSONMembers = [
             "description": help + (standard.map { " (default: \($0))" } ?? "")
+                + (option.isProgram
+                    ? "; only in the user's own file, not in the .larder.json of a project" : "")
         ]
         if option.isFlag {
             members = members + ["type": "boolean"]

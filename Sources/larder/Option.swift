@@ -43,6 +43,9 @@ struct Option: Sendable, Equatable {
     /// Whether only the command line may set the option, because it is for a single run. Other options may also
     /// be in configuration files and environment variables.
     var isCommandLineOnly = false
+    /// Whether the option names a program that Larder runs. The configuration file in the current folder may come from
+    /// another person, such as with a pull request, and must not set it.
+    var isProgram = false
     /// Earlier names, with their dashes. They still work on the command line and in files, but are not
     /// shown.
     var aliases: [String] = []
@@ -300,7 +303,7 @@ extension Option {
         + networkOptions + identityOptions
     /// No scope options: an update keeps the scope that the site was prefetched with.
     static let update: [Option] =
-        [.store, .due, .json, .quiet, .verbose, .progress, .allowRollback, .strong, .strict]
+        [.store, .due, .json, .quiet, .verbose, .progress, .newTrust, .allowRollback, .strong, .strict]
         + (politenessOptions + renderOptions).map {
             inheritedByUpdate.contains($0) ? $0.withDefault("as in the last run") : $0
         }
@@ -398,7 +401,7 @@ extension Option {
         defaultValue: "auto", group: .rendering)
     static let browser = Option(
         name: "--browser", placeholder: "PATH", help: "Path of Chromium or Chrome",
-        defaultValue: "the first one found", group: .rendering, variable: "LARDER_CHROMIUM")
+        defaultValue: "the first one found", group: .rendering, variable: "LARDER_CHROMIUM", isProgram: true)
     static let renderTabs = Option(
         name: "--render-tabs", placeholder: "N", help: "Maximum number of pages rendered at the same time",
         defaultValue: "depends on cores and memory", group: .rendering)
@@ -481,6 +484,13 @@ extension Option {
             "Accept only manifests signed by this minisign key: RW…, a .pub file, first-use (the key that the manifest names), none, or the trusted root.json of a TUF repository",
         brief: "Accept only manifests signed by this key",
         defaultValue: "the keys stored with the site", isRepeatable: true)
+    /// `--trust` of an update. A key in a file of options would replace the keys of all sites.
+    static let newTrust = Option(
+        name: trust.name, placeholder: "KEY",
+        help:
+            "Accept only manifests signed by this minisign key from now on, in place of the keys stored with the named sites: RW…, a .pub file, none, or the trusted root.json of a TUF repository",
+        brief: "Replace the keys that may sign the manifest",
+        defaultValue: "the keys stored with the site", isRepeatable: true, isCommandLineOnly: true)
     static let sample = Option(
         name: "--sample", placeholder: "N", help: "Maximum number of requests for the estimate",
         defaultValue: "200")

@@ -77,7 +77,7 @@ struct Settings: Sendable {
                         + "options for larder; see: larder help config")
             }
             for entry in file.entries {
-                if let mistake = Self.mistake(in: entry) {
+                if let mistake = Self.mistake(in: entry, ofProject: file.isOfProject) {
                     throw UsageError("\(file.path):\(entry.line): \(mistake)")
                 }
             }
@@ -93,7 +93,9 @@ struct Settings: Sendable {
     }
 
     /// Returns why the entry is wrong, as the end of a message; nil if it is an option that files may set.
-    private static func mistake(in entry: ConfigFile.OptionEntry) -> String? {
+    ///
+    /// - Parameter ofProject: whether the file is in the current folder.
+    private static func mistake(in entry: ConfigFile.OptionEntry, ofProject: Bool) -> String? {
         var known = Option.all
         if let section = entry.section {
             guard let command = CommandEntry.command(named: section) else {
@@ -113,6 +115,12 @@ struct Settings: Sendable {
         }
         guard !option.isCommandLineOnly else {
             return "\"\(entry.key)\" applies to a single run; use it on the command line, as \(option.name)"
+        }
+        guard !ofProject || !option.isProgram else {
+            let variable = option.variable.map { " or $\($0)" } ?? ""
+            return
+                "\"\(entry.key)\" names a program to run, and this file may come from another person; use \(option.name)"
+                + "\(variable), or set it in your own configuration file, ~/.config/larder/config.json"
         }
         if entry.section == nil, isAmbiguous(option) {
             let owners = CommandEntry.all.filter { $0.options.contains { $0.name == option.name } }.map(
@@ -161,7 +169,7 @@ extension Settings {
     /// The paths of the configuration files, in order of precedence: the one in the current folder, then the
     /// user's own.
     static func paths(environment: [String: String]) -> [String] {
-        var paths = [".larder.json"]
+        var paths = [projectFile]
         if let named = environment["LARDER_CONFIG"], !named.isEmpty {
             paths.append(named)
         } else if let folder = environment["XDG_CONFIG_HOME"], folder.hasPrefix("/") {
@@ -172,6 +180,10 @@ extension Settings {
         return paths
     }
 
+    /// The configuration file in the current folder.
+    private static let projectFile = ".larder.json"
+    /// The names that the configuration file in the current folder may have.
+    static let projectFiles: Set<String> = [projectFile, earlierName]
     /// The name of `.larder.json` in version 0.1. A manifest may have the same name.
     private static let earlierName = "larder.json"
     /// Whether the warning about the earlier name has been printed in this process.

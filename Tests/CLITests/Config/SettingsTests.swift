@@ -129,6 +129,20 @@ import Testing
         #expect(throws: UsageError(message)) { try settings.check() }
     }
 
+    @Test(arguments: ["{\"browser\": \"./evil\"}", "{\"check\":\n{\"browser\": \"./evil\"}}"])
+    func `the file in the current folder names no program, but the user's own file may`(text: String) throws {
+        for path in [".larder.json", "larder.json"] {
+            let settings = Settings(files: [try file(text, path)])
+            let error = #expect(throws: UsageError.self) { try settings.check() }
+            let message = error?.message ?? ""
+            #expect(message.contains(": \"browser\" names a program to run"), "\(message)")
+            #expect(message.contains("use --browser or $LARDER_CHROMIUM"), "\(message)")
+        }
+        let own = Settings(files: [try file(text, "/home/me/.config/larder/config.json")])
+        try own.check()
+        #expect(try Arguments([], for: entry("check"), settings: own).text(.browser) == "./evil")
+    }
+
     @Test(arguments: [
         ("{\"a\": }", "f:1: invalid JSON: expected a value, found '}'"),
         (
