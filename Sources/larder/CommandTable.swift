@@ -80,7 +80,10 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "update", operands: "[SITE...]", operandCount: 0...1000,
             summary: "Download what has changed on stored sites",
-            examples: ["larder update", "larder update example.com", "larder update --due"],
+            examples: [
+                "larder update", "larder update example.com", "larder update --due",
+                "larder update example.com --trust new-release.pub",
+            ],
             options: Option.update, synonyms: ["sync", "refresh"],
             mainOptions: [
                 .due, .fetchPolicy, .maxPages, .rate, .render, .cookies, .strict, .store, .quiet, .json,
@@ -89,7 +92,11 @@ struct CommandEntry: Sendable {
                 """
                 Uses the options that the site was prefetched with. Unchanged responses cost one request without a body. An
                 update never destroys a good copy: if a request fails, the stored response stays.
+                """,
                 """
+                --trust is for a publisher who has changed the key that signs the manifest. The new keys replace those of the
+                named sites when a manifest is accepted; larder status shows them.
+                """,
             ], run: UpdateCommand.run),
         CommandEntry(
             name: "serve", operands: "", operandCount: 0...0,
@@ -340,12 +347,16 @@ struct CommandEntry: Sendable {
                 what "check": {"target": …} in .larder.json names, else all stored sites.
                 """,
                 """
+                The URL of a stored site means its stored copy, and nothing is requested; with --live, it means the live page.
+                """,
+                """
                 Several places or bases are shown side by side. Optional bundles never fail. The integrity attributes of an
                 HTML page are a manifest too. --dir reads the files that the manifest lists; other files in the folder are
                 not reported.
                 """,
                 """
                 With --trust, or if a site has stored keys for the manifest, a manifest without their signature is a mismatch.
+                With --stored alone, the manifest of the live snapshot is read, and its signature verified again.
                 """,
                 """
                 A bundle that does not match is fetched again. If the server then sends something else, two releases are mixed:
@@ -421,8 +432,9 @@ struct CommandEntry: Sendable {
                 replaces them. A refused manifest changes nothing.
                 """,
                 """
-                Exit status 1: the manifest is refused, or a bundle did not verify or is gone. 3: nothing could be fetched, and no good set is stored. The
-                manifest stays with its site, and larder update enforces it.
+                Exit status 1: the manifest is refused, or a bundle, or a file of a TUF repository under the plain name of a
+                target, did not verify or is gone. 3: nothing could be fetched, and no good set is stored. The manifest stays
+                with its site, and larder update enforces it.
                 """,
                 "Manifest formats: \(CheckOptions.formats.joined(separator: ", ")).",
             ], run: PreloadCommand.run),
@@ -450,12 +462,13 @@ struct CommandEntry: Sendable {
                 """,
                 """
                 The format larder contains MD5, SHA-256 and sizes; waict (the Integrity-Policy-WAICT-v1 header of browsers)
-                SHA-256; cordova (chcp.manifest) MD5. With --release and --base, chcp.json is written beside chcp.manifest.
+                SHA-256; cordova (chcp.manifest) MD5. With --release and --base, chcp.json is written beside chcp.manifest. It
+                contains the digest of chcp.manifest, so that the two belong together.
                 """,
                 """
                 --sign signs the manifest in the format of minisign, and names the key in it. With --output FILE, the signature
-                is in FILE.minisig; --signature inside puts it into the manifest, as does a manifest on standard output. --json
-                needs --output, and reports the files and the signer.
+                is in FILE.minisig, and that of chcp.json in chcp.json.minisig; --signature inside puts it into the manifest, as
+                does a manifest on standard output. --json needs --output, and reports the files and the signer.
                 """,
                 """
                 For reproducible builds, $SOURCE_DATE_EPOCH is the time of --created and of the signature, from which --expires

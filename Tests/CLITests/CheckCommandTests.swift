@@ -74,7 +74,18 @@ import Web
         #expect(try larder("prefetch", origin.url("/")).status == 0)
         origin.stop()
         let proof = try larder("check", "--offline", origin.url("/")).output
-        #expect(try larder("check", origin.url("/")).output == proof)
+        let note =
+            "note: \(origin.url("/")) is stored, so its stored copy was checked and nothing was requested; for the live "
+        let named = try larder("check", origin.url("/")).output
+        #expect(named.contains(note + "page: larder check \(origin.url("/")) --live\n"), "\(named)")
+        #expect(
+            named.split(separator: "\n").filter { !$0.hasPrefix("note: ") }.joined(separator: "\n") + "\n"
+                == proof)
+        for words in [["check", "127.0.0.1@1"], ["check", "--links", origin.url("/") + "@1"]] {
+            let snapshot = try Command(words, home: home).wait()
+            #expect(snapshot.status == 2, "\(snapshot)")
+            #expect(snapshot.errors.contains("check reads the live snapshot of a site, not "), "\(snapshot)")
+        }
         #expect(try larder("check", "127.0.0.1").output == proof)
         #expect(try larder("check").output == proof)
         let both = try larder("check", origin.url("/"), "--offline", "--stored")

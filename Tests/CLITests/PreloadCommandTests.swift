@@ -225,6 +225,26 @@ import Testing
         #expect(try text("then/0.js") == "r0 0")
     }
 
+    @Test func `a file under the plain name of a TUF target that differs fails the preload`() throws {
+        try home.write("import './b.js'", to: "dist/a.js")
+        try home.write("b", to: "dist/b.js")
+        for words in ["init repo --keys keys --no-passphrase", "add repo dist", "publish repo --keys keys"] {
+            let words = ["tuf"] + words.split(separator: " ").map(String.init)
+            let ending = try Command(words, home: home, shell: "cd; exec \"$0\" \"$@\"").wait()
+            #expect(ending.status == 0, "\(ending)")
+        }
+        origin.serve(folder: home.file("repo"), at: "/app/")
+        origin.on("/app/targets/b.js", .file("evil()", type: "text/javascript"))
+        for _ in 1...2 {
+            let preload = try Command.run(
+                "preload", "tuf+" + origin.url("/app/metadata/"), "--trust",
+                home.file("repo/metadata/1.root.json"), "--allow-private", home: home)
+            #expect(preload.status == 1, "\(preload)")
+            #expect(
+                preload.errors.contains("another file at \(origin.url("/app/targets/b.js"))"), "\(preload)")
+        }
+    }
+
     @Test func `an update without its manifest makes no snapshot and fails`() throws {
         release("r0")
         #expect(try preload().wait().status == 0)

@@ -81,6 +81,32 @@ import Web
         #expect(try larder("preload", manifest).status == 1)
     }
 
+    @Test func `update takes a new key, and the keys of a site are shown`() throws {
+        release("a", by: key)
+        #expect(try larder("preload", manifest, "--trust", "larder.pub").status == 0)
+        release("b", by: newKey)
+        #expect(try larder("update", manifest).status == 1)
+        let words = "the manifest \(manifest) must be signed by "
+        for command in ["status", "snapshots"] {
+            let ending = try larder(command)
+            #expect(ending.output.contains(words + key.publicKey.fingerprint), "\(ending)")
+        }
+        let update = try larder("update", manifest, "--trust", newKey.publicKey.text)
+        #expect(update.status == 0, "\(update)")
+        #expect(try larder("status").output.contains(words + newKey.publicKey.fingerprint))
+        for command in ["status", "snapshots"] {
+            let ending = try larder(command, "--json")
+            let site = try JSONValue.parse(ending.output.utf8.span)["sites"]?[0]
+            #expect(site?["manifest"]?.string == manifest)
+            let shown = site?["trustedKeys"]?[0]
+            #expect(shown?["publicKey"]?.string == newKey.publicKey.text)
+            #expect(shown?["fingerprint"]?.string == newKey.publicKey.fingerprint)
+        }
+        // A key in a file of options is for manifests that a command names, not for all sites.
+        try home.write("{\"trust\": [\"larder.pub\"]}", to: ".larder.json")
+        #expect(try larder("update").status == 0)
+    }
+
     @Test func `a project names the key in .larder.json`() throws {
         try home.write("{\"trust\": [\"larder.pub\"]}", to: ".larder.json")
         release("a", by: nil)
@@ -136,11 +162,12 @@ import Web
     }
 
     @Test(arguments: [
-        (["preload", "m.json", "--trust", "nosuch"], "the key \"nosuch\" cannot be used"),
+        (["preload", "m.json", "--trust", "nosuch"], "the file nosuch of a key does not exist"),
         (["check", "m.json", "--trust", "first-use"], "a check stores none"),
         (["prefetch", "http://127.0.0.1:1/", "--trust", "first-use"], "--trust is for manifests"),
         (["serve", "--trust", "first-use"], "--trust needs --preload"),
         (["check", "--links", "m.json", "--trust", "none"], "--trust does not apply to links"),
+        (["update", "--trust", "none"], "--trust replaces the keys of the named sites; name one"),
     ])
     func `a key that cannot be used is a mistake of the user`(words: [String], message: String) throws {
         try home.write(

@@ -19,6 +19,28 @@ enum CheckCommand {
         case manifest(String)
     }
 
+    /// A note for a user who gave a URL, which may mean the live page to him.
+    private static func offlineNote(_ arguments: Arguments, site: String) -> [String] {
+        guard !arguments.has(.offline), let name = arguments.operands.first, name.contains("://") else {
+            return []
+        }
+        let live = CommandLine.shellCommand(["check", name, Option.live.name], program: "larder")
+        return [
+            "\(site) is stored, so its stored copy was checked and nothing was requested; for the live page: \(live)"
+        ]
+    }
+
+    /// - Throws: `UsageError` if the operand is a snapshot of a stored site. Only the live snapshot can be checked.
+    private static func refuseSnapshot(_ operand: String, among names: [String]) throws(UsageError) {
+        let parts = SnapshotName.split(operand)
+        guard parts.snapshot != nil, SiteName.index(of: operand, among: names) == nil,
+            SiteName.index(of: parts.site, among: names, acceptsOrigin: true) != nil
+        else { return }
+        throw UsageError(
+            "check reads the live snapshot of a site, not \(operand); leave out the number, or make that snapshot live "
+                + "first with: " + CommandLine.shellCommand(["rollback", operand]))
+    }
+
     /// The maximum size of a text from standard input.
     private static let maxInputBytes = 64 << 20
 
@@ -40,7 +62,11 @@ enum CheckCommand {
                 case .manifest(let name):
                     entries.append(.check(try await bundles(of: name, arguments, display)))
                 case .sites(let names):
-                    for name in names { entries.append(.check(try await offline(name, arguments, display))) }
+                    for name in names {
+                        var report = try await offline(name, arguments, display)
+                        report.notes += offlineNote(arguments, site: name)
+                        entries.append(.check(report))
+                    }
                 }
             }
             if checksLinks {
@@ -130,8 +156,10 @@ enum CheckCommand {
             } else if let place = SiteName.index(of: operand, among: names, acceptsOrigin: true) {
                 targets.append(.site(names[place]))
             } else if operand.contains("://") {
+                try refuseSnapshot(operand, among: names)
                 targets.append(.url(operand))
             } else {
+                try refuseSnapshot(operand, among: names)
                 throw UsageError(
                     "\(operand) is neither a file, a folder nor a stored site; give a URL with http:// or https://"
                 )
@@ -203,7 +231,11 @@ enum CheckCommand {
                 "\(given.name) is for manifests, --offline for a stored site; leave one of them out")
         }
         if isOffline {
-            if let name = arguments.operands.first { return .sites([name]) }
+            if let name = arguments.operands.first {
+                try refuseSnapshot(
+                    name, among: (try? await arguments.larder.snapshots().sites.map(\.name)) ?? [])
+                return .sites([name])
+            }
             let names = try await storedSites(arguments)
             // The configured target may be a manifest, which is not a site.
             let place = arguments.text(.target).flatMap {
@@ -228,6 +260,7 @@ enum CheckCommand {
         if let place = SiteName.index(of: name, among: names, acceptsOrigin: true) {
             return .sites([names[place]])
         }
+        try refuseSnapshot(name, among: names)
         guard name.contains("://") || names.isEmpty else {
             throw UsageError(
                 "\(name) is neither a file nor a stored site; the stored sites are: \(names.joined(separator: ", "))"

@@ -191,6 +191,11 @@ enum UpdateCommand {
         await terminal.attempt {
             let display = try ProgressDisplay(arguments, terminal)
             let options = try PrefetchCommand.options(arguments, display)
+            guard !arguments.has(.newTrust) || !arguments.operands.isEmpty else {
+                throw UsageError(
+                    "\(Option.newTrust.name) replaces the keys of the named sites; name one, for example: larder update "
+                        + "example.com \(Option.newTrust.name) KEY")
+            }
             let larder = try arguments.larder
             let (sites, isDue) = (arguments.operands, arguments.has(.due))
             let updates = try await display.run(orContinueWith: arguments.commandLine) {

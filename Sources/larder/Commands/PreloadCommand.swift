@@ -8,7 +8,7 @@ internal import Reports
 /// a set is not live.
 ///
 /// Exit status 0: all sets are live, or could not be updated while an earlier set stays live (with
-/// `--strict`, that is 1). 1: a set was refused. 2: a wrong manifest name. 3: unreachable, and nothing is
+/// `--strict`, that is 1). 1: a set was refused, or a file that the pages of a set need. 2: a wrong manifest name. 3: unreachable, and nothing is
 /// live. 130: interrupted.
 enum PreloadCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
@@ -71,6 +71,14 @@ enum PreloadCommand {
         if let warning = report.manifestWarning { terminal.fail(warning) }
         switch report.outcome {
         case .current, .changed:
+            if let first = report.refused.first(where: \.isRequired) {
+                let others = report.refused.count { $0.isRequired } - 1
+                terminal.fail(
+                    "\(report.manifest): the server has another file at \(first.url)"
+                        + (others > 0 ? " and \(others) more" : "")
+                        + ", which is refused; the set is live without it: correct it at the origin")
+                return .incomplete
+            }
             return isStrict && !report.missing.isEmpty ? .incomplete : .done
         case .refused:
             terminal.fail(refusalReason(of: report) + liveSetText(of: report))

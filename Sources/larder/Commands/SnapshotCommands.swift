@@ -12,7 +12,7 @@ enum SnapshotsCommand {
         }
     }
 
-    /// The report as text: for each site, its name and a table of its snapshots.
+    /// The report as text: for each site, its name, the keys that may sign its manifest, and a table of its snapshots.
     static func text(of report: SnapshotsReport) -> String {
         guard !report.sites.isEmpty else { return "No site is stored" }
         return report.sites.flatMap { site in
@@ -25,7 +25,8 @@ enum SnapshotsCommand {
                     Wording.number(snapshot.responses), state(of: snapshot, in: site),
                 ])
             }
-            return [site.name] + table.lines.map { "  " + $0 }
+            let trust = site.trustText.map { ["  \($0)"] } ?? []
+            return [site.name] + trust + table.lines.map { "  " + $0 }
         }.joined(separator: "\n")
     }
 

@@ -33,7 +33,7 @@ enum StatusCommand {
     private static func count(_ number: Int?) -> String { number.map(Wording.number) ?? "-" }
 
     /// The report as text: the size of the store, a table of the sites, then a line for each site whose last run
-    /// is not complete, and one if scheduled updates do not run.
+    /// is not complete or whose manifest must be signed, and one if scheduled updates do not run.
     private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
         let disk =
             report.diskByteCount.map { " (\(Wording.bytes($0)) on disk, with the search index)" } ?? ""
@@ -70,6 +70,8 @@ enum StatusCommand {
         let idle =
             report.runner == nil && report.sites.contains { $0.schedule != nil }
             ? [ScheduleCommand.runnerText(nil, arguments)] : []
-        return ([head] + table.lines.map { "  " + $0 } + unfinished + cutShort + idle).joined(separator: "\n")
+        let trust = report.sites.compactMap { site in site.trustText.map { "\(site.name): \($0)" } }
+        let lines = table.lines.map { "  " + $0 }
+        return ([head] + lines + unfinished + cutShort + trust + idle).joined(separator: "\n")
     }
 }
