@@ -804,7 +804,8 @@ struct CommandEntry: Sendable {
                 """
                 The files contain options without their dashes, for all commands or in a section for one:
                 {"per-host": 8, "prefetch": {"exclude": ["*.pdf"]}, "serve": {"port": 9000}}. A flag is true or false;
-                --flag=false on the command line switches it off. A list replaces a list with less precedence.
+                --flag=false on the command line switches it off. A list replaces a list with less precedence. A program
+                ("browser") may be named everywhere but in .larder.json, which may come from another person.
                 """,
             ], run: ConfigCommand.run),
         CommandEntry(
