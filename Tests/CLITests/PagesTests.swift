@@ -12,6 +12,7 @@ import Testing
         "--rule", "--dir", "--base", "--target", "--render-script", "--netrc", "--preload", "--proxy-port",
         "--no-intercept", "--known", "--evidence", "--release", "--sign", "--keys", "--prefix", "--add",
         "--remove", "--threshold", "--signed", "--root-key", "--metadata-url", "--metadata-dir", "--trust",
+        "--key", "--paths",
     ]
 
     @Test(arguments: CommandEntry.all.map(\.name))
@@ -19,9 +20,10 @@ import Testing
         name: String
     ) throws {
         let entry = try #require(CommandEntry.command(named: name))
-        let help = HelpText(width: 80, isColored: false).text(of: entry)
+        let entries = [entry] + entry.subcommands
+        let help = entries.map(HelpText(width: 80, isColored: false).text(of:)).joined(separator: "\n")
         let manual = ManualPage.text(of: entry)
-        for option in entry.options {
+        for option in entries.flatMap(\.options) {
             #expect(help.contains("  \(option.title)"), "\(option.name)")
             #expect(manual.contains(option.name.replacing("-", with: "\\-")))
             guard !option.isFlag else { continue }
@@ -40,7 +42,7 @@ import Testing
         }
     }
 
-    @Test(arguments: CommandEntry.all.map(\.name))
+    @Test(arguments: CommandEntry.all.filter(\.subcommands.isEmpty).map(\.name))
     func `the help of --quiet mentions --json only if the command has it`(name: String) throws {
         let entry = try #require(CommandEntry.command(named: name))
         guard entry.options.contains(.quiet) else { return }

@@ -112,6 +112,62 @@ import Testing
         #expect(body.output == "changed", "\(body)")
     }
 
+    @Test(.enabled(if: hasClient, noClient))
+    func `a team publishes below its paths with its own key`() throws {
+        try create()
+        let made = try Command.run(
+            "key", "new", "--out", home.file("team.key"), "--no-passphrase", home: home)
+        #expect(made.status == 0)
+        mkdir(home.file("online"), 0o700)
+        for role in ["snapshot", "timestamp"] {
+            for end in ["key", "pub"] { try copy("keys/\(role).\(end)", to: "online/\(role).\(end)") }
+        }
+        let delegated = try tuf("delegate", "repo", "docs-team", "--key", "team.pub", "--paths", "docs/")
+        #expect(delegated.status == 0, "\(delegated)")
+        #expect(delegated.output.contains("draft: docs-team 1, needs 1 more signature"), "\(delegated)")
+        #expect(delegated.output.contains("next: larder tuf publish repo --keys DIR"), "\(delegated)")
+        let early = try tuf("publish", "repo", "--keys", "keys")
+        #expect(
+            early.status == 1 && early.errors.contains("docs-team 1 waits for 1 more signature"), "\(early)")
+        #expect(early.errors.contains("targets 2 waits for the signatures of roles"), "\(early)")
+        #expect(try tuf("sign", "repo", "--keys", "team.key").status == 0)
+        #expect(try tuf("publish", "repo", "--keys", "online").status == 0)
+
+        let outside = try tuf("add", "repo", "dist", "--role", "docs-team")
+        #expect(outside.status == 2 && outside.errors.contains("outside the paths"), "\(outside)")
+        let unknown = try tuf("add", "repo", "dist", "--role", "nobody")
+        #expect(unknown.status == 2 && unknown.errors.contains("do not delegate to nobody"), "\(unknown)")
+        #expect(try tuf("add", "repo", "dist", "--role", "docs-team", "--prefix", "docs").status == 0)
+        let published = try tuf("publish", "repo", "--keys", "online", "--keys", "team.key")
+        #expect(published.status == 0 && published.output.contains("2.docs-team.json"), "\(published)")
+        let status = try tuf("status", "repo")
+        #expect(status.output.contains("docs-team version 2, expires"), "\(status)")
+        let python = try #require(PythonTUFClient.installed)
+        let update = try #require(try python.update([(home.file("repo"), home.file("client"))]).first)
+        #expect(update.error == nil && update.targets == ["a.js=one", "docs/a.js=one"])
+
+        let cleaned = try tuf("clean", "repo", "--replaced-before", "1s", "--json")
+        #expect(cleaned.status == 0, "\(cleaned)")
+        #expect(try tuf("clean", "repo").output == "nothing to remove\n")
+        #expect(try tuf("undelegate", "repo", "docs-team", "--keys", "keys").status == 0)
+        #expect(try tuf("publish", "repo", "--keys", "keys").status == 0)
+        let last = try #require(try python.update([(home.file("repo"), home.file("client"))]).first)
+        #expect(last.error == nil && last.targets == ["a.js=one"])
+    }
+
+    @Test func `each command has its own options and help`() throws {
+        let add = try tuf("add", "--help")
+        #expect(add.status == 0 && add.output.contains("--prefix") && !add.output.contains("--threshold"))
+        #expect(try Command.run("help", "tuf", "add", home: home).output == add.output)
+        let all = try tuf("--help")
+        #expect(all.output.contains("undelegate") && !all.output.contains("--prefix"))
+        let brief = try tuf("-h")
+        #expect(brief.output.split(separator: "\n", omittingEmptySubsequences: false).count <= 21)
+        let wrong = try tuf("--quiet", "status", "repo", "--threshold", "2")
+        #expect(wrong.status == 2 && wrong.errors.contains("has no option --threshold"), "\(wrong)")
+        #expect(try Command.run("help", "tuf", "prune", home: home).status == 2)
+    }
+
     @Test func `two of three people sign the root with keys of their own`() throws {
         for name in ["ann", "bob", "cat"] {
             let ending = try Command.run(
@@ -213,7 +269,7 @@ import Testing
 
     @Test(
         .enabled(if: hasClient && canTrace, "python-tuf or strace is not there"),
-        arguments: [["add"], ["root", "targets", "snapshot", "timestamp"]], calls)
+        arguments: [["add"], ["delegate"], ["root", "targets", "snapshot", "timestamp"]], calls)
     func `killed before any change of the disk, publish leaves a repository that clients accept`(
         change: [String], calls: String
     ) throws {
@@ -222,7 +278,14 @@ import Testing
         _ = try python.update([(home.file("repo"), home.file("client"))])
         try home.write("two", to: "dist/b.js")
         #expect(try tuf("add", "repo", "dist").status == 0)
-        for role in change where role != "add" {
+        if change == ["delegate"] {
+            let key = try Command.run(
+                "key", "new", "--out", home.file("keys/team.key"), "--no-passphrase", home: home)
+            #expect(key.status == 0)
+            #expect(
+                try tuf("delegate", "repo", "team", "--key", "keys/team.pub", "--paths", "docs/").status == 0)
+        }
+        for role in change where change.count > 1 {
             let key = try Command.run(
                 "key", "new", "--out", home.file("keys/\(role)-2.key"), "--no-passphrase", home: home)
             #expect(key.status == 0)

@@ -144,6 +144,144 @@ import Web
         #expect(update.error == nil && update.versions.first == 2)
     }
 
+    private func publicKey(_ key: ManifestKey) -> [TUFPublicKey] { [TUFPublicKey(of: key)] }
+
+    @Test(.enabled(if: hasClient, missing))
+    func `python-tuf finds the targets of a team, and not those outside its paths or after its removal`()
+        throws
+    {
+        let keys = try create()
+        let (all, team) = (Array(keys.values), try key("team"))
+        let online = [TUFRole.snapshot, .timestamp].compactMap { keys[$0] }
+        try add(["a.js": "one"])
+        _ = try repository().delegate(to: "team", keys: publicKey(team), paths: ["docs/"])
+        #expect(try repository().publish(all).waiting.map(\.role) == ["team", "targets"])
+        #expect(try repository().publish(all + [team]).waiting.isEmpty)
+        #expect(try update().targets == ["a.js=one"])
+
+        try home.write("text", to: "dist/deep.html")
+        let added = try repository().add([home.file("dist")], prefix: "docs/x y", to: "team")
+        #expect(added.skipped.isEmpty && added.targetCount == 3)
+        let outside = #expect(throws: LarderError.self) {
+            try repository().add([home.file("dist")], prefix: "other", to: "team")
+        }
+        #expect(outside?.description.contains("outside the paths of team") == true)
+        _ = try repository().publish(online + [team])
+        for client in ["client", "fresh"] {
+            let update = try update(client)
+            #expect(update.error == nil)
+            #expect(update.targets == ["a.js=one", "docs/x%20y/a.js=one", "docs/x%20y/deep.html=text"])
+        }
+
+        // Another key of the team: the old one signs no new version.
+        let successor = try key("successor")
+        _ = try repository().delegate(to: "team", keys: publicKey(successor), paths: ["docs/"])
+        _ = try repository().publish(all + [team, successor])
+        _ = try repository().remove(["docs/x y/a.js"], from: "team")
+        #expect(try repository().publish(online + [team]).waiting.map(\.role) == ["team"])
+        #expect(try repository().publish(online + [successor]).waiting.isEmpty)
+        #expect(try update().targets == ["a.js=one", "docs/x%20y/deep.html=text"])
+        #expect(try repository().status().roles.map(\.name).last == "team")
+
+        _ = try repository().removeDelegation(to: "team")
+        _ = try repository().publish(all)
+        for client in ["client", "new"] {
+            let update = try update(client)
+            #expect(update.error == nil && update.targets == ["a.js=one"], "\(update)")
+        }
+        // It returns with nothing lost of what the client knows.
+        _ = try repository().delegate(to: "team", keys: publicKey(team), paths: ["docs/"])
+        _ = try repository().publish(all + [team])
+        #expect(try update().error == nil)
+    }
+
+    @Test(.enabled(if: hasClient, missing))
+    func `python-tuf agrees on targets in two roles, terminating or not`() throws {
+        let keys = try create()
+        let teams = [try key("one"), try key("two"), try key("three")]
+        _ = try repository().delegate(to: "one", keys: publicKey(teams[0]), paths: ["docs/a*"])
+        _ = try repository().delegate(
+            to: "two", keys: publicKey(teams[1]), paths: ["docs/", "v[0-9]/*"], isTerminating: true)
+        _ = try repository().delegate(to: "three", keys: publicKey(teams[2]), paths: ["docs/", "*/b?.js"])
+        let files = [
+            ("two", "docs/abc"), ("one", "docs/abc"), ("two", "docs/b"), ("two", "v1/b1.js"),
+            ("three", "w1/b1.js"),
+        ]
+        for (role, path) in files {
+            let parts = path.split(separator: "/").map(String.init)
+            try home.write("\(role)", to: parts[1])
+            let report = try repository().add([home.file(parts[1])], prefix: parts[0], to: role)
+            #expect(report.skipped.isEmpty)
+        }
+        let report = try repository().publish(Array(keys.values) + teams)
+        #expect(report.waiting.isEmpty)
+        let expected = ["docs/abc=one", "docs/b=two", "v1/b1.js=two", "w1/b1.js=three"]
+        #expect(try update().targets == expected)
+        #expect(report.targets == expected.map { String($0.prefix { $0 != "=" }) })
+    }
+
+    @Test(.enabled(if: hasClient, missing))
+    func `after cleaning, clients of any age update, and what one in an update needs stays`() throws {
+        let keys = try create()
+        let (all, team) = (Array(keys.values), try key("team"))
+        func age(_ names: [String], _ time: Int64) {
+            for name in names {
+                var times = [
+                    timespec(tv_sec: Int(time), tv_nsec: 0), timespec(tv_sec: Int(time), tv_nsec: 0),
+                ]
+                utimensat(AT_FDCWD, home.file("repo/metadata/" + name), &times, 0)
+            }
+        }
+        try add(["a.js": "one", "gone.js": "x"])
+        _ = try repository().delegate(to: "team", keys: publicKey(team), paths: ["docs/"])
+        _ = try repository().add([home.file("dist")], prefix: "docs/sub", to: "team")
+        _ = try repository().publish(all + [team], hasPlainNames: true)
+        _ = try update("old")
+        try add(["a.js": "two"])
+        _ = try repository().remove(["docs/sub/gone.js"], from: "team")
+        _ = try repository().publish(all + [team])
+        try home.write("foreign", to: "repo/targets/other.js")
+        try home.write("foreign", to: "repo/metadata/1.notes.json")
+        try add(["b.js": "draft"], replacing: false)
+        age(["1.snapshot.json"], Self.start - 9 * Self.day)
+        age(["2.snapshot.json"], Self.start - Self.day + 60)
+        let early = try repository().clean()
+        #expect(early.metadata.isEmpty && early.targets.isEmpty, "\(early)")
+        age(["2.snapshot.json"], Self.start - Self.day - 60)
+        let listed = try repository().clean(isDryRun: true)
+        let names = home.names(in: "repo/metadata")
+        let cleaned = try repository().clean()
+        #expect(listed.metadata == cleaned.metadata && listed.targets == cleaned.targets)
+        #expect(cleaned.metadata == ["1.snapshot.json", "1.targets.json", "1.team.json"])
+        #expect(
+            cleaned.targets.map { String($0.split(separator: ".", maxSplits: 1)[1]) }.sorted() == [
+                "a.js", "gone.js", "gone.js",
+            ])
+        #expect(Set(names).subtracting(home.names(in: "repo/metadata")) == Set(cleaned.metadata))
+        #expect(
+            home.names(in: "repo/targets").contains("other.js")
+                && home.names(in: "repo/targets").contains("a.js"))
+        #expect(try repository().clean().metadata.isEmpty)
+        for client in ["old", "fresh"] {
+            let update = try update(client)
+            #expect(update.error == nil && update.targets == ["a.js=two", "docs/sub/a.js=one"], "\(update)")
+        }
+        _ = try repository().publish(all)
+        #expect(try update("old").targets == ["a.js=two", "b.js=draft", "docs/sub/a.js=one"])
+    }
+
+    @Test func `cleaning removes nothing if metadata that stays cannot be read`() throws {
+        let keys = Array(try create().values)
+        try add(["a.js": "one"])
+        _ = try repository().publish(keys)
+        try add(["a.js": "two"])
+        _ = try repository().publish(keys)
+        try home.write("{", to: "repo/metadata/1.targets.json")
+        let before = home.names(in: "repo/targets").sorted()
+        #expect(throws: LarderError.self) { try repository().clean() }
+        #expect(home.names(in: "repo/targets").sorted() == before)
+    }
+
     @Test func `plain names are links to the current files, and vanish with their targets`() throws {
         let keys = Array(try create().values)
         func content(_ name: String) -> String? {

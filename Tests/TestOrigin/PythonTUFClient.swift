@@ -6,7 +6,8 @@ package struct PythonTUFClient: Sendable {
     package struct Update: Sendable {
         /// The versions of root, timestamp, snapshot and targets.
         package let versions: [Int]
-        /// The targets with their contents, `PATH=CONTENT`, sorted by path.
+        /// The targets with their contents, `PATH=CONTENT`, sorted by path. Looks for all paths that any version of any role
+        /// lists.
         package let targets: [String]
         /// The class and the message of the error; nil if the update succeeded.
         package let error: String?
@@ -54,7 +55,7 @@ package struct PythonTUFClient: Sendable {
 
     /// Prints a record for each client: the versions, the error and the targets.
     private static let script = """
-        import datetime, os, shutil, sys, tempfile, urllib.parse
+        import datetime, glob, json, os, shutil, sys, tempfile, urllib.parse
         from tuf.api.exceptions import DownloadError, DownloadHTTPError, RepositoryError
         from tuf.ngclient import FetcherInterface, Updater
 
@@ -84,8 +85,15 @@ package struct PythonTUFClient: Sendable {
                     client.refresh()
                     trusted = client._trusted_set
                     versions = [r.version for r in (trusted.root, trusted.timestamp, trusted.snapshot, trusted.targets)]
-                    for path in sorted(trusted.targets.targets):
-                        file = client.download_target(client.get_targetinfo(path))
+                    paths = set()
+                    for name in glob.glob(glob.escape(repository) + "/metadata/*.json"):
+                        with open(name, encoding="utf-8") as role:
+                            paths.update(json.load(role)["signed"].get("targets", {}))
+                    for path in sorted(paths):
+                        target = client.get_targetinfo(path)
+                        if target is None:
+                            continue
+                        file = client.download_target(target)
                         with open(file, encoding="utf-8") as content:
                             targets.append(path + "=" + content.read())
             except (RepositoryError, DownloadError) as failure:
