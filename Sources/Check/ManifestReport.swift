@@ -245,7 +245,7 @@ extension Bundle {
 
 extension ManifestReport {
     package init(_ manifest: Manifest, skipped: [Skipped], _ options: ManifestOptions) {
-        var manifest = manifest
+        var manifest = options.format == .cordova ? manifest.withoutCordovaFiles : manifest
         manifest.version = options.version
         manifest.created = options.created.map { HTTPDate(secondsSinceEpoch: $0) }
         manifest.expires = options.expires.map { HTTPDate(secondsSinceEpoch: $0) }

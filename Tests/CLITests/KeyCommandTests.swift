@@ -1,3 +1,4 @@
+import Digest
 import Glibc
 import TestOrigin
 import Testing
@@ -236,7 +237,7 @@ import Web
         #expect(try larder("key", "new", "--no-passphrase").status == 0)
         let words = [
             "manifest", "dist", "--format", "cordova", "--output", "dist/chcp.manifest", "--release", "1.2",
-            "--base", "https://a.test/www", "--sign", "larder.key",
+            "--base", "https://a.test/", "--sign", "larder.key",
         ]
         // In the folder: none of the four files is listed, also the second time.
         for _ in 1...2 {
@@ -255,7 +256,8 @@ import Web
         }
         let check = try larder("check", "dist/chcp.json", "--dir", "dist", "--trust", "larder.pub")
         #expect(check.status == 0, "\(check)")
-        try home.write("[]", to: "dist/chcp.manifest")
+        let hash = DigestStream.digest(.md5, of: Array("console.log(1)".utf8).span).hex
+        try home.write("[{\"file\": \"a.js\", \"hash\": \"\(hash)\"}]", to: "dist/chcp.manifest")
         let changed = try larder("check", "dist/chcp.json", "--dir", "dist")
         #expect(
             changed.status == 1 && changed.output.contains("it is not the one whose digest"), "\(changed)")

@@ -226,6 +226,7 @@ import Testing
     }
 
     @Test func `a file under the plain name of a TUF target that differs fails the preload`() throws {
+        mkdir(home.file("dist"), 0o755)
         try home.write("import './b.js'", to: "dist/a.js")
         try home.write("b", to: "dist/b.js")
         for words in ["init repo --keys keys --no-passphrase", "add repo dist", "publish repo --keys keys"] {

@@ -85,12 +85,11 @@ extension Manifest {
 
     // MARK: Cordova
 
-    /// `chcp.manifest`: the files with their MD5. The two files of the plugin itself and their signatures are left
-    /// out, because they are not part of an update.
+    /// `chcp.manifest`: the files with their MD5. Those of the plugin itself are left out.
     private var cordova: WrittenManifest {
         var files: [(path: String, hash: String)] = []
         var leftOut: [WrittenManifest.LeftOut] = []
-        for bundle in bundles {
+        for bundle in withoutCordovaFiles.bundles {
             guard let path = PathReference.path(of: bundle.reference) else {
                 leftOut.append(
                     .init(
@@ -102,7 +101,7 @@ extension Manifest {
                 leftOut.append(.init(reference: bundle.reference, reason: "it has no MD5"))
                 continue
             }
-            if !Self.cordovaFiles.contains(path) { files.append((path, digest.hex)) }
+            files.append((path, digest.hex))
         }
         files.sort { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
         var writer = JSONWriter(.pretty)
@@ -115,6 +114,15 @@ extension Manifest {
             }
         }
         return WrittenManifest(text: writer.text + "\n", leftOut: leftOut)
+    }
+
+    /// The manifest without the two files of Cordova's plugin itself and their signatures, which are not part of an update.
+    package var withoutCordovaFiles: Manifest {
+        var manifest = self
+        manifest.bundles.removeAll { bundle in
+            PathReference.path(of: bundle.reference).map(Self.cordovaFiles.contains) ?? false
+        }
+        return manifest
     }
 
     private static let cordovaFiles: Set<String> = [
