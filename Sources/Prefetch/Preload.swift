@@ -338,7 +338,10 @@ extension SiteRun {
                 .init(url: item.url, reason: item.detail ?? "it does not match", isRequired: true))
         }
         let fetchedCount = steps.steps.count { step in if case .fetch = step { true } else { false } }
-        let lost = (report.refused + report.missing).count { bundleURLs.contains($0.url) || $0.isRequired }
+        // A rejected URL that is not a bundle's own belongs to a redirected bundle, unless all required bundles are there.
+        let lost = (report.refused + report.missing).count {
+            bundleURLs.contains($0.url) || $0.isRequired && !run.isPublished
+        }
         report.fetched = max(0, fetchedCount - lost)
         report.assets = max(0, run.assets - (wanted.count - lost))
         report.requests += run.requests

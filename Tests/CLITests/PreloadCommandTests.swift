@@ -236,11 +236,14 @@ import Testing
         }
         origin.serve(folder: home.file("repo"), at: "/app/")
         origin.on("/app/targets/b.js", .file("evil()", type: "text/javascript"))
-        for _ in 1...2 {
+        for number in 1...2 {
             let preload = try Command.run(
                 "preload", "tuf+" + origin.url("/app/metadata/"), "--trust",
                 home.file("repo/metadata/1.root.json"), "--allow-private", home: home)
             #expect(preload.status == 1, "\(preload)")
+            #expect(
+                preload.output.contains("2 bundles, \(number == 1 ? "0 reused, 2" : "2 reused, 0") fetched, ")
+            )
             #expect(
                 preload.errors.contains("another file at \(origin.url("/app/targets/b.js"))"), "\(preload)")
         }

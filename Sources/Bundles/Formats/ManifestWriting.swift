@@ -120,7 +120,7 @@ extension Manifest {
     package var withoutCordovaFiles: Manifest {
         var manifest = self
         manifest.bundles.removeAll { bundle in
-            PathReference.path(of: bundle.reference).map(Self.cordovaFiles.contains) ?? false
+            PathReference.path(of: bundle.reference).map { Self.cordovaFiles.contains($0) } ?? false
         }
         return manifest
     }
