@@ -65,19 +65,16 @@ package struct DelegatedRole: Sendable, Equatable {
 
     /// Whether the role may describe a target.
     package func covers(_ path: String) -> Bool {
-        covers(path, hash: usesHashes ? PathHash.hex(of: path) : "")
+        var query = TargetQuery(path)
+        return covers(&query)
     }
 
-    /// Whether `covers` needs the hash of the path.
-    var usesHashes: Bool {
-        if case .pathHashPrefixes = scope { true } else { false }
-    }
-
-    /// - Parameter hash: `PathHash.hex(of: path)`, which is computed once for all roles.
-    func covers(_ path: String, hash: String) -> Bool {
+    func covers(_ query: inout TargetQuery) -> Bool {
         switch scope {
-        case .paths(let patterns): patterns.contains { PathPattern.matches(path, $0) }
-        case .pathHashPrefixes(let prefixes): prefixes.contains { hash.hasPrefix($0) }
+        case .paths(let patterns): return patterns.contains { PathPattern.matches(&query, $0) }
+        case .pathHashPrefixes(let prefixes):
+            let hash = query.hash
+            return prefixes.contains { hash.hasPrefix($0) }
         }
     }
 }

@@ -1,6 +1,6 @@
 /// The search for a target in delegated roles: pre-order and depth-first, in the order in which roles delegate (5.6.7).
 struct DelegationSearch: Sendable {
-    private let path: String
+    private(set) var query: TargetQuery
     private let maxRoles: Int
     /// The delegations to follow; the last one is next.
     private var stack = [TrustedMetadata.Delegation.targets]
@@ -10,11 +10,13 @@ struct DelegationSearch: Sendable {
 
     /// - Parameter maxRoles: ends the search after this number of roles, so that a repository cannot cause endless work.
     init(_ path: String, maxRoles: Int) {
-        self.path = path
+        query = TargetQuery(path)
         self.maxRoles = maxRoles
     }
 
     /// Goes on until metadata is needed that is not loaded, and returns its delegation; nil at the end of the search.
+    ///
+    /// - Throws: also if the patterns of a role take too long to compare.
     mutating func advance(
         _ trusted: inout TrustedMetadata
     ) throws(TUFError) -> TrustedMetadata.Delegation? {
@@ -27,11 +29,15 @@ struct DelegationSearch: Sendable {
             guard let metadata = try trusted.metadata(of: next) else { return next }
             stack.removeLast()
             visited.insert(next.role)
-            if let file = metadata.targets[path] {
-                target = TUFTarget(path: path, file: file, role: next.role)
+            if let file = metadata.targets[query.path] {
+                target = TUFTarget(path: query.path, file: file, role: next.role)
                 return nil
             }
-            follow(metadata.delegations?.roles(for: path) ?? [], of: next.role)
+            let roles = metadata.delegations?.roles(for: &query) ?? []
+            follow(roles, of: next.role)
+            guard !query.isTooExpensive else {
+                throw TUFError(.tooLarge, "\(next.role).json", "its patterns take too long to compare")
+            }
         }
         return nil
     }
@@ -82,11 +88,18 @@ struct DelegationListing: Sendable {
     /// The targets of all loaded roles, in the order of the bytes of their paths.
     func targets(_ trusted: inout TrustedMetadata, maxRoles: Int) throws(TUFError) -> [TUFTarget] {
         var targets: [TUFTarget] = []
+        var cost = 0
         for path in paths.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
             var search = DelegationSearch(path, maxRoles: maxRoles)
             // All roles are loaded, so that the search needs none.
             _ = try search.advance(&trusted)
             if let target = search.target { targets.append(target) }
+            cost += search.query.cost
+            guard cost <= TUFLimits.maxPatternCost else {
+                throw TUFError(
+                    .tooLarge, "targets.json",
+                    "the patterns of delegations take too long to compare with all targets")
+            }
         }
         return targets
     }

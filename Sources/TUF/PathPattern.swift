@@ -2,9 +2,19 @@
 /// except `/`, `[a-z]` one character of a set and `[!a-z]` one outside it. A backslash has no special meaning, as in
 /// Python's `fnmatch`, which the reference implementation uses.
 enum PathPattern {
-    /// Whether the pattern matches the whole path. Takes at most time proportional to the product of both lengths.
+    /// Whether the pattern matches the whole path.
     static func matches(_ path: String, _ pattern: String) -> Bool {
-        let path = Array(path.unicodeScalars)
+        var query = TargetQuery(path)
+        return matches(&query, pattern)
+    }
+
+    /// Whether the pattern matches the whole path. Takes at most time proportional to the product of both lengths, which is
+    /// added to the cost of the query.
+    static func matches(_ query: inout TargetQuery, _ pattern: String) -> Bool {
+        query.cost += 1
+        guard !query.isTooExpensive, query.canMatch(pattern.utf8) else { return false }
+        let path = query.scalars
+        query.cost += path.count * pattern.utf8.count
         let tokens = Self.tokens(of: Array(pattern.unicodeScalars))
         var (at, token) = (0, 0)
         // The last star, and the end of the characters that it matches so far. If a later token fails, only the last star is
@@ -66,14 +76,17 @@ enum PathPattern {
     }
 
     /// Reads a set after its opening bracket, and returns it with the position of its closing bracket. Returns nil if there
-    /// is none: the bracket then stands for itself.
+    /// is none before the next slash: the bracket then stands for itself.
     private static func set(in pattern: [Unicode.Scalar], after opening: Int) -> (Token, end: Int)? {
         var at = opening + 1
         let isNegated = at < pattern.count && pattern[at] == "!"
         if isNegated { at += 1 }
         let start = at
         // A closing bracket directly at the start belongs to the set.
-        guard start < pattern.count, let end = pattern[(start + 1)...].firstIndex(of: "]") else { return nil }
+        guard start < pattern.count, pattern[start] != "/",
+            let end = pattern[(start + 1)...].firstIndex(where: { $0 == "]" || $0 == "/" }),
+            pattern[end] == "]"
+        else { return nil }
         var ranges: [ClosedRange<Unicode.Scalar>] = []
         while at < end {
             if at + 2 < end, pattern[at + 1] == "-" {
@@ -85,5 +98,37 @@ enum PathPattern {
             }
         }
         return (.set(ranges, isNegated: isNegated), end)
+    }
+}
+
+/// The path of a target, for the search for the roles that may describe it.
+///
+/// It counts the cost of the comparisons: patterns that someone makes for it could keep a client busy for hours.
+struct TargetQuery: Sendable {
+    let path: String
+    fileprivate let scalars: [Unicode.Scalar]
+    private let slashCount: Int
+    /// The SHA-256 of the path in hexadecimal digits.
+    private(set) lazy var hash = PathHash.hex(of: path)
+    /// The number of comparisons of a character of the path with one of a pattern, at most.
+    fileprivate(set) var cost = 0
+
+    init(_ path: String) {
+        self.path = path
+        scalars = Array(path.unicodeScalars)
+        slashCount = path.utf8.count { $0 == UInt8(ascii: "/") }
+    }
+
+    /// Whether the comparisons took so long that the search must fail. No pattern matches then.
+    var isTooExpensive: Bool { cost > TUFLimits.maxPatternCost }
+
+    /// Whether the beginning of a pattern and its number of slashes fit the path. Most patterns do not, which is found out
+    /// without reading them in full.
+    fileprivate func canMatch(_ pattern: String.UTF8View) -> Bool {
+        for (own, other) in zip(pattern, path.utf8) {
+            if "*?[".utf8.contains(own) { break }
+            guard own == other else { return false }
+        }
+        return pattern.count { $0 == UInt8(ascii: "/") } == slashCount
     }
 }

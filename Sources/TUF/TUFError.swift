@@ -84,6 +84,9 @@ package struct TUFLimits: Sendable, Equatable {
     /// The maximum length of a role's name in bytes. It becomes a file name, with three bytes for each byte, beside which a
     /// draft has a suffix.
     static let maxRoleNameBytes = 75
+    /// The maximum number of characters that are compared to find the roles for a target, or for all targets of a list. It
+    /// takes some seconds.
+    static let maxPatternCost = 2_000_000_000
     /// The maximum length of a target's path in bytes.
     static let maxTargetPathBytes = 4096
 }

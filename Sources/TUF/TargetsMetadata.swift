@@ -133,14 +133,13 @@ package struct Delegations: Sendable, Equatable {
     }
 
     /// The delegated roles that may describe a target, in order of trust.
-    func roles(for path: String) -> [(name: String, isTerminating: Bool)] {
+    func roles(for query: inout TargetQuery) -> [(name: String, isTerminating: Bool)] {
         switch roles {
         case .listed(let roles):
-            let hash = roles.contains(where: \.usesHashes) ? PathHash.hex(of: path) : ""
-            return roles.filter { $0.covers(path, hash: hash) }.map { ($0.name, $0.isTerminating) }
+            return roles.filter { $0.covers(&query) }.map { ($0.name, $0.isTerminating) }
         case .succinct(let roles):
             // TAP 15: all of these roles are terminating.
-            return [(roles.name(for: path), true)]
+            return [(roles.name(for: query.path), true)]
         }
     }
 

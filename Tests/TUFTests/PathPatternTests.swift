@@ -16,7 +16,8 @@ import Testing
         ("[ab]x", "ax", true), ("[ab]x", "cx", false), ("[!ab]x", "cx", true), ("[!ab]x", "ax", false),
         ("[a-c]", "b", true), ("[a-c]", "d", false), ("[]]", "]", true), ("[", "[", true), ("[a", "[a", true),
         ("[!/]", "/", false), ("a[/]b", "a/b", false), (#"\*"#, #"\x"#, true), (#"\*"#, "*", false),
-        ("", "", true), ("", "a", false),
+        ("", "", true), ("", "a", false), ("*b", "*xb", true), ("?b", "?b", true), ("[*]b", "*b", true),
+        ("a[/]b", "a[/]b", true), ("a/[b/c]", "a/[b/c]", true), ("ab", "a", false), ("a*", "a", true),
     ])
     func `a pattern matches like glob(7)`(pattern: String, path: String, isMatch: Bool) {
         #expect(PathPattern.matches(path, pattern) == isMatch)
