@@ -56,7 +56,9 @@ struct TUFCleaning {
                 metadata.append("\(version).\(role).json")
             }
         }
-        metadata.sort()
+        // Snapshots first: one that stays must find what it lists, also if the removal is interrupted.
+        let isSnapshot: (String) -> Bool = { $0.hasSuffix(".snapshot.json") }
+        metadata.sort { (isSnapshot($0) ? 0 : 1, $0) < (isSnapshot($1) ? 0 : 1, $1) }
         let plainNames = Set(published.targetFiles.keys.compactMap { try? TargetPath($0).filePath })
         targets = try files.storedTargets().filter { !keptTargets.contains($0) && !plainNames.contains($0) }
             .sorted()
