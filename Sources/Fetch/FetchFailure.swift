@@ -65,6 +65,15 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
         }
     }
 
+    /// Whether no connection was made because this machine has no route to the server, or no network.
+    package var hasNoRoute: Bool {
+        kind == .unreachable
+            && [ENETUNREACH, EHOSTUNREACH, ENETDOWN, EADDRNOTAVAIL].contains { detail == Self.reason($0) }
+    }
+
+    /// The operating system's reason why no connection was made, such as "connection refused".
+    static func reason(_ code: Int32) -> String { String(cString: strerror(code)).lowercased() }
+
     package var description: String {
         kind == .refused ? detail : detail.isEmpty ? kind.rawValue : "\(kind.rawValue) (\(detail))"
     }

@@ -424,7 +424,7 @@ extension Transfer {
         var number: Int = 0
         guard (try? larder_curl_get_long(handle, CURLINFO_OS_ERRNO, &number).check()) != nil, number != 0
         else { return nil }
-        return String(cString: strerror(Int32(number))).lowercased()
+        return FetchFailure.reason(Int32(number))
     }
 
     private static func kind(of code: CURLcode) -> FetchFailure.Kind {

@@ -10,7 +10,7 @@ import Web
     enum Ending: Sendable {
         case status(Int, HTTPFields = HTTPFields())
         case page(String, status: Int = 200, isCut: Bool = false, type: String = "text/html")
-        case failure(FetchFailure.Kind)
+        case failure(FetchFailure.Kind, String = "why")
 
         static func redirect(_ location: String, _ status: Int = 302) -> Ending {
             .status(status, ["Location": location])
@@ -41,7 +41,7 @@ import Web
                 let response = ExternalLinkCheck.Response(
                     status: status, fields: ["Content-Type": type], body: Array(text.utf8), isCut: isCut)
                 step = check.didReceive(response, now: HTTPDate(secondsSinceEpoch: 0))
-            case .failure(let kind): step = check.didFail(FetchFailure(kind, "why"))
+            case .failure(let kind, let why): step = check.didFail(FetchFailure(kind, why))
             }
             switch step {
             case .request: break
@@ -93,9 +93,18 @@ import Web
             ),
             (
                 [.failure(.unreachable), .failure(.unreachable)], ["HEAD", "retry", "HEAD"], .dead,
-                "cannot connect"
+                "cannot connect (why)"
             ),
             ([.failure(.unreachable), .status(200)], ["HEAD", "retry", "HEAD"], .verified, ""),
+            (
+                [.failure(.unreachable, "connection refused"), .failure(.unreachable, "connection refused")],
+                ["HEAD", "retry", "HEAD"], .dead, "cannot connect (connection refused)"
+            ),
+            // The network of this machine may be down.
+            (
+                [.failure(.unreachable), .failure(.unreachable, "network is unreachable")],
+                ["HEAD", "retry", "HEAD"], .failed, "could not tell: cannot connect (network is unreachable)"
+            ),
             (
                 [.failure(.timeout), .failure(.timeout)], ["HEAD", "retry", "GET"], .timedOut,
                 "timed out (why)"

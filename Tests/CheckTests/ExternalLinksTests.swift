@@ -113,7 +113,11 @@ import Web
     @Test func `a server that refuses connections is dead after a retry`() throws {
         origin.stop()
         let results = try check(["/a", "/b"])
-        #expect(results == Array(repeating: .init(verdict: .dead, detail: "cannot connect"), count: 2))
+        #expect(
+            results
+                == Array(
+                    repeating: .init(verdict: .dead, detail: "cannot connect (connection refused)"), count: 2)
+        )
         #expect(clock.pauses.contains(.seconds(2)))
         #expect(clock.count == 2)
     }

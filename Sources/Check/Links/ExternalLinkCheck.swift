@@ -310,7 +310,9 @@ extension ExternalLinkCheck {
         hasResponded = false
         switch failure.kind {
         case .unknownHost: return end(.dead, FetchFailure.Kind.unknownHost.rawValue)
-        case .unreachable: return end(.dead, FetchFailure.Kind.unreachable.rawValue)
+        // Nothing is behind a port that refuses connections. Without a route, this machine may be the one at fault.
+        case .unreachable where failure.hasNoRoute: return end(.failed, "could not tell: \(failure)")
+        case .unreachable: return end(.dead, failure.description)
         case .timeout: return end(.timedOut, failure.description)
         // The network guard lets requests from this zone connect everywhere, so that it did not refuse this one.
         case .refused where nearestZone == .thisMachine: return end(.failed, failure.description)

@@ -86,7 +86,13 @@ struct LinkDocumentReader {
             switch self {
             case .url(let href):
                 let base = FileLinkSource.unnamedBase
-                return href.hasPrefix(base) ? "/" + href.dropFirst(base.count) : href
+                guard href.hasPrefix(base) else { return href }
+                let path = href.dropFirst(base.count)
+                // A part of a text that is in no file.
+                guard path.hasPrefix(FileLinkSource.textName), let fragment = path.firstIndex(of: "#") else {
+                    return "/" + path
+                }
+                return String(path[fragment...])
             case .invalid(let reference), .template(let reference): return reference
             }
         }

@@ -66,6 +66,9 @@ struct FileLinkSource: LinkSource {
 
     /// The base of files if the user gives none. No real host has this name (RFC 6761).
     static let unnamedBase = "https://folder.invalid/"
+    /// The name of a text that is in no file, without its extension. No file has this name, so that links to files of the
+    /// folder keep their meaning.
+    static let textName = ".larder-text"
 
     /// Checks the documents of a folder.
     ///
@@ -156,8 +159,7 @@ struct FileLinkSource: LinkSource {
         let root = root ?? Self.repository(around: ".") ?? "."
         let isMarkup =
             body.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 } == UInt8(ascii: "<")
-        // No file has this name, so that links to files of the folder keep their meaning.
-        let file = isMarkup ? ".larder-text.html" : ".larder-text.md"
+        let file = Self.textName + (isMarkup ? ".html" : ".md")
         try self.init(
             root: root, base: base, files: [(name, file)], prefix: Self.shownPath(root), isMkDocs: false)
         text = documents.first.map { ($0.url, body) }
