@@ -23,7 +23,7 @@ import Testing
             header: MetadataHeader(version: 1, expires: TestRepository.later))
     }
 
-    @Test func `of 10,000 roles, only the metadata of one is loaded`() throws {
+    @Test func `a client loads the metadata of one of 10,000 roles`() throws {
         var repository = try TestRepository()
         let roles = (0..<10_000).map { (name: "r\($0)", patterns: ["team-\($0)/*", "team-\($0)/*/*"]) }
         try delegate(roles, in: &repository)
