@@ -216,10 +216,12 @@ extension StatusReport.Site: JSONObject {
         let keys = trustedKeys.map { key -> JSONMembers in
             ["publicKey": key, "fingerprint": BundleProof.fingerprint(ofKey: key)]
         }
-        return nameMembers + [
-            "manifest": IfAny(manifest), "trustedKeys": IfAny(keys), "figures": IfAny(figures),
-            "snapshots": snapshots,
-        ]
+        return publicMembers + ["manifest": IfAny(manifest), "trustedKeys": IfAny(keys)]
+    }
+
+    /// The members for clients of the portal, which may be other machines: without the manifest, which may be a file.
+    fileprivate var publicMembers: JSONMembers {
+        nameMembers + ["figures": IfAny(figures), "snapshots": snapshots]
     }
 
     /// All members except the snapshots.
@@ -295,7 +297,7 @@ package struct SiteReport: Sendable {
 }
 
 extension SiteReport: JSONObject {
-    package var members: JSONMembers { site.members + countMembers }
+    package var members: JSONMembers { site.publicMembers + countMembers }
 
     /// The members with counts and sizes.
     package var countMembers: JSONMembers {
