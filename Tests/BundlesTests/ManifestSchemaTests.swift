@@ -73,6 +73,9 @@ import Web
             for name in Self.examples {
                 add(String(decoding: Self.bytes("\(Self.root)/manifests/\(name)"), as: UTF8.self), true)
             }
+            for policy in NofollowPolicy.allCases.map(\.rawValue) + ["ignore", "links"] {
+                add("{\"start\": [\"/\"], \"nofollow\": \"\(policy)\"}", true)
+            }
             for sample in FormatSample.all { add(sample.text, sample.format == .larder) }
             if let manifest = try? Sample.manifest(FormatSample.all[0].text) { add(manifest.json, true) }
         }
