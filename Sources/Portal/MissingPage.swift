@@ -135,7 +135,20 @@ struct MissingPage: PortalPage {
         case .notStored: html.words(.notStored)
         case .part: html.words(.statePart)
         case .answered(let status): html.words(.serverAnswered, "\(status)")
-        case .other(let text): text
+        case .other(let text): Self.text(forOther: text, html)
+        }
+    }
+
+    /// The translation of a reason that the check gives as text; the English text if it has none.
+    private static func text(forOther reason: String, _ html: HTMLWriter) -> String {
+        let answered = "the server answered "
+        if reason.hasPrefix(answered), let status = Int(reason.dropFirst(answered.count)) {
+            return html.words(.serverAnswered, "\(status)")
+        }
+        return switch reason {
+        case "its host has no address": html.words(.hostHasNoAddress)
+        case "the page says \"not found\"": html.words(.pageSaysNotFound)
+        default: html.words(.untranslated, reason)
         }
     }
 

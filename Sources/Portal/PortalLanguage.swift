@@ -79,6 +79,21 @@ extension PortalLanguage {
         }
     }
 
+    /// The name of a verdict on a URL or link, from the name in JSON. A name that is not known stays as it is.
+    func verdict(_ name: String) -> String {
+        switch self {
+        case .english: return name
+        case .chinese:
+            let names = [
+                "mismatch": "不一致", "missing": "缺失", "unverifiable": "无法校验", "skew": "版本不一致",
+                "broken": "源站上已失效", "not-fetched": "未获取", "dead": "已失效", "fragment-missing": "没有此片段",
+                "timed-out": "超时", "failed": "出现错误", "blocked": "服务器拒绝程序访问", "redirected": "已永久移动",
+                "mixed-content": "通过 http 加载",
+            ]
+            return names[name] ?? name
+        }
+    }
+
     /// A duration as `Wording.time` formats it, with the units of this language: `5 min 20 s`.
     package func duration(_ text: String) -> String {
         switch self {

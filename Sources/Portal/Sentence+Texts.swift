@@ -74,8 +74,8 @@ extension Sentence {
             )
         case .refusedOtherMachine:
             (
-                "Only a browser on the machine of this server can do that. Use it there.",
-                "只有服务器所在机器上的浏览器才能执行此操作。请在该机器上操作。"
+                "Only a browser on the server’s machine can do that. Open the portal there.",
+                "只有服务器所在设备上的浏览器才能执行此操作。请在该设备上操作。"
             )
 
         // Mistakes in forms
@@ -211,7 +211,7 @@ extension Sentence {
             ("The new snapshot did not go live. The previous one stays live.", "新快照未启用，当前快照保持不变。")
         case .endedInterrupted:
             ("Stopped. Finished work is saved; retry to continue.", "已停止。已完成的部分会保留，重试即可继续。")
-        case .endedLimit: ("Stopped: %1", "已达到上限并停止：%1")
+        case .endedLimit: ("Stopped: %1", "已达到上限并停止。详细信息（英文）：%1")
         case .checkClean: ("No problems found. URLs checked: %1.", "未发现问题，共检查 %1 个网址。")
         case .checkFailed: ("%1 of %2 URLs have problems.", "%2 个网址中有 %1 个存在问题。")
         case .checkItem: ("%1: %2", "%1：%2")
@@ -226,8 +226,8 @@ extension Sentence {
         case .fetchedStatus: ("Status %1, %2", "状态码 %1，%2")
         case .cleanedUp:
             (
-                "%1 before, %2 after cleanup. Stored files removed: %3.",
-                "清理前 %1，清理后 %2。已删除 %3 个已存储的文件。"
+                "%1 before, %2 after cleanup. Stored bodies removed: %3.",
+                "清理前 %1，清理后 %2。已删除 %3 份存储的内容。"
             )
         case .cleanupPreview: ("%1 now, %2 after cleanup.", "现在 %1，清理后 %2。")
         case .wouldRemoveSnapshot: ("Would remove snapshot %1 of %2", "将删除 %2 的快照 %1")
@@ -235,44 +235,44 @@ extension Sentence {
         case .settingsSaved: ("Settings saved. They apply from the next update.", "设置已保存，下次更新时生效。")
         case .exported: ("%1 responses, file size %2.", "%1 个响应，文件大小 %2。")
         case .exportDamaged:
-            ("Damaged files that were skipped: %1. Fetch them again.", "已跳过 %1 份损坏的内容。请重新获取。")
+            ("Damaged responses that were left out: %1. Fetch them again.", "已略过 %1 个损坏的响应，请重新获取。")
         case .exportMissing: ("Needed assets that are not stored: %1.", "网页所需的 %1 个资源未存储。")
         case .imported: ("%1: %2 responses, %3 of them pages, %4.", "%1：%2 个响应，其中 %3 个网页，共 %4。")
-        case .importRefused: ("Not imported: %1.", "未导入：%1 项。")
+        case .importRefused: ("Responses that were not imported: %1.", "有 %1 个响应未导入。")
         case .importMayBeBomb:
             (
                 "The archive unpacks to far more data than usual and may be a decompression bomb. If you trust it, import it with the command; see: larder help import",
-                "该存档解压后的数据量异常大，可能是压缩炸弹。若确认可信，请用命令导入；参见：larder help import"
+                "该存档解压后的数据量异常大，可能是压缩炸弹。若确认可信，请用命令导入，参阅：larder help import"
             )
         case .savedPage: ("Saved %1: %2 responses, %3. Title: %4", "已保存 %1：%2 个响应，%3。标题：%4")
         case .saveLeftOut:
             (
                 "Left out, because they belong to other stored sites: %1.",
-                "已略过属于其他已存站点的内容：%1 项。"
+                "已略过属于其他已存储站点的内容：%1 项。"
             )
         case .timerStarted: ("`%1` now updates due sites every 15 minutes.", "`%1` 现在每 15 分钟更新到期的站点。")
         case .timerNotStarted:
             (
                 "`%1` is written, but systemd did not start it: %2. Start it with `%3`.",
-                "已写入 `%1`，但 systemd 未能启动它：%2。请用 `%3` 启动。"
+                "已写入 `%1`，但 systemd 未能启动它：%2。请运行 `%3` 启动。"
             )
-        case .timerNoSystemd: ("This machine has no systemd.", "本机没有 systemd。")
+        case .timerNoSystemd: ("This machine has no systemd.", "此设备没有 systemd。")
         case .timerCron:
             (
                 "To use cron instead, add this line with `crontab -e`: `%1`",
-                "要改用 cron，请用 `crontab -e` 添加此行：`%1`"
+                "如需改用 cron，请用 `crontab -e` 添加此行：`%1`"
             )
         case .refusedTimer:
             (
                 "Only the user of this machine can install a timer. Open the portal there, or see: `larder help schedule`",
-                "只有本机用户可以安装定时器。请在本机打开门户，或参见：`larder help schedule`"
+                "只有服务器所在设备的用户可以安装定时器。请在该设备上打开管理页面，也可参阅：`larder help schedule`"
             )
         case .mistakeFileGone: ("The file no longer exists. Upload it again.", "文件已不存在。请重新上传。")
         case .untranslated: ("%1", "详细信息（英文）：%1")
 
         // The form of a prefetch and the settings of a site
         case .formWhat: ("What", "内容")
-        case .whatSite: ("The site, as the options say", "整个站点（按选项）")
+        case .whatSite: ("The site, within the options below", "站点（范围由下方选项决定）")
         case .whatPage: ("Only this page", "仅此网页")
         case .formAddress: ("URL", "网址")
         case .formAddressHint:
@@ -312,7 +312,7 @@ extension Sentence {
         case .formEveryHint:
             (
                 "Updates run while a server runs, or by a timer; see: `larder help schedule`",
-                "更新在服务器运行期间进行，或由定时器执行；参见：`larder help schedule`"
+                "更新在服务器运行期间进行，或由定时器执行，参阅：`larder help schedule`"
             )
         case .everyNever: ("Never", "从不")
         case .everyHour: ("Every hour", "每小时")
@@ -324,7 +324,7 @@ extension Sentence {
         case .nothingRunsSchedule:
             (
                 "Nothing runs the scheduled updates: this server updates no sites, and no timer is installed.",
-                "没有程序执行定期更新：本服务器不更新站点，也没有安装定时器。"
+                "没有程序执行自动更新：此服务器不更新站点，也没有安装定时器。"
             )
         case .installTimerHint:
             (
@@ -337,7 +337,7 @@ extension Sentence {
         case .addTitle: ("Save a page", "保存网页")
         case .addLead:
             (
-                "Larder fetches the page itself, without your logins in this browser. Check the URL before you go on.",
+                "Larder fetches the page itself, without your logins in this browser. Check the URL before you continue.",
                 "Larder 会自行获取该网页，不使用您在此浏览器中的登录。请先核对网址。"
             )
         case .saveTitle: ("Save from the browser", "从浏览器保存")
@@ -361,17 +361,17 @@ extension Sentence {
         case .extensionInstall:
             (
                 "In Chromium or Chrome, open `chrome://extensions`, switch on the developer mode, and load the folder `extension` of Larder as an unpacked extension. Then pair it here: its options ask for a code.",
-                "在 Chromium 或 Chrome 中打开 `chrome://extensions`，启用开发者模式，将 Larder 的 `extension` 文件夹作为未打包的扩展加载。然后在此配对：扩展的选项页会要求输入配对码。"
+                "在 Chromium 或 Chrome 中打开 `chrome://extensions`，启用开发者模式，将 Larder 的 `extension` 文件夹以“加载已解压的扩展程序”的方式加载。然后在此配对：扩展的选项页会要求输入配对码。"
             )
         case .pairCode: ("Code: ", "配对码：")
-        case .pairCodeHint: (" It is valid for ten minutes, and once.", " 十分钟内有效，仅可使用一次。")
+        case .pairCodeHint: (" It can be used once, within ten minutes.", " 十分钟内有效，仅可使用一次。")
         case .doPair: ("Pair an extension", "配对扩展")
         case .pairedTitle: ("Paired extensions", "已配对的扩展")
         case .doUnpair: ("Remove", "移除")
         case .pairCodeWrong:
             (
                 "The code is wrong or not valid any more. Press “Pair an extension” in the portal for another one.",
-                "配对码错误或已失效。请在门户中点击“配对扩展”获取新的配对码。"
+                "配对码错误或已失效。请在管理页面中点击“配对扩展”，获取新的配对码。"
             )
         case .refusedPairing:
             (
@@ -451,7 +451,7 @@ extension Sentence {
             )
         case .snapshotNotFound: ("No snapshot “%1” for %2.", "%2 没有快照“%1”。")
         case .snapshotsNotAtRoot:
-            ("A server with a site at its root shows only the live snapshot.", "在根路径提供站点的服务器只能展示当前快照。")
+            ("A server with a site at its root shows only the live snapshot.", "服务器在根路径提供站点时，只能展示当前快照。")
         case .notFoundTitle: ("Not found", "未找到")
         case .noPageAt: ("The portal has no page at ", "管理页面中没有此地址：")
         case .openByFullURL:
@@ -463,7 +463,7 @@ extension Sentence {
         // A site
         case .searchSite: ("Search this site", "搜索此站点")
         case .openCopy: ("Open copy", "打开副本")
-        case .missingURLs: ("Missing URLs", "缺失内容")
+        case .missingURLs: ("Missing URLs", "缺失的网址")
         case .pagesByTitle: ("Pages by title", "按标题浏览")
         case .settings: ("Settings", "设置")
         case .pagesAndAssets: ("Pages and assets", "网页和资源")
@@ -550,7 +550,7 @@ extension Sentence {
         case .titlesLead: ("All pages, sorted by title.", "所有网页，按标题排序。")
         case .noTitles: ("No page has a title.", "没有带标题的网页。")
         case .tooManyTitles: ("The site has too many pages to list them by title.", "站点的网页过多，无法按标题列出。")
-        case .folderEmpty: ("Nothing is stored here.", "这里没有已存储的内容。")
+        case .folderEmpty: ("Nothing is stored here.", "此处没有已存储的内容。")
         case .folderIndexPage: ("(index page of this folder)", "（此文件夹的首页）")
         case .redirect: ("redirect", "重定向")
         case .notFoundStatus: ("not found at the origin (%1)", "源站上不存在（%1）")
@@ -605,7 +605,7 @@ extension Sentence {
         case .assetCount: ("Assets: %1", "所需资源：%1")
         case .notStored: ("not stored", "未存储")
         case .linkedFrom: ("Linked from", "链接来源")
-        case .noLinkers: ("No stored response links here.", "已存储的内容中没有指向这里的链接。")
+        case .noLinkers: ("No stored response links here.", "已存储的内容中没有指向此处的链接。")
         case .noLinkersSoFar: ("No links found so far.", "目前没有找到链接。")
         case .noMoreLinkers: ("No more links found.", "没有更多链接。")
         case .noMoreLinkersSoFar: ("No more links found so far.", "目前没有更多链接。")
@@ -630,6 +630,8 @@ extension Sentence {
         case .nothingMissing: ("Everything that pages need is stored.", "页面所需的内容均已存储。")
         case .nothingMissingSoFar: ("Nothing missing found so far.", "目前没有发现缺失。")
         case .serverAnswered: ("the server answered %1", "服务器返回 %1")
+        case .hostHasNoAddress: ("its host has no address", "其主机没有地址")
+        case .pageSaysNotFound: ("the page says “not found”", "网页内容为“未找到”")
         case .linkedNotStored: ("Linked but not stored", "被链接但未存储")
         case .assetsNotStored: ("Assets not stored", "未存储的资源")
         case .basedOnAllLinks: ("Based on the links of all %1 pages and assets.", "依据全部 %1 个网页和资源中的链接。")
@@ -671,7 +673,7 @@ extension Sentence {
                 "快照过大，无法在此比较。如需在终端中比较，请参阅："
             )
         case .noScreenshots:
-            ("No screenshots are stored. To take them during a prefetch, see:", "没有已存储的截图。如需在预取时截图，请参阅：")
+            ("No screenshots are stored. To take them during a prefetch, see:", "尚未存储截图。如需在预取时截图，请参阅：")
         case .newScreenshot: ("New", "新增")
         case .unchanged: ("Unchanged", "无变化")
         case .screenshotReused: ("Not taken again", "未重新截图")
@@ -684,17 +686,17 @@ extension Sentence {
         case .scriptsLead:
             (
                 "Stored scripts with their digests. To verify them against a manifest, run `larder check MANIFEST`.",
-                "已存储的脚本及其摘要。如需与清单核对，请运行 `larder check 清单文件`。"
+                "已存储的脚本及其摘要。如需根据清单校验，请运行 `larder check 清单文件`。"
             )
         case .noScripts: ("No scripts are stored.", "没有已存储的脚本。")
         case .noScriptsSoFar: ("None found so far.", "目前没有找到。")
         case .moreScripts: ("More scripts", "更多脚本")
         case .tooLargeDigest: ("too large to compute here", "过大，无法在此计算")
-        case .verdictVerified: ("verified", "已核对")
-        case .verdictUnverifiable: ("unverifiable", "无法核对")
+        case .verdictVerified: ("verified", "校验通过")
+        case .verdictUnverifiable: ("unverifiable", "无法校验")
         case .verdictSkew: ("skew", "版本不一致")
         case .verdictMismatch: ("mismatch", "不一致")
-        case .weakProof: ("by %1, which detects damage, but no attack", "使用 %1，无法防范蓄意篡改")
+        case .weakProof: ("by %1, which detects damage, but no attack", "使用 %1，可发现损坏，但无法防范蓄意篡改")
         case .strongProof: ("by %1", "使用 %1")
         case .signedBy: ("signed by %1", "签名密钥：%1")
 
@@ -770,7 +772,7 @@ extension Sentence {
         case .trafficLead:
             (
                 "%1. To use the proxy, set `http_proxy=%2` and `https_proxy=%2`. To make programs trust its certificate, see: `larder ca`.",
-                "%1。要使用此代理，请设置 `http_proxy=%2` 和 `https_proxy=%2`。要让程序信任其证书，参见：`larder ca`。"
+                "%1。如需使用此代理，请设置 `http_proxy=%2` 和 `https_proxy=%2`。如需让程序信任其证书，请参阅：`larder ca`。"
             )
         case .trafficLabel: ("Filter by method, URL, status or source", "按方法、网址、状态码或来源筛选")
         case .trafficNone: ("No requests yet.", "尚无请求。")

@@ -131,7 +131,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     // Missing URLs of a site
     case requestedNotStored, noMisses, nextPrefetchHint, missDetails, asset, requestedBy, neededBy,
         linkedBy, andOneOther, andManyOthers, checkedFromStart, nothingMissing, nothingMissingSoFar,
-        serverAnswered, linkedNotStored, assetsNotStored, basedOnAllLinks, basedOnSomeLinks,
+        serverAnswered, hostHasNoAddress, pageSaysNotFound, linkedNotStored, assetsNotStored, basedOnAllLinks,
+        basedOnSomeLinks,
         tombstonesLead, maybeMore
 
     // Changes between snapshots
@@ -217,9 +218,13 @@ package struct Phrase: Sendable, Equatable {
         sentence.text(in: language, values(in: language))
     }
 
-    /// The values for the placeholders. The duration of a finished prefetch gets the units of the language.
+    /// The values for the placeholders. The duration of a finished prefetch gets the units of the language, and a
+    /// verdict of a check its name.
     package func values(in language: PortalLanguage) -> [String] {
-        guard sentence == .endedPages, parts.count == 4 else { return parts }
-        return Array(parts[..<3]) + [language.duration(parts[3])]
+        switch (sentence, parts.count) {
+        case (.endedPages, 4): Array(parts[..<3]) + [language.duration(parts[3])]
+        case (.checkItem, 2): [language.verdict(parts[0]), parts[1]]
+        default: parts
+        }
     }
 }

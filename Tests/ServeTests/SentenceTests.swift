@@ -54,6 +54,15 @@ import Testing
     }
 
     @Test(arguments: [
+        ("mismatch", "不一致"), ("not-fetched", "未获取"), ("fragment-missing", "没有此片段"), ("other", "other"),
+    ])
+    func `a verdict of a check has a name in each language`(verdict: String, chinese: String) {
+        let phrase = Phrase(.checkItem, verdict, "https://example.com/")
+        #expect(phrase.text(in: .english) == "\(verdict): https://example.com/")
+        #expect(phrase.text(in: .chinese) == "\(chinese)：https://example.com/")
+    }
+
+    @Test(arguments: [
         ("missed", PortalLanguage.english, true), ("未命中", .chinese, true), ("missed", .chinese, true),
         ("from the store", .english, false),
     ])
