@@ -29,8 +29,10 @@ struct CommandEntry: Sendable {
     /// The options in the order of the help. `--help` and `-h` are implied. A command without options is
     /// run even if a configuration file is invalid.
     let options: [Option]
-    /// Other names of the command, including earlier ones.
+    /// Other names of the command.
     var aliases: [String] = []
+    /// Earlier names, which the help does not show.
+    var hiddenAliases: [String] = []
     /// Words of other programs for this command. They are not accepted, only used for suggestions.
     var synonyms: [String] = []
     /// The options that the short help (`-h`) shows; the first ten if none are named.
@@ -62,7 +64,8 @@ struct CommandEntry: Sendable {
                 "larder add https://example.com/article --page",
                 "larder prefetch manifests/site.json",
             ],
-            options: Option.prefetch, aliases: ["get", "add"], synonyms: ["download", "mirror"],
+            options: Option.prefetch, aliases: ["get", "add"],
+            synonyms: ["download", "mirror", "fetch", "crawl", "clone"],
             mainOptions: [
                 .onlyPage, .scope, .depth, .include, .exclude, .maxPages, .rate, .render, .cookies, .store,
             ],
@@ -84,7 +87,7 @@ struct CommandEntry: Sendable {
                 "larder update", "larder update example.com", "larder update --due",
                 "larder update example.com --trust new-release.pub",
             ],
-            options: Option.update, synonyms: ["sync", "refresh"],
+            options: Option.update, synonyms: ["sync", "refresh", "upgrade", "pull"],
             mainOptions: [
                 .due, .fetchPolicy, .maxPages, .rate, .render, .cookies, .strict, .store, .quiet, .json,
             ],
@@ -170,7 +173,7 @@ struct CommandEntry: Sendable {
                 "larder open", "larder open example.com", "larder open example.com@3",
                 "larder open https://example.com/docs/", "larder open --stop",
             ],
-            options: [.store, .port, .stop, .noSchedule, .quiet], synonyms: ["browse", "view"],
+            options: [.store, .port, .stop, .noSchedule, .quiet], synonyms: ["browse", "view", "read"],
             notes: [
                 """
                 The server keeps running in the background after the command ends; larder open --stop stops it. $BROWSER
@@ -184,7 +187,7 @@ struct CommandEntry: Sendable {
             name: "status", operands: "", operandCount: 0...0,
             summary: "Show the stored sites, their age and size",
             examples: ["larder status", "larder status --json"],
-            options: [.store, .json, .quiet], synonyms: ["stats"], run: StatusCommand.run),
+            options: [.store, .json, .quiet], synonyms: ["stats", "stat"], run: StatusCommand.run),
         // MARK: Look inside
         CommandEntry(
             name: "search", operands: "WORDS...", operandCount: 1...1000,
@@ -254,7 +257,8 @@ struct CommandEntry: Sendable {
             name: "snapshots", operands: "[SITE]", operandCount: 0...1,
             summary: "List the snapshots of sites, and which is live",
             examples: ["larder snapshots", "larder snapshots https://example.com/"],
-            options: [.store, .json, .quiet], aliases: ["history", "visits"], synonyms: ["log", "versions"],
+            options: [.store, .json, .quiet], aliases: ["history"], hiddenAliases: ["visits"],
+            synonyms: ["log", "versions"],
             notes: [
                 """
                 Each prefetch or update makes a snapshot; they are numbered per site, from 1. 3+ is the
@@ -296,7 +300,7 @@ struct CommandEntry: Sendable {
                 "larder remove https://example.com/old/video.mp4",
                 "larder remove 'https://example.com/old/**'",
             ],
-            options: [.store, .yes, .quiet], aliases: ["rm"], synonyms: ["delete"],
+            options: [.store, .yes, .quiet], aliases: ["rm"], synonyms: ["delete", "purge"],
             notes: [
                 """
                 On a terminal, the command asks first. SITE@N removes one snapshot; later snapshots keep the responses that they
@@ -335,7 +339,7 @@ struct CommandEntry: Sendable {
                 .quiet,
                 .progress,
             ] + Option.linkOptions + Option.networkOptions + [.header, .cookies],
-            aliases: ["verify"], synonyms: ["test"],
+            aliases: ["verify"], synonyms: ["test", "validate", "lint"],
             mainOptions: [
                 .offline, .stored, .live, .folder, .base, .checkLinks, .requireLevel, .report, .failOn,
                 .trust, .strong,
@@ -381,8 +385,8 @@ struct CommandEntry: Sendable {
                 """
                 --links checks all links of a stored site, of a URL (which is fetched into a temporary store), of the folders of
                 --dir, or of HTML, Markdown, CSS and sitemap files: pages, assets, fragments and redirects. The file - is standard
-                input. Other sites are asked for each link once, at most two requests at a time, by HEAD where that is answered;
-                their results are kept in the store, if there is one, or in the file of --cache. Results of requests with headers
+                input. Each link to another site is requested once, at most two requests at a time, with HEAD where servers answer it;
+                the results are kept in the store, if there is one, or in the file of --cache. Results of requests with headers
                 or certificates are not kept. With --base, links to URLs below it mean files of the folder.
                 """,
                 """
@@ -491,7 +495,7 @@ struct CommandEntry: Sendable {
                 files.
                 """,
                 """
-                The passphrase is asked on the terminal, or read from --passphrase-file or $LARDER_KEY_PASSPHRASE. Deriving the
+                The passphrase is read from the terminal, --passphrase-file or $LARDER_KEY_PASSPHRASE. Deriving the
                 key from it takes 256 MiB of memory for keys of larder, and 1 GiB for those of minisign.
                 """,
             ], run: KeyCommand.run),
@@ -503,7 +507,7 @@ struct CommandEntry: Sendable {
             examples: [
                 "larder export https://example.com/ example.wacz",
                 "larder export https://example.com/ example.warc.gz --snapshot 3 --verify",
-                "larder export https://example.com/ docs.warc.gz --include '/docs/**' --split 1G",
+                "larder export example.com docs.warc.gz --include '/docs/**' --split 1G",
                 "larder export https://example.com/ stick/example/",
                 "larder export https://example.com/ example --self-serving",
                 "larder export https://example.com/ example.zim",
@@ -874,7 +878,7 @@ struct CommandEntry: Sendable {
 
     /// Returns the command with this name or alias; nil if there is none.
     static func command(named name: String) -> CommandEntry? {
-        all.first { $0.name == name } ?? all.first { $0.aliases.contains(name) }
+        all.first { $0.name == name || ($0.aliases + $0.hiddenAliases).contains(name) }
     }
 
     /// The subcommand that a word selects; nil if there is none.
@@ -887,10 +891,10 @@ struct CommandEntry: Sendable {
 
     /// The message about an unknown command; it suggests a similar one.
     static func unknownCommandMessage(_ name: String) -> String {
-        let known = all.flatMap { [$0.name] + $0.aliases + $0.synonyms }
+        let known = all.flatMap { [$0.name] + $0.aliases + $0.hiddenAliases + $0.synonyms }
         let close = Spelling.closest(to: name, among: known)
         let entry = close.flatMap { close in
-            all.first { ([$0.name] + $0.aliases + $0.synonyms).contains(close) }
+            all.first { ([$0.name] + $0.aliases + $0.hiddenAliases + $0.synonyms).contains(close) }
         }
         return "unknown command \"\(name)\"; "
             + (entry.map { "did you mean larder \($0.name)?" } ?? "list all commands with: larder help")

@@ -885,7 +885,7 @@ extension Option {
     static let requireLevel = Option(
         name: "--require", placeholder: "LEVEL",
         help:
-            "What must be proved about a site: read (all links lead to stored responses; opens no pages) or rehearsed (each kind of pages with scripts shows what it showed online)",
+            "What must be proved about a site: read (everything that pages need is stored; opens no pages) or rehearsed (each kind of pages with scripts shows what it showed online)",
         brief: "What must be proved about a site: read or rehearsed",
         defaultValue: "read, and no opened page differs")
     static let renderPages = Option(
@@ -961,8 +961,8 @@ extension Option {
         isRepeatable: true)
     static let failOn = Option(
         name: "--fail-on", placeholder: "VERDICTS",
-        help: "Verdicts that lead to exit status 1, separated by commas",
-        brief: "Verdicts that lead to exit status 1",
+        help: "Verdicts that cause exit status 1, separated by commas",
+        brief: "Verdicts that cause exit status 1",
         defaultValue: "mismatch,missing,skew; for links, fragment-missing,dead")
     static let format = Option(
         name: "--format", placeholder: "FORM", help: "Format of the manifest", defaultValue: "detected")

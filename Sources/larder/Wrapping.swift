@@ -28,6 +28,50 @@ enum Wrapping {
         return lines.joined(separator: "\n" + String(repeating: " ", count: indent))
     }
 
+    /// Breaks an indented command line into lines that end in a backslash, as a shell reads them. It is broken
+    /// only before an argument, never inside quotes; an argument that is too long stays whole.
+    static func commandLines(_ command: String, width: Int) -> String {
+        guard command.unicodeScalars.count > width else { return command }
+        let margin = String(command.prefix { $0 == " " })
+        let indent = margin + "  "
+        var lines: [String] = []
+        var line = margin
+        for argument in arguments(of: command.dropFirst(margin.count)) {
+            let isFirst = line.utf8.count == margin.utf8.count || line.utf8.count == indent.utf8.count
+            let length = line.unicodeScalars.count + 1 + argument.unicodeScalars.count
+            // The backslash needs two more columns.
+            if isFirst {
+                line += argument
+            } else if length + 2 <= width {
+                line += " " + argument
+            } else {
+                lines.append(line + " \\")
+                line = indent + argument
+            }
+        }
+        return (lines + [line]).joined(separator: "\n")
+    }
+
+    /// The arguments of a command line, at the spaces outside of quotes. An option and its value count as one.
+    private static func arguments(of command: Substring) -> [Substring] {
+        var quote: Character?
+        let words = command.split { character in
+            if character == quote {
+                quote = nil
+            } else if quote == nil, character == "'" || character == "\"" {
+                quote = character
+            }
+            return quote == nil && character == " "
+        }
+        return words.reduce(into: []) { arguments, word in
+            if let last = arguments.last, last.hasPrefix("--"), !last.contains(" "), !word.hasPrefix("-") {
+                arguments[arguments.count - 1] = command[last.startIndex..<word.endIndex]
+            } else {
+                arguments.append(word)
+            }
+        }
+    }
+
     /// Breaks the long lines of a report between words, and indents continuation lines by two more columns.
     /// Words that fit no line stay whole, and so do commands, so that they can be pasted.
     static func fit(_ report: String, to width: Int, program: String = CommandLine.program) -> String {

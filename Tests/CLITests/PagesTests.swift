@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func `names, aliases and synonyms of commands are unambiguous`() {
-        let names = CommandEntry.all.flatMap { [$0.name] + $0.aliases + $0.synonyms }
+        let names = CommandEntry.all.flatMap { [$0.name] + $0.aliases + $0.hiddenAliases + $0.synonyms }
         #expect(Set(names).count == names.count)
     }
 
@@ -89,9 +89,7 @@ import Testing
         let lines = HelpText(width: 80, isColored: false).briefText(of: entry).split(
             separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count <= 20)
-        for line in lines where !line.hasPrefix("  larder ") {
-            #expect(line.unicodeScalars.count <= 80, "\(line)")
-        }
+        for line in lines { #expect(line.unicodeScalars.count <= 80, "\(line)") }
         // Each option has one line with its complete text.
         #expect(lines.allSatisfy { !$0.hasSuffix("…") && !$0.hasPrefix("      ") }, "\(lines)")
     }
@@ -104,13 +102,35 @@ import Testing
             + CommandEntry.all.flatMap { [$0] + $0.subcommands }.map { help.text(of: $0) }
             + HelpTopic.all.map { help.text(of: $0) }
         for line in texts.joined(separator: "\n").split(separator: "\n") {
-            // Commands are not wrapped, because users paste them, and a word may be longer than a line.
-            let isVerbatim = ["  larder ", "  --rule ", "  createdb ", "  LARDER_STORE="].contains {
-                line.hasPrefix($0)
-            }
+            // Quoted arguments are not broken, and a word may be longer than a line.
+            let isVerbatim = line.contains("  --rule ")
             let longest = line.split(separator: " ").map(\.unicodeScalars.count).max() ?? 0
             #expect(isVerbatim || longest > width / 2 || line.unicodeScalars.count <= width, "\(line)")
         }
+    }
+
+    @Test(arguments: [
+        ("  larder list", "  larder list"),
+        (
+            "  larder prefetch https://example.com/docs/ --scope path --exclude '*.pdf'",
+            "  larder prefetch \\\n    https://example.com/docs/ \\\n    --scope path --exclude '*.pdf'"
+        ),
+        (
+            "  larder search '\"exit status\" or more words in quotes' -windows",
+            "  larder search \\\n    '\"exit status\" or more words in quotes' \\\n    -windows"
+        ),
+    ])
+    func `a long command is broken between its arguments by backslashes`(command: String, lines: String) {
+        #expect(Wrapping.commandLines(command, width: 40) == lines)
+    }
+
+    @Test(arguments: [
+        ("fetch", "prefetch"), ("pull", "update"), ("stat", "status"), ("purge", "remove"), ("lint", "check"),
+        ("read", "open"),
+    ])
+    func `a command of another program is answered with the name of Larder's own`(word: String, name: String)
+    {
+        #expect(CommandEntry.unknownCommandMessage(word).hasSuffix("; did you mean larder \(name)?"))
     }
 
     @Test func `headings are bold only on a terminal with colours`() {

@@ -98,7 +98,7 @@ struct HelpText {
 
     /// `larder COMMAND --help`
     func text(of entry: CommandEntry) -> String {
-        var lines = [wrap(entry.summary + "."), "", heading("Usage"), "  \(Self.usage(of: entry))"]
+        var lines = [wrap(entry.summary + "."), "", heading("Usage"), usage(of: entry)]
         if !entry.aliases.isEmpty {
             lines += ["", wrap("Also: \(entry.aliases.map { "larder \($0)" }.joined(separator: ", "))")]
         }
@@ -106,7 +106,7 @@ struct HelpText {
             lines += ["", heading("Commands")] + subcommandRows(of: entry)
             lines += ["", wrap("Options of a command: larder \(entry.name) COMMAND --help")]
         }
-        lines += ["", heading("Examples")] + entry.examples.map { "  \($0)" }
+        lines += ["", heading("Examples")] + entry.examples.map { command("  " + $0) }
         for group in Option.Group.allCases where entry.subcommands.isEmpty {
             let members = entry.options.filter { $0.group == group }
             if !members.isEmpty { lines += ["", heading(group.rawValue)] + optionRows(members, of: entry) }
@@ -119,15 +119,15 @@ struct HelpText {
     func briefText(of entry: CommandEntry) -> String {
         guard entry.subcommands.isEmpty else {
             return
-                ([wrap(entry.summary + "."), "", "  \(Self.usage(of: entry))", ""] + subcommandRows(of: entry)
+                ([wrap(entry.summary + "."), "", usage(of: entry), ""] + subcommandRows(of: entry)
                 + [
                     "", wrap("Options of a command: larder \(entry.name) COMMAND -h"),
                     wrap("Notes and examples: larder \(entry.name) --help"),
                 ]).joined(separator: "\n")
         }
         let options = entry.mainOptions.isEmpty ? Array(entry.options.prefix(10)) : entry.mainOptions
-        var lines = [wrap(entry.summary + "."), "", "  \(Self.usage(of: entry))", ""]
-        lines += entry.examples.prefix(3).map { "  \($0)" }
+        var lines = [wrap(entry.summary + "."), "", usage(of: entry), ""]
+        lines += entry.examples.prefix(3).map { command("  " + $0) }
         if !options.isEmpty { lines += [""] + options.map { briefRow(of: $0, in: entry) } }
         lines.append(wrap("All options and notes: larder \(entry.name) --help"))
         return lines.joined(separator: "\n")
@@ -159,7 +159,7 @@ struct HelpText {
                 lines.append(
                     String(repeating: " ", count: indent) + Wrapping.lines(text, indent: indent, width: width)
                 )
-            case .verbatim(let line): lines.append(line)
+            case .verbatim(let line): lines.append(command(line))
             case .row: break
             }
         }
@@ -169,12 +169,16 @@ struct HelpText {
 
     /// The usage line of a command. Options come after the operands, unless the operands are the command line of
     /// another program.
-    private static func usage(of entry: CommandEntry) -> String {
+    private func usage(of entry: CommandEntry) -> String {
         let options = entry.options.isEmpty ? nil : "[OPTIONS]"
         let words = entry.runsOtherProgram ? [options, entry.operands] : [entry.operands, options]
-        return (["larder", entry.name] + words.compactMap(\.self)).filter { !$0.isEmpty }.joined(
-            separator: " ")
+        let usage = (["larder", entry.name] + words.compactMap(\.self)).joined(separator: " ")
+        return "  " + Wrapping.lines(usage, indent: 4, width: width)
     }
+
+    /// A command line with its indentation. A long one gets backslashes at the ends of its lines, so that it can
+    /// still be pasted.
+    private func command(_ line: String) -> String { Wrapping.commandLines(line, width: width) }
 
     private func heading(_ text: String) -> String { isColored ? "\u{1B}[1m\(text)\u{1B}[0m" : text }
 
