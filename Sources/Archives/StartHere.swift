@@ -42,7 +42,7 @@ struct StartHere {
             </style>
             <h1>A copy of \(Self.escaped(site))</h1>
             <p>This folder contains \(count) of a website, copied on \(day) with \(Self.escaped(software)). It opens in a browser
-            without the internet and without Larder. Links to pages that were not copied lead to the internet.</p>
+            without the internet and without Larder. Links to pages that were not copied open the original pages on the internet.</p>
             <h2>Open</h2>
             <ul>
             \(Self.list(startPages))

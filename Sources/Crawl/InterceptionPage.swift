@@ -11,7 +11,7 @@ package enum InterceptionPage: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .login(let place): "the start URL leads to a login page, \(place), instead of the site"
+        case .login(let place): "the start URL shows a login page, \(place), instead of the site"
         case .portal(let pages): "\(pages) pages show the same form, as from a captive portal"
         }
     }

@@ -491,7 +491,7 @@ private struct SiteModel {
         }
         let missing = groups.reduce(0) { $0 + $1.requested - $1.found }
         if missing > 0 {
-            reasons.append("\(count(missing, "link")) of \(sample.outcomes.count) lead to no page")
+            reasons.append("no page was found for \(count(missing, "link")) of \(sample.outcomes.count)")
         }
         if likely.error > 0.15 { reasons.append("the sizes of pages differ much") }
         return reasons

@@ -159,7 +159,7 @@ final class Spool {
         else { return }
         let wanted = rest.map { "\($0) more are expected" } ?? "an unknown number is still expected"
         throw FetchFailure(
-            .diskFull, "\(byteCount) bytes were received, \(wanted), and there is room for \(free)")
+            .diskFull, "\(byteCount) bytes were received, \(wanted), and only \(free) are free")
     }
 
     /// The free space of the file system that contains an open file, in bytes; nil if unknown.

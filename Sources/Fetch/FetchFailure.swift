@@ -19,16 +19,16 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
         /// Larder did not send the request, for example since the network guard forbids the address.
         case refused = "refused"
         /// A live stream, or a body that is still incomplete after a long time.
-        case endless = "no end in sight"
+        case endless = "endless response"
         /// The body would fill the disk.
-        case diskFull = "no room on the disk"
+        case diskFull = "disk full"
         /// The server's version of the body does not continue the stored part. The body has to be fetched
         /// from the start.
         case mismatch = "cannot be resumed"
         /// Ended by `FetchLoop.cancelAll`, or because the client of the stream is gone.
         case interrupted = "interrupted"
         /// A file, memory or libcurl failed on this machine. The server is not at fault.
-        case machine = "this machine failed"
+        case machine = "failure on this machine"
     }
 
     package var kind: Kind

@@ -143,7 +143,7 @@ extension StrictTransport {
 
     /// The contents of the file.
     var text: String {
-        rules.sorted { $0.key < $1.key }.reduce(into: "# Hosts that are asked over TLS only\n") {
+        rules.sorted { $0.key < $1.key }.reduce(into: "# Hosts that are requested over TLS only\n") {
             text, entry in
             let end = entry.value.end.map(Self.compact) ?? "unlimited"
             text += "\(entry.value.includesSubdomains ? "." : "")\(entry.key) \"\(end)\"\n"

@@ -174,7 +174,10 @@ extension Transfer {
         guard request.method == "GET", request.body == nil, resumedPart.byteCount > 0,
             let condition = resumedPart.ifRangeValidator,
             PartialBody.canResume(with: resumedPart.fields)
-        else { throw FetchFailure(.mismatch, "nothing tells whether the rest belongs to the same version") }
+        else {
+            throw FetchFailure(
+                .mismatch, "the server cannot confirm that the rest belongs to the stored part")
+        }
         fields.set("Range", "bytes=\(resumedPart.byteCount)-")
         fields.set("If-Range", condition)
         // The stored part is decoded, so the rest must not be coded either.

@@ -66,7 +66,7 @@ final class RequestHandler {
     /// Answers a client that speaks plain http on a TLS port with a redirect to https, or with an error text.
     /// No TLS record begins with a letter.
     private func answerPlainHTTP(_ client: ClientConnection, _ bytes: UnsafeBufferPointer<UInt8>) {
-        let text = "This port speaks TLS: ask for https in the place of http.\n"
+        let text = "This port requires TLS: use https instead of http.\n"
         var answer = Answer.text(
             400, text, fields: [("Cache-Control", "no-store"), ("Connection", "close")])
         if case .head(let head) = RequestHead.parse(bytes, limits: limits), head.method != .other {

@@ -37,7 +37,7 @@ extension Responder {
     package var isProxy: Bool { false }
     package var sideWork: (any SideWork)? { nil }
     package func connect(_ request: Request) -> ConnectDecision {
-        .refuse(Reply(answer: .text(501, "This is no proxy.\n")))
+        .refuse(Reply(answer: .text(501, "This server is not a proxy.\n")))
     }
     package func answer(_ upload: LongUpload, of request: Request) -> Reply? { nil }
 }

@@ -22,13 +22,13 @@ package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible 
         case EADDRNOTAVAIL:
             remedy = .address
             description =
-                "cannot listen on \(host.text): it is no address of this machine; choose one that is, or name none"
+                "cannot listen on \(host.text): this machine does not have that address; choose one of its addresses, or name none"
         case EADDRINUSE:
             remedy = .port
-            description = "port \(port) is in use: stop what listens there, or choose another"
+            description = "port \(port) is in use: stop the program that uses it, or choose another port"
         case EACCES:
             remedy = .port
-            description = "port \(port) is not for this user: choose one above 1023"
+            description = "this user may not use port \(port): choose one above 1023"
         default:
             remedy = .port
             description =

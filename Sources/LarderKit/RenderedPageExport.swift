@@ -172,7 +172,7 @@ struct RenderedPageExport {
     /// The reason why there is no picture, with advice, for messages.
     private func words(_ ending: PageOutcome.Ending) -> String {
         switch ending {
-        case .complete: "the browser made no picture; try again, or export a smaller page"
+        case .complete: "the browser made no screenshot; try again, or export a smaller page"
         case .outOfTime where plan.format == .pdf:
             "it keeps loading, or is endless; export it as PNG, or as HTML without its scripts"
         case .outOfTime: "it keeps loading; export it as HTML without its scripts"

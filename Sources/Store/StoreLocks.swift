@@ -129,7 +129,7 @@ struct StoreLocks: ~Copyable {
         // Writers briefly take the shared lock to see whether another process has it, so one attempt is not
         // enough.
         guard try waitForLock(Task.collecting.rawValue) else {
-            throw StoreError(.busy, doing: doing, path: folder.name, detail: "another collection is running")
+            throw StoreError(.busy, doing: doing, path: folder.name, detail: "another larder gc is running")
         }
         let result = Result { () throws(StoreError) in
             guard try waitForLock(0) else {

@@ -221,7 +221,7 @@ package final class StoreWriter {
         throw StoreError(
             .request, doing: "write to", path: folder.name,
             detail:
-                "worker \(lease.worker) sent no sign of life for too long, and other workers took over its work",
+                "worker \(lease.worker) did not report for too long, so other workers took over its work",
             advice: "run larder work again to continue")
     }
 

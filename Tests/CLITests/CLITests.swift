@@ -268,6 +268,8 @@ import Web
         #expect(
             unknown.errors.contains("http://no-such-host.invalid/: nothing was prefetched: host not found; "))
         #expect(unknown.errors.utf8.count { $0 == UInt8(ascii: "\n") } == 1)
+        // The error line says everything.
+        #expect(unknown.output.isEmpty, "\(unknown)")
 
         try home.write("in the way", to: "file")
         let store = home.file("file/store")

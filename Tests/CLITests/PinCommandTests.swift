@@ -181,7 +181,7 @@ import Web
         #expect(dropped.status == 0, "\(dropped)")
         #expect(
             dropped.output.hasPrefix(
-                "2 snapshots dropped; to have the room back: larder gc\n\(site)\n  Snapshot "))
+                "2 snapshots removed; to free the disk space: larder gc\n\(site)\n  Snapshot "))
         let snapshots = try json("snapshots", site)["sites"]?[0]?["snapshots"]
         #expect(snapshots?.array?.map { $0["number"]?.int } == [3])
         // The later snapshot still has it, because it did not request it again.

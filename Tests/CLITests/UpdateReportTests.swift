@@ -28,7 +28,7 @@ import Testing
         #expect(lines.count == 2, "\(update)")
         #expect(lines.first?.hasPrefix("\(origin.url("/")): nothing has changed (1 URL checked, ") == true)
         #expect(lines.first?.hasSuffix("; snapshot 1 stays live") == true)
-        #expect(lines.last == "  1 URL broken on the live site, as before (list: --json)")
+        #expect(lines.last == "  1 URL broken on the live site, as before (--json lists all)")
     }
 
     @Test("An update reads the cookie file of the prefetch again, and says if it is gone")

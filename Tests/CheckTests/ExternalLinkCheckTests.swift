@@ -120,7 +120,7 @@ import Web
                 [.failure(.invalidResponse), .failure(.invalidResponse)], ["HEAD", "GET"], .failed,
                 "not HTTP (why)"
             ),
-            ([.failure(.endless), .failure(.endless)], ["HEAD", "GET"], .failed, "no end in sight (why)"),
+            ([.failure(.endless), .failure(.endless)], ["HEAD", "GET"], .failed, "endless response (why)"),
             ([.status(500), .status(500), .status(200)], ["HEAD", "GET", "retry", "GET"], .verified, ""),
             (
                 [.status(502), .status(502), .status(503)], ["HEAD", "GET", "retry", "GET"], .failed,

@@ -112,7 +112,7 @@ import Web
         origin.on("/", OriginAnswer.endless("mp3", type: "audio/mpeg").adding("icy-metaint", "16000"))
         #expect(
             try TestFetcher().failure(origin.url("/")).description
-                == "no end in sight (a live stream of audio/mpeg)")
+                == "endless response (a live stream of audio/mpeg)")
     }
 
     @Test func `live stream types with a declared length are fetched`() throws {

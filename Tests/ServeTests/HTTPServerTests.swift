@@ -272,7 +272,8 @@ import Web
         #expect(failure("*", taken.server.port)?.remedy == .port)
         let foreign = failure("192.0.2.7", 0)
         #expect(
-            foreign?.description.contains("listen on 192.0.2.7: it is no address of this machine") == true)
+            foreign?.description.contains("listen on 192.0.2.7: this machine does not have that address")
+                == true)
         #expect(foreign?.remedy == .address)
     }
 }

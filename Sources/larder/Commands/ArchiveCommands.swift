@@ -105,7 +105,7 @@ enum ExportCommand {
         }
         if report.leftOutByFormat > 0 {
             lines.append(
-                "  \(Wording.count(report.leftOutByFormat, "response")) left out: the format has no place for redirects, "
+                "  \(Wording.count(report.leftOutByFormat, "response")) left out: this format cannot contain redirects, "
                     + "404 and 410 responses, and responses to POST")
         }
         if report.frozenPages > 0 {
@@ -120,7 +120,7 @@ enum ExportCommand {
         }
         for url in report.damaged.prefix(maxListedItems) { lines.append("  damaged and left out: \(url)") }
         let more = report.damaged.count - maxListedItems
-        if more > 0 { lines.append("  and \(Wording.number(more)) more damaged (list: --json)") }
+        if more > 0 { lines.append("  and \(Wording.number(more)) more damaged (--json lists all)") }
         if let signer = report.signer { lines.append("Signed with the key \(signer)") }
         for part in report.tooLarge.prefix(maxListedItems) {
             lines.append(
@@ -133,7 +133,7 @@ enum ExportCommand {
         let others =
             max(0, report.missing.count - maxListedItems) + max(0, report.tooLarge.count - maxListedItems)
         if others > 0 {
-            lines.append("  and \(Wording.number(others)) more left out or not stored (list: --json)")
+            lines.append("  and \(Wording.number(others)) more left out or not stored (--json lists all)")
         }
         if !report.libraries.isEmpty {
             lines.append(
@@ -147,7 +147,7 @@ enum ExportCommand {
         }
         if report.isTruncated {
             lines.append(
-                "  The picture has the maximum height and lacks the end of the page; export a .pdf to get all of it"
+                "  The screenshot has the maximum height and lacks the end of the page; export a .pdf to get all of it"
             )
         }
         if let first = report.urlsNeedingServer.first {
@@ -256,7 +256,7 @@ enum ImportCommand {
             "  \(word): \(fault.url.map { "\($0): " } ?? "")\(fault.reason) (\(fault.place))"
         }
         let more = count - maxListedFaults
-        if more > 0 { lines.append("  and \(Wording.number(more)) more \(word) (list: --json)") }
+        if more > 0 { lines.append("  and \(Wording.number(more)) more \(word) (--json lists all)") }
         return lines
     }
 }

@@ -28,7 +28,7 @@ enum DiffCommand {
         guard !report.pages.isEmpty else {
             let prefetch = arguments.command(
                 "prefetch", [report.site, "--render", "always", "--render-pictures"])
-            return "\(snapshots): no picture of its pages was kept; a prefetch keeps them with: \(prefetch)"
+            return "\(snapshots): no screenshots are stored; a prefetch stores them with: \(prefetch)"
         }
         var lines = report.differing.map { page in
             let word = page.state.rawValue

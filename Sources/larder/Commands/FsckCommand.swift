@@ -48,7 +48,8 @@ enum FsckCommand {
         }
         if report.damaged.count > maxListedBodies {
             lines.append(
-                "and \(Wording.number(report.damaged.count - maxListedBodies)) more damaged (list: --json)")
+                "and \(Wording.number(report.damaged.count - maxListedBodies)) more damaged (--json lists all)"
+            )
         }
         lines += report.databaseFaults.map { "database: \($0)" }
         lines += report.journalFaults.map { "journal: \($0)" }

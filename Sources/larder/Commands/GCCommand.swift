@@ -130,7 +130,7 @@ enum GCCommand {
             lines += listed.map { "  \($0)" }
             if report.evictedURLs > listed.count {
                 let more = Wording.number(report.evictedURLs - listed.count)
-                lines.append("  and \(more) more (list: --json)")
+                lines.append("  and \(more) more (--json lists all)")
             }
         }
         if let obstacle = report.obstacle, !report.isWithinLimit {

@@ -121,9 +121,9 @@ enum MissesCommand {
     /// The report as text: a line for each missed URL, with the number of requests and the page that requested
     /// it.
     static func text(of report: MissesReport) -> String {
-        guard !report.misses.isEmpty else { return "nothing was missed" }
+        guard !report.misses.isEmpty else { return "no misses are recorded" }
         return report.misses.map { miss in
-            let asked = miss.referrer.map { ", asked for by \($0)" } ?? ""
+            let asked = miss.referrer.map { ", requested by \($0)" } ?? ""
             let method = miss.method == "GET" ? "" : "\(miss.method) "
             let times = miss.count == 1 ? "once" : "\(Wording.number(miss.count)) times"
             return "\(method)\(miss.url): \(miss.isPage ? "a page" : "an asset"), \(times)\(asked)"

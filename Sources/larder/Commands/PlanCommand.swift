@@ -55,7 +55,7 @@ enum PlanCommand {
             )
         }
         if report.groups.count > maxListedPatterns {
-            lines.append("  and \(report.groups.count - maxListedPatterns) more patterns (list: --json)")
+            lines.append("  and \(report.groups.count - maxListedPatterns) more patterns (--json lists all)")
         }
         for trap in report.traps { lines.append("  looks like \(trap)") }
         if report.refusedByRobots > 0 {
@@ -141,7 +141,7 @@ enum ExplainCommand {
             lines += report.linkedFrom.prefix(maxListedLinks).map { "    \($0)" }
             if report.linkedFrom.count > maxListedLinks {
                 lines.append(
-                    "    and \(Wording.number(report.linkedFrom.count - maxListedLinks)) more (list: --json)"
+                    "    and \(Wording.number(report.linkedFrom.count - maxListedLinks)) more (--json lists all)"
                 )
             }
         }

@@ -34,7 +34,11 @@ enum PrefetchCommand {
                     try await larder.prefetch(arguments.operands, options: options)
                 }
             }
-            terminal.report(arguments.has(.json) ? report.json : PrefetchSummary.text(of: report, arguments))
+            if arguments.has(.json) {
+                terminal.report(report.json)
+            } else if PrefetchSummary.hasContent(report) {
+                terminal.report(PrefetchSummary.text(of: report, arguments))
+            }
             let status = status(of: report, isStrict: arguments.has(.strict), terminal)
             return firstFailure(status, try await enforceMaxSize(arguments, terminal))
         }
@@ -215,12 +219,8 @@ enum UpdateCommand {
             } else if updates.isEmpty {
                 terminal.say("No site is stored; store one with: larder prefetch URL")
             } else {
-                // The error line says what there is to say about a site that could not be reached.
-                let described = reports.filter {
-                    $0.isPublished || $0.isInterrupted || $0.hosts.contains { $0.byteCount > 0 }
-                }
                 var texts: [String] = []
-                for report in described {
+                for report in reports where PrefetchSummary.hasContent(report) {
                     let changes =
                         report.isPublished && !report.isUnchanged
                         ? try? await larder.difference(of: report.site) : nil

@@ -15,6 +15,12 @@ enum PrefetchSummary {
 
     private static let loginAdvice = "larder login URL, or --cookies FILE"
 
+    /// Whether the report says more than the error line of `PrefetchCommand.status`, which is all there is to say
+    /// about a site that could not be reached.
+    static func hasContent(_ report: PrefetchReport) -> Bool {
+        report.isPublished || report.isInterrupted || report.hosts.contains { $0.byteCount > 0 }
+    }
+
     /// - Parameter changes: the differences from the snapshot before; nil to leave them out.
     static func text(
         of report: PrefetchReport, changes: DifferenceReport? = nil, _ arguments: Arguments
@@ -74,7 +80,7 @@ enum PrefetchSummary {
         }
         if arguments.has(.renderPictures), report.rendering.rendered == 0 {
             lines.append(
-                "  no screenshot was taken, because no page was rendered (all pages: --render always)")
+                "  no screenshot was taken, because no page was rendered; to render all: --render always")
         }
         if let check = report.check {
             lines += check.text(as: .text, isBrief: true).split(separator: "\n").map { "  \($0)" }
@@ -96,7 +102,7 @@ enum PrefetchSummary {
             let challenges =
                 challenged.service.isEmpty ? "a bot challenge" : "a bot challenge (\(challenged.service))"
             lines.append(
-                "  \(challenged.host) sends \(challenges) instead of \(Wording.count(challenged.count, "URL")), and is not asked any more;"
+                "  \(challenged.host) sends \(challenges) instead of \(Wording.count(challenged.count, "URL")), and gets no more requests;"
             )
             lines.append("    \(challengeAdvice)")
         }
@@ -108,7 +114,8 @@ enum PrefetchSummary {
         let broken = missing.filter(\.isBroken)
         if report.isUnchanged, !broken.isEmpty {
             lines.append(
-                "  \(Wording.count(broken.count, "URL")) broken on the live site, as before (list: --json)")
+                "  \(Wording.count(broken.count, "URL")) broken on the live site, as before (--json lists all)"
+            )
         } else {
             lines += missingList(broken, "URL", "broken on the live site")
         }
@@ -134,7 +141,7 @@ enum PrefetchSummary {
             )
             lines.append("    \(session.login)")
         }
-        lines += missingList(noted, "URL", "missed by the server and still not fetched")
+        lines += missingList(noted, "URL", "requested from the server before, and still not stored")
         if !noted.isEmpty {
             lines.append(
                 "    the next run tries them again; to list or clear them: \(arguments.command("misses"))"
@@ -143,7 +150,7 @@ enum PrefetchSummary {
         for trap in report.traps.prefix(maxListedItems) { lines.append("  stopped at \(trap)") }
         if report.traps.count > maxListedItems {
             lines.append(
-                "  and \(Wording.count(report.traps.count - maxListedItems, "more trap")) (list: --json)")
+                "  and \(Wording.count(report.traps.count - maxListedItems, "more trap")) (--json lists all)")
         }
         if !report.isUnchanged { lines += skippedLines(report) }
         if report.isInterrupted {
@@ -208,7 +215,7 @@ enum PrefetchSummary {
         let left = report.patterns.count { $0.rendered == 0 && !lookedAt.contains($0.pattern) }
         if left > 0 {
             lines.append(
-                "    \(Wording.count(left, "kind")) of pages not rendered, since others brought so little; to render all: --render always"
+                "    \(Wording.count(left, "kind")) of pages not rendered, because rendering others found hardly anything; to render all: --render always"
             )
         }
         for page in report.unfinished.prefix(maxListedItems) {
@@ -272,7 +279,7 @@ enum PrefetchSummary {
         }
         let rest = groups.dropFirst(maxListedItems).reduce(0) { $0 + $1.count }
         if rest > 0 { lines.append("    \(Wording.number(rest)) more on other hosts or for other reasons") }
-        lines.append("    (list: --json)")
+        lines.append("    (--json lists all)")
         return lines
     }
 
@@ -306,7 +313,7 @@ enum PrefetchSummary {
         }
         if report.hosts.count > maxListedItems {
             lines.append(
-                "    and \(Wording.number(report.hosts.count - maxListedItems)) more (list: --json)")
+                "    and \(Wording.number(report.hosts.count - maxListedItems)) more (--json lists all)")
         }
         return lines
     }
@@ -320,8 +327,8 @@ enum PrefetchSummary {
         }
         let reasons = counts.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
         let count = Wording.count(report.skipped.count, "URL")
-        if reasons.count == 1 { return ["  \(count) not fetched: \(reasons[0].key) (list: --json)"] }
-        var lines = ["  \(count) not fetched (list: --json):"]
+        if reasons.count == 1 { return ["  \(count) not fetched: \(reasons[0].key) (--json lists all)"] }
+        var lines = ["  \(count) not fetched (--json lists all):"]
         for (reason, count) in reasons.prefix(maxListedItems) {
             lines.append("    \(Wording.number(count)): \(reason)")
         }

@@ -187,7 +187,8 @@ enum PreloadCommand {
             lines.append("    \(problem.url): \(problem.reason)")
         }
         if problems.count > maxListedProblems {
-            lines.append("    and \(Wording.number(problems.count - maxListedProblems)) more (list: --json)")
+            lines.append(
+                "    and \(Wording.number(problems.count - maxListedProblems)) more (--json lists all)")
         }
         return lines
     }

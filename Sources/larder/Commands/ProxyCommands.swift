@@ -75,7 +75,7 @@ enum ProxyCommand {
     }
 }
 
-/// `larder record -- COMMAND...` and `larder replay -- COMMAND...`: run another program behind a proxy of
+/// `larder record COMMAND...` and `larder replay COMMAND...`: run another program behind a proxy of
 /// their own, which stores all responses, or answers only from the store.
 ///
 /// Standard input and output belong to that program; counts of requests and missed URLs go to standard

@@ -21,8 +21,8 @@ enum RemoveCommand {
             }
             for removal in try await larder.remove(arguments.operands) { terminal.say(text(of: removal)) }
             terminal.say(
-                "To undo this, before anything else is removed: \(arguments.command("undo")); to free the disk space, which "
-                    + "makes it final: \(arguments.command("gc"))")
+                "To undo this (until the next removal): \(arguments.command("undo"))\nTo free the disk space for good: "
+                    + arguments.command("gc"))
             return .done
         }
     }
@@ -76,7 +76,7 @@ enum RemoveCommand {
     /// The result of `larder drop`: the count of removed snapshots, and the table of the others.
     private static func dropText(of report: SnapshotsReport, _ count: Int, _ arguments: Arguments) -> String {
         """
-        \(Wording.count(count, "snapshot")) dropped; to have the room back: \(arguments.command("gc"))
+        \(Wording.count(count, "snapshot")) removed; to free the disk space: \(arguments.command("gc"))
         \(SnapshotsCommand.text(of: report))
         """
     }
