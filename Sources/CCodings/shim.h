@@ -87,5 +87,7 @@ typedef size_t (*larder_zstd_unpack_whole)(void *context, void *to, size_t room,
 typedef size_t (*larder_zstd_bound)(size_t size);
 typedef unsigned (*larder_zstd_is_error)(size_t code);
 typedef size_t (*larder_zstd_free)(void *context);
+/// `ZSTD_CCtx_refPrefix` and `ZSTD_DCtx_refPrefix`: the next frame refers to these bytes, which are not copied.
+typedef size_t (*larder_zstd_prefix)(void *context, const void *bytes, size_t size);
 
 #endif

@@ -152,7 +152,7 @@ enum CodingLibrary {
     /// libcurl may not have loaded them.
     ///
     /// The caller must pass the type that `shim.h` declares for the name.
-    private static func find<Function>(_ name: String, _: Function.Type) -> Function? {
+    static func find<Function>(_ name: String, _: Function.Type) -> Function? {
         let library = name.hasPrefix("ZSTD_") ? "libzstd.so.1" : "libz.so.1"
         let symbol = dlsym(nil, name) ?? dlopen(library, RTLD_NOW).flatMap { dlsym($0, name) }
         return symbol.map { unsafeBitCast($0, to: Function.self) }
