@@ -72,6 +72,7 @@ let package = Package(
         module("Codings", ["Web", "CCodings"]),
         module("Database", ["System", "Digest", "CSQLite", "CPQ", "CLinux"]),
         module("Store", ["System", "Web", "Digest", "Codings", "Database", "CSQLite", "CLinux"]),
+        module("Updates", ["System", "Web", "Digest", "Codings", "Store"]),
         module("Fetch", ["System", "Web", "Codings", "CCurl", "CLinux"]),
         module("Bundles", ["Web", "Markup", "Digest"]),
         module("TLS", ["System", "Web", "CTLS"]),
@@ -121,7 +122,12 @@ let package = Package(
             name: "TestOrigin", dependencies: all(["Web"], of: "TestOrigin"), path: "Tests/TestOrigin",
             swiftSettings: testSettings),
         program(
-            "Fuzz", ["Web", "Markup", "Digest", "TUF", "Bundles", "TLS", "HTTPServer", "Archives", "Search"],
+            "Fuzz",
+            [
+                "System", "Web", "Markup", "Digest", "TUF", "Store", "Updates", "Bundles", "TLS",
+                "HTTPServer",
+                "Archives", "Search",
+            ],
             path: "Tests/Fuzz", exclude: ["Corpus"]),
         program(
             "Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",
@@ -142,6 +148,7 @@ let package = Package(
         tests("TUFTests", ["Web", "Digest", "TUF"]),
         tests("CodingsTests", ["System", "Web", "Codings"]),
         tests("StoreTests", ["System", "Web", "Digest", "Database", "Store", "Cluster", "StoreFaults"]),
+        tests("UpdatesTests", ["System", "Web", "Digest", "Codings", "Store", "Updates"]),
         tests("FetchTests", ["System", "Web", "Fetch"]),
         tests("TLSTests", ["TLS"]),
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),

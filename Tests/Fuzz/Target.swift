@@ -22,7 +22,7 @@ enum Targets {
                 TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(),
                 SignaturesTarget(), RangeTarget(),
                 RequestTarget(), HelloTarget(), BundlesTarget(), MinisignTarget(), TUFMetadataTarget(),
-                ArchiveTarget(),
+                ArchiveTarget(), UpdateTarget(),
                 PagePartsTarget(),
                 SearchTarget(),
             ]
