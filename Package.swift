@@ -92,7 +92,8 @@ let package = Package(
         module(
             "Prefetch",
             [
-                "System", "Web", "Markup", "Digest", "Database", "Store", "Cluster", "Fetch", "Bundles",
+                "System", "Web", "Markup", "Digest", "Codings", "Database", "Store", "Updates", "Cluster",
+                "Fetch", "Bundles",
                 "Crawl", "Reports",
                 "Search", "Check",
             ]),
@@ -110,7 +111,8 @@ let package = Package(
         module(
             "LarderKit",
             [
-                "System", "Web", "Markup", "Digest", "TUF", "Store", "Fetch", "Bundles", "TLS", "HTTPServer",
+                "System", "Web", "Markup", "Digest", "TUF", "Store", "Updates", "Fetch", "Bundles", "TLS",
+                "HTTPServer",
                 "Browser",
                 "Crawl", "Reports", "Search", "Check", "Prefetch", "Archives", "Portal", "Mirror",
             ]),

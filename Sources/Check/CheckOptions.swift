@@ -134,7 +134,7 @@ package struct CheckTarget: Sendable {
         targets.reserveCapacity(bundles.count)
         for (bundle, line) in zip(bundles, lines) {
             var urls: [WebURL] = []
-            for base in source.bases { urls.append(try url(of: bundle, source, base)) }
+            for base in source.bases { urls.append(try url(of: bundle.reference, source, base)) }
             var bundle = bundle
             bundle.signer = source.signer?.key
             targets.append(CheckTarget(bundle: bundle, line: line, urls: urls))
@@ -142,11 +142,15 @@ package struct CheckTarget: Sendable {
         return targets
     }
 
+    /// The URL of a reference as the manifest writes it, with the first base.
+    package static func url(of name: String, in source: ManifestSource) throws(LarderError) -> WebURL {
+        try url(of: name, source, source.bases[0])
+    }
+
     private static func url(
-        of bundle: Bundle, _ source: ManifestSource, _ base: ManifestSource.Base
+        of name: String, _ source: ManifestSource, _ base: ManifestSource.Base
     ) throws(LarderError) -> WebURL {
-        guard var url = WebURL(bundle.reference, base: base.url) else {
-            let name = bundle.reference
+        guard var url = WebURL(name, base: base.url) else {
             guard base.url == nil else {
                 throw LarderError(.input, "\(source.name): \"\(name)\" is not a URL")
             }

@@ -129,6 +129,26 @@ package struct ManifestSource: Sendable {
             zone, signer, options)
     }
 
+    /// Creates the source from the manifest in an update file.
+    ///
+    /// - Parameters:
+    ///   - place: the location from which the site otherwise loads its manifest.
+    ///   - zone: the nearest network zone that its URLs may be in.
+    ///   - signer: the trusted key that signed the update; nil if no signature was required.
+    package init(
+        inUpdate bytes: [UInt8], at place: String, _ zone: NetworkZone, signer: ManifestSigner?,
+        options: CheckOptions
+    ) throws(LarderError) {
+        let manifest: Manifest
+        do throws(ManifestError) {
+            manifest = try Manifest(bytes, file: "manifest.json")
+        } catch {
+            throw LarderError(error)
+        }
+        try self.init(
+            manifest, bytes, ManifestLocation(place), declaredBase: manifest.base, [], zone, signer, options)
+    }
+
     /// Creates the source from a stored manifest, read with the options of that time.
     package init(_ storedManifest: StoredManifest, of plan: ManifestPlan) throws(LarderError) {
         var plan = plan

@@ -202,7 +202,7 @@ package enum ManifestRefusal: Error, Sendable, Equatable {
 
 extension LarderError {
     /// The error for a refused manifest: its name, the reason, and what to do.
-    init(_ refusal: ManifestRefusal, of manifest: String, _ trust: ManifestTrust) {
+    package init(_ refusal: ManifestRefusal, of manifest: String, _ trust: ManifestTrust) {
         let names = trust.keys.map(\.fingerprint).joined(separator: " or ")
         let required = names.isEmpty ? "the key that it names" : names
         let reason: String

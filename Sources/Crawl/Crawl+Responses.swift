@@ -263,7 +263,8 @@ extension Crawl {
     ) throws(CrawlError) {
         let role = frontier.role(of: number)
         var job = ScanJob(
-            number: number, url: url, role: role, referrer: frontier.referrerText(of: number),
+            number: number, url: url, role: storedRole(of: number, url),
+            referrer: frontier.referrerText(of: number),
             source: source,
             time: Self.secondsSinceEpoch())
         job.referrerNumber = frontier.referrerNumber(of: number)
@@ -323,13 +324,18 @@ extension Crawl {
         return try storing { () throws(StoreError) in try cacheLookup.holds(frontier.url(number)) }
     }
 
+    /// The role with which the response of an entry is stored.
+    private func storedRole(of number: UInt32, _ url: WebURL) -> Frontier.Role {
+        plan.supplied?.isPage(url) == true ? .page : frontier.role(of: number)
+    }
+
     /// Makes a response without a body: a redirect or a tombstone.
     func head(
         _ number: UInt32, _ url: WebURL, _ response: FetchedResponse, of result: FetchResult
     ) -> NewResponse {
         var head = NewResponse(
             href: url.href, referrer: frontier.referrerText(of: number), status: response.status,
-            role: frontier.role(of: number).rawValue, fields: response.fields.block,
+            role: storedRole(of: number, url).rawValue, fields: response.fields.block,
             fetched: Self.secondsSinceEpoch(), body: .none)
         head.number = number
         head.referrerNumber = frontier.referrerNumber(of: number)

@@ -555,6 +555,10 @@ extension Crawl {
         _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil,
         isAnonymous: Bool? = nil
     ) throws(CrawlError) {
+        if let supplied = plan.supplied {
+            return try didFetch(
+                storing { () throws(StoreError) in try supplied.result(number, url) })
+        }
         var request = FetchRequest(
             number: number, url: url, nearestZone: max(plan.allowedZone, frontier.nearestZone(number)),
             fields: fields)

@@ -37,6 +37,8 @@ package struct CrawlPlan: Sendable {
     /// Responses that were fetched before the crawl began, such as the manifest. They are stored in the
     /// snapshot.
     package var documents: [Document] = []
+    /// Responses in place of those of servers; nil to send requests.
+    package var supplied: SuppliedResponses?
     /// A snapshot with fewer pages is rejected; nil for no minimum.
     package var minPages: Int?
     /// Whether the stored responses of the start URLs were fetched with credentials. If so, a login page in

@@ -105,6 +105,22 @@ package struct FetchResult: Sendable {
     }
 }
 
+extension FetchResult {
+    /// Creates the result of a request that was not sent.
+    package init(number: UInt32, url: WebURL, outcome: Outcome) {
+        self.init(
+            number: number, url: url, outcome: outcome, wireByteCount: 0, exchange: nil,
+            sentFields: HTTPFields())
+    }
+}
+
+extension FetchedResponse {
+    /// Creates a response that was not received.
+    package init(status: Int, fields: HTTPFields, body: FetchedBody) {
+        self.init(status: status, fields: fields, body: body, isCoded: false)
+    }
+}
+
 /// A response of a server.
 package struct FetchedResponse: Sendable {
     package var status: Int

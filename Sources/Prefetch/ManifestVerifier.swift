@@ -79,6 +79,11 @@ package struct ManifestVerifier: Sendable {
     /// The digests that the manifest expects at the URLs of its bundles.
     package var requirements: Requirements { Requirements(of: targets) }
 
+    /// Returns the URL of a reference as the manifest writes it, whether it lists that or not.
+    func url(of reference: String) throws(LarderError) -> WebURL {
+        try CheckTarget.url(of: reference, in: manifest)
+    }
+
     /// The bundles with their first URLs, in the order of the manifest.
     package var bundlesWithURLs: [(url: WebURL, bundle: Bundle)] { targets.map { ($0.urls[0], $0.bundle) } }
 

@@ -6,6 +6,7 @@ public import Fetch
 internal import Reports
 internal import Store
 public import System
+package import Updates
 public import Web
 
 /// Options of a preload.
@@ -111,6 +112,8 @@ public struct PreloadReport: Sendable, Equatable {
 
     /// Whether the keys that may sign the manifest are stored with the site from this preload on.
     public package(set) var hasNewKeys = false
+    /// Whether the manifest and the bundles came from an update file. Nothing was then fetched.
+    public package(set) var isFromUpdate = false
     /// The option that makes an acceptable manifest of a refused one, if there is one.
     public package(set) var refusalRemedy: Remedy?
 
@@ -159,6 +162,7 @@ extension PreloadReport: JSONObject {
             "insecure": isInsecure,
             "algorithms": JSONMembers(algorithms.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }),
             "signer": IfAny(signer), "newKeys": IfAny(hasNewKeys ? true : nil),
+            "update": IfAny(isFromUpdate ? true : nil),
             "refused": refused, "missing": missing, "manifestFailure": IfAny(manifestFailure),
             "manifestWarning": IfAny(manifestWarning),
         ]
@@ -172,9 +176,12 @@ extension PreloadReport.Problem: JSONObject {
 extension SiteRun {
     /// Loads the manifest, and fetches the bundles that differ from it.
     ///
-    /// - Parameter name: the manifest as the user named it, for the report.
+    /// - Parameters:
+    ///   - name: the manifest as the user named it, for the report.
+    ///   - update: the file that has the manifest and the bundles; nil to load them from their origins.
     package func preload(
-        _ manifest: ManifestPlan, named name: String, _ options: PreloadOptions, by principal: Principal
+        _ manifest: ManifestPlan, named name: String, _ options: PreloadOptions, by principal: Principal,
+        from update: UpdateReader? = nil
     ) throws(LarderError) -> PreloadReport {
         if options.allowsRollback { try TUFLocation.requireNoRollback(of: manifest.place) }
         let clock = ContinuousClock()
@@ -182,11 +189,18 @@ extension SiteRun {
         let loaded: LoadedManifest
         var target: ManifestSite
         do throws(LarderError) {
-            loaded = try loadManifest(
-                manifest, principal.nearestZone, options.network, trusting: options.trustedKeys,
-                ManifestAgeRules(
-                    allowsRollback: options.allowsRollback, secondsSinceEpoch: options.secondsSinceEpoch),
-                isNew: WebURL(manifest.place)?.isHTTP != true)
+            let rules = ManifestAgeRules(
+                allowsRollback: options.allowsRollback, secondsSinceEpoch: options.secondsSinceEpoch)
+            loaded =
+                if let update {
+                    try loadManifest(
+                        in: update, manifest, principal.nearestZone, trusting: options.trustedKeys, rules)
+                } else {
+                    try loadManifest(
+                        manifest, principal.nearestZone, options.network, trusting: options.trustedKeys,
+                        rules,
+                        isNew: WebURL(manifest.place)?.isHTTP != true)
+                }
             target = try resolveSite(of: loaded, trusting: options.trustedKeys)
         } catch  where error.kind == .refused {
             return try reportRefusal(of: manifest, named: name, error)
@@ -197,6 +211,7 @@ extension SiteRun {
             storedPlan(of: target.site.href).map { $0.manifest?.isAlone ?? false } ?? true
         var report = PreloadReport(manifest: name, site: target.site.href, outcome: .current)
         report.requests = loaded.verifier.requestCount
+        report.isFromUpdate = update != nil
         report.manifestWarning = loaded.warning
         if let failure = loaded.failure {
             report.outcome = outcome(of: failure)
@@ -217,7 +232,7 @@ extension SiteRun {
                 try recordAge(of: loaded, site)
                 try report.setLiveSet(site, of: loaded.verifier, in: folder)
             } else {
-                try fetchBundles(steps, loaded, target, options, principal, &report)
+                try fetchBundles(steps, loaded, target, options, principal, from: update, &report)
             }
         }
         if report.outcome == .current || report.outcome == .changed {
@@ -289,10 +304,27 @@ extension SiteRun {
     }
 
     /// Runs a crawl that fetches only bundles and, if the options say so, their assets, and adds its results to the report.
+    ///
+    /// - Parameter update: the file that has the bundles; nothing is then fetched.
     private func fetchBundles(
         _ steps: PreloadPlan, _ loaded: LoadedManifest, _ target: ManifestSite, _ options: PreloadOptions,
-        _ principal: Principal, _ report: inout PreloadReport
+        _ principal: Principal, from update: UpdateReader?, _ report: inout PreloadReport
     ) throws(LarderError) {
+        // All of it is verified before anything is stored.
+        let unpacked = try update.map { (update) throws(LarderError) in
+            try UpdateUnpacking(update, in: folder, interruption).unpack(
+                for: loaded.verifier, steps, ofSite: target.site.href)
+        }
+        // The crawl moves the bodies from its folder into the store.
+        defer { withExtendedLifetime(unpacked?.scratch) {} }
+        if let unpacked, !unpacked.problems.isEmpty {
+            report.outcome = .refused
+            report.refused = unpacked.problems
+            report.manifestFailure = unpacked.refusal
+            try report.setLiveSet(
+                sites.first { $0.name == target.site.href }, of: loaded.verifier, in: folder)
+            return
+        }
         var own = PrefetchOptions()
         let known = storedPlan(of: target.site.href)
         if let known { own.plan = own.plan.overriding(known) }
@@ -306,12 +338,15 @@ extension SiteRun {
         let before = known?.manifest
         let isWhole = before.map { $0.isWhole && $0.hasAssets == target.manifest.hasAssets } ?? true
         let urls = loaded.verifier.bundleURLs
-        let wanted = isWhole ? zip(urls, steps.steps).filter { $1 != .reuse }.map(\.0) : urls
+        var wanted = isWhole ? zip(urls, steps.steps).filter { $1 != .reuse }.map(\.0) : urls
+        wanted += unpacked?.otherURLs ?? []
         var crawlPlan = try CrawlPlan(
             site: target.site, start: target.start,
             startZone: startZone(target.site, target.start, for: principal), folder: folder, own)
         crawlPlan.startsAtAssets = true
         crawlPlan.followsLinks = target.manifest.hasAssets
+        crawlPlan.supplied = unpacked?.responses
+        crawlPlan.checksReplacements = unpacked == nil
         crawlPlan.sitePlan.leftOut = known?.leftOut
         crawlPlan.sitePlan.doubts = known?.doubts ?? []
         // `isWhole` says that no asset is missing. It is set only after a run has completed (`recordMissingAssets`).
@@ -344,8 +379,8 @@ extension SiteRun {
         }
         report.fetched = max(0, fetchedCount - lost)
         report.assets = max(0, run.assets - (wanted.count - lost))
-        report.requests += run.requests
-        report.byteCount = run.wireByteCount
+        report.requests += update == nil ? run.requests : 0
+        report.byteCount = unpacked?.byteCount ?? run.wireByteCount
         report.isInsecure = run.isInsecure
         if run.isPublished {
             report.outcome = .changed

@@ -206,7 +206,7 @@ package struct SiteRun {
             plan.startsAtAssets = true
             plan.minPages = nil
             plan.rejectsInterceptionPages = false
-            plan.followsLinks = manifest.hasAssets
+            plan.followsLinks = manifest.hasAssets && plan.supplied == nil
             plan.rendering = nil
             // Only bundles and their assets are fetched here. robots.txt applies to pages.
             plan.productToken = nil

@@ -267,18 +267,29 @@ struct CommandEntry: Sendable {
                 """
             ], run: SnapshotsCommand.run),
         CommandEntry(
-            name: "diff", operands: "SITE [A] [B]", operandCount: 1...3,
-            summary: "Show what changed between two snapshots of a site",
+            name: "diff", operands: "SITE [A] [B]|OLD NEW", operandCount: 1...3,
+            summary: "Show what changed between two snapshots, or write an update file",
             examples: [
                 "larder diff https://example.com/", "larder diff https://example.com/ 3 5 --json",
                 "larder diff https://example.com/ --pictures",
+                "larder diff dist-1.0/ dist-1.1/ --patch update.tar --release 1.1 --sign larder.key",
             ],
-            options: [.store, .pictures, .json, .quiet], synonyms: ["compare", "changes"],
+            options: [
+                .store, .pictures, .updateFile, .updateSigningKey, .passphraseFile, .updateBase,
+                .updateVersion,
+                .replaceFile, .json, .quiet, .progress,
+            ], synonyms: ["compare", "changes"],
             notes: [
                 """
                 Without A and B, compares the live snapshot with the one before it. The portal of larder serve shows the
                 screenshots of two snapshots side by side.
+                """,
                 """
+                With --patch, writes the changes to a file for machines without a network, which apply it with larder preload:
+                between two snapshots, or between the folders OLD and NEW of two builds. An empty OLD gives a file with the
+                whole release. Each changed file is stored as its difference from the most similar earlier one, also if its
+                name has another hash. The machine refuses the file as a whole if anything in it does not verify.
+                """,
             ], run: DiffCommand.run),
         CommandEntry(
             name: "rollback", operands: "SITE|SITE@N", operandCount: 1...2,
@@ -408,12 +419,13 @@ struct CommandEntry: Sendable {
                 "Verdicts on links: \(LinkCheckReport.Verdict.allCases.map(\.rawValue).joined(separator: ", ")).",
             ], run: CheckCommand.run),
         CommandEntry(
-            name: "preload", operands: "MANIFEST|URL...", operandCount: 1...1000,
+            name: "preload", operands: "MANIFEST|URL|UPDATE...", operandCount: 1...1000,
             summary: "Fetch the bundles of a manifest that have changed",
             examples: [
                 "larder preload https://example.com/weex/config",
                 "larder preload manifests/demo.json --base https://example.com/",
                 "larder preload https://example.com/md5sums.txt --strict",
+                "larder preload /media/usb/update.tar",
             ],
             options: Option.preload,
             mainOptions: [
@@ -439,6 +451,10 @@ struct CommandEntry: Sendable {
                 Exit status 1: the manifest is refused, or a bundle, or a file of a TUF repository under the plain name of a
                 target, did not verify or is gone. 3: nothing could be fetched, and no good set is stored. The manifest stays
                 with its site, and larder update enforces it.
+                """,
+                """
+                UPDATE is an update file of larder diff --patch: it has the manifest and the changed bundles, and nothing is
+                fetched. It needs the bundles of the release that it was made from, and is refused as a whole if they differ.
                 """,
                 "Manifest formats: \(CheckOptions.formats.joined(separator: ", ")).",
             ], run: PreloadCommand.run),
@@ -555,6 +571,9 @@ struct CommandEntry: Sendable {
                 """
                 An archive that begins at a stored site is refused unless that site consists of imports of the same files. To
                 import it as a snapshot of that site, name the site with --site; to keep it apart, name a new site.
+                """,
+                """
+                An update file of larder diff --patch is applied as by larder preload, with --trust and --allow-rollback.
                 """,
             ], run: ImportCommand.run),
         // MARK: Proxy

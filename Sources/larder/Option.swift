@@ -393,6 +393,22 @@ extension Option {
         name: "--pictures", placeholder: nil,
         help: "Compare screenshots, if prefetch took them with --render-pictures",
         brief: "Compare screenshots (see prefetch --render-pictures)")
+    static let updateFile = Option(
+        name: "--patch", placeholder: "FILE",
+        help: "Write an update file, which larder preload applies on other machines",
+        brief: "Write an update file, for larder preload", isCommandLineOnly: true)
+    static let updateSigningKey = Option(
+        name: "--sign", placeholder: "KEY",
+        help: "With --patch, sign the update file with this secret key (see larder key)",
+        brief: "Sign the update file with this key")
+    static let updateBase = Option(
+        name: "--base", placeholder: "URL",
+        help: "With --patch and folders, the URL at which the files are published",
+        brief: "URL at which the files are published", isCommandLineOnly: true)
+    static let updateVersion = Option(
+        name: "--release", placeholder: "VERSION",
+        help: "With --patch, the version of the later release: machines refuse an older one",
+        brief: "Version of the later release", isCommandLineOnly: true)
     static let render = Option(
         name: "--render", placeholder: "WHICH",
         help:
@@ -849,7 +865,8 @@ extension Option {
         .dark, .verifyCopy, .sign, .json, .quiet, .progress,
     ]
     static let archiveImport: [Option] = [
-        .store, .intoSite, .folderAddress, .growth, .noIndex.inGroup(.general), .compress.inGroup(.general),
+        .store, .intoSite, .folderAddress, .trust, .allowRollback, .growth, .noIndex.inGroup(.general),
+        .compress.inGroup(.general),
         .json, .quiet, .progress,
     ]
 }

@@ -31,6 +31,10 @@ import Web
             {"bundles": [{"url": "/a.js", "md5": "92eb5ffee6ae2fec3ad71c777531578f"},
                          {"url": "/b.js", "md5": "92eb5ffee6ae2fec3ad71c777531578f"}]}
             """, to: "site.json")
+        for (folder, text) in [("dist-1.0", "one"), ("dist-1.1", "two")] {
+            mkdir(home.file(folder), 0o755)
+            try home.write(text, to: folder + "/app.js")
+        }
         mkdir(home.file("dist"), 0o755)
         try home.write("<a href=guide/setup.html>Setup</a>", to: "dist/index.html")
     }

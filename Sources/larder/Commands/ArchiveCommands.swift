@@ -173,7 +173,7 @@ enum ExportCommand {
 }
 
 /// `larder import FILE...`: stores the responses of archives, folders or saved pages as a new snapshot, and
-/// indexes its pages unless `--no-index` is given.
+/// indexes its pages unless `--no-index` is given. Applies update files as `larder preload` does.
 ///
 /// Exit status 0: everything was imported. 1: responses were refused or left out, with the reason. 2: not
 /// an archive, or the site exists already. 3: a file or the store failed. 130: interrupted; if only the indexing
@@ -188,6 +188,20 @@ enum ImportCommand {
                 arguments.operands, arguments.text(.intoSite), arguments.text(.folderAddress)
             )
             let growth = try arguments.size(.growth)
+            let updates = paths.filter { Larder.isUpdateFile($0) }
+            if !updates.isEmpty {
+                guard updates.count == paths.count else {
+                    throw UsageError("\(updates[0]) is an update file; import it without other archives")
+                }
+                guard site == nil else {
+                    throw UsageError(
+                        "\(updates[0]) is an update file, which names its site; leave out --site")
+                }
+                var options = PreloadOptions()
+                (options.base, options.trustedKeys) = (base, arguments.texts(.trust))
+                options.allowsRollback = arguments.has(.allowRollback)
+                return try await PreloadCommand.applyUpdates(updates, options, arguments, terminal)
+            }
             let report = try await display.run(orContinueWith: arguments.commandLine) {
                 try await larder.importArchives(
                     paths, into: site, at: base, sizeAllowance: growth, progress: progress)

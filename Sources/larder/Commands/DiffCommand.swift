@@ -1,13 +1,28 @@
 internal import LarderKit
 internal import Reports
+internal import System
 
 /// `larder diff SITE [A] [B]`: lists the URLs that differ between two snapshots, by default the last two;
-/// with `--pictures`, compares their screenshots.
+/// with `--pictures`, compares their screenshots. With `--patch FILE`, writes an update file between the snapshots, or
+/// between the folders of `larder diff OLD NEW`.
 ///
-/// Exit status 0, whether they differ or not. 2: no such site or snapshot. 3: the store cannot be read.
+/// Exit status 0, whether they differ or not. 1: something could not be included in the update file. 2: no such site or
+/// snapshot. 3: the store cannot be read, or the file cannot be written.
 enum DiffCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
+            if let file = arguments.text(.updateFile) {
+                return try await writeUpdate(file, arguments, terminal)
+            }
+            for option in [Option.updateSigningKey, .updateBase, .updateVersion, .replaceFile]
+            where arguments.commandLineValue(of: option) != nil {
+                throw UsageError(
+                    "\(option.name) needs \(Option.updateFile.name) FILE, the update file to write")
+            }
+            if arguments.operands.count == 2, arguments.operands.allSatisfy({ Folder.exists($0) }) {
+                throw UsageError(
+                    "folders are compared for an update file; name it with \(Option.updateFile.name) FILE")
+            }
             let (site, from, to) = (
                 arguments.operands[0], try arguments.snapshot(1), try arguments.snapshot(2)
             )
@@ -20,6 +35,69 @@ enum DiffCommand {
             }
             return .done
         }
+    }
+
+    // MARK: Update files
+
+    private static func writeUpdate(
+        _ file: String, _ arguments: Arguments, _ terminal: Terminal
+    ) async throws -> ExitStatus {
+        guard !arguments.has(.pictures) else {
+            throw UsageError(
+                "\(Option.pictures.name) and \(Option.updateFile.name) exclude each other; use one of them")
+        }
+        let operands = arguments.operands
+        let areFolders = operands.count == 2 && operands.allSatisfy { Folder.exists($0) }
+        var options = UpdateFileOptions()
+        options.base = arguments.text(.updateBase)
+        options.version = arguments.text(.updateVersion)
+        options.created = try arguments.sourceDate()
+        options.replacesFile = arguments.has(.replaceFile)
+        if arguments.has(.updateSigningKey) {
+            options.key = try ManifestCommand.signingKey(arguments, folders: operands)
+        }
+        let larder = try arguments.larder
+        let display = try ProgressDisplay(arguments, terminal)
+        options.progress = display.progress("Comparing files")
+        let wanted = options
+        let report: UpdateFileReport
+        if areFolders {
+            report = try await display.run(orContinueWith: arguments.commandLine) {
+                try await larder.writeUpdate(
+                    fromFolder: operands[0], toFolder: operands[1], file: file, options: wanted)
+            }
+        } else {
+            let (from, to) = (try arguments.snapshot(1), try arguments.snapshot(2))
+            report = try await display.run(orContinueWith: arguments.commandLine) {
+                try await larder.writeUpdate(
+                    ofSite: operands[0], from: from, to: to, file: file, options: wanted)
+            }
+        }
+        for skipped in report.skipped {
+            terminal.fail("left out of the update: \(skipped.name): \(skipped.reason)")
+        }
+        terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
+        return report.skipped.isEmpty ? .done : .incomplete
+    }
+
+    /// The counts and sizes as text, and the command for the other machine.
+    private static func text(of report: UpdateFileReport, _ arguments: Arguments) -> String {
+        let share = report.releaseByteCount == 0 ? 0 : report.byteCount * 1000 / report.releaseByteCount
+        var lines = [
+            "\(report.file): \(Wording.bytes(report.byteCount)), \(share / 10).\(share % 10) % of the release "
+                + "(\(Wording.count(report.files, "file")), \(Wording.bytes(report.releaseByteCount)))",
+            "  \(Wording.number(report.changed)) changed (\(Wording.bytes(report.changedByteCount))), "
+                + "\(Wording.number(report.patched)) of them as differences",
+        ]
+        if let signer = report.signer {
+            lines.append("  signed by \(signer)")
+        } else {
+            lines.append(
+                "  not signed: sites that trust a key refuse it; sign it with \(Option.updateSigningKey.name) KEY"
+            )
+        }
+        lines.append("To apply it on another machine: \(CommandLine.shellCommand(["preload", report.file]))")
+        return lines.joined(separator: "\n")
     }
 
     /// The comparison of screenshots as text: a line for each page that differs, then the counts.

@@ -18,7 +18,7 @@ enum ManifestCommand {
             let options = try options(arguments)
             let form = try signatureForm(arguments, options.format)
             // The passphrase first: listing a large folder takes longer.
-            let key = try form.map { _ in try signingKey(arguments, source: source) }
+            let key = try form.map { _ in try signingKey(arguments, folders: [source]) }
             let larder = try arguments.larder
             var report = try await Signals.shared.runCancellable {
                 try await larder.manifest(
@@ -139,12 +139,14 @@ enum ManifestCommand {
 
     /// Reads the secret key of `--sign`.
     ///
-    /// - Throws: `UsageError` if the key is in the folder whose manifest is written: such a folder is published.
-    private static func signingKey(_ arguments: Arguments, source: String) throws -> ManifestKey {
+    /// - Parameter folders: the sources, which need not be folders.
+    /// - Throws: `UsageError` if the key is in a folder whose files are listed: such a folder is published.
+    static func signingKey(_ arguments: Arguments, folders: [String]) throws -> ManifestKey {
         let path = arguments.text(.signingKey) ?? ""
-        if Folder.exists(source), Folder.resolved(path).hasPrefix(Folder.resolved(source) + "/") {
+        for folder in folders
+        where Folder.exists(folder) && Folder.resolved(path).hasPrefix(Folder.resolved(folder) + "/") {
             throw UsageError(
-                "the secret key \(path) is in the folder \(source), which would publish it; move it elsewhere"
+                "the secret key \(path) is in the folder \(folder), which would publish it; move it elsewhere"
             )
         }
         return try SecretKeyInput.unlock(try ManifestKeyFile(path), path, arguments)

@@ -1,8 +1,8 @@
 internal import LarderKit
 internal import Reports
 
-/// `larder preload MANIFEST|URL...`: fetches the bundles of manifests, verifies them, and publishes each
-/// complete set. A set that does not verify never replaces the set before.
+/// `larder preload MANIFEST|URL|UPDATE...`: fetches the bundles of manifests, verifies them, and publishes each
+/// complete set. A set that does not verify never replaces the set before. Update files contain the bundles.
 ///
 /// Prints a summary for each manifest; `--json` prints an array. The first line on standard error says why
 /// a set is not live.
@@ -32,6 +32,29 @@ enum PreloadCommand {
             return reports.reduce(.done) {
                 PrefetchCommand.firstFailure($0, status(of: $1, isStrict: arguments.has(.strict), terminal))
             }
+        }
+    }
+
+    /// Applies update files one after the other, as `larder import` does it too.
+    static func applyUpdates(
+        _ files: [String], _ options: PreloadOptions, _ arguments: Arguments, _ terminal: Terminal
+    ) async throws -> ExitStatus {
+        let larder = try arguments.larder
+        var reports: [PreloadReport] = []
+        for file in files {
+            let report = try await Signals.shared.runCancellable {
+                try await larder.preload(file, options: options)
+            }
+            reports.append(report)
+            if report.outcome != .current, report.outcome != .changed { break }
+        }
+        if arguments.has(.json) {
+            terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")
+        } else {
+            terminal.report(reports.map { text(of: $0, arguments) }.joined(separator: "\n"))
+        }
+        return reports.reduce(.done) {
+            PrefetchCommand.firstFailure($0, status(of: $1, isStrict: false, terminal))
         }
     }
 
@@ -173,7 +196,8 @@ enum PreloadCommand {
 
     /// The counts of reused and fetched bundles, the bytes and the time, for a line about the manifest.
     private static func countsText(of report: PreloadReport) -> String {
-        "\(Wording.number(report.reused)) reused, \(Wording.number(report.fetched)) fetched, "
+        "\(Wording.number(report.reused)) reused, \(Wording.number(report.fetched)) "
+            + (report.isFromUpdate ? "from the update file, " : "fetched, ")
             + "\(Wording.bytes(report.byteCount)) in \(Wording.time(report.elapsed))"
     }
 

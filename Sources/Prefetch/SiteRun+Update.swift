@@ -1,0 +1,144 @@
+internal import Bundles
+package import Check
+internal import Crawl
+internal import Digest
+internal import Store
+package import Updates
+package import Web
+
+/// Applying an update file: a preload whose manifest and bundles come from the file and from the store, without any request.
+extension SiteRun {
+    /// Applies an update file. The set goes live only as a whole.
+    ///
+    /// - Throws: `LarderError` of kind `.refused` for a damaged file, `.input` if its site is unknown.
+    package func preload(
+        updateFile path: String, _ options: PreloadOptions, by principal: Principal
+    ) throws(LarderError) -> PreloadReport {
+        let update = try mapUpdateError { () throws(UpdateError) in try UpdateReader(path) }
+        var plan = try manifestPlan(for: update, options)
+        plan.hasAssets = plan.hasAssets && options.includesAssets
+        return try preload(plan, named: path, options, by: principal, from: update)
+    }
+
+    /// Returns the stored plan of the site that the update belongs to. So the keys of that site and the age of its manifest
+    /// decide, and later runs load its manifest from the place that they used before. Returns a new plan for a new site.
+    private func manifestPlan(
+        for update: UpdateReader, _ options: PreloadOptions
+    ) throws(LarderError) -> ManifestPlan {
+        let new = ManifestPlan(place: ManifestPlan.absoluteLocation(of: update.path), base: options.base)
+        let checkOptions = new.checkOptions()
+        // The manifest is not verified yet. It only chooses the site whose keys then verify it.
+        let source = try ManifestSource(
+            inUpdate: update.manifest, at: new.place, .publicNetwork, signer: nil, options: checkOptions)
+        let name: String
+        if let declared = source.manifest.site {
+            name = try WebURL.start(declared, allowsSingleWord: true).href
+        } else if source.bases[0].url == nil,
+            let first = update.list.files.first(where: { $0.base != nil })?.base
+        {
+            guard let site = try siteWithBody(first, update) else {
+                throw LarderError(
+                    .input,
+                    "the update file \(update.path) does not name its site, and no stored site has \(first.url) as the update expects it: "
+                        + "name the URL of its files, or apply the earlier updates first", remedy: .base)
+            }
+            name = site
+        } else {
+            let verifier = try ManifestVerifier(source, options: checkOptions, folder: folder)
+            name =
+                if let start = try verifier.startURLs().first { start.href } else {
+                    try verifier.defaultSite().key.href
+                }
+        }
+        guard let known = storedPlan(of: name)?.manifest else { return new }
+        guard known.repository == nil else {
+            throw LarderError(
+                .refused,
+                "the update file \(update.path) is refused: \(name) belongs to the TUF repository \(known.place), whose metadata an "
+                    + "update file does not have: preload it from there")
+        }
+        var plan = known
+        plan.format = nil
+        return plan
+    }
+
+    /// Returns the name of the site with a manifest whose bundle at the URL of a base has its bytes; nil if there is none or more
+    /// than one.
+    private func siteWithBody(_ base: UpdateList.Base, _ update: UpdateReader) throws(LarderError) -> String?
+    {
+        guard folder.exists else { return nil }
+        var names: [String] = []
+        for site in sites {
+            guard let plan = storedPlan(of: site.name)?.manifest, plan.repository == nil,
+                let stored = try storedManifest(of: site.name)
+            else { continue }
+            let source = try ManifestSource(stored, of: plan)
+            guard let url = WebURL(base.url, base: source.bases[0].url) else { continue }
+            let hasBody = try mapStoreError { () throws(StoreError) in
+                try StoreReader(folder).versions(of: url.key.href).contains {
+                    $0.site == site.name && $0.response.body?.sha256 == base.blob.sha256.bytes
+                }
+            }
+            if hasBody { names.append(site.name) }
+        }
+        return names.count == 1 ? names[0] : nil
+    }
+
+    /// Returns the manifest of an update, after its signature and age have been verified.
+    ///
+    /// - Parameters:
+    ///   - manifest: the plan of its site.
+    ///   - names: the keys that the caller names; if empty, those that are stored with the site apply.
+    func loadManifest(
+        in update: UpdateReader, _ manifest: ManifestPlan, _ nearestZone: NetworkZone,
+        trusting names: [String], _ rules: ManifestAgeRules
+    ) throws(LarderError) -> LoadedManifest {
+        var checkOptions = manifest.checkOptions()
+        let storedKeys = manifest.trustedKeys
+        checkOptions.trust = try ManifestTrust(names, storedKeys: storedKeys)
+        let found =
+            if let signature = update.signature {
+                ManifestTrust.FoundSignature.text(signature, of: update.listBytes)
+            } else {
+                ManifestTrust.FoundSignature.missing("it contains no update.json.minisig")
+            }
+        let signer: ManifestSigner?
+        do throws(ManifestRefusal) {
+            signer = try checkOptions.trust.verify(
+                found, as: "update.json", namedKey: try? Manifest(update.manifest, file: "manifest.json").key)
+        } catch {
+            throw LarderError(error, of: "in \(update.path)", checkOptions.trust)
+        }
+        let source = try ManifestSource(
+            inUpdate: update.manifest, at: manifest.place, nearestZone, signer: signer, options: checkOptions)
+        var plan = manifest
+        plan.trustedKeys =
+            checkOptions.trust.acceptsNamedKey
+            ? signer.map { [$0.key] } ?? [] : checkOptions.trust.keys.map(\.text)
+        let age = source.age
+        let warning = try source.requireCurrent(
+            age, after: manifest.accepted, trustedSigners: Set(plan.trustedKeys), rules)
+        return LoadedManifest(
+            verifier: try ManifestVerifier(source, options: checkOptions, folder: folder), plan: plan,
+            failure: nil, age: age, warning: warning, requiresSignature: checkOptions.trust.requiresSignature,
+            hasNewKeys: plan.trustedKeys != storedKeys)
+    }
+}
+
+extension LarderError {
+    package init(_ error: UpdateError) {
+        let kind: Kind =
+            switch error.kind {
+            case .input: .input
+            case .refused: .refused
+            case .machine: .machine
+            case .interrupted: .interrupted
+            }
+        self.init(kind, error.description)
+    }
+}
+
+/// Runs `body` and turns its `UpdateError` into a `LarderError`.
+package func mapUpdateError<Value>(_ body: () throws(UpdateError) -> Value) throws(LarderError) -> Value {
+    do throws(UpdateError) { return try body() } catch { throw LarderError(error) }
+}

@@ -1,0 +1,188 @@
+internal import Bundles
+internal import Check
+internal import Codings
+internal import Crawl
+internal import Digest
+internal import Store
+internal import System
+internal import Updates
+internal import Web
+
+/// Makes the bodies of an update from its frames and the stored bodies that they refer to. Nothing is written to the store's
+/// database: either all bodies are verified, or the update is refused as a whole.
+struct UpdateUnpacking {
+    private let update: UpdateReader
+    private let folder: StoreFolder
+    private let interruption: Interruption
+
+    init(_ update: UpdateReader, in folder: StoreFolder, _ interruption: Interruption) {
+        (self.update, self.folder, self.interruption) = (update, folder, interruption)
+    }
+
+    /// The unpacked update.
+    struct Outcome {
+        /// The changed responses.
+        var responses = SuppliedResponses([:])
+        /// The URLs of changed responses that are not bundles, such as redirects.
+        var otherURLs: [WebURL] = []
+        /// The size of the bodies that were made.
+        var byteCount = 0
+        /// Why the update is refused.
+        var problems: [PreloadReport.Problem] = []
+        /// Why it is refused, as a message that names the file; nil if it is not.
+        var refusal: String?
+        /// The folder with the bodies, until the crawl has moved them into the store.
+        fileprivate(set) var scratch: ScratchFolder?
+    }
+
+    /// A stored body, by its digest.
+    private struct Bodies {
+        let reader: StoreReader?
+        let site: String
+
+        /// Returns the stored body that a URL of the site has in any snapshot; nil if there is none with these bytes.
+        func find(_ blob: UpdateList.Blob, at url: WebURL) throws(StoreError) -> BodyContent? {
+            guard let reader else { return nil }
+            for version in try reader.versions(of: url.key.href) where version.site == site {
+                guard let body = version.response.body, body.sha256 == blob.sha256.bytes,
+                    body.byteCount == blob.byteCount, let content = try reader.content(of: body)
+                else { continue }
+                if try body.isIntact(content) { return content }
+            }
+            return nil
+        }
+    }
+
+    /// Unpacks the files of the bundles that have to be fetched.
+    ///
+    /// - Parameters:
+    ///   - steps: what to do for each bundle of the manifest.
+    ///   - site: the name of the site, whose bodies the update refers to.
+    func unpack(
+        for verifier: ManifestVerifier, _ steps: PreloadPlan, ofSite site: String
+    ) throws(LarderError) -> Outcome {
+        try mapUpdateError { () throws(UpdateError) in try update.verifyFrames(interruption) }
+        var missing: [String: WebURL] = [:]
+        var bundles: [String: Bundle] = [:]
+        for ((url, bundle), step) in zip(verifier.bundlesWithURLs, steps.steps) {
+            bundles[url.key.href] = bundle
+            if case .fetch = step { missing[url.key.href] = url }
+        }
+        var outcome = Outcome()
+        let bodies = try bodies(of: site)
+        let scratch: ScratchFolder
+        do throws(SystemError) {
+            // In the store's file system, so that large bodies can be moved.
+            scratch = try ScratchFolder(beside: folder.path + "/update", mode: 0o700)
+        } catch {
+            throw LarderError(error)
+        }
+        outcome.scratch = scratch
+        var responses: [String: SuppliedResponses.Response] = [:]
+        var made: [UpdateList.Blob: String] = [:]
+        var storedURLs: [UpdateList.Blob: WebURL] = [:]
+        for (index, file) in update.list.files.enumerated() {
+            guard !interruption.isRequested else { throw .interrupted }
+            let url = try verifier.url(of: file.url)
+            let href = url.key.href
+            guard let body = file.body else {
+                outcome.otherURLs.append(url.key)
+                responses[href] = .init(
+                    status: file.status, fields: file.fields, body: nil, isPage: file.isPage)
+                continue
+            }
+            guard let bundle = bundles[href] else {
+                outcome.add(url, "the manifest does not list it")
+                continue
+            }
+            if case .mismatch(let mismatch)? = bundle.finding(
+                knowing: [body.sha256], byteCount: body.byteCount)?.verdict
+            {
+                outcome.add(url, "the manifest lists another digest: \(mismatch)")
+                continue
+            }
+            guard missing.removeValue(forKey: href) != nil else {
+                // It is stored already, and later files may be equal to it.
+                storedURLs[body] = storedURLs[body] ?? url
+                continue
+            }
+            let path = "\(scratch.path)/\(index)"
+            guard let source = try source(of: file, verifier, bodies, made, storedURLs) else {
+                let base =
+                    file.base.map { "\($0.url) with the SHA-256 \($0.blob.sha256.hex)" } ?? "an equal file"
+                outcome.add(url, "it is made from \(base), which is not stored")
+                continue
+            }
+            try mapUpdateError { () throws(UpdateError) in
+                switch source {
+                case .frame(let base): try update.unpack(index, base: base, to: path)
+                case .copy(let content): try content.copy(to: path)
+                }
+            }
+            made[body] = path
+            outcome.byteCount += body.byteCount
+            responses[href] = .init(
+                status: file.status, fields: file.fields, body: .file(path: path), isPage: file.isPage)
+        }
+        for url in missing.values.sorted(by: { $0.href < $1.href }) {
+            outcome.add(url, "it is neither stored nor in the update")
+        }
+        outcome.responses = SuppliedResponses(responses)
+        if let first = outcome.problems.first {
+            let others = outcome.problems.count > 1 ? " and \(outcome.problems.count - 1) more" : ""
+            outcome.refusal =
+                "the update file \(update.path) is refused: it does not fit the stored files of \(site): \(first.url)\(others): "
+                + "\(first.reason); apply the earlier updates first, or preload the whole release"
+        }
+        return outcome
+    }
+
+    /// The stored bodies of a site. Creates the folder of the store if it does not exist.
+    private func bodies(of site: String) throws(LarderError) -> Bodies {
+        try mapStoreError { () throws(StoreError) in
+            try folder.create()
+            do throws(StoreError) {
+                return Bodies(reader: try StoreReader(folder), site: site)
+            } catch  where error.reason == .missing {
+                return Bodies(reader: nil, site: site)
+            }
+        }
+    }
+
+    /// The source of a body.
+    private enum Source {
+        case frame(base: FrameBase?)
+        case copy(BodyContent)
+    }
+
+    /// Finds what a body is made from; nil if it is not stored.
+    private func source(
+        of file: UpdateList.File, _ verifier: ManifestVerifier, _ bodies: Bodies,
+        _ made: [UpdateList.Blob: String], _ storedURLs: [UpdateList.Blob: WebURL]
+    ) throws(LarderError) -> Source? {
+        guard let base = file.base else {
+            if file.frame != nil { return .frame(base: nil) }
+            guard let body = file.body else { return nil }
+            if let path = made[body] { return .copy(.file(path: path)) }
+            guard let url = storedURLs[body] else { return nil }
+            return try mapStoreError { () throws(StoreError) in
+                try bodies.find(body, at: url).map { .copy($0) }
+            }
+        }
+        let url = try verifier.url(of: base.url)
+        return try mapStoreError { () throws(StoreError) -> Source? in
+            guard let content = try bodies.find(base.blob, at: url) else { return nil }
+            guard file.frame != nil else { return .copy(content) }
+            // The size was limited when the list was read.
+            let frameBase = FrameBase(byteCount: base.blob.byteCount)
+            try content.eachPiece { frameBase.append($0) }
+            return frameBase.isFull ? .frame(base: frameBase) : nil
+        }
+    }
+}
+
+extension UpdateUnpacking.Outcome {
+    fileprivate mutating func add(_ url: WebURL, _ reason: String) {
+        problems.append(PreloadReport.Problem(url: url.href, reason: reason, isRequired: true))
+    }
+}
