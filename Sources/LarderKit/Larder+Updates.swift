@@ -181,9 +181,18 @@ extension UpdateFileOptions {
         manifest.created = HTTPDate(secondsSinceEpoch: time)
         // A receiver may trust it on first use.
         manifest.key = key?.key.publicKey
+        var bytes = Array(manifest.json.utf8)
+        if let key {
+            // The receiver stores the manifest without the list, and verifies it again.
+            let comment = MinisignSignature.trustedComment(timestamp: time, file: nil)
+            do throws(ManifestError) {
+                bytes = try ManifestSignature.adding(key.key.sign(bytes, trustedComment: comment), to: bytes)
+            } catch {
+                throw LarderError(error)
+            }
+        }
         var writer = UpdateWriter(
-            old, new, manifest: Array(manifest.json.utf8), created: HTTPDate(secondsSinceEpoch: time),
-            interruption)
+            old, new, manifest: bytes, created: HTTPDate(secondsSinceEpoch: time), interruption)
         if let progress {
             writer.progress = { done, all in progress(WorkProgress(.bundles, done: done, of: all)) }
         }

@@ -209,6 +209,10 @@ extension SiteRun {
         // The site consists of its bundles until a prefetch adds its pages.
         target.manifest.isAlone =
             storedPlan(of: target.site.href).map { $0.manifest?.isAlone ?? false } ?? true
+        if update != nil, let known = storedPlan(of: target.site.href)?.manifest {
+            // Later runs load the manifest from where they did before.
+            (target.manifest.place, target.manifest.base) = (known.place, known.base)
+        }
         var report = PreloadReport(manifest: name, site: target.site.href, outcome: .current)
         report.requests = loaded.verifier.requestCount
         report.isFromUpdate = update != nil

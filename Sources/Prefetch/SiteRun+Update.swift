@@ -57,6 +57,12 @@ extension SiteRun {
                 "the update file \(update.path) is refused: \(name) belongs to the TUF repository \(known.place), whose metadata an "
                     + "update file does not have: preload it from there")
         }
+        if known.requiresSignature, !options.trustedKeys.isEmpty {
+            // The update itself says to which site it belongs. `resolveSite` decides whether other keys may count for that.
+            var plan = new
+            plan.accepted = known.accepted
+            return plan
+        }
         var plan = known
         plan.format = nil
         return plan
@@ -102,10 +108,16 @@ extension SiteRun {
             } else {
                 ManifestTrust.FoundSignature.missing("it contains no update.json.minisig")
             }
-        let signer: ManifestSigner?
+        let unverified = try? Manifest(update.manifest, file: "manifest.json")
+        var signer: ManifestSigner?
         do throws(ManifestRefusal) {
-            signer = try checkOptions.trust.verify(
-                found, as: "update.json", namedKey: try? Manifest(update.manifest, file: "manifest.json").key)
+            signer = try checkOptions.trust.verify(found, as: "update.json", namedKey: unverified?.key)
+            // The manifest is stored without the list, and its own signature is verified again later.
+            if signer != nil, let own = unverified?.signature {
+                signer = try checkOptions.trust.verify(
+                    .text(own.signature.text, of: own.signedBytes(of: update.manifest)), as: "manifest.json",
+                    namedKey: unverified?.key)
+            }
         } catch {
             throw LarderError(error, of: "in \(update.path)", checkOptions.trust)
         }
