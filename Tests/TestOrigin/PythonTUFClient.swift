@@ -88,7 +88,7 @@ package struct PythonTUFClient: Sendable {
                     paths = set()
                     for name in glob.glob(glob.escape(repository) + "/metadata/*.json"):
                         with open(name, encoding="utf-8") as role:
-                            paths.update(json.load(role)["signed"].get("targets", {}))
+                            paths.update(json.load(role).get("signed", {}).get("targets", {}))
                     for path in sorted(paths):
                         target = client.get_targetinfo(path)
                         if target is None:
