@@ -105,7 +105,8 @@ let package = Package(
         module(
             "Mirror",
             [
-                "System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "HTTPServer", "Origins",
+                "System", "Web", "Codings", "Markup", "Digest", "Store", "Bundles", "TLS", "HTTPServer",
+                "Origins",
                 "Portal", "Reports", "CLinux",
             ]),
         module(
@@ -151,11 +152,17 @@ let package = Package(
         tests("CodingsTests", ["System", "Web", "Codings"]),
         tests("StoreTests", ["System", "Web", "Digest", "Database", "Store", "Cluster", "StoreFaults"]),
         tests("UpdatesTests", ["System", "Web", "Digest", "Codings", "Store", "Updates"]),
-        tests("FetchTests", ["System", "Web", "Fetch"]),
+        tests("FetchTests", ["System", "Web", "Codings", "Fetch"]),
         tests("TLSTests", ["TLS"]),
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
         tests("BrowserTests", ["System", "Web", "Browser"]),
-        tests("CrawlTests", ["System", "Web", "Markup", "Store", "Cluster", "Fetch", "Crawl", "Soak"]),
+        tests(
+            "CrawlTests",
+            [
+                "System", "Web", "Codings", "Markup", "Digest", "Store", "Cluster", "Fetch", "Bundles",
+                "Crawl",
+                "Soak",
+            ]),
         tests("ReportsTests", ["Web", "Digest", "Store", "Reports"]),
         tests("SearchTests", ["System", "Store", "Reports", "Search"]),
         tests(

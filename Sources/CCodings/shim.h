@@ -44,6 +44,8 @@ typedef void *(*larder_brotli_create)(void *allocate, void *release, void *conte
 typedef int (*larder_brotli_run)(
     void *state, size_t *avail_in, const uint8_t **next_in, size_t *avail_out, uint8_t **next_out, size_t *total_out);
 typedef void (*larder_brotli_destroy)(void *state);
+/// `BrotliDecoderAttachDictionary`, since brotli 1.1. `type` is 0 for a dictionary of raw bytes, which brotli does not copy.
+typedef int (*larder_brotli_attach)(void *state, int type, size_t size, const uint8_t *bytes);
 
 typedef struct {
     const void *bytes;
@@ -85,6 +87,8 @@ typedef size_t (*larder_zstd_pack_whole)(
     void *context, void *to, size_t room, const void *from, size_t size, int level);
 typedef size_t (*larder_zstd_unpack_whole)(void *context, void *to, size_t room, const void *from, size_t size);
 typedef size_t (*larder_zstd_bound)(size_t size);
+/// `ZSTD_compress2`, which uses the parameters and the prefix of the context.
+typedef size_t (*larder_zstd_compress)(void *context, void *to, size_t room, const void *from, size_t size);
 typedef unsigned (*larder_zstd_is_error)(size_t code);
 typedef size_t (*larder_zstd_free)(void *context);
 /// `ZSTD_CCtx_refPrefix` and `ZSTD_DCtx_refPrefix`: the next frame refers to these bytes, which are not copied.

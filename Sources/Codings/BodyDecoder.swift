@@ -6,36 +6,48 @@ package import Web
 /// last to first: for "gzip, br", the output of the brotli decoder is the input of the gzip decoder.
 package final class BodyDecoder {
     /// The decoders in the order in which they are applied: the last coding of `Content-Encoding` is first.
-    private var layers: [(coding: ContentCoding, decoder: any CodingDecoder)] = []
+    private var layers: [(coding: String, decoder: any CodingDecoder)] = []
     /// An output buffer for each layer.
     private var outputBuffers: [UnsafeMutableRawBufferPointer] = []
     /// The number of encoded bytes that were passed to `decode`.
     package private(set) var encodedByteCount = 0
+    /// The size of the dictionary that the body was compressed with; 0 if there is none.
+    package let dictionaryByteCount: Int
 
     /// Rejects a body with more codings, since each needs memory for a decoder.
     private static let maxCodings = 4
     private static let outputBufferBytes = 32 * 1024
 
-    /// Registered codings that Larder cannot decode: those of `compress` and those with a shared dictionary.
-    private static let unsupported: Set<String> = ["compress", "x-compress", "dcb", "dcz"]
+    /// Registered codings that Larder cannot decode.
+    private static let unsupported: Set<String> = ["compress", "x-compress"]
 
     /// Creates the decoders for a body with these header fields. Returns nil if `Content-Encoding` has no known
     /// coding. Unknown names, which are usually names of character sets, are ignored as in browsers.
     ///
+    /// - Parameter dictionary: the dictionary that the request offered. Without one, `dcb` and `dcz` are unsupported.
     /// - Throws: `CodingError` if the body has a coding that cannot be decoded, or too many codings.
-    package init?(_ fields: HTTPFields) throws(CodingError) {
+    package init?(_ fields: HTTPFields, dictionary: CompressionDictionary? = nil) throws(CodingError) {
         guard fields.isCoded else { return nil }
         let names = fields.elements("Content-Encoding").map { $0.lowercased() }
         if let name = names.first(where: Self.unsupported.contains) {
             throw .unsupported(name)
         }
-        let codings = names.compactMap(ContentCoding.init(named:))
+        let codings = names.filter {
+            ContentCoding(named: $0) != nil || DictionaryCoding(rawValue: $0) != nil
+        }
         guard !codings.isEmpty else { return nil }
         guard codings.count <= Self.maxCodings else {
             throw .tooManyCodings(codings.count)
         }
+        let usesDictionary = codings.contains { DictionaryCoding(rawValue: $0) != nil }
+        dictionaryByteCount = usesDictionary ? dictionary?.byteCount ?? 0 : 0
         for coding in codings.reversed() {
-            guard let decoder = coding.decoder() else { throw .unsupported(coding.rawValue) }
+            let dictionaryCoding = DictionaryCoding(rawValue: coding)
+            let decoder =
+                dictionaryCoding == nil
+                ? ContentCoding(named: coding)?.decoder()
+                : dictionary.flatMap { dictionaryCoding?.decoder($0) }
+            guard let decoder else { throw .unsupported(coding) }
             layers.append((coding, decoder))
             outputBuffers.append(.allocate(byteCount: Self.outputBufferBytes, alignment: 1))
         }
@@ -66,7 +78,7 @@ package final class BodyDecoder {
         while true {
             guard let (consumed, produced) = layers[layer].decoder.decode(rest, into: outputBuffers[layer])
             else {
-                throw wrapping(.invalidData(layers[layer].coding.rawValue))
+                throw wrapping(.invalidData(layers[layer].coding))
             }
             if produced > 0 {
                 let decoded = UnsafeRawBufferPointer(rebasing: outputBuffers[layer][..<produced])
@@ -86,7 +98,7 @@ package final class BodyDecoder {
         guard encodedByteCount > 0, let incomplete = layers.first(where: { !$0.decoder.isComplete }) else {
             return nil
         }
-        return .truncated(incomplete.coding.rawValue)
+        return .truncated(incomplete.coding)
     }
 }
 
@@ -120,11 +132,15 @@ package struct ExpansionLimit: Sendable {
     package var factor = 200
     /// The size in bytes up to which a decoded body may have any ratio.
     package var floor = 1024 * 1024
+    /// A body that was compressed with a dictionary may have any ratio up to this multiple of the dictionary, since
+    /// a few bytes stand for a whole unchanged body.
+    package var dictionaryFactor = 4
 
     package init() {}
 
     /// Whether a body that decoded to `byteCount` bytes so far grew too much.
-    package func isExceeded(byteCount: Int, encodedByteCount: Int) -> Bool {
-        byteCount > floor && byteCount / max(1, factor) > encodedByteCount
+    package func isExceeded(byteCount: Int, encodedByteCount: Int, dictionaryByteCount: Int = 0) -> Bool {
+        byteCount > max(floor, dictionaryFactor * dictionaryByteCount)
+            && byteCount / max(1, factor) > encodedByteCount
     }
 }

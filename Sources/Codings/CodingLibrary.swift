@@ -77,6 +77,8 @@ enum CodingLibrary {
         let createInstance: larder_brotli_create
         let decompressStream: larder_brotli_run
         let destroyInstance: larder_brotli_destroy
+        /// Nil before brotli 1.1.
+        let attachDictionary: larder_brotli_attach?
 
         init?() {
             guard
@@ -89,6 +91,8 @@ enum CodingLibrary {
             else { return nil }
             (self.createInstance, self.destroyInstance) = (createInstance, destroyInstance)
             self.decompressStream = decompressStream
+            attachDictionary = CodingLibrary.find(
+                "BrotliDecoderAttachDictionary", larder_brotli_attach.self)
         }
     }
 
@@ -106,6 +110,9 @@ enum CodingLibrary {
         let compressCCtx: larder_zstd_pack_whole
         let decompressDCtx: larder_zstd_unpack_whole
         let compressBound: larder_zstd_bound
+        let referDecoderPrefix: larder_zstd_prefix
+        let referEncoderPrefix: larder_zstd_prefix
+        let compress: larder_zstd_compress
 
         init?() {
             guard let createDStream = CodingLibrary.find("ZSTD_createDStream", larder_zstd_create.self),
@@ -119,7 +126,10 @@ enum CodingLibrary {
                 let freeCCtx = CodingLibrary.find("ZSTD_freeCCtx", larder_zstd_free.self),
                 let compressCCtx = CodingLibrary.find("ZSTD_compressCCtx", larder_zstd_pack_whole.self),
                 let decompressDCtx = CodingLibrary.find("ZSTD_decompressDCtx", larder_zstd_unpack_whole.self),
-                let compressBound = CodingLibrary.find("ZSTD_compressBound", larder_zstd_bound.self)
+                let compressBound = CodingLibrary.find("ZSTD_compressBound", larder_zstd_bound.self),
+                let referDecoderPrefix = CodingLibrary.find("ZSTD_DCtx_refPrefix", larder_zstd_prefix.self),
+                let referEncoderPrefix = CodingLibrary.find("ZSTD_CCtx_refPrefix", larder_zstd_prefix.self),
+                let compress = CodingLibrary.find("ZSTD_compress2", larder_zstd_compress.self)
             else { return nil }
             (self.createDStream, self.freeDStream) = (createDStream, freeDStream)
             (self.setDParameter, self.decompressStream) = (setDParameter, decompressStream)
@@ -127,6 +137,8 @@ enum CodingLibrary {
             (self.setCParameter, self.compressStream) = (setCParameter, compressStream)
             (self.compressCCtx, self.decompressDCtx) = (compressCCtx, decompressDCtx)
             (self.isError, self.compressBound) = (isError, compressBound)
+            (self.referDecoderPrefix, self.referEncoderPrefix) = (referDecoderPrefix, referEncoderPrefix)
+            self.compress = compress
         }
     }
 

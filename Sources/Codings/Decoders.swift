@@ -193,14 +193,23 @@ package final class InflateDecoder: CodingDecoder {
 package final class BrotliDecoder: CodingDecoder {
     private let brotli: CodingLibrary.Brotli
     private let state: UnsafeMutableRawPointer
+    /// Kept, since brotli does not copy its bytes.
+    private let dictionary: CompressionDictionary?
     package private(set) var isComplete = false
 
-    package init?() {
+    /// - Parameter dictionary: the dictionary that the stream was compressed with.
+    package init?(dictionary: CompressionDictionary? = nil) {
         guard let brotli = CodingLibrary.brotli, let state = brotli.createInstance(nil, nil, nil) else {
             return nil
         }
         self.brotli = brotli
         self.state = state
+        self.dictionary = dictionary
+        guard let dictionary else { return }
+        let bytes = dictionary.bytes
+        let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        guard let attach = brotli.attachDictionary, attach(state, Self.rawDictionary, bytes.count, start) != 0
+        else { return nil }
     }
 
     deinit { brotli.destroyInstance(state) }
@@ -223,6 +232,8 @@ package final class BrotliDecoder: CodingDecoder {
     // BROTLI_DECODER_RESULT_ERROR and BROTLI_DECODER_RESULT_SUCCESS. The other results ask for input or room.
     private static let failure: Int32 = 0
     private static let success: Int32 = 1
+    /// BROTLI_SHARED_DICTIONARY_RAW.
+    private static let rawDictionary: Int32 = 0
 }
 
 // MARK: - ZstdDecoder
@@ -231,13 +242,20 @@ package final class BrotliDecoder: CodingDecoder {
 package final class ZstdDecoder: CodingDecoder {
     private let zstd: CodingLibrary.Zstd
     private let context: UnsafeMutableRawPointer
+    /// Kept, since zstd does not copy its bytes.
+    private let dictionary: CompressionDictionary?
+    /// Whether the next byte begins a frame. zstd uses a dictionary for one frame only.
+    private var isAtStart = true
     package private(set) var isComplete = false
 
-    package init?() {
+    /// - Parameter dictionary: the dictionary that every frame was compressed with.
+    package init?(dictionary: CompressionDictionary? = nil) {
         guard let zstd = CodingLibrary.zstd, let context = zstd.createDStream() else { return nil }
         self.zstd = zstd
         self.context = context
-        _ = zstd.setDParameter(context, Self.windowLogMax, Self.maxWindowLog)
+        self.dictionary = dictionary
+        let maxWindowLog = dictionary?.maxWindowLog ?? Self.maxWindowLog
+        _ = zstd.setDParameter(context, Self.windowLogMax, maxWindowLog)
     }
 
     deinit { _ = zstd.freeDStream(context) }
@@ -246,12 +264,17 @@ package final class ZstdDecoder: CodingDecoder {
         consumed: Int, produced: Int
     )? {
         guard !isComplete || input.first == Self.frameStart else { return (input.count, 0) }
+        if let dictionary, isAtStart {
+            let code = zstd.referDecoderPrefix(context, dictionary.bytes.baseAddress, dictionary.bytes.count)
+            guard zstd.isError(code) == 0 else { return nil }
+        }
         var from = larder_zstd_input(bytes: input.baseAddress, size: input.count, place: 0)
         var to = larder_zstd_output(bytes: output.baseAddress, size: output.count, place: 0)
         // Returns 0 at the end of a frame, otherwise a hint of how many more bytes to pass.
         let hint = zstd.decompressStream(context, &to, &from)
         guard zstd.isError(hint) == 0 else { return nil }
         isComplete = hint == 0
+        isAtStart = isComplete
         return (from.place, to.place)
     }
 
@@ -259,7 +282,7 @@ package final class ZstdDecoder: CodingDecoder {
     private static let windowLogMax: Int32 = 100
     /// The binary logarithm of the maximum window size: 8 MB, as RFC 9659 requires for the coding `zstd`. Frames
     /// with a larger window are rejected, since they would need more memory.
-    private static let maxWindowLog: Int32 = 23
+    static let maxWindowLog: Int32 = 23
     /// The first byte of each frame's magic number.
     private static let frameStart: UInt8 = 0x28
 }

@@ -39,7 +39,7 @@ package struct StoredResponse: Sendable, Equatable {
     static let lostStatus = 504
 
     /// Whether a request with these headers selects this response among the variants of its URL (RFC 9111, section
-    /// 4.1). `Accept-Encoding` makes no difference, because bodies are stored without their content coding.
+    /// 4.1). The codings and the dictionary of the request make no difference, because bodies are stored decoded.
     ///
     /// - Parameters:
     ///   - fields: The header fields of the request.
@@ -477,8 +477,8 @@ package struct RequestKey: Hashable, Sendable {
 }
 
 extension VaryKey {
-    /// Creates the key of a response whose body is stored without its content coding, so that `Accept-Encoding` is
-    /// ignored. Nil if no other request can select the response; store `never` in place of the key.
+    /// Creates the key of a response whose body is stored without its content coding, so that `Accept-Encoding` and
+    /// the dictionary that the request offered are ignored. Nil if no other request can select the response; store `never` in place of the key.
     package init?(decoded response: HTTPFields, request: HTTPFields, secrets: SecretHasher) {
         self.init(response: response, request: request.withoutAcceptedCodings, secrets: secrets)
     }
@@ -501,9 +501,10 @@ extension VaryKey {
 
 extension HTTPFields {
     fileprivate var withoutAcceptedCodings: HTTPFields {
-        guard contains("Accept-Encoding") else { return self }
+        let names = ["Accept-Encoding"] + DictionaryOffer.fieldNames
+        guard names.contains(where: contains) else { return self }
         var fields = self
-        fields.remove("Accept-Encoding")
+        for name in names { fields.remove(name) }
         return fields
     }
 }
