@@ -29,6 +29,8 @@ package final class Answer: Sendable {
     package let variant: String
     /// The body compressed with zstd, for clients that accept it; nil if it is not stored in this form.
     package let zstdBody: [UInt8]?
+    /// How the body may be compressed with earlier versions of it; nil if it may not.
+    package let dictionary: DictionaryTerms?
 
     /// A body that is sent from a file.
     package struct FileBody: Sendable {
@@ -51,7 +53,8 @@ package final class Answer: Sendable {
     /// `Content-Length` and `Accept-Ranges` are added to the fields.
     package init(
         status: Int, fields: [(name: String, value: String)], body: [UInt8], zstdBody: [UInt8]? = nil,
-        sharing: Sharing = .portal, freshness: Freshness? = nil, variant: String = ""
+        sharing: Sharing = .portal, freshness: Freshness? = nil, variant: String = "",
+        dictionary: DictionaryTerms? = nil
     ) {
         var bytes = Self.head(
             status: status, fields: fields, byteCount: body.count, extraCapacity: body.count)
@@ -60,6 +63,7 @@ package final class Answer: Sendable {
         self.status = status
         self.bytes = bytes
         self.zstdBody = zstdBody
+        self.dictionary = dictionary
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         file = nil
         self.sharing = sharing
@@ -70,12 +74,13 @@ package final class Answer: Sendable {
     /// Creates an answer with a body in a file.
     package init(
         status: Int, fields: [(name: String, value: String)], file: FileBody, sharing: Sharing = .portal,
-        freshness: Freshness? = nil, variant: String = ""
+        freshness: Freshness? = nil, variant: String = "", dictionary: DictionaryTerms? = nil
     ) {
         self.status = status
         bytes = Self.head(status: status, fields: fields, byteCount: file.byteCount, extraCapacity: 0)
         headByteCount = bytes.count
         zstdBody = nil
+        self.dictionary = dictionary
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         self.file = file
         self.sharing = sharing
@@ -92,7 +97,7 @@ package final class Answer: Sendable {
         self.status = status
         bytes = Self.head(status: status, fields: fields, byteCount: byteCount, extraCapacity: 0)
         headByteCount = bytes.count
-        zstdBody = nil
+        (zstdBody, dictionary) = (nil, nil)
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         file = FileBody(path: "", byteCount: byteCount ?? 0)
         self.sharing = sharing
@@ -104,7 +109,7 @@ package final class Answer: Sendable {
         status = answer.status
         bytes = head + answer.bytes[answer.headByteCount...]
         headByteCount = head.count
-        zstdBody = answer.zstdBody
+        (zstdBody, dictionary) = (answer.zstdBody, answer.dictionary)
         (entityTag, lastModified, hasDate) = (answer.entityTag, answer.lastModified, answer.hasDate)
         (file, sharing, freshness, variant) = (answer.file, answer.sharing, answer.freshness, answer.variant)
     }
@@ -135,6 +140,27 @@ package final class Answer: Sendable {
 
     /// The length of the body, in memory or in the file.
     package var bodyByteCount: Int { file?.byteCount ?? bytes.count - headByteCount }
+
+    /// The body as it is sent; nil if it is larger than `maxBytes`, or if its file changed or cannot be read.
+    package func wholeBody(maxBytes: Int) -> [UInt8]? {
+        guard bodyByteCount <= maxBytes else { return nil }
+        guard let file else { return Array(bytes[headByteCount...]) }
+        // Checked after reading, too: the file may be replaced in between.
+        guard isCurrent,
+            let stored = try? WholeFile.read(file.path, atMost: maxBytes + Self.maxPatchedBytes), isCurrent
+        else { return nil }
+        let body = file.patch?.apply(to: stored) ?? stored
+        return body.count == bodyByteCount ? body : nil
+    }
+
+    /// The number of bytes by which a file may be longer than the body that is made from it.
+    private static let maxPatchedBytes = 1 << 20
+
+    /// The value of the first field of this name, which must be in lower case.
+    package func value(of name: StaticString) -> String? {
+        HeadLines(self).first { HeadLines.isNamed($0, [name]) }
+            .map { String(decoding: HeadLines.value($0), as: UTF8.self) }
+    }
 
     /// The memory that the answer uses, in bytes. The body in a file does not count.
     package var memoryByteCount: Int {

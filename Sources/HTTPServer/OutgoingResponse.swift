@@ -34,35 +34,48 @@ struct OutgoingResponse {
     ///
     /// - Parameters:
     ///   - acceptsZstd: Whether the client accepts the answer's zstd-compressed body as the body.
+    ///   - dictionary: The changes for a client that knows compression dictionaries.
     ///   - boundary: The separator of several parts, which must not occur in the body.
     init(
         _ answer: Answer, _ selection: ResponseSelection, clientFields: [UInt8], withBody: Bool,
-        acceptsZstd: Bool = false,
+        acceptsZstd: Bool = false, dictionary: DictionaryReply? = nil,
         boundary: @autoclosure () -> String
     ) {
+        // A part is no dictionary, and neither is an error.
+        let replaced = dictionary?.replacedFields ?? []
+        let allFields = clientFields + (dictionary?.lines ?? [])
         let contentRangeLine: (ContentRange) -> String = { "Content-Range: \($0.text)\r\n" }
         let total = answer.bodyByteCount
         switch selection {
         case .whole:
-            guard acceptsZstd, let zstdBody = answer.zstdBody else {
-                self.init(answer, clientFields: clientFields, withBody: withBody)
+            let coded =
+                dictionary?.delta.map { ($0, "dcz") }
+                ?? (acceptsZstd ? answer.zstdBody : nil).map { ($0, "zstd") }
+            guard let (body, coding) = coded else {
+                guard !replaced.isEmpty else {
+                    self.init(answer, clientFields: allFields, withBody: withBody)
+                    return
+                }
+                self.init(
+                    answer, answer.status, without: replaced, allFields, pieces: withBody ? nil : [])
                 return
             }
             let lines =
-                Self.weakTag(of: answer) + "Content-Encoding: zstd\r\nContent-Length: \(zstdBody.count)\r\n"
+                Self.weakTag(of: answer)
+                + "Content-Encoding: \(coding)\r\nContent-Length: \(body.count)\r\n"
             self.init(
-                answer, answer.status, without: Self.lengthFields + ["accept-ranges", "etag"],
-                clientFields + lines.utf8,
-                pieces: withBody ? [.bytes(zstdBody)] : [])
+                answer, answer.status, without: Self.lengthFields + ["accept-ranges", "etag"] + replaced,
+                allFields + lines.utf8,
+                pieces: withBody ? [.bytes(body)] : [])
         case .notModified:
             // §15.4.5: a 304 omits the fields that describe the body, because the client has them. Without a
             // tag, Last-Modified is the only validator and is repeated.
             var omitted: [StaticString] =
-                answer.entityTag == nil ? Self.bodyFields : Self.bodyFields + ["last-modified"]
+                replaced + (answer.entityTag == nil ? Self.bodyFields : Self.bodyFields + ["last-modified"])
             let isCoded = acceptsZstd && answer.zstdBody != nil
             if isCoded { omitted.append("etag") }
             self.init(
-                answer, 304, without: omitted, clientFields + (isCoded ? Self.weakTag(of: answer) : "").utf8,
+                answer, 304, without: omitted, allFields + (isCoded ? Self.weakTag(of: answer) : "").utf8,
                 pieces: [])
         case .failed:
             self.init(
@@ -115,7 +128,7 @@ struct OutgoingResponse {
     /// the additional `lines`.
     private init(
         _ answer: Answer, _ status: Int, without names: [StaticString], _ lines: some Sequence<UInt8>,
-        pieces: [Piece]
+        pieces: [Piece]?
     ) {
         self.answer = answer
         var head = Array("HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n".utf8)

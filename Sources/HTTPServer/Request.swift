@@ -128,6 +128,10 @@ package struct RequestHead: Equatable {
     package var hasUpgrade = false
     /// Whether `Accept-Encoding` contains zstd without a weight.
     var acceptsZstd = false
+    /// Whether `Accept-Encoding` contains dcz without a weight (RFC 9842).
+    package var acceptsDCZ = false
+    /// Whether a browser requests a script or a style sheet for a document, by `Sec-Fetch-Dest`.
+    package var isForScriptOrStyle = false
     /// Whether a field describes or limits the route of the message (`Via`, `Max-Forwards`).
     package var hasRoutingFields = false
     /// Whether a proxy forwarded the request. Then the client may not be its sender.
@@ -319,8 +323,11 @@ struct RequestHeadParser {
             head.affectsResponse = true
         case 14 where matches(name, "content-length"): return parseContentLength(value, into: &head)
         case 14 where matches(name, "sec-fetch-site"): (head.fetchSite, head.affectsResponse) = (value, true)
+        case 14 where matches(name, "sec-fetch-dest"):
+            head.isForScriptOrStyle = matches(value, "script") || matches(value, "style")
         case 15 where matches(name, "accept-encoding"):
             if listContains(value, "zstd") { head.acceptsZstd = true }
+            if listContains(value, "dcz") { head.acceptsDCZ = true }
         case 17 where matches(name, "transfer-encoding"): return parseTransferEncoding(value, into: &head)
         case 9 where matches(name, "forwarded") || matches(name, "x-real-ip"): head.isForwarded = true
         case 11... where matches(name.prefix(11), "x-forwarded"): head.isForwarded = true

@@ -292,8 +292,8 @@ final class RequestHandler {
             return
         }
         // The common case: nothing to add, and nothing queued before it.
-        if isLast, !isStopping, reply.clientFields.isEmpty, request.head.canSendUnchanged,
-            reply.answer.canSendUnchanged
+        if isLast, !isStopping, reply.clientFields.isEmpty, reply.dictionary == nil,
+            request.head.canSendUnchanged, reply.answer.canSendUnchanged
         {
             client.sendImmediately(reply.answer, now: now)
         } else {
@@ -330,12 +330,12 @@ final class RequestHandler {
                 of: reply.answer, method: pending.method, fields: fields, now: date, as: reply.role)
             outgoing = OutgoingResponse(
                 reply.answer, selection, clientFields: own, withBody: withBody,
-                acceptsZstd: pending.head.acceptsZstd,
+                acceptsZstd: pending.head.acceptsZstd, dictionary: reply.dictionary,
                 boundary: Self.makeBoundary())
         } else {
             outgoing = OutgoingResponse(
                 reply.answer, .whole, clientFields: own, withBody: withBody,
-                acceptsZstd: pending.head.acceptsZstd,
+                acceptsZstd: pending.head.acceptsZstd, dictionary: reply.dictionary,
                 boundary: "")
         }
         if client.queueAnswer(outgoing) { return }

@@ -241,7 +241,9 @@ struct AnswerFields {
             "speculation-rules",
             "attribution-reporting-register-source", "attribution-reporting-register-trigger",
             "onion-location",
-            "alt-svc", "clear-site-data", "sourcemap", "x-sourcemap":
+            "alt-svc", "clear-site-data", "sourcemap", "x-sourcemap",
+            // Larder is the server of the dictionaries of a mirror (`DictionaryExchange`).
+            "use-as-dictionary":
             .drop
         default:
             .keep

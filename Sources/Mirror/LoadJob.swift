@@ -96,6 +96,8 @@ struct LoadJob: Sendable {
     /// Fields of the client that are not for the origin: they are about the connection to Larder, or are set anew.
     private static let mirrorFields: FieldNames = [
         "host", "larder-policy", "accept-encoding", "content-length", "expect",
+        // A body in a coding with the client's dictionary could not be decoded here.
+        "available-dictionary", "dictionary-id",
     ]
 
     /// A key that is equal for requests that can share one response. Nil for requests that may have an effect

@@ -500,7 +500,7 @@ final class MirrorExchange {
     }
 
     /// Finds stored responses in this state of the store, for this requester.
-    private func finder(_ view: MirrorResponder.StoreView) -> ResponseFinder {
+    func finder(_ view: MirrorResponder.StoreView) -> ResponseFinder {
         ResponseFinder(
             reader: view.reader, fields: AnswerFields(layout: layout), now: timeOfAsking,
             context: requestContext)

@@ -54,7 +54,7 @@ final class MirrorResponder: Responder {
         if let refusal = refusal(of: request) { return refusal }
         if let known = memoryAnswer(for: request) {
             counts.record(known)
-            return Reply(answer: known)
+            return withDictionary(Reply(answer: known), of: request)
         }
         let reply = respond(
             to: request, proxied: nil, orDefer: later.observing { [counts] in counts.record($0) })
@@ -79,7 +79,7 @@ final class MirrorResponder: Responder {
     func respond(to request: Request, proxied: WebURL?, orDefer later: DeferredReply) -> Reply? {
         let exchange = MirrorExchange(request, self, proxied: proxied)
         do throws(StoreError) {
-            return try exchange.reply(orDefer: later)
+            return try exchange.reply(orDefer: later).map { DictionaryExchange(exchange).apply(to: $0) }
         } catch {
             return exchange.failure(error)
         }
@@ -105,12 +105,20 @@ final class MirrorResponder: Responder {
         let known = origin.withUTF8 { context.tier.value(for: $0.span, request.target.span, now: view.time) }
         guard let known, known.isCurrent else { return nil }
         guard let freshness = known.freshness else {
-            return context.loader == nil ? Reply(answer: known) : nil
+            return context.loader == nil ? withDictionary(Reply(answer: known), of: request) : nil
         }
         guard let loader = context.loader, freshness.isFresh(at: loader.now),
             VaryKey.isSelected(known.variant, by: request.fields, loader.secrets)
         else { return nil }
-        return Reply(answer: known, clientFields: AnswerFields.age(freshness, at: loader.now), role: .cache)
+        let reply = Reply(
+            answer: known, clientFields: AnswerFields.age(freshness, at: loader.now), role: .cache)
+        return withDictionary(reply, of: request)
+    }
+
+    /// The reply as it is sent to a client that knows compression dictionaries.
+    private func withDictionary(_ reply: Reply, of request: Request) -> Reply {
+        guard reply.answer.dictionary != nil, DictionaryExchange.canApply(to: request) else { return reply }
+        return DictionaryExchange(MirrorExchange(request, self)).apply(to: reply)
     }
 
     /// For a proxy: the nearest network zone that the client of a request may connect to, whatever page sent
@@ -273,6 +281,10 @@ struct MirrorContext: Sendable {
     let notes: ServingRecords?
     /// Addresses to which this server has just redirected a user.
     let expected: ExpectedNavigations
+    /// Bodies that were compressed with earlier versions.
+    let deltas = DeltaCache()
+    /// The digests of rendered bodies, by which clients name dictionaries.
+    let renderedDigests = RenderedDigests()
     /// Nil if no origin is ever asked.
     let loader: OriginLoader?
     /// Makes the loader of a server thread, if threads load by themselves.

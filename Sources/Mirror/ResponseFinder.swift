@@ -233,7 +233,8 @@ struct ResponseFinder {
         return try !rootSnapshots.contains { !$0.isOfArchives }
     }
 
-    private func copy(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> FoundResponse {
+    /// A response that was found in another way, with its fields as they describe the stored body.
+    func copy(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> FoundResponse {
         var fields = HTTPFields(block: response.fields.utf8.span)
         // Most bodies were decoded before they were stored.
         if !response.flags.contains(.isCoded) { fields.remove("Content-Encoding") }

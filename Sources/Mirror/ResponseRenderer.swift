@@ -87,10 +87,11 @@ final class ResponseRenderer {
         let sharing = copy.sharing
         if let bundle {
             if bundle.isVerified, isSentUnmodified(format, copy.fields, copy.url) {
-                return try unmodifiedAnswer(copy, (content, stamp), body.byteCount, source, bundle)
+                return try unmodifiedAnswer(copy, (content, stamp), body, source, bundle)
             }
             if !bundle.isVerified { fields.added = bundle.differingFields }
         }
+        let terms = dictionaryTerms(of: copy, body, isBundle: false)
         // Nothing in the body changes: it is sent from its file without being read.
         if case .file(let path) = content, table.marks.isEmpty, !isRewritten(table, of: copy.url),
             !hasPrefix(copy.url), !canHaveBar(format)
@@ -100,7 +101,9 @@ final class ResponseRenderer {
             var outgoing = fields.fields(
                 of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag)
             addSignatures(of: copy, source, to: &outgoing)
-            return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: sharing)
+            return Answer(
+                status: copy.response.status, fields: outgoing, file: file, sharing: sharing,
+                dictionary: terms)
         }
         let bytes = try content.load()
         // A large body is spliced while it is sent. The patch has only the changed ranges.
@@ -115,11 +118,13 @@ final class ResponseRenderer {
             var outgoing = fields.fields(
                 of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag)
             if patch.isEmpty { addSignatures(of: copy, source, to: &outgoing) }
-            return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: sharing)
+            return Answer(
+                status: copy.response.status, fields: outgoing, file: file, sharing: sharing,
+                dictionary: terms)
         }
         return try rewrittenAnswer(
             status: copy.response.status, copy.fields, copy.url, (bytes, table, format), source, sharing,
-            tag: tag, storedBody: body, received: copy.response.fetched)
+            tag: tag, storedBody: body, received: copy.response.fetched, dictionary: terms)
     }
 
     /// A proxy answers with the response as it is stored.
@@ -135,15 +140,16 @@ final class ResponseRenderer {
             let text = "The stored body of \(copy.url.href) is damaged; fetch it again.\n"
             return .text(500, text, fields: [("Larder", "damaged")], sharing: copy.sharing)
         }
+        let terms = dictionaryTerms(of: copy, body, isBundle: bundle?.isVerified ?? false)
         if case .file(let path) = content {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount, stamp: stamp)
             return Answer(
                 status: copy.response.status, fields: outgoing, file: file, sharing: copy.sharing,
-                freshness: copy.freshness, variant: copy.response.variant)
+                freshness: copy.freshness, variant: copy.response.variant, dictionary: terms)
         }
         return Answer(
             status: copy.response.status, fields: outgoing, body: try content.load(), sharing: copy.sharing,
-            freshness: copy.freshness, variant: copy.response.variant)
+            freshness: copy.freshness, variant: copy.response.variant, dictionary: terms)
     }
 
     /// Whether a bundle is sent unchanged, as apps need it. Documents that a person opens, and their style
@@ -156,7 +162,7 @@ final class ResponseRenderer {
 
     /// The answer with a verified bundle, byte for byte, and with its digests.
     private func unmodifiedAnswer(
-        _ copy: FoundResponse, _ found: (content: BodyContent, stamp: FileStamp?), _ byteCount: Int,
+        _ copy: FoundResponse, _ found: (content: BodyContent, stamp: FileStamp?), _ body: StoredBody,
         _ source: AnswerSource,
         _ bundle: BundleComparison
     ) throws(StoreError) -> Answer {
@@ -168,12 +174,16 @@ final class ResponseRenderer {
                 entityTag: bundle.tag)
             + bundle.fields
         addSignatures(of: copy, source, to: &outgoing)
+        let terms = dictionaryTerms(of: copy, body, isBundle: true)
         if case .file(let path) = found.content {
-            let file = Answer.FileBody(path: path, byteCount: byteCount, stamp: found.stamp)
-            return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: sharing)
+            let file = Answer.FileBody(path: path, byteCount: body.byteCount, stamp: found.stamp)
+            return Answer(
+                status: copy.response.status, fields: outgoing, file: file, sharing: sharing,
+                dictionary: terms)
         }
         return Answer(
-            status: copy.response.status, fields: outgoing, body: try found.content.load(), sharing: sharing)
+            status: copy.response.status, fields: outgoing, body: try found.content.load(), sharing: sharing,
+            dictionary: terms)
     }
 
     /// The size from which on bodies are spliced while they are sent, and not in memory.
@@ -243,7 +253,8 @@ final class ResponseRenderer {
     private func rewrittenAnswer(
         status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource,
         _ sharing: Sharing,
-        tag: String?, storedBody: StoredBody? = nil, received: Int64 = SystemClock.secondsSinceEpoch()
+        tag: String?, storedBody: StoredBody? = nil, received: Int64 = SystemClock.secondsSinceEpoch(),
+        dictionary: DictionaryTerms? = nil
     ) throws(StoreError) -> Answer {
         let bytes = body.table.source(of: body.bytes.span) ?? body.bytes
         let patch = try patch(for: bytes, body.table, url, body.format)
@@ -272,7 +283,20 @@ final class ResponseRenderer {
             frame = try finder.reader.frame(of: storedBody)
             if frame != nil { outgoing.append(("Vary", "Accept-Encoding")) }
         }
-        return Answer(status: status, fields: outgoing, body: shown, zstdBody: frame, sharing: sharing)
+        return Answer(
+            status: status, fields: outgoing, body: shown, zstdBody: frame, sharing: sharing,
+            dictionary: dictionary)
+    }
+
+    /// How a stored response may be compressed with its earlier versions; nil if it may not.
+    private func dictionaryTerms(
+        of copy: FoundResponse, _ body: StoredBody, isBundle: Bool
+    ) -> DictionaryTerms? {
+        guard layout.snapshot == nil, layout.keepsRelativeLinks(of: copy.url), copy.change.isEmpty,
+            // Such scripts differ by their use.
+            steadySince == nil, !hasPrefix(copy.url)
+        else { return nil }
+        return DictionaryTerms(of: copy, body, isBundle: isBundle, isTransparent: layout.isTransparent)
     }
 
     /// Whether an unchanged body may be sent as its stored compressed frame: no field refers to its bytes,
