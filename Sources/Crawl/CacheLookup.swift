@@ -34,6 +34,8 @@ final class CacheLookup {
     }
 
     private let reader: StoreReader
+    /// The stored responses that requests offer as compression dictionaries.
+    let dictionaries: StoredDictionaries
     private let finder: BundleFinder
     /// Whether no pack is truncated, so that small bodies need not be checked one by one.
     private let hasWholePacks: Bool
@@ -77,6 +79,7 @@ final class CacheLookup {
         if !isShared, try !reader.hasResponses() { return nil }
         try reader.enlargePageCache()
         self.reader = reader
+        dictionaries = StoredDictionaries(reader, snapshot: snapshot.id)
         // A policy that reloads everything does not rely on stored bodies without reading them.
         let provesBytes = policy == .reload || policy == .reloadEndToEnd
         finder = try BundleFinder(reader, folder, provesBytes: provesBytes)

@@ -200,6 +200,7 @@ extension Crawl {
         let number = result.number
         let latency = result.exchange?.timings.latency
         if try startCookieComparison(result, response) { return }
+        if try repeatWithoutDictionary(result, response) { return }
         if (200..<300).contains(response.status) {
             try apply(.succeeded(number, after: latency))
             report.bodyByteCount += response.body.byteCount

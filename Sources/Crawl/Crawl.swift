@@ -43,6 +43,8 @@ package final class Crawl {
     var cookieTraces = CookieTraces()
     /// The responses of pages that are requested once more without cookies, by number.
     var responsesWithCookies: [UInt32: FetchResult] = [:]
+    /// The requests that offer no dictionary, since a body that was made with one did not verify.
+    var withoutDictionary: Set<UInt32> = []
     /// The size in bytes of the partial body with which each resumed request began, by number.
     var resumed: [UInt32: Int] = [:]
     /// The digests that bodies must have. If a URL with a required digest redirects, its target gets the same
@@ -591,6 +593,9 @@ extension Crawl {
         request.resume =
             resume ?? (validating[number] == nil ? partials.remove(url.href).map(PartialBody.init) : nil)
         if let part = request.resume { resumed[number] = part.byteCount }
+        if request.resume == nil, !request.isAnonymous, !withoutDictionary.contains(number) {
+            try offerDictionary(in: &request)
+        }
         loop.start(request)
     }
 

@@ -91,8 +91,14 @@ extension FetchFailure {
     }
 
     /// The decoder of a body with content codings; nil if there are none.
-    static func decoder(of fields: HTTPFields) throws(FetchFailure) -> BodyDecoder? {
-        do throws(CodingError) { return try BodyDecoder(fields) } catch { throw FetchFailure(error) }
+    static func decoder(
+        of fields: HTTPFields, _ dictionary: CompressionDictionary?
+    ) throws(FetchFailure) -> BodyDecoder? {
+        do throws(CodingError) {
+            return try BodyDecoder(fields, dictionary: dictionary)
+        } catch {
+            throw FetchFailure(error)
+        }
     }
 }
 

@@ -237,6 +237,10 @@ extension FetchLoop {
         curl_multi_remove_handle(waker.multi, transfer.handle)
         running[transfer.handle] = nil
         setup.rate?.take(transfer.takeUncountedBytes())
+        if let request = transfer.retryWithoutDictionary(code) {
+            transfer.clear()
+            return begin(request)
+        }
         guard let result = transfer.finish(code) else { return }
         if case .response(let response) = result.outcome, result.exchange?.security == .verified,
             let value = response.fields["Strict-Transport-Security"]

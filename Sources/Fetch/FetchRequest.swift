@@ -1,3 +1,4 @@
+package import Codings
 internal import Glibc
 package import Web
 
@@ -20,6 +21,12 @@ package struct FetchRequest: Sendable {
     /// that it can decode itself, and leaves a body in any other coding as it is. It adds neither
     /// `User-Agent` nor `Accept`.
     package var codings: String?
+    /// A stored response with which the server may compress the body (RFC 9842). It must be of the same origin. It is
+    /// not offered by anonymous requests, since its digest identifies the user like a cookie, by plain http to other
+    /// machines, nor with codings of the caller. If the body cannot be decoded with it, the loop requests the whole.
+    package var dictionary: CompressionDictionary?
+    /// The server's name for the dictionary; empty if it gave none.
+    package var dictionaryID = ""
     /// The page that links to this URL. Sent as `Referer` only with `FetchOptions.sendsReferrer`.
     package var referrer: WebURL?
     /// Sends nothing that identifies the user: no cookies, logins, client certificate or

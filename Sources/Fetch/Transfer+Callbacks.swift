@@ -219,7 +219,7 @@ extension Transfer {
         let keepsCoding =
             request?.keepsCoding ?? false
             || !ContentCoding.canDecode(fields, forClientAccepting: request?.codings)
-        decoder = keepsCoding ? nil : try FetchFailure.decoder(of: fields)
+        decoder = keepsCoding ? nil : try FetchFailure.decoder(of: fields, offeredDictionary)
         self.fields = fields
         detectExcessBytes()
         let length = resumedTotalBytes ?? contentLength
@@ -258,10 +258,10 @@ extension Transfer {
             try decoder.decode(bytes) { content throws(FetchFailure) in
                 try deliver(content)
                 let (decodedCount, codedCount) = (sink.byteCount, decoder.encodedByteCount)
-                guard options.expansion.isExceeded(byteCount: decodedCount, encodedByteCount: codedCount)
-                else {
-                    return
-                }
+                let isExceeded = options.expansion.isExceeded(
+                    byteCount: decodedCount, encodedByteCount: codedCount,
+                    dictionaryByteCount: decoder.dictionaryByteCount)
+                guard isExceeded else { return }
                 throw FetchFailure(
                     .tooLarge,
                     "the decoded body is over \(options.expansion.factor) times the size of what was sent")

@@ -47,6 +47,11 @@ extension Transfer {
         if isAnonymous { fields = nonSecretFields }
         try setPageCookies(request.cookies, for: request.url)
         try addRangeFields(for: request, &fields)
+        let canOffer =
+            !isAnonymous && request.method == "GET" && request.codings == nil && !request.keepsCoding
+            && request.stream == nil && setup.receiver == nil && request.url.canUseDictionaries
+            && !fields.contains("Accept-Encoding")
+        offeredDictionary = canOffer ? request.dictionary : nil
         try setHeader(request, fields)
     }
 
@@ -193,8 +198,13 @@ extension Transfer {
         // `CURLOPT_ACCEPT_ENCODING` is not used: libcurl would decode the body and not report where it breaks
         // off.
         if !fields.contains("Accept-Encoding") {
-            let codings =
+            var codings =
                 request.codings.map(ContentCoding.acceptEncoding(forClient:)) ?? ContentCoding.acceptEncoding
+            if let dictionary = offeredDictionary {
+                codings += DictionaryCoding.available.map { ", " + $0.rawValue }.joined()
+                let offer = DictionaryOffer(sha256: dictionary.sha256, id: request.dictionaryID)
+                for field in offer.fields.list { try sentFields.append(field) }
+            }
             try sentFields.appendLine("Accept-Encoding: \(codings)")
         }
         if request.codings != nil {

@@ -62,6 +62,8 @@ final class Transfer {
     /// of the whole body.
     var fields: HTTPFields?
     var status = 0
+    /// The dictionary that the request offers.
+    var offeredDictionary: CompressionDictionary?
     /// Removes the content coding; nil if the body has none or is delivered with it.
     var decoder: BodyDecoder?
     var sink = BodySink()
@@ -159,7 +161,7 @@ final class Transfer {
         head.removeAll()
         fields = nil
         status = 0
-        decoder = nil
+        (decoder, offeredDictionary) = (nil, nil)
         unboundedBody = nil
         sink = BodySink()
         isBodyWanted = false
@@ -270,6 +272,28 @@ extension Transfer {
         // If a callback stops the transfer during this call, `stopReason` has the reason, and libcurl reports the
         // end later.
         if stopReason == nil { try code.check() }
+    }
+}
+
+extension Transfer {
+    /// The request to send again without its dictionary, because the response was compressed with another dictionary or
+    /// is damaged. Nil if the transfer ended in another way.
+    func retryWithoutDictionary(_ code: CURLcode) -> FetchRequest? {
+        guard offeredDictionary != nil, var request, let codings = receivedCodings,
+            codings.contains(where: { DictionaryCoding(rawValue: $0.lowercased()) != nil })
+        else { return nil }
+        switch stopReason?.kind {
+        case .invalidResponse, .tooLarge: if isCut { return nil }
+        case nil: guard code == CURLE_OK, decoder?.truncation != nil else { return nil }
+        default: return nil
+        }
+        request.dictionary = nil
+        return request
+    }
+
+    /// The content codings of the response, also if it was refused for them.
+    private var receivedCodings: [String]? {
+        head.isComplete ? head.fields.elements("Content-Encoding") : nil
     }
 }
 
