@@ -29,6 +29,8 @@ package struct Manifest: Sendable, Equatable {
     package var key: MinisignPublicKey?
     /// The signature inside the manifest; nil if there is none. Parsing does not verify it.
     package var signature: ManifestSignature?
+    /// The ID of an update of Expo Updates, which its client sends with the next request.
+    package var updateID: String?
     /// Notes about content that cannot be checked, one sentence each.
     package var notes: [String] = []
 

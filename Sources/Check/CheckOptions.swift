@@ -64,6 +64,9 @@ public struct CheckOptions: Sendable {
     /// the store.
     package var trust = ManifestTrust.anyone
 
+    /// The stored update, if the manifest is requested as Expo's client does.
+    package var expoUpdate: ExpoUpdate?
+
     /// Accepts a manifest that is older than the one that a preload or prefetch accepted last.
     public var allowsRollback = false
     /// The clock that decides whether a manifest has expired: seconds since 1970.

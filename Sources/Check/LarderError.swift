@@ -28,6 +28,8 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     public let remedy: Remedy?
     /// Whether the error is that a manifest has expired. The one that was accepted last then applies.
     package var isExpired = false
+    /// Whether the error is that the server has no newer manifest than the stored one, which then applies.
+    package var isUpToDate = false
     /// Whether a server or the network caused the error, and not this machine.
     package var isServerFailure = false
     /// The error, if the PostgreSQL server of the store is unreachable.
@@ -46,6 +48,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         var error = LarderError(kind, "\(clause): \(description)", remedy: remedy)
         error.isServerFailure = isServerFailure
         error.isExpired = isExpired
+        error.isUpToDate = isUpToDate
         error.unreachableStoreError = unreachableStoreError
         return error
     }

@@ -118,7 +118,7 @@ struct AgeCheck {
         let age = source.age
         do throws(LarderError) {
             let warning = try source.requireCurrent(
-                age, after: last, trustedSigners: Set(options.trust.keys.map(\.text)), rules)
+                age, after: last, trustedSigners: options.trust.signers, rules)
             self.warning = isLive ? Self.rollbackNote(source.name, age, last) ?? warning : warning
             expiry = nil
         } catch {

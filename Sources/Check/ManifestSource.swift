@@ -276,8 +276,11 @@ struct ManifestLoader {
         let responses: [ManifestSource.FetchedDocument]
     }
 
-    private let trust: ManifestTrust
-    private let format: ManifestFormat?
+    let trust: ManifestTrust
+    /// The stored update, if the manifest is requested as Expo's client does.
+    let expoUpdate: ExpoUpdate?
+    let secondsSinceEpoch: @Sendable () -> Int64
+    let format: ManifestFormat?
     private let readsFromStore: Bool
     private let folder: StoreFolder
     private let interruption: Interruption
@@ -309,6 +312,7 @@ struct ManifestLoader {
             format = nil
         }
         trust = options.trust
+        (expoUpdate, secondsSinceEpoch) = (options.expoUpdate, options.secondsSinceEpoch)
         readsFromStore = options.readsManifestFromStore
         network = options.network
         allowedZone = options.network?.allowedZone(nearestZone) ?? .publicNetwork
@@ -316,7 +320,7 @@ struct ManifestLoader {
         self.interruption = interruption
     }
 
-    private func parse(_ bytes: [UInt8], _ name: String) throws(LarderError) -> Manifest {
+    func parse(_ bytes: [UInt8], _ name: String) throws(LarderError) -> Manifest {
         do throws(ManifestError) {
             return try Manifest(bytes, file: name, format: format)
         } catch {
@@ -335,6 +339,7 @@ struct ManifestLoader {
         let signatureZone = zone
         var responses: [ManifestSource.FetchedDocument] = []
         let bytes = try loadBytes(location, &zone, &responses)
+        if let document = try expoDocument(bytes, location, responses) { return document }
         guard trust.requiresSignature else {
             return Document(
                 manifest: try parse(bytes, location.name), bytes: bytes, signer: nil, responses: responses)
@@ -373,7 +378,8 @@ struct ManifestLoader {
             if let bytes = try stored(url) { return bytes }
             throw LarderError(.input, "the manifest \(url.href) is not stored: prefetch it first")
         }
-        switch try fetch(url, max(allowedZone, zone), Self.maxBytes) {
+        let fields = expoRequest(location)?.fields ?? [:]
+        switch try fetch(url, max(allowedZone, zone), Self.maxBytes, fields: fields) {
         case .success(let response):
             zone = min(zone, response.zone)
             responses.append(.init(url: url.key, fields: response.fields, bytes: response.bytes))
@@ -437,13 +443,17 @@ struct ManifestLoader {
     ///
     /// - Throws: `LarderError` if an option is invalid or the check is interrupted.
     private func fetch(
-        _ url: WebURL, _ nearestZone: NetworkZone, _ limit: Int
+        _ url: WebURL, _ nearestZone: NetworkZone, _ limit: Int, fields: HTTPFields = [:]
     ) throws(LarderError) -> Result<SingleFetch.Response, FetchFailure> {
         var fetch = FetchOptions.forReading
         if let network { fetch = try network.options(for: [url], spoolFolder: fetch.spoolFolder) }
         fetch.totalTimeout = fetch.totalTimeout ?? Self.defaultTimeout
+        // The user's own header fields count more.
+        let ownFields = fetch.hostFields.fields(for: url)
+        let fields = HTTPFields(fields.list.filter { !ownFields.contains($0.name) })
         return try SingleFetch.result(
-            url, nearestZone: nearestZone, options: fetch, limit: limit, interruption: interruption)
+            url, nearestZone: nearestZone, options: fetch, limit: limit, fields: fields,
+            interruption: interruption)
     }
 
     /// The stored body of a URL; nil if there is none.
@@ -504,14 +514,15 @@ package enum SingleFetch {
     ///
     /// - Throws: `LarderError` if the run is interrupted, or the body cannot be read from the disk.
     static func result(
-        _ url: WebURL, nearestZone: NetworkZone, options: FetchOptions, limit: Int,
+        _ url: WebURL, nearestZone: NetworkZone, options: FetchOptions, limit: Int, fields: HTTPFields = [:],
         interruption: Interruption
     ) throws(LarderError) -> Result<Response, FetchFailure> {
         var options = options
         options.maxBodyBytes = min(options.maxBodyBytes, limit)
         var outcome: Result<FetchedResponse, FetchFailure>?
         do throws(FetchFailure) {
-            var request: FetchRequest? = FetchRequest(number: 0, url: url, nearestZone: nearestZone)
+            var request: FetchRequest? = FetchRequest(
+                number: 0, url: url, nearestZone: nearestZone, fields: fields)
             try FetchBatch.run(
                 options: options, interruption: interruption, next: { request.take() }, each: { outcome = $1 }
             )

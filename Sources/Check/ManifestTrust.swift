@@ -36,18 +36,33 @@ package struct ManifestSigner: Sendable, Equatable {
 package struct ManifestTrust: Sendable, Equatable {
     /// The trusted keys. The signature of any one of them suffices.
     package let keys: [MinisignPublicKey]
+    /// The trusted certificates, for code signing of Expo Updates (`ExpoCodeSigning`).
+    let certificates: [CodeSigningCertificate]
     /// Whether the key that the manifest itself names is trusted, because none is known yet.
     package let acceptsNamedKey: Bool
 
     /// Accepts every manifest.
     package static let anyone = ManifestTrust(keys: [], acceptsNamedKey: false)
 
-    private init(keys: [MinisignPublicKey], acceptsNamedKey: Bool) {
-        (self.keys, self.acceptsNamedKey) = (keys, acceptsNamedKey)
+    private init(
+        keys: [MinisignPublicKey], certificates: [CodeSigningCertificate] = [], acceptsNamedKey: Bool
+    ) {
+        (self.keys, self.certificates, self.acceptsNamedKey) = (keys, certificates, acceptsNamedKey)
     }
 
     /// Whether a manifest must be signed.
-    package var requiresSignature: Bool { !keys.isEmpty || acceptsNamedKey }
+    package var requiresSignature: Bool { !keys.isEmpty || !certificates.isEmpty || acceptsNamedKey }
+
+    /// The keys and certificates as they are stored with a site.
+    package var storedTexts: [String] { keys.map(\.text) + certificates.map(\.storedText) }
+
+    /// The keys and certificates as signers of manifests (`ManifestSigner.key`).
+    package var signers: Set<String> { Set(keys.map(\.text) + certificates.map(\.signerText)) }
+
+    /// The keys and certificates in messages.
+    package var names: String {
+        (keys.map(\.fingerprint) + certificates.map(\.name)).joined(separator: " or ")
+    }
 
     /// Parses the keys that the user names. They replace the stored ones, which do not stay trusted: a key is usually
     /// changed because it is lost or stolen. To trust both for a while, the user names both.
@@ -68,16 +83,23 @@ package struct ManifestTrust: Sendable, Equatable {
             return
         }
         var keys: [MinisignPublicKey] = []
+        var certificates: [CodeSigningCertificate] = []
         let areNamed = words.isEmpty && !values.isEmpty
         for text in areNamed ? values : storedKeys {
+            if let certificate = try Self.certificate(text, mayBeFile: areNamed) {
+                if !certificates.contains(certificate) { certificates.append(certificate) }
+                continue
+            }
             let key = try Self.key(text, mayBeFile: areNamed)
             if !keys.contains(key) { keys.append(key) }
         }
-        guard keys.count <= Self.maxKeys else {
+        let count = keys.count + certificates.count
+        guard count <= Self.maxKeys else {
             throw LarderError(
-                .input, "\(keys.count) keys are named for one manifest: name at most \(Self.maxKeys)")
+                .input, "\(count) keys are named for one manifest: name at most \(Self.maxKeys)")
         }
-        self.init(keys: keys, acceptsNamedKey: !words.isEmpty && keys.isEmpty)
+        self.init(
+            keys: keys, certificates: certificates, acceptsNamedKey: !words.isEmpty && count == 0)
     }
 
     /// The value for trusting the key that the first manifest names.
@@ -86,6 +108,27 @@ package struct ManifestTrust: Sendable, Equatable {
     package static let none = "none"
     /// The maximum number of trusted keys. More are an error.
     private static let maxKeys = 64
+
+    /// Parses a stored certificate, or reads one from a PEM file; nil if the value is something else.
+    private static func certificate(
+        _ value: String, mayBeFile: Bool
+    ) throws(LarderError) -> CodeSigningCertificate? {
+        var text = value
+        if mayBeFile {
+            let bytes = try? WholeFile.beginning(of: value, CodeSigningCertificate.maxTextBytes + 1)
+            guard let bytes else { return nil }
+            text = String(decoding: bytes, as: UTF8.self)
+        }
+        guard isCertificate(text) else { return nil }
+        do throws(CodeSigningError) {
+            return try certificate(text)
+        } catch {
+            throw LarderError(
+                .input,
+                "the certificate \(mayBeFile ? value : "of the site") cannot be used: \(error); name a PEM file with one "
+                    + "certificate")
+        }
+    }
 
     /// Parses a key, or reads it from a file. A file whose name is a key does not take the place of that key.
     private static func key(_ value: String, mayBeFile: Bool) throws(LarderError) -> MinisignPublicKey {
@@ -186,6 +229,10 @@ package struct ManifestTrust: Sendable, Equatable {
 
 /// The reason why a manifest is refused although it could be loaded.
 package enum ManifestRefusal: Error, Sendable, Equatable {
+    /// The signature is not by a trusted certificate, or not of these bytes.
+    case otherSigner
+    /// The reason why a certificate is not accepted.
+    case untrusted(String)
     /// No signature exists. The text names the place where it would be.
     case unsigned(String)
     /// The beginning of the key that signed, or claims to have signed.
@@ -203,8 +250,7 @@ package enum ManifestRefusal: Error, Sendable, Equatable {
 extension LarderError {
     /// The error for a refused manifest: its name, the reason, and what to do.
     package init(_ refusal: ManifestRefusal, of manifest: String, _ trust: ManifestTrust) {
-        let names = trust.keys.map(\.fingerprint).joined(separator: " or ")
-        let required = names.isEmpty ? "the key that it names" : names
+        let required = trust.names.isEmpty ? "the key that it names" : trust.names
         let reason: String
         var remedy: Remedy?
         switch refusal {
@@ -215,6 +261,15 @@ extension LarderError {
             reason =
                 "it is signed by another key, \(key), not by \(required): if its publisher has changed the key, "
                 + "compare the new one with what the publisher says elsewhere, and name it"
+            remedy = .trust
+        case .otherSigner:
+            reason =
+                "the signature is not by \(required), or it was changed after it was signed: have its publisher sign it "
+                + "again, or if the certificate has changed, name the new one"
+            remedy = .trust
+        case .untrusted(let detail):
+            reason =
+                "\(detail); have its publisher sign it with a certificate that is valid, or name the one that it uses"
             remedy = .trust
         case .changed(let key):
             reason =

@@ -32,6 +32,9 @@ package final class PEMPublicKey: @unchecked Sendable {
         pointer = key
     }
 
+    /// Takes ownership of an OpenSSL object, such as the key of a certificate.
+    init(_ pointer: OpaquePointer) { self.pointer = pointer }
+
     deinit { EVP_PKEY_free(pointer) }
 
     /// The public key as a SubjectPublicKeyInfo in DER; nil if the text is not PEM.
@@ -59,6 +62,17 @@ package final class PEMPublicKey: @unchecked Sendable {
         return verifies(signature, of: message) { context in
             EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) == 1
                 && EVP_PKEY_CTX_set_rsa_pss_saltlen(context, RSA_PSS_SALTLEN_AUTO) == 1
+        }
+    }
+
+    /// Whether the signature is a valid RSASSA-PKCS1-v1_5 signature with SHA-256 (RFC 8017, section 8.2). Returns false if the
+    /// key is of another kind or has under 2048 bits.
+    package func verifiesRSAPKCS1(_ signature: [UInt8], of message: [UInt8]) -> Bool {
+        guard EVP_PKEY_get_base_id(pointer) == EVP_PKEY_RSA,
+            Self.allowedRSABits.contains(EVP_PKEY_get_bits(pointer))
+        else { return false }
+        return verifies(signature, of: message) {
+            EVP_PKEY_CTX_set_rsa_padding($0, RSA_PKCS1_PADDING) == 1
         }
     }
 

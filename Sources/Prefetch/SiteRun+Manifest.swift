@@ -15,7 +15,7 @@ extension SiteRun {
         /// The location of the manifest, with the keys that are stored with its site from now on: those that accepted it.
         var plan: ManifestPlan
         /// Why the manifest could not be loaded, so that the stored version applies; nil if it was loaded.
-        let failure: LarderError?
+        var failure: LarderError?
         /// The age of the manifest, which is stored with the site once a snapshot with it is live; nil if the stored version
         /// applies.
         var age: ManifestAge?
@@ -98,31 +98,45 @@ extension SiteRun {
         manifest.accepted = manifest.lastAccepted(among: sites)
         var checkOptions = manifest.checkOptions(network)
         let storedKeys = manifest.storedKeys(among: sites.compactMap { SitePlan(text: $0.settings).manifest })
-        checkOptions.trust = try ManifestTrust(names, storedKeys: storedKeys)
+        let trust = try ManifestTrust(names, storedKeys: storedKeys)
+        checkOptions.trust = trust
+        checkOptions.secondsSinceEpoch = rules.secondsSinceEpoch
+        let current = try site(of: manifest).flatMap { (site) throws(LarderError) in
+            try storedManifest(of: site.name)
+        }
+        checkOptions.expoUpdate = ExpoUpdate(current, manifest, trust)
         do throws(LarderError) {
             let source = try ManifestSource(
                 manifest.place, nearestZone: nearestZone, options: checkOptions, folder: folder,
                 interruption: interruption)
             var plan = manifest
             plan.trustedKeys =
-                checkOptions.trust.acceptsNamedKey
-                ? source.signer.map { [$0.key] } ?? [] : checkOptions.trust.keys.map(\.text)
+                trust.acceptsNamedKey ? source.signer.map { [$0.key] } ?? [] : trust.storedTexts
             let age = source.age
             let warning = try source.requireCurrent(
-                age, after: manifest.accepted, trustedSigners: Set(plan.trustedKeys), rules)
+                age, after: manifest.accepted,
+                trustedSigners: trust.acceptsNamedKey ? Set(plan.trustedKeys) : trust.signers, rules)
             return LoadedManifest(
                 verifier: try ManifestVerifier(source, options: checkOptions, folder: folder), plan: plan,
                 failure: nil, age: age, warning: warning,
-                requiresSignature: checkOptions.trust.requiresSignature,
+                requiresSignature: trust.requiresSignature,
                 hasNewKeys: plan.trustedKeys != storedKeys)
         } catch {
             guard error.kind == .machine || error.isExpired || error.kind == .input && !isNew else {
                 throw error
             }
             guard var loaded = try storedVersion(of: manifest, checkOptions, error) else { throw error }
+            if error.isUpToDate {
+                guard
+                    !trust.requiresSignature || trust.signers.contains(loaded.verifier.signer?.key ?? "")
+                else {
+                    throw error
+                }
+                loaded.failure = nil
+            }
             // Only a verified manifest changes the stored keys.
             loaded.plan.trustedKeys = storedKeys
-            loaded.requiresSignature = checkOptions.trust.requiresSignature
+            loaded.requiresSignature = trust.requiresSignature
             return loaded
         }
     }
@@ -172,16 +186,15 @@ extension SiteRun {
         // power over another site by that. With the base, the user names the site, too.
         let namesKey = !names.isEmpty && names != [ManifestTrust.firstUse]
         if namesKey, let base = manifest.base, try WebURL.start(base).key == target.site.key { return target }
-        if let signer = verifier.signer, known.trustedKeys.contains(signer.key) {
+        let trust = try ManifestTrust([], storedKeys: known.trustedKeys)
+        if let signer = verifier.signer, trust.signers.contains(signer.key) {
             target.manifest.trustedKeys = known.trustedKeys
             return target
         }
         let required =
             known.repository != nil
             ? "belongs to the TUF repository \(known.place)"
-            : "accepts only manifests signed by "
-                + (try ManifestTrust([], storedKeys: known.trustedKeys).keys).map(\.fingerprint)
-                .joined(separator: " or ")
+            : "accepts only manifests signed by \(trust.names)"
         throw LarderError(
             .refused,
             "the manifest \(manifest.place) is refused: it claims to be that of \(target.site.href), which \(required): if it "

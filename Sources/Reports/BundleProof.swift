@@ -51,8 +51,9 @@ package struct BundleProof: Sendable, Equatable {
         return counts.joined(separator: ", ") + (signer.map { signedBy + fingerprint(ofKey: $0) } ?? "")
     }
 
-    /// A short form of a public key, for messages; the text itself if it is no key.
+    /// A short form of a public key or of the digest of a certificate, for messages; the text itself if it is neither.
     package static func fingerprint(ofKey text: String) -> String {
-        (try? MinisignPublicKey(text))?.fingerprint ?? text
+        if text.hasPrefix("x509:"), text.utf8.count > 21 { return text.prefix(21) + "…" }
+        return (try? MinisignPublicKey(text))?.fingerprint ?? text
     }
 }

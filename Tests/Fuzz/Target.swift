@@ -21,7 +21,8 @@ enum Targets {
             + [
                 TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(),
                 SignaturesTarget(), RangeTarget(),
-                RequestTarget(), HelloTarget(), BundlesTarget(), MinisignTarget(), TUFMetadataTarget(),
+                RequestTarget(), HelloTarget(), BundlesTarget(), MinisignTarget(), ExpoTarget(),
+                TUFMetadataTarget(),
                 ArchiveTarget(), UpdateTarget(),
                 PagePartsTarget(),
                 SearchTarget(),
