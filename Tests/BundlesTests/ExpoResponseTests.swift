@@ -35,7 +35,7 @@ import Web
         #expect(try self.response(parts(("manifest", "", "{}")), signature: "sig=\"x\"").signature == nil)
     }
 
-    @Test func `directives are told apart, with the time of a roll-back`() throws {
+    @Test func `directives are recognised, with the time of a roll-back`() throws {
         let cases: [(String, ExpoDirective)] = [
             ("{\"type\": \"noUpdateAvailable\"}", .noUpdateAvailable),
             (
