@@ -56,8 +56,8 @@ public struct CheckOptions: Sendable {
     /// same MD5 or SHA-1. A bundle without such a digest is unverifiable. If it is required, the check fails.
     public var requiresStrongDigests = false
 
-    /// The keys that may sign the manifest: minisign's text (`RW…`) or the path of a `.pub` file each. Any one of
-    /// them suffices. `none` accepts every manifest. If empty, the keys apply that are stored with the site of the
+    /// The keys that may sign the manifest: minisign's text (`RW…`), the path of a `.pub` file, or that of a
+    /// certificate in PEM that signs updates of Expo. Any one of them suffices. `none` accepts every manifest. If empty, the keys apply that are stored with the site of the
     /// manifest.
     public var trustedKeys: [String] = []
     /// The parsed keys, with those that are stored with the site. The caller of `ManifestSource` sets them, since it has

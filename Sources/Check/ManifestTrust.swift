@@ -113,19 +113,19 @@ package struct ManifestTrust: Sendable, Equatable {
     private static func certificate(
         _ value: String, mayBeFile: Bool
     ) throws(LarderError) -> CodeSigningCertificate? {
-        var text = value
-        if mayBeFile {
-            let bytes = try? WholeFile.beginning(of: value, CodeSigningCertificate.maxTextBytes + 1)
-            guard let bytes else { return nil }
-            text = String(decoding: bytes, as: UTF8.self)
-        }
-        guard isCertificate(text) else { return nil }
         do throws(CodeSigningError) {
-            return try certificate(text)
+            if value.hasPrefix(CodeSigningCertificate.storedPrefix) {
+                return try CodeSigningCertificate(storedText: value)
+            }
+            guard mayBeFile,
+                let bytes = try? WholeFile.beginning(of: value, CodeSigningCertificate.maxTextBytes + 1)
+            else { return nil }
+            let text = String(decoding: bytes, as: UTF8.self)
+            return CodeSigningCertificate.occurs(in: text) ? try CodeSigningCertificate(pem: text) : nil
         } catch {
             throw LarderError(
                 .input,
-                "the certificate \(mayBeFile ? value : "of the site") cannot be used: \(error); name a PEM file with one "
+                "the certificate \(value.prefix(200)) cannot be used: \(error); name a PEM file with one "
                     + "certificate")
         }
     }

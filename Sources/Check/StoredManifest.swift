@@ -120,6 +120,10 @@ extension StoredManifest {
     /// - Throws: `LarderError` of kind `.refused` if none did: keys may be trusted now that were not when it was stored.
     func requireSignature(_ trust: ManifestTrust) throws(LarderError) {
         guard trust.requiresSignature else { return }
+        if let signer, signer.key.hasPrefix(CodeSigningCertificate.signerPrefix) {
+            try requireCodeSigning(by: signer, trust)
+            return
+        }
         let found: ManifestTrust.FoundSignature
         if let signer {
             let inside =
@@ -131,6 +135,19 @@ extension StoredManifest {
         }
         do throws(ManifestRefusal) {
             _ = try trust.verify(found, as: ManifestLocation(place).fileName, namedKey: nil)
+        } catch {
+            throw LarderError(error, of: place, trust)
+        }
+    }
+
+    /// Verifies again that a trusted certificate signed the update of Expo. The certificate may have expired since.
+    private func requireCodeSigning(by signer: ManifestSigner, _ trust: ManifestTrust) throws(LarderError) {
+        do throws(ManifestRefusal) {
+            guard let response = try? ExpoResponse(bytes, file: place, signature: signer.signature) else {
+                throw .damaged("the stored response cannot be read")
+            }
+            guard !trust.certificates.isEmpty else { throw .otherKey(signer.key) }
+            _ = try trust.verify(response, at: nil)
         } catch {
             throw LarderError(error, of: place, trust)
         }

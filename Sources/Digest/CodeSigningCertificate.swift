@@ -71,6 +71,25 @@ package struct CodeSigningCertificate: Sendable, Hashable {
     /// The SHA-256 of the certificate in hexadecimal digits, as `openssl x509 -fingerprint -sha256` shows it, without colons.
     package var fingerprint: String { DigestStream.digest(.sha256, of: bytes.span).hex }
 
+    // MARK: - Names
+
+    /// The certificate as it is stored with a site: a word and the DER in base64.
+    package var storedText: String { Self.storedPrefix + Base64.encode(bytes) }
+
+    /// The certificate as the signer of a manifest: a word and the fingerprint.
+    package var signerText: String { Self.signerPrefix + fingerprint }
+
+    package static let storedPrefix = "certificate:"
+    package static let signerPrefix = "x509:"
+
+    /// Reads a certificate as it is stored. Throws for another text.
+    package init(storedText text: String) throws(CodeSigningError) {
+        guard text.hasPrefix(Self.storedPrefix),
+            let bytes = Base64.decode(String(text.dropFirst(Self.storedPrefix.count)))
+        else { throw .unreadable("expected \"\(Self.storedPrefix)\" and base64") }
+        try self.init(der: bytes)
+    }
+
     // MARK: - Verification
 
     /// Verifies an RSASSA-PKCS1-v1_5 signature with SHA-256. This certificate, which is trusted, must have signed the message
@@ -78,9 +97,9 @@ package struct CodeSigningCertificate: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - chain: the certificates that were sent with the message: first the one that signed, then those above it.
-    ///   - time: when all certificates must be valid, in seconds since 1970.
+    ///   - time: when all certificates must be valid, in seconds since 1970; nil if their validity does not matter.
     package func verify(
-        _ signature: [UInt8], of message: [UInt8], chain: [CodeSigningCertificate], at time: Int64
+        _ signature: [UInt8], of message: [UInt8], chain: [CodeSigningCertificate], at time: Int64?
     ) throws(CodeSigningError) {
         let trusted = try Handle(bytes)
         // A server that signs with the trusted certificate itself may send a chain all the same.
@@ -165,7 +184,7 @@ private final class Handle {
 
     /// Throws unless this certificate signs code, and the trusted one has signed it through those between them.
     func requireTrusted(
-        _ between: [Handle], by trusted: Handle, at time: Int64
+        _ between: [Handle], by trusted: Handle, at time: Int64?
     ) throws(CodeSigningError) {
         defer { ERR_clear_error() }
         guard isForCodeSigning else {
@@ -195,17 +214,22 @@ private final class Handle {
         else { throw .untrusted("a certificate cannot be verified") }
         // The user trusts this certificate, whether an authority has signed it or not.
         X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN))
-        X509_VERIFY_PARAM_set_time(parameters, time_t(time))
+        if let time {
+            X509_VERIFY_PARAM_set_time(parameters, time_t(time))
+        } else {
+            X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_NO_CHECK_TIME))
+        }
         // OpenSSL's level 2: keys of at least 2048 bits, and no signatures with SHA-1.
         X509_VERIFY_PARAM_set_auth_level(parameters, 2)
         guard X509_verify_cert(context) != 1 else { return }
         let error = X509_STORE_CTX_get_error(context)
         let reason = X509_verify_cert_error_string(Int(error)).map { String(cString: $0) } ?? "error \(error)"
         let isOutOfTime = error == X509_V_ERR_CERT_HAS_EXPIRED || error == X509_V_ERR_CERT_NOT_YET_VALID
-        let clock = HTTPDate(secondsSinceEpoch: time).iso8601
         throw .untrusted(
             "the certificate of \(subject) is not accepted: \(reason)"
-                + (isOutOfTime ? " by this machine's clock (\(clock))" : ""))
+                + (isOutOfTime
+                    ? " by this machine's clock"
+                        + (time.map { " (\(HTTPDate(secondsSinceEpoch: $0).iso8601))" } ?? "") : ""))
     }
 
     /// Throws unless the key of this certificate has signed the message.

@@ -22,8 +22,8 @@ public struct PreloadOptions: Sendable {
     /// Only SHA-256 or stronger digests verify a bundle. A manifest with a required bundle that has only MD5
     /// or SHA-1, or no digest, is rejected before anything is fetched.
     public var requiresStrongDigests = false
-    /// The keys that may sign the manifest: minisign's text (`RW…`), the path of a `.pub` file, or `first-use` for the key
-    /// that the manifest names. Any one of them suffices. They are stored with the site in place of its earlier keys; if this
+    /// The keys that may sign the manifest: minisign's text (`RW…`), the path of a `.pub` file, the path of a certificate
+    /// in PEM that signs updates of Expo, or `first-use` for the key that the manifest names. Any one of them suffices. They are stored with the site in place of its earlier keys; if this
     /// is empty, the stored ones apply. `none` accepts every manifest.
     public var trustedKeys: [String] = []
     /// Accepts a manifest that is older than the one accepted last. Later preloads compare with this one.
@@ -106,7 +106,8 @@ public struct PreloadReport: Sendable, Equatable {
     public package(set) var manifestFailure: String?
     /// Why the time of the manifest does not fit the clock of this machine; nil if it does.
     public package(set) var manifestWarning: String?
-    /// The trusted key that signed the manifest of the live set, as minisign's text; nil if no signature was required, or if
+    /// The trusted key that signed the manifest of the live set, as minisign's text, or `x509:` and the SHA-256 of the trusted
+    /// certificate; nil if no signature was required, or if
     /// the live set does not match the manifest.
     public package(set) var signer: String?
 

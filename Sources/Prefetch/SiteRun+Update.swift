@@ -126,7 +126,7 @@ extension SiteRun {
         var plan = manifest
         plan.trustedKeys =
             checkOptions.trust.acceptsNamedKey
-            ? signer.map { [$0.key] } ?? [] : checkOptions.trust.keys.map(\.text)
+            ? signer.map { [$0.key] } ?? [] : checkOptions.trust.storedTexts
         let age = source.age
         let warning = try source.requireCurrent(
             age, after: manifest.accepted, trustedSigners: Set(plan.trustedKeys), rules)

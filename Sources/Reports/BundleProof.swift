@@ -53,7 +53,9 @@ package struct BundleProof: Sendable, Equatable {
 
     /// A short form of a public key or of the digest of a certificate, for messages; the text itself if it is neither.
     package static func fingerprint(ofKey text: String) -> String {
-        if text.hasPrefix("x509:"), text.utf8.count > 21 { return text.prefix(21) + "…" }
+        let signer = (try? CodeSigningCertificate(storedText: text))?.signerText ?? text
+        let prefix = CodeSigningCertificate.signerPrefix
+        if signer.hasPrefix(prefix) { return signer.prefix(prefix.count + 16) + "…" }
         return (try? MinisignPublicKey(text))?.fingerprint ?? text
     }
 }

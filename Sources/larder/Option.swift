@@ -497,7 +497,7 @@ extension Option {
     static let trust = Option(
         name: "--trust", placeholder: "KEY",
         help:
-            "Accept only manifests signed by this minisign key: RW…, a .pub file, first-use (the key that the manifest names), none, or the trusted root.json of a TUF repository",
+            "Accept only manifests signed by this minisign key: RW…, a .pub file, first-use (the key that the manifest names), none, the certificate (PEM) that signs updates of Expo, or the trusted root.json of a TUF repository",
         brief: "Accept only manifests signed by this key",
         defaultValue: "the keys stored with the site", isRepeatable: true)
     /// `--trust` of an update. A key in a file of options would replace the keys of all sites.

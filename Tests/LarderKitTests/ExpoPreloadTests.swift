@@ -218,7 +218,7 @@ import Web
         #expect(request["expo-expect-signature"] == "sig, keyid=\"main\"")
     }
 
-    /// What the server sends if there is no newer update: a directive, or nothing.
+    /// The server sends a directive or an empty response if there is no newer update.
     @Test(arguments: [true, false])
     func `without a newer update the stored one is current, and nothing is fetched`(isDirective: Bool)
         async throws
