@@ -1,5 +1,6 @@
 internal import Bundles
 internal import Crawl
+internal import Digest
 package import Store
 package import Web
 
