@@ -108,7 +108,7 @@ enum PinArgument {
             }
         }
         guard let pin = meant.first else {
-            throw LarderError(.input, "\"\(text)\" is not pinned; list pins with: larder pins")
+            throw LarderError(.input, "\"\(text)\" is not pinned; list pins with: larder pin")
         }
         guard meant.count == 1 else {
             throw LarderError(

@@ -922,7 +922,7 @@ struct CommandEntry: Sendable {
 
 extension CommandEntry {
     /// The headings under which `larder help` lists commands, in the order in which a new user needs them.
-    /// A test checks that each command is in exactly one group or in `ungroupedNames`.
+    /// A test checks that each command is in exactly one group, in `ungroupedNames` or in `earlierNames`.
     enum Group: String, CaseIterable {
         case start = "Get started"
         case look = "Look inside"
@@ -952,7 +952,10 @@ extension CommandEntry {
 
     /// Commands that `larder help` lists by name only, in one line.
     static let ungroupedNames = [
-        "ca", "completions", "config", "demo", "help", "index", "logout", "manual", "password", "pins",
-        "sites",
+        "ca", "completions", "config", "demo", "help", "index", "manual", "password",
     ]
+
+    /// Commands that `larder help` does not list, because options and operands of others took their place:
+    /// `remove SITE@N`, `login --forget`, `pin` and `list --sites`.
+    static let earlierNames = ["drop", "logout", "pins", "sites"]
 }

@@ -57,9 +57,8 @@ import Testing
 
     @Test func `every command is in one group of the help, or among the others`() {
         let grouped = CommandEntry.Group.allCases.flatMap(\.members).map(\.name)
-        // This command is an earlier name of `larder remove SITE@N`.
         #expect(
-            (grouped + CommandEntry.ungroupedNames + ["drop"]).sorted()
+            (grouped + CommandEntry.ungroupedNames + CommandEntry.earlierNames).sorted()
                 == CommandEntry.all.map(\.name).sorted())
         let overview = HelpText(width: 80, isColored: false).overview
         for group in CommandEntry.Group.allCases {

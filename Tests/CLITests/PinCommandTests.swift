@@ -69,7 +69,7 @@ import Web
         (["pin", "--site", "--url", "x"], "--site and --url exclude each other"),
         (["pin", "--pattern", ""], "\"\" is not a pattern; write it like 'https://example.com/docs/**'"),
         (["pin", "ftp://a.test/"], "only http and https can"),
-        (["unpin", "https://elsewhere.test/"], "is not pinned; list pins with: larder pins"),
+        (["unpin", "https://elsewhere.test/"], "is not pinned; list pins with: larder pin"),
     ])
     func `an operand that cannot be pinned or unpinned is an error`(arguments: [String], message: String)
         throws

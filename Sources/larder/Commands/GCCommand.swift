@@ -151,7 +151,7 @@ enum GCCommand {
         case .pins:
             let urls = Wording.count(report.pinnedURLs, "URL")
             return "pins keep \(urls), \(Wording.bytes(report.pinnedByteCount)); to see them: "
-                + arguments.command("pins")
+                + arguments.command("pin")
         case .empty:
             return "nothing is stored any more; the empty database takes this space"
         case .live:

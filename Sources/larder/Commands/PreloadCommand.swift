@@ -119,7 +119,7 @@ enum PreloadCommand {
 
     /// The end of an error line, about the set that stays live.
     private static func liveSetText(of report: PreloadReport) -> String {
-        guard let since = report.sinceDate, let snapshot = report.snapshot else {
+        guard let since = report.since, let snapshot = report.snapshot else {
             guard report.outcome != .refused || report.manifestFailure == nil, report.outcome != .expired
             else {
                 return "; nothing is live yet"
@@ -129,7 +129,7 @@ enum PreloadCommand {
                 ? "when the server sends what the manifest lists" : "when the server can be reached"
             return "; nothing is live yet: preload it again \(next)"
         }
-        return "; snapshot \(snapshot) of \(since) stays live"
+        return "; snapshot \(snapshot) of \(LocalTime.minute(since)) stays live"
     }
 
     /// The reason why the preload was refused, as a sentence without a period. Names the manifest.
@@ -188,8 +188,8 @@ enum PreloadCommand {
         lines += problemLines(report.refused, "refused")
         lines += problemLines(report.missing, "not fetched")
         lines += report.weakProofs.map { "  \($0)" }
-        if let snapshot = report.snapshot, let since = report.sinceDate {
-            lines.append("  \(report.site): snapshot \(snapshot) of \(since) is live")
+        if let snapshot = report.snapshot, let since = report.since {
+            lines.append("  \(report.site): snapshot \(snapshot) of \(LocalTime.minute(since)) is live")
         }
         return lines.joined(separator: "\n")
     }

@@ -76,7 +76,7 @@ enum ScheduleCommand {
         let failures =
             site.failures > 0 ? ", \(Wording.count(site.failures, "failed attempt"))" : ""
         return
-            "\(site.name): \(schedule.text), \(next == 0 ? "due now" : "next \(Wording.moment(next))")\(failures)"
+            "\(site.name): \(schedule.text), \(next == 0 ? "due now" : "next \(LocalTime.minute(next))")\(failures)"
     }
 
     // MARK: - The list

@@ -72,7 +72,7 @@ enum URLReportText {
         var lines = [
             "snapshot \(row.snapshot) of \(row.site)"
                 + (isLive ? ", live" : row.isServed ? ", unfinished, but served" : ""),
-            "  \(row.status), \(body), \(role), fetched \(row.fetchDate)",
+            "  \(row.status), \(body), \(role), fetched \(LocalTime.minute(row.fetched))",
         ]
         func addRow(_ name: String, _ value: String?) {
             if let value { lines.append("  \(name.padded(14))\(value)") }

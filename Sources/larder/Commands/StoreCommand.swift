@@ -139,7 +139,7 @@ enum StoreCommand {
         var words = ""
         if let session = writer.session { words += " by session \(session)" }
         if let address = writer.address { words += " from \(address)" }
-        if let since = writer.since { words += " since \(Wording.date(since))" }
+        if let since = writer.since { words += " since \(LocalTime.minute(since))" }
         if writer.isExclusive { words += ", exclusively" }
         return words + (writer.sites.isEmpty ? "" : ": " + writer.sites.joined(separator: ", "))
     }
