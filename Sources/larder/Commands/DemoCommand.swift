@@ -53,7 +53,8 @@ enum DemoCommand {
                 + "\(Wording.bytes(report.wireByteCount)) in \(Wording.time(report.elapsed))")
         let last = try await larder.preload(origin + DemoSite.manifestPath)
         terminal.say(
-            "7. Stopped the site: the bundles of \(last.since.map(LocalTime.minute) ?? "before") are still served")
+            "7. Stopped the site: the bundles of \(last.since.map(LocalTime.minute) ?? "before") are still served"
+        )
 
         let check = try await checkBundle(larder, origin: origin)
         // An interrupted check has no result.

@@ -110,7 +110,8 @@ enum PrefetchCommand {
             let failed = report.missing.first { !$0.isBroken }.map { "\($0.url): \($0.reason)" }
             let reasons = [manifestFailure, failed].compactMap { $0 }
             let reason = reasons.isEmpty ? "a required response is missing" : reasons.joined(separator: "; ")
-            terminal.fail("\(reason); snapshot \(good.snapshot), fetched \(LocalTime.minute(good.since)), stays live")
+            terminal.fail(
+                "\(reason); snapshot \(good.snapshot), fetched \(LocalTime.minute(good.since)), stays live")
             return isStrict ? .incomplete : .done
         }
         if let manifestFailure { terminal.fail(manifestFailure) }
