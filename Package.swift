@@ -127,7 +127,7 @@ let package = Package(
         program(
             "Fuzz",
             [
-                "System", "Web", "Markup", "Digest", "TUF", "Store", "Updates", "Bundles", "TLS",
+                "System", "Web", "Markup", "Digest", "TUF", "Codings", "Updates", "Bundles", "TLS",
                 "HTTPServer",
                 "Archives", "Search",
             ],

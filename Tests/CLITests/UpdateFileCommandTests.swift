@@ -29,7 +29,7 @@ import Web
         let folder = "dist-\(release)"
         _ = mkdir(home.file(folder), 0o755)
         for number in 0..<Self.fileCount {
-            let lines = (0..<400).map { "export const value\(number)_\($0) = \($0 * 37);\n" }.joined()
+            let lines = (0..<1500).map { "export const value\(number)_\($0) = \($0 * 37);\n" }.joined()
             try home.write("// \(release)\n\(lines)", to: "\(folder)/\(number).js")
         }
         return home.file(folder)
@@ -41,7 +41,7 @@ import Web
         let file = home.file("\(from)-\(to).tar")
         let ending = try larder(
             "diff", old, try writeRelease(to), "--patch", file, "--release", "\(to)", "--base",
-            "https://a.example/")
+            "https://a.example/", "--force")
         #expect(ending.status == 0, "\(ending)")
         return file
     }
