@@ -128,8 +128,14 @@ extension SiteRun {
             checkOptions.trust.acceptsNamedKey
             ? signer.map { [$0.key] } ?? [] : checkOptions.trust.storedTexts
         let age = source.age
-        let warning = try source.requireCurrent(
-            age, after: manifest.accepted, trustedSigners: Set(plan.trustedKeys), rules)
+        let warning: String?
+        do throws(LarderError) {
+            warning = try source.requireCurrent(
+                age, after: manifest.accepted, trustedSigners: Set(plan.trustedKeys), rules)
+        } catch {
+            // The message names the place of the site's manifest, which may be an earlier update file.
+            throw error.preceded(by: update.path)
+        }
         return LoadedManifest(
             verifier: try ManifestVerifier(source, options: checkOptions, folder: folder), plan: plan,
             failure: nil, age: age, warning: warning, requiresSignature: checkOptions.trust.requiresSignature,
