@@ -75,6 +75,7 @@ let package = Package(
         module("Updates", ["System", "Web", "Digest", "Codings", "Store"]),
         module("Fetch", ["System", "Web", "Codings", "CCurl", "CLinux"]),
         module("Bundles", ["Web", "Markup", "Digest"]),
+        module("Rollouts", ["Web", "Digest", "Bundles"]),
         module("TLS", ["System", "Web", "CTLS"]),
         module("HTTPServer", ["System", "Web", "Markup", "Digest", "TLS", "CLinux"]),
         module("Browser", ["System", "Web"]),
@@ -127,7 +128,8 @@ let package = Package(
         program(
             "Fuzz",
             [
-                "System", "Web", "Markup", "Digest", "TUF", "Codings", "Updates", "Bundles", "TLS",
+                "System", "Web", "Markup", "Digest", "TUF", "Codings", "Updates", "Bundles", "Rollouts",
+                "TLS",
                 "HTTPServer",
                 "Archives", "Search",
             ],
@@ -145,6 +147,7 @@ let package = Package(
 
         tests("TestOriginTests", []),
         tests("SystemTests", ["System"]),
+        tests("RolloutsTests", ["Web", "Digest", "Bundles", "Rollouts"]),
         tests("WebTests", ["Web"]),
         tests("MarkupTests", ["Web", "Markup"]),
         tests("DigestTests", ["Web", "Digest"]),

@@ -1,7 +1,10 @@
 import Bundles
 import Digest
+import Rollouts
+import Web
 
-/// The readers of responses of servers of Expo Updates: the parts, the directive, `expo-signature` and the certificates.
+/// The readers of responses of servers of Expo Updates (the parts, the directive, `expo-signature` and the certificates), and of
+/// requests to such a server.
 struct ExpoTarget: Target {
     let name = "expo"
     let suffixes = [".expo"]
@@ -11,13 +14,15 @@ struct ExpoTarget: Target {
         "expo-signature: ", "sig=\"", "sig=:", "keyid=\"main\"", "alg=\"rsa-v1_5-sha256\"", ", ", "=\"",
         "AQID",
         "{\"type\": \"", "noUpdateAvailable", "rollBackToEmbedded", "\"parameters\": {\"commitTime\": \"",
-        "2026-01-31T12:00:00Z", "{\"launchAsset\": {\"url\": \"/a\"}}", "-----BEGIN CERTIFICATE-----",
+        "Expo-Platform: ios", "Expo-Runtime-Version: ", "Expo-Protocol-Version: 1", "Accept: ", ";q=0.5",
+        "EAS-Client-ID: ", "Expo-Recent-Failed-Update-IDs: ", "2026-01-31T12:00:00Z",
+        "{\"launchAsset\": {\"url\": \"/a\"}}", "-----BEGIN CERTIFICATE-----",
         "-----END CERTIFICATE-----", "-----BEGIN PRIVATE KEY-----", "MII", "\u{FEFF}",
     ]
 
     func fault(_ input: [UInt8]) -> String? {
         let text = String(decoding: input, as: UTF8.self)
-        return responseFault(input) ?? signatureFault(text) ?? certificateFault(text)
+        return responseFault(input) ?? signatureFault(text) ?? certificateFault(text) ?? requestFault(input)
     }
 
     /// The bytes that a signature signs must be those of the response, and those that are parsed.
@@ -43,6 +48,41 @@ struct ExpoTarget: Target {
     private func signatureFault(_ text: String) -> String? {
         guard let signature = try? ExpoSignature(text) else { return nil }
         return (try? ExpoSignature(signature.text)) == signature ? nil : "a signature: \(signature)"
+    }
+
+    /// Each request that can be read must get an answer that Larder's own client reads, and a decision that stays the same after the
+    /// channel was stored.
+    private func requestFault(_ input: [UInt8]) -> String? {
+        guard let request = try? ExpoUpdateRequest(HTTPFields(block: input.span)),
+            let file = ReleaseFile(
+                key: "k", url: "/a.js", sha256: DigestStream.digest(.sha256, of: input.span),
+                mediaType: "text/javascript")
+        else { return nil }
+        let device = request.device
+        var channel = Channel("c")
+        let now = HTTPDate(secondsSinceEpoch: 1_800_000_000)
+        let release = Release(
+            platform: device.platform, runtimeVersions: [device.runtimeVersion], launch: file)
+        let rollout = channel.publish(.release(release), at: now)
+        for id in request.failedUpdates {
+            channel.record(running: id, failed: [rollout.id], of: device.id ?? id)
+        }
+        let stored = Array(channel.members.text().utf8)
+        guard (try? JSONValue.parse(stored.span)).flatMap({ Channel($0) }) == channel else {
+            return "a stored channel: \(String(decoding: stored, as: UTF8.self))"
+        }
+        let decision = channel.decision(for: device, at: now)
+        let answer = ExpoUpdateAnswer(to: request, decision, ExpoUpdateSettings())
+        guard answer.status == 200 else {
+            return request.expectsSignature && answer.status == 400 ? nil : "a status: \(answer.status)"
+        }
+        guard let response = try? ExpoResponse(answer.body, file: "answer", signature: nil) else {
+            return "an answer: \(String(decoding: answer.body, as: UTF8.self))"
+        }
+        guard response.content == .manifest else { return nil }
+        let manifest = try? Manifest(answer.body, file: "answer", format: .expo)
+        return manifest?.updateID == rollout.id && manifest?.bundles.count == 1
+            ? nil : "a manifest: \(device)"
     }
 
     /// Changed certificates must not be accepted for a message that they have not signed.

@@ -1,0 +1,123 @@
+internal import Digest
+package import Web
+
+/// The updates of an app that devices of one channel get, such as `production`.
+///
+/// A device gets the newest roll-out that fits its platform and runtime version, includes it and is not halted. If a newer one is
+/// only for a share of the devices, the others get the one before.
+package struct Channel: Sendable, Equatable {
+    package let name: String
+    /// The roll-outs, the oldest first.
+    package private(set) var rollouts: [Rollout] = []
+
+    /// The maximum number of roll-outs. The oldest ones are removed beyond it.
+    private static let maxRollouts = 1000
+
+    package init(_ name: String) { self.name = name }
+
+    /// Restores a stored state.
+    init(_ name: String, _ rollouts: [Rollout]) { (self.name, self.rollouts) = (name, rollouts) }
+
+    /// The update for a device.
+    package enum Decision: Sendable, Equatable {
+        /// A release. It is not new if the device runs it, or a later one that is not announced any more: clients do not return to
+        /// an older update.
+        case release(Release, Rollout, isNew: Bool)
+        /// The code that the app was built with, since the roll-out.
+        case embedded(Rollout)
+        /// No update fits the device.
+        case none
+    }
+
+    /// Decides which update a device gets.
+    package func decision(for device: Device, at now: HTTPDate) -> Decision {
+        guard let rollout = rollouts.last(where: { $0.fits(device) && $0.includes(device, at: now) }) else {
+            return .none
+        }
+        switch rollout.content {
+        case .release(let release):
+            let current = device.currentUpdate.flatMap { id in rollouts.last { $0.id == id } }
+            return .release(release, rollout, isNew: current.map { $0.date < rollout.date } ?? true)
+        case .embedded: return .embedded(rollout)
+        }
+    }
+
+    /// Adds a roll-out and returns it. Its time is after that of the one before, because clients compare them.
+    @discardableResult package mutating func publish(
+        _ content: Rollout.Content, share: Share = .all, at now: HTTPDate
+    ) -> Rollout {
+        let date = rollouts.last.map { max(now, $0.date.adding(seconds: 1)) } ?? now
+        let rollout = Rollout(
+            id: Self.id(of: content, date, in: name), date: date, content: content, share: share)
+        rollouts.append(rollout)
+        if rollouts.count > Self.maxRollouts { rollouts.removeFirst() }
+        return rollout
+    }
+
+    /// Halts a roll-out, and announces to its devices what they got before it: the release as a new update, or the code that the app
+    /// was built with. Returns the new roll-out; nil if there is no such roll-out.
+    ///
+    /// Halting alone would leave the update on the devices that have it, since clients do not return to an older one.
+    @discardableResult package mutating func rollBack(_ id: String, at now: HTTPDate) -> Rollout? {
+        guard let index = rollouts.firstIndex(where: { $0.id == id }) else { return nil }
+        let (platform, runtimeVersions): (Release.Platform, [String])
+        switch rollouts[index].content {
+        case .release(let release):
+            (platform, runtimeVersions) = (release.platform, release.runtimeVersions.sorted())
+        case .embedded(let own, let version): (platform, runtimeVersions) = (own, [version])
+        }
+        rollouts[index].stop()
+        var last: Rollout?
+        var published: Set<Release> = []
+        for version in runtimeVersions {
+            let device = Device(id: nil, platform: platform, runtimeVersion: version)
+            let before = rollouts[..<index].last { $0.fits(device) && $0.includes(device, at: now) }
+            let content = before?.content ?? .embedded(platform, runtimeVersion: version)
+            // One release may be for several versions.
+            if case .release(let release) = content, !published.insert(release).inserted { continue }
+            last = publish(content, at: now)
+        }
+        return last
+    }
+
+    /// Changes a roll-out. Does nothing if there is none with this ID.
+    package mutating func update(_ id: String, _ change: (inout Rollout) -> Void) {
+        guard let index = rollouts.firstIndex(where: { $0.id == id }) else { return }
+        change(&rollouts[index])
+    }
+
+    /// Records what a device reports: it runs an update, or others failed. Reports on updates of other channels are ignored.
+    package mutating func record(running: String?, failed: [String], of device: String) {
+        for id in failed { update(id) { $0.record(.failure, of: device) } }
+        if let running, !failed.contains(running) { update(running) { $0.record(.success, of: device) } }
+    }
+
+    /// A UUID, as clients expect, from the channel, the time and the content.
+    private static func id(of content: Rollout.Content, _ date: HTTPDate, in channel: String) -> String {
+        var text = "\(channel)\n\(date.secondsSinceEpoch)\n"
+        switch content {
+        case .release(let release):
+            text +=
+                "\(release.platform.rawValue)\n\(release.runtimeVersions.sorted().joined(separator: "\n"))\n"
+            text += ([release.launch] + release.assets).map(\.sha256.hex).joined(separator: "\n")
+        case .embedded(let platform, let runtimeVersion):
+            text += "embedded\n\(platform.rawValue)\n\(runtimeVersion)"
+        }
+        return UpdateID.text(from: DigestStream.digest(.sha256, of: Array(text.utf8).span).bytes)
+    }
+}
+
+/// The IDs of updates: UUIDs in lower case.
+enum UpdateID {
+    /// Formats the first 16 bytes as a UUID of version 8 (RFC 9562), which leaves the other bits to us.
+    static func text(from digest: [UInt8]) -> String {
+        var bytes = Array(digest.prefix(16))
+        bytes[6] = bytes[6] & 0x0F | 0x80
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        let hex = Array(Hex.encode(bytes).utf8)
+        let parts = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map {
+            String(decoding: hex[$0], as: UTF8.self)
+        }
+        return parts.joined(separator: "-")
+    }
+}

@@ -1,0 +1,195 @@
+internal import Digest
+package import Web
+
+// The state of a channel as JSON, so that a server continues after a restart with the same decisions. A state that does not
+// have exactly what is written here is rejected as a whole: half a channel could announce the wrong release.
+
+extension Channel: JSONObject {
+    package var members: JSONMembers { ["format": 1, "name": name, "rollouts": rollouts] }
+
+    /// Reads a state; nil if it is damaged or of a later version of Larder.
+    package init?(_ json: JSONValue) {
+        guard json["format"]?.number?.int == 1, let name = json["name"]?.string,
+            let rollouts = json["rollouts"]?.array?.allOrNil({ Rollout($0) }),
+            zip(rollouts, rollouts.dropFirst()).allSatisfy({ $0.date < $1.date }),
+            Set(rollouts.map(\.id)).count == rollouts.count
+        else { return nil }
+        self.init(name, rollouts)
+    }
+}
+
+extension Rollout: JSONObject {
+    package var members: JSONMembers {
+        [
+            "id": id, "date": date.iso8601, "content": content, "share": share.description,
+            "ramp": IfAny(ramp),
+            "allowedDevices": IfAny(allowedDevices.sorted()), "haltRule": IfAny(haltRule),
+            "halt": IfAny(halt),
+            "outcomes": IfAny(outcomes.count > 0 ? outcomes : nil),
+        ]
+    }
+
+    init?(_ json: JSONValue) {
+        guard let id = json["id"]?.string, let date = json["date"]?.string.flatMap({ HTTPDate(rfc3339: $0) }),
+            let content = json["content"].flatMap({ Content($0) }),
+            let share = json["share"]?.string.flatMap({ Share($0) }),
+            let ramp = (json["ramp"]?.array ?? []).allOrNil({ Step($0) }),
+            let devices = (json["allowedDevices"]?.array ?? []).allOrNil(\.string)
+        else { return nil }
+        var haltRule: HaltRule?
+        if let value = json["haltRule"] {
+            guard let rule = HaltRule(value) else { return nil }
+            haltRule = rule
+        }
+        var halt: Halt?
+        if let value = json["halt"] {
+            guard let known = Halt(value) else { return nil }
+            halt = known
+        }
+        var outcomes = OutcomeTally()
+        if let value = json["outcomes"] {
+            guard let tally = OutcomeTally(value) else { return nil }
+            outcomes = tally
+        }
+        self.init(id: id, date: date, content: content, share: share, halt: halt, outcomes: outcomes)
+        (self.ramp, allowedDevices, self.haltRule) = (ramp, Set(devices), haltRule)
+    }
+}
+
+extension Rollout.Content: JSONObject {
+    package var members: JSONMembers {
+        switch self {
+        case .release(let release): ["release": release]
+        case .embedded(let platform, let runtimeVersion):
+            ["embedded": ["platform": platform.rawValue, "runtimeVersion": runtimeVersion] as JSONMembers]
+        }
+    }
+
+    init?(_ json: JSONValue) {
+        if let release = json["release"] {
+            guard let release = Release(release) else { return nil }
+            self = .release(release)
+        } else {
+            guard let embedded = json["embedded"], let version = embedded["runtimeVersion"]?.string,
+                let platform = embedded["platform"]?.string.flatMap(Release.Platform.init(rawValue:))
+            else { return nil }
+            self = .embedded(platform, runtimeVersion: version)
+        }
+    }
+}
+
+extension Rollout.Step: JSONObject {
+    package var members: JSONMembers { ["time": time.iso8601, "share": share.description] }
+
+    init?(_ json: JSONValue) {
+        guard let time = json["time"]?.string.flatMap({ HTTPDate(rfc3339: $0) }),
+            let share = json["share"]?.string.flatMap({ Share($0) })
+        else { return nil }
+        self.init(at: time, share: share)
+    }
+}
+
+extension Rollout.HaltRule: JSONObject {
+    package var members: JSONMembers { ["share": share.description, "minReports": minReports] }
+
+    init?(_ json: JSONValue) {
+        guard let share = json["share"]?.string.flatMap({ Share($0) }),
+            let minReports = json["minReports"]?.number?.int, minReports >= 0
+        else { return nil }
+        self.init(share: share, minReports: minReports)
+    }
+}
+
+extension Rollout.Halt: JSONObject {
+    package var members: JSONMembers {
+        switch self {
+        case .publisher: ["by": "publisher"]
+        case .failures(let failed, let count): ["by": "failures", "failed": failed, "of": count]
+        }
+    }
+
+    init?(_ json: JSONValue) {
+        switch json["by"]?.string {
+        case "publisher"?: self = .publisher
+        case "failures"?:
+            guard let failed = json["failed"]?.number?.int, let count = json["of"]?.number?.int else {
+                return nil
+            }
+            self = .failures(failed: failed, of: count)
+        default: return nil
+        }
+    }
+}
+
+extension Release: JSONObject {
+    package var members: JSONMembers {
+        [
+            "platform": platform.rawValue, "runtimeVersions": runtimeVersions.sorted(), "launch": launch,
+            "assets": IfAny(assets),
+            "metadata": IfAny(
+                metadata.isEmpty
+                    ? nil : JSONMembers(metadata.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })),
+        ]
+    }
+
+    init?(_ json: JSONValue) {
+        guard let platform = json["platform"]?.string.flatMap(Platform.init(rawValue:)),
+            let versions = json["runtimeVersions"]?.array?.allOrNil(\.string),
+            let launch = json["launch"].flatMap({ ReleaseFile($0) }),
+            let assets = (json["assets"]?.array ?? []).allOrNil({ ReleaseFile($0) })
+        else { return nil }
+        var metadata: [String: String] = [:]
+        for member in json["metadata"]?.members ?? [] {
+            guard let value = member.value.string else { return nil }
+            metadata[member.key] = value
+        }
+        self.init(
+            platform: platform, runtimeVersions: Set(versions), launch: launch, assets: assets,
+            metadata: metadata)
+    }
+}
+
+extension ReleaseFile: JSONObject {
+    package var members: JSONMembers {
+        [
+            "key": key, "url": url, "sha256": sha256.hex, "mediaType": mediaType,
+            "fileExtension": IfAny(fileExtension),
+        ]
+    }
+
+    init?(_ json: JSONValue) {
+        guard let key = json["key"]?.string, let url = json["url"]?.string,
+            let sha256 = json["sha256"]?.string.flatMap({ Digest(.sha256, hex: $0) }),
+            let mediaType = json["mediaType"]?.string
+        else { return nil }
+        self.init(
+            key: key, url: url, sha256: sha256, mediaType: mediaType,
+            fileExtension: json["fileExtension"]?.string)
+    }
+}
+
+extension OutcomeTally: JSONObject {
+    package var members: JSONMembers {
+        ["succeeded": Base64.encode(hashes(failed: false)), "failed": Base64.encode(hashes(failed: true))]
+    }
+
+    init?(_ json: JSONValue) {
+        guard let succeeded = json["succeeded"]?.string.flatMap({ Base64.decode($0) }),
+            let failed = json["failed"]?.string.flatMap({ Base64.decode($0) })
+        else { return nil }
+        self.init(succeeded: succeeded, failed: failed)
+    }
+}
+
+extension Array {
+    /// The results for all elements; nil if there is none for one of them.
+    fileprivate func allOrNil<Result>(_ transform: (Element) -> Result?) -> [Result]? {
+        var results: [Result] = []
+        results.reserveCapacity(count)
+        for element in self {
+            guard let result = transform(element) else { return nil }
+            results.append(result)
+        }
+        return results
+    }
+}

@@ -1,0 +1,66 @@
+package import Digest
+
+/// A file of a release.
+package struct ReleaseFile: Sendable, Hashable {
+    /// The name by which the app's code refers to the file.
+    package let key: String
+    package let url: String
+    package let sha256: Digest
+    package let mediaType: String
+    /// The suggested file name extension, with its point; nil for none.
+    package let fileExtension: String?
+
+    /// Returns nil unless the digest is a SHA-256.
+    package init?(key: String, url: String, sha256: Digest, mediaType: String, fileExtension: String? = nil) {
+        guard sha256.algorithm == .sha256 else { return nil }
+        (self.key, self.url, self.sha256) = (key, url, sha256)
+        (self.mediaType, self.fileExtension) = (mediaType, fileExtension)
+    }
+}
+
+/// The code of an app for one platform, with its assets, as it was built once. It can be announced several times, such as to roll
+/// back to it.
+package struct Release: Sendable, Hashable {
+    /// The platforms of Expo's protocol.
+    package enum Platform: String, Sendable, CaseIterable {
+        case ios, android
+    }
+
+    package let platform: Platform
+    /// The versions of the native code that can run it. An update for another one would crash.
+    package let runtimeVersions: Set<String>
+    /// The file with the code.
+    package let launch: ReleaseFile
+    package let assets: [ReleaseFile]
+    /// Values that clients filter updates by (`expo-manifest-filters`).
+    package let metadata: [String: String]
+
+    package init(
+        platform: Platform, runtimeVersions: Set<String>, launch: ReleaseFile, assets: [ReleaseFile] = [],
+        metadata: [String: String] = [:]
+    ) {
+        (self.platform, self.runtimeVersions, self.launch) = (platform, runtimeVersions, launch)
+        (self.assets, self.metadata) = (assets, metadata)
+    }
+}
+
+/// A device that asks for an update.
+package struct Device: Sendable, Hashable {
+    /// The stable ID of the app on this device; nil if it gives none. Without it, the device gets no release that is for a share
+    /// of the devices only.
+    package var id: String?
+    package var platform: Release.Platform
+    package var runtimeVersion: String
+    /// The update that it runs; nil if unknown.
+    package var currentUpdate: String?
+
+    /// The maximum size of an ID. Longer ones do not count, since a server stores those that report an outcome.
+    private static let maxIDBytes = 256
+
+    package init(
+        id: String?, platform: Release.Platform, runtimeVersion: String, currentUpdate: String? = nil
+    ) {
+        self.id = id.flatMap { (1...Self.maxIDBytes).contains($0.utf8.count) ? $0 : nil }
+        (self.platform, self.runtimeVersion, self.currentUpdate) = (platform, runtimeVersion, currentUpdate)
+    }
+}
