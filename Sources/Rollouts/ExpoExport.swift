@@ -133,7 +133,7 @@ package enum ExpoExportError: Error, Sendable, Equatable, CustomStringConvertibl
         case .unknownVersion:
             "\(ExpoExport.fileName) is not of version 0; export the app with: npx expo export"
         case .noPlatform:
-            "\(ExpoExport.fileName) has no files for this platform; export it with: npx expo export --platform all"
+            "\(ExpoExport.fileName) has no files for this platform; export the app for all platforms"
         case .malformed(let platform):
             "\(ExpoExport.fileName) has no \"bundle\" and \"assets\" for \(platform); export the app again"
         case .unsafePath(let path):
