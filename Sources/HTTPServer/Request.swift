@@ -127,7 +127,7 @@ package struct RequestHead: Equatable {
     /// Whether there is an `Upgrade` field.
     package var hasUpgrade = false
     /// Whether `Accept-Encoding` contains zstd without a weight.
-    var acceptsZstd = false
+    package var acceptsZstd = false
     /// Whether `Accept-Encoding` contains dcz without a weight (RFC 9842).
     package var acceptsDCZ = false
     /// Whether a browser requests a script or a style sheet for a document, by `Sec-Fetch-Dest`.

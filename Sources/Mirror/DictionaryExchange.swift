@@ -23,9 +23,11 @@ struct DictionaryExchange {
 
     init(_ exchange: MirrorExchange) { self.exchange = exchange }
 
-    /// Whether dictionaries can change the reply to a request.
+    /// Whether dictionaries can change the reply to a request. A client without a dictionary does not name the coding
+    /// yet, but one that knows dictionaries knows zstd.
     static func canApply(to request: Request) -> Bool {
-        request.head.method != .other && (request.head.isForScriptOrStyle || request.head.acceptsDCZ)
+        let head = request.head
+        return head.method != .other && (head.isForScriptOrStyle || head.acceptsDCZ || head.acceptsZstd)
     }
 
     /// Returns the reply as it is sent to this client.
@@ -40,6 +42,7 @@ struct DictionaryExchange {
         // In a page, only scripts and style sheets that an element loads are offered. The offer needs `Vary: *` there,
         // and `Cache.put` fails for responses with it.
         let isOffered = request.head.isForScriptOrStyle || !fields.contains("Sec-Fetch-Dest")
+        guard isOffered || delta != nil else { return reply }
         var lines = ""
         var replaced: [StaticString] = []
         if isOffered, !terms.rule.isEmpty { lines += "Use-As-Dictionary: \(terms.rule)\r\n" }
@@ -207,7 +210,8 @@ extension DictionaryTerms {
         let type = copy.fields.contentType
         let isScript = type?.isJavaScript ?? false || type?.essence == "text/css"
         guard isBundle || isScript, type?.isHTML != true, copy.response.status == 200,
-            copy.response.request == .get,
+            // A pattern with two slashes would name a host.
+            copy.response.request == .get, !copy.url.path.hasPrefix("//"),
             Self.byteCounts.contains(body.byteCount), !copy.sharing.isForOneRequester,
             copy.response.flags.isDisjoint(with: [.isPrivate, .isPart, .isCoded]),
             // RFC 9110, section 7.7: adding a coding is a transformation.

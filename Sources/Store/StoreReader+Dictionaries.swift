@@ -3,7 +3,7 @@ internal import Database
 extension StoreReader {
     /// Returns the responses of an origin that one site shows to readers, and that their server permits to use as
     /// compression dictionaries (RFC 9842), the last fetched first. Pages, private responses, imports and encoded
-    /// bodies are left out.
+    /// bodies are left out, and so are responses that the site has replaced since.
     ///
     /// The headers of all assets of the origin are read, so call it once for an origin.
     ///
@@ -23,6 +23,11 @@ extension StoreReader {
                 AND response.status = 200 AND (response.flags & \(excluded)) = 0
                 AND site.id = (SELECT site FROM snapshot WHERE id = ?) AND \(Schema.isVisible("response"))
                 AND lower(response.fields) LIKE '%use-as-dictionary:%'
+                AND NOT EXISTS (
+                    SELECT 1 FROM response AS newer JOIN snapshot AS later ON later.id = newer.snapshot
+                    WHERE newer.url = response.url AND newer.request = response.request
+                        AND newer.snapshot > response.snapshot AND later.site = site.id
+                        AND \(Schema.isVisible("newer")))
             ORDER BY response.fetched DESC LIMIT ?
             """
         ).each([

@@ -127,14 +127,18 @@ import Web
         #expect(confirmed["Use-As-Dictionary"] != nil)
     }
 
-    @Test func `a program that accepts dcz gets the offer without the star, which only browsers need`() throws
+    @Test
+    func `a program that accepts zstd or dcz gets the offer without the star, which only browsers need`()
+        throws
     {
         let serving = try Serving([Self.entry(Self.script(1))])
-        let response = try serving.get("/app.js", Self.ofProgram)
-        #expect(response["Use-As-Dictionary"] != nil)
-        #expect(response["Cache-Control"]?.hasPrefix("max-age=0") == true)
-        #expect(response.all("Vary").last == "Accept-Encoding, Available-Dictionary")
-        #expect(!response.all("Vary").contains("*"))
+        for fields in [Self.ofProgram, [("Accept-Encoding", "deflate, gzip, br, zstd")]] {
+            let response = try serving.get("/app.js", fields)
+            #expect(response["Use-As-Dictionary"] != nil)
+            #expect(response["Cache-Control"]?.hasPrefix("max-age=0") == true)
+            #expect(response.all("Vary").last == "Accept-Encoding, Available-Dictionary")
+            #expect(!response.all("Vary").contains("*"))
+        }
         let plain = try serving.get("/app.js", [])
         #expect(plain["Use-As-Dictionary"] == nil)
         #expect(plain["Cache-Control"] == "no-cache")
