@@ -110,6 +110,7 @@ extension SiteRun {
             }
         let unverified = try? Manifest(update.manifest, file: "manifest.json")
         var signer: ManifestSigner?
+        let place = "in \(update.path)"
         do throws(ManifestRefusal) {
             signer = try checkOptions.trust.verify(found, as: "update.json", namedKey: unverified?.key)
             // The manifest is stored without the list, and its own signature is verified again later.
@@ -119,7 +120,7 @@ extension SiteRun {
                     namedKey: unverified?.key)
             }
         } catch {
-            throw LarderError(error, of: "in \(update.path)", checkOptions.trust)
+            throw LarderError(error, of: place, checkOptions.trust)
         }
         let source = try ManifestSource(
             inUpdate: update.manifest, at: manifest.place, nearestZone, signer: signer, options: checkOptions)

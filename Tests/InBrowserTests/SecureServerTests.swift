@@ -102,7 +102,7 @@ struct SecureServerTests {
             let client = try RawClient(port: port)
             try client.send(text)
             let answer = try client.response()
-            #expect(answer.status == 400 && answer.text.contains("ask for https"))
+            #expect(answer.status == 400 && answer.text.contains("use https instead of http"))
         }
         let visit = try Chromium(trusting: try larder.authority().keyDigest).open("http://localhost:\(port)/")
         #expect(try visit.address() == "https://larder.localhost:\(port)/")
