@@ -17,8 +17,7 @@ enum DiffCommand {
             for option in [Option.updateSigningKey, .updateBase, .updateVersion, .replaceFile]
             where arguments.commandLineValue(of: option) != nil {
                 throw UsageError(
-                    "\(option.name) is only for update files; name the file to write with \(Option.updateFile.name) FILE"
-                )
+                    "\(option.name) needs \(Option.updateFile.name) FILE; name the update file to write")
             }
             if arguments.operands.count == 2, arguments.operands.allSatisfy({ Folder.exists($0) }) {
                 throw UsageError(
