@@ -78,10 +78,11 @@ extension SourceText {
         case nil: break
         }
         guard looksLikeJSON else {
+            // First, because a part of it could look like another format, and a signature covers only the manifest.
+            if ExpoParts.isRecognised(bytes) { return try ExpoManifest.read(multipart: self) }
             if ChecksumList.isRecognised(bytes) { return try ChecksumList(self).manifest() }
             if WorkboxList.isRecognised(bytes) { return try WorkboxList(self).manifest() }
             if BlazorBoot.isRecognised(self) { return try BlazorBoot.read(script: self) }
-            if ExpoParts.isRecognised(bytes) { return try ExpoManifest.read(multipart: self) }
             if PageIntegrities.isRecognised(bytes) { return try page() }
             if FlutterWorker.hasName(file) || FlutterWorker.isRecognised(bytes) {
                 return try FlutterWorker(self).manifest()

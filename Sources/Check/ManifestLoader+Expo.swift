@@ -40,12 +40,24 @@ extension ManifestLoader {
         }
         switch response.content {
         case .manifest:
-            return Document(
-                manifest: try parse(bytes, location.name), bytes: bytes, signer: signer, responses: responses)
+            // Only the signed part counts: other parts could contain another manifest.
+            let manifest =
+                signer == nil ? try parse(bytes, location.name) : try parseSigned(response, location)
+            return Document(manifest: manifest, bytes: bytes, signer: signer, responses: responses)
         case .nothing:
             throw LarderError(nil, of: location.name, after: expoUpdate)
         case .directive(let directive):
             throw LarderError(directive, of: location.name, after: expoUpdate)
+        }
+    }
+
+    private func parseSigned(
+        _ response: ExpoResponse, _ location: ManifestLocation
+    ) throws(LarderError) -> Manifest {
+        do throws(ManifestError) {
+            return try Manifest(response.signedBytes, file: location.name, format: .expo)
+        } catch {
+            throw LarderError(error)
         }
     }
 }

@@ -9,7 +9,7 @@ package final class CompressionDictionary: @unchecked Sendable {
     package let sha256: [UInt8]
 
     /// Larger responses are not used as dictionaries, since they are in memory while a body is decoded.
-    package static let maxBytes = 32 << 20
+    package static let maxBytes = 8 << 20
 
     /// Returns nil for a dictionary that is empty or too large.
     ///

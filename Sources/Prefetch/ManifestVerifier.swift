@@ -282,6 +282,14 @@ private struct MergedRequirements {
             requirements.filter { href in !otherSites.contains { href.utf8.starts(with: $0.utf8) } })
     }
 
+    /// Adds the requirements of a stored manifest.
+    mutating func add(_ manifest: CurrentManifest, _ reader: StoreReader?) throws(StoreError) {
+        guard let reader, let storedManifest = try StoredManifest(manifest.row, reader) else { return }
+        add(
+            try manifest.plan.requirements(of: storedManifest), ofManifestAt: storedManifest.place,
+            of: manifest.site)
+    }
+
     /// Adds the start URLs of a site, whose origins manifests of other sites cannot make requirements for.
     mutating func addSite(start: [String], of site: String) {
         for url in start.compactMap({ WebURL($0) }) { siteOrigins.append((url.origin + "/", site)) }
@@ -375,16 +383,16 @@ package final class CurrentRequirements: Sendable {
         do throws(StoreError) {
             let reader = folder.exists ? try StoreReader(folder) : nil
             for site in try reader?.siteSettings() ?? [] { merged.addSite(start: site.start, of: site.name) }
+            let stored = if let reader { try CurrentManifest.all(reader) } else { [CurrentManifest]() }
+            let others = stored.filter { $0.site != own }
+            // The first requirement of a URL counts. A manifest without a signature must not replace one with a signature.
+            for manifest in others where manifest.plan.requiresSignature {
+                try merged.add(manifest, reader)
+            }
             if let verifier {
                 merged.add(verifier.requirements, ofManifestAt: verifier.location, of: own ?? "")
             }
-            guard let reader else { return try merged.merge(nil) }
-            for manifest in try CurrentManifest.all(reader) where manifest.site != own {
-                guard let storedManifest = try StoredManifest(manifest.row, reader) else { continue }
-                merged.add(
-                    try manifest.plan.requirements(of: storedManifest), ofManifestAt: storedManifest.place,
-                    of: manifest.site)
-            }
+            for manifest in others where !manifest.plan.requiresSignature { try merged.add(manifest, reader) }
             return try merged.merge(reader)
         } catch  where error.reason == .missing {
             if let verifier {

@@ -81,6 +81,8 @@ struct UpdateUnpacking {
         var responses: [String: SuppliedResponses.Response] = [:]
         var made: [UpdateList.Blob: String] = [:]
         var storedURLs: [UpdateList.Blob: WebURL] = [:]
+        try findFaults(for: verifier, missing, bodies, &outcome)
+        guard outcome.problems.isEmpty else { return refused(outcome, site) }
         for (index, file) in update.list.files.enumerated() {
             guard !interruption.isRequested else { throw .interrupted }
             let url = try verifier.url(of: file.url)
@@ -128,13 +130,48 @@ struct UpdateUnpacking {
             outcome.add(url, "it is neither stored nor in the update")
         }
         outcome.responses = SuppliedResponses(responses)
-        if let first = outcome.problems.first {
-            let others = outcome.problems.count > 1 ? " and \(outcome.problems.count - 1) more" : ""
-            outcome.refusal =
-                "the update file \(update.path) is refused: it does not fit the stored files of \(site): \(first.url)\(others): "
-                + "\(first.reason); apply the earlier updates first, or preload the whole release"
-        }
+        return refused(outcome, site)
+    }
+
+    /// Adds the message of a refusal if there are problems.
+    private func refused(_ outcome: Outcome, _ site: String) -> Outcome {
+        guard let first = outcome.problems.first else { return outcome }
+        var outcome = outcome
+        let others = outcome.problems.count > 1 ? " and \(outcome.problems.count - 1) more" : ""
+        outcome.refusal =
+            "the update file \(update.path) is refused: it does not fit the stored files of \(site): \(first.url)\(others): "
+            + "\(first.reason); apply the earlier updates first, or preload the whole release"
         return outcome
+    }
+
+    /// Finds files of other sites, and bases that are not stored, before anything is unpacked. The sizes of bases allow
+    /// larger bodies, so bases that do not exist must not be believed.
+    private func findFaults(
+        for verifier: ManifestVerifier, _ missing: [String: WebURL], _ bodies: Bodies,
+        _ outcome: inout Outcome
+    ) throws(LarderError) {
+        let owners = try mapStoreError { () throws(StoreError) in
+            try SiteOwners(bodies.reader, besides: bodies.site)
+        }
+        for file in update.list.files {
+            let url = try verifier.url(of: file.url)
+            if let owner = try mapStoreError({ () throws(StoreError) in try owners.owner(of: url, file.body) }
+            ) {
+                outcome.add(url, "it belongs to the stored site \(owner)")
+                continue
+            }
+            guard missing[url.key.href] != nil, let base = file.base else { continue }
+            let baseURL = try verifier.url(of: base.url)
+            let isStored = try mapStoreError { () throws(StoreError) in
+                try bodies.find(base.blob, at: baseURL) != nil
+            }
+            if !isStored {
+                outcome.add(
+                    url,
+                    "it is made from \(base.url) with the SHA-256 \(base.blob.sha256.hex), which is not stored"
+                )
+            }
+        }
     }
 
     /// The stored bodies of a site. Creates the folder of the store if it does not exist.

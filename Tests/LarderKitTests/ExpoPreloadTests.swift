@@ -184,6 +184,21 @@ import Web
         }
     }
 
+    @Test func `a part beside the signed manifest is no manifest, whatever it looks like`() async throws {
+        let certificate = try scratch.write(CodeSigningKeys.publisher, to: "publisher.pem")
+        try release("a", .multipart)
+        origin.on("/evil.js", .file("evil", type: "text/javascript"))
+        let body = Self.manifest("a")
+        let integrity = Base64.encode(DigestStream.digest(.sha256, of: Array("evil".utf8).span).bytes)
+        let entry = "{url:\"/evil.js\",revision:null,integrity:\"sha256-\(integrity)\"}"
+        let worker = "precacheAndRoute([\(entry)]);"
+        publish(body, try signature(body), chain: worker)
+        let (isServed, reason) = try await run(.preload, trusting: [certificate])
+        // The part of the chain is damaged. Anything is right but this script.
+        #expect(!isServed || reason == "", "\(reason)")
+        #expect(origin.requests(to: "/evil.js").isEmpty)
+    }
+
     @Test func `a chain of certificates that leads to the trusted one is accepted`() async throws {
         let authority = try scratch.write(CodeSigningKeys.authority, to: "authority.pem")
         try release("a", .multipart)

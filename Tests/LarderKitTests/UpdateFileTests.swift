@@ -207,6 +207,17 @@ import Web
         #expect(try state(of: other) == before)
     }
 
+    @Test func `an update cannot bring files of a site that it does not name`() async throws {
+        origin.on("/", .page("<script src=/other/index.html></script>"))
+        #expect(try await larder.prefetch([origin.url("/")]).isPublished)
+        let before = try state()
+        let report = try await apply(writeUpdate(0, 1, base: origin.url("/other/")))
+        #expect(report.outcome == .refused && report.snapshot == nil)
+        let reason = report.refused.first?.reason ?? ""
+        #expect(reason == "it belongs to the stored site \(origin.url("/"))")
+        #expect(try state() == before)
+    }
+
     @Test func `a site that trusts a key accepts only updates that the key signed`() async throws {
         let trusted = key.publicKey.text
         #expect(try await apply(writeUpdate(0, 1, key: key), trusting: [trusted]).signer == trusted)

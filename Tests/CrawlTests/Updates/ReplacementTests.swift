@@ -192,7 +192,7 @@ import Web
         for target in change.targets {
             let answer = change.answer(target)
             #expect(try bench.stored(target)?.status == answer.status, "\(target)")
-            if answer.status == 200 { #expect(try !isUnchanged(target), "\(target)") }
+            if answer.status == 200 { #expect(try !isUnchanged(target), "\(target): \(report.misses)") }
         }
     }
 
