@@ -237,7 +237,7 @@ extension FetchLoop {
         curl_multi_remove_handle(waker.multi, transfer.handle)
         running[transfer.handle] = nil
         setup.rate?.take(transfer.takeUncountedBytes())
-        if let request = transfer.retryWithoutDictionary(code) {
+        if let request = transfer.retryWithoutDictionary(code) ?? transfer.retryOnNewConnection(code) {
             transfer.clear()
             return begin(request)
         }

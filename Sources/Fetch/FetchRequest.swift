@@ -27,6 +27,8 @@ package struct FetchRequest: Sendable {
     package var dictionary: CompressionDictionary?
     /// The server's name for the dictionary; empty if it gave none.
     package var dictionaryID = ""
+    /// Opens a connection for this request only, rather than use one that other requests have used.
+    var needsNewConnection = false
     /// The page that links to this URL. Sent as `Referer` only with `FetchOptions.sendsReferrer`.
     package var referrer: WebURL?
     /// Sends nothing that identifies the user: no cookies, logins, client certificate or

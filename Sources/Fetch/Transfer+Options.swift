@@ -27,6 +27,10 @@ extension Transfer {
         }
         try set(CURLOPT_URL, href)
         try setRoute(request)
+        if request.needsNewConnection {
+            hasOnlyCommonOptions = false
+            try set(CURLOPT_FRESH_CONNECT, 1)
+        }
         var fields = request.fields
         var hasSecret = setup.hasSession && RequestSecrets.canOccur(in: request.fields)
         if !options.hostFields.isEmpty, !isAnonymous {

@@ -291,6 +291,18 @@ extension Transfer {
         return request
     }
 
+    /// The request to send again on a new connection, because what followed on a reused one is no response: some servers
+    /// send bytes beyond the length of the response before it, which arrive after libcurl has looked for them. Nil if
+    /// the transfer ended in another way, or if the request cannot be repeated.
+    func retryOnNewConnection(_ code: CURLcode) -> FetchRequest? {
+        guard code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY, stopReason == nil,
+            isSent, !head.isComplete, exchange?.isReused == true, var request,
+            request.method == "GET" || request.method == "HEAD", !request.needsNewConnection
+        else { return nil }
+        request.needsNewConnection = true
+        return request
+    }
+
     /// The content codings of the response, also if it was refused for them.
     private var receivedCodings: [String]? {
         head.isComplete ? head.fields.elements("Content-Encoding") : nil

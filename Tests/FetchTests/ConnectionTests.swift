@@ -60,6 +60,36 @@ import Web
         }
     }
 
+    /// Each response but the first of a connection follows bytes that belong to none.
+    @Test(arguments: ["\r\n", "and plums\n", "\0"])
+    func `a request is repeated if late bytes of the response before it take its place`(late: String) throws {
+        let good = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\njam"
+        let origin = try RawOrigin { client in
+            var isAnswered = client.send(good)
+            while isAnswered, client.nextHead() != nil { isAnswered = client.send(late + good) }
+            return isAnswered
+        }
+        let loop = try fetching.loop()
+        for number in 0..<6 {
+            #expect(try fetching.response(origin.url("/\(number)"), in: loop).text() == "jam")
+        }
+    }
+
+    @Test func `a POST is not repeated`() throws {
+        let origin = try RawOrigin { client in
+            var isAnswered = client.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\njam")
+            while isAnswered, client.nextHead() != nil {
+                isAnswered = client.send("plums and pears and figs\r\n")
+            }
+            return isAnswered
+        }
+        let loop = try fetching.loop()
+        #expect(try fetching.response(origin.url("/first"), in: loop).text() == "jam")
+        let post = try TestFetcher.request(origin.url("/post")) { $0.method = "POST" }
+        #expect(try fetching.result(of: post, in: loop).failure().kind == .invalidResponse)
+        #expect(origin.heads.count == 1)
+    }
+
     @Test(arguments: [1, 4])
     func `a host gets no more connections than the limit`(limit: Int) throws {
         origin.otherwise { .file($0.target, type: "text/plain").delayed(.milliseconds($0.target.utf8.count)) }
