@@ -68,6 +68,15 @@ extension SiteRun {
         return plan
     }
 
+    /// Refuses an update of a mirrored site: an update has all files of its site, so the pages would be gone.
+    func requireNoPages(of site: WebURL, _ update: UpdateReader) throws(LarderError) {
+        guard let known = storedPlan(of: site.href), known.manifest?.isAlone != true else { return }
+        throw LarderError(
+            .refused,
+            "the update file \(update.path) is refused: \(site.href) has pages of its own, which the update would remove: apply it "
+                + "in another store with --store FOLDER, or remove the site first")
+    }
+
     /// Returns the name of the site with a manifest whose bundle at the URL of a base has its bytes; nil if there is none or more
     /// than one.
     private func siteWithBody(_ base: UpdateList.Base, _ update: UpdateReader) throws(LarderError) -> String?

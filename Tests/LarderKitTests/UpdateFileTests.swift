@@ -208,13 +208,30 @@ import Web
     }
 
     @Test func `an update cannot bring files of a site that it does not name`() async throws {
-        origin.on("/", .page("<script src=/other/index.html></script>"))
-        #expect(try await larder.prefetch([origin.url("/")]).isPublished)
+        origin.on("/docs/", .page("Documents"))
+        #expect(try await larder.prefetch([origin.url("/docs/")]).isPublished)
         let before = try state()
         let report = try await apply(writeUpdate(0, 1, base: origin.url("/other/")))
         #expect(report.outcome == .refused && report.snapshot == nil)
         let reason = report.refused.first?.reason ?? ""
-        #expect(reason == "it belongs to the stored site \(origin.url("/"))")
+        #expect(reason == "it belongs to the stored site \(origin.url("/docs/"))")
+        #expect(try state() == before)
+    }
+
+    @Test(arguments: [true, false])
+    func `an update does not replace the pages of a mirrored site`(hasManifest: Bool) async throws {
+        origin.on("/", .page("Home"))
+        origin.on("/manifest.json", .file(#"{"bundles": ["app.js"]}"#, type: "application/json"))
+        origin.on("/app.js", .file("1", type: "text/javascript"))
+        let report =
+            hasManifest
+            ? try await larder.prefetch(manifest: origin.url("/manifest.json"))
+            : try await larder.prefetch([origin.url("/")])
+        #expect(report.isPublished)
+        let before = try state()
+        let update = try await apply(writeUpdate(0, 1, base: origin.url("/")))
+        #expect(update.outcome == .refused)
+        #expect(update.manifestFailure?.contains("has pages of its own") == true)
         #expect(try state() == before)
     }
 
