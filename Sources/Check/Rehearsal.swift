@@ -124,8 +124,9 @@ extension Rehearsal {
         let opened = equal.reduce(0) { $0 + $1.opened }
         if pages > 0 {
             let sample =
-                opened < pages ? "\(opened) of \(Self.pages(pages)), opened as a sample" : Self.pages(pages)
-            lines.append("same offline as online: \(sample)")
+                opened < pages
+                ? "\(opened) of \(Self.pages(pages)) opened as a sample" : "\(Self.pages(pages)) opened"
+            lines.append("\(sample): same offline as online")
         }
         return lines
     }

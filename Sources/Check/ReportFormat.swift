@@ -195,10 +195,10 @@ extension CheckReport {
             // URLs that the servers do not have are reported as broken.
             let needed =
                 lacksAssets
-                ? "everything its pages need, except what a limit or its settings left out,"
-                : "everything its pages are known to need"
+                ? "all files that its pages need, except those that a limit or its settings left out,"
+                : "all files that its pages are known to need"
             let isBroken = items.contains { $0.verdict == .broken }
-            let stored = "\(needed)\(isBroken ? " and its servers have" : "") is stored and undamaged"
+            let stored = "\(needed)\(isBroken ? " and that its servers have" : "") are stored and undamaged"
             return (rehearsal?.summary ?? []) + ["\(name): \(summary); \(stored)\(rehearsalEnding)"]
         }
         if let rehearsal { return rehearsal.summary + ["\(name): \(summary)"] }

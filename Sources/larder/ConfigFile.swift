@@ -146,7 +146,7 @@ struct ConfigReport: Sendable, Equatable {
         /// `read`, `not there`, or why the file is not read.
         let state: String
 
-        static let absent = "not there"
+        static let absent = "does not exist"
         var isAbsent: Bool { state == Self.absent }
     }
 

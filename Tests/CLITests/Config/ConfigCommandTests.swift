@@ -90,7 +90,7 @@ import Web
         let ending = try config()
         #expect(
             ending.output.hasPrefix(
-                ".larder.json: not there\n\(home.path)/.config/larder/config.json: not there\n"))
+                ".larder.json: does not exist\n\(home.path)/.config/larder/config.json: does not exist\n"))
         #expect(ending.output.contains("Nothing is set"))
     }
 }
