@@ -203,7 +203,7 @@ extension SiteRun {
                         isNew: WebURL(manifest.place)?.isHTTP != true)
                 }
             target = try resolveSite(of: loaded, trusting: options.trustedKeys)
-            if let update { try requireNoPages(of: target.site, update) }
+            if let update { try requireNoPages(of: target.site, loaded.verifier, update) }
         } catch  where error.kind == .refused {
             return try reportRefusal(of: manifest, named: name, error)
         }

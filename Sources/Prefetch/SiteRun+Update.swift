@@ -68,13 +68,18 @@ extension SiteRun {
         return plan
     }
 
-    /// Refuses an update of a mirrored site: an update has all files of its site, so the pages would be gone.
-    func requireNoPages(of site: WebURL, _ update: UpdateReader) throws(LarderError) {
-        guard let known = storedPlan(of: site.href), known.manifest?.isAlone != true else { return }
+    /// Refuses an update of a mirrored site that it does not name, such as one of an app at the same origin: an update has
+    /// all files of its site, so the pages would be gone.
+    func requireNoPages(
+        of site: WebURL, _ verifier: ManifestVerifier, _ update: UpdateReader
+    ) throws(LarderError) {
+        guard verifier.site == nil, let known = storedPlan(of: site.href), known.manifest?.isAlone != true
+        else { return }
         throw LarderError(
             .refused,
-            "the update file \(update.path) is refused: \(site.href) has pages of its own, which the update would remove: apply it "
-                + "in another store with --store FOLDER, or remove the site first")
+            "the update file \(update.path) is refused: \(site.href) has pages of its own, which the update would remove, and the "
+                + "update does not name it: apply it in another store with --store FOLDER, or remove the site first"
+        )
     }
 
     /// Returns the name of the site with a manifest whose bundle at the URL of a base has its bytes; nil if there is none or more

@@ -219,9 +219,11 @@ import Web
     }
 
     @Test(arguments: [true, false])
-    func `an update does not replace the pages of a mirrored site`(hasManifest: Bool) async throws {
+    func `an update does not replace the pages of a mirrored site that it does not name`(hasManifest: Bool)
+        async throws
+    {
         origin.on("/", .page("Home"))
-        origin.on("/manifest.json", .file(#"{"bundles": ["app.js"]}"#, type: "application/json"))
+        origin.on("/manifest.json", .file(#"{"bundles": [{"url": "app.js"}]}"#, type: "application/json"))
         origin.on("/app.js", .file("1", type: "text/javascript"))
         let report =
             hasManifest
