@@ -33,6 +33,8 @@ struct FolderMap {
         var fetched: Int64
         /// Whether links in the file may have been rewritten to file paths.
         var isConverted = false
+        /// Whether the file has the name that the site itself gave it, as far as the names of the folder show.
+        var hasOwnName = false
         /// The path in the folder.
         var name: String?
         /// The origin and file name, if the name may also stand for another URL and only links can show which URL is
@@ -549,7 +551,7 @@ struct FolderMap {
             var entry = Entry(
                 url: url.key, content: .file(body),
                 fetched: body.modified == file.modified ? fetched : body.modified,
-                isConverted: backupName == nil, name: name)
+                isConverted: backupName == nil, hasOwnName: mapper.namingScheme == .own, name: name)
             // Escapes and queries in names may stand for several URLs.
             let isAmbiguous =
                 url.query != nil || relativeName.contains("%") || url.href.contains("%")

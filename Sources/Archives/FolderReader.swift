@@ -289,7 +289,9 @@ final class FolderReader: ArchiveReader {
                 let fragment = resolved.fragment.map { "#" + $0 } ?? ""
                 let isSameOrigin = resolved.url.origin == url.origin && table.base == nil
                 let text = (isSameOrigin ? resolved.url.target : resolved.url.href) + fragment
-                if target?.href != resolved.url.href + fragment {
+                // A web server answers the link of a site's own page to `index.html`, so that the bytes need not change.
+                let isOwnLink = entry.hasOwnName && target?.key.href == resolved.url.href + "index.html"
+                if !isOwnLink, target?.href != resolved.url.href + fragment {
                     isChanged = true
                     return text
                 }

@@ -269,6 +269,18 @@ import Web
         #expect(throws: ArchiveError.self) { try importPath("b") }
     }
 
+    @Test func `pages of a site's own folder keep their bytes, also where they link to index.html`() throws {
+        let page = "<title>x</title><a href='index.html'>x</a><a href=docs/index.html#a>d</a>"
+        let inner = "<title>d</title><a href=../index.html>up</a>"
+        try write(["b/index.html": page, "b/docs/index.html": inner])
+        #expect(try importPath("b", at: "https://example.com/").isComplete)
+        #expect(
+            try storedBodies() == [
+                "https://example.com/": page, "https://example.com/index.html": page,
+                "https://example.com/docs/": inner, "https://example.com/docs/index.html": inner,
+            ])
+    }
+
     @Test func `a base URL without a final slash is a folder, and hidden files are left out`() throws {
         try write([
             "b/index.html": "<title>x</title>", "b/.env": "secret", "b/.git/config": "x",
