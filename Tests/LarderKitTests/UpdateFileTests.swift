@@ -223,7 +223,11 @@ import Web
         async throws
     {
         origin.on("/", .page("Home"))
-        origin.on("/manifest.json", .file(#"{"bundles": [{"url": "app.js"}]}"#, type: "application/json"))
+        origin.on(
+            "/manifest.json",
+            .file(
+                #"{"bundles": [{"url": "app.js", "md5": "c4ca4238a0b923820dcc509a6f75849b"}]}"#,
+                type: "application/json"))
         origin.on("/app.js", .file("1", type: "text/javascript"))
         let report =
             hasManifest
