@@ -63,6 +63,10 @@ public struct SitePlan: Sendable, Equatable {
     package var failures = StoredFailures()
     /// Which snapshots collections keep; without rules all.
     public var keep = KeepRules()
+    /// The tags by which the user groups sites in the portal.
+    package var tags: [String] = []
+    /// The user's note about the site; empty if there is none.
+    package var note = ""
     /// Changes that the last snapshot rejected, in the form of `ReplacementCheck`.
     package var doubts: [String] = []
 
@@ -102,6 +106,8 @@ public struct SitePlan: Sendable, Equatable {
         failures = json["failures"].map { StoredFailures($0) } ?? StoredFailures()
         keep = json["keep"].map { KeepRules($0) } ?? KeepRules()
         missing = json["missing"]?.array?.map { MissingURLCounts($0) } ?? []
+        tags = texts("tags")
+        note = json["note"]?.string ?? ""
     }
 
     /// The settings as JSON, without members that have their default values.
@@ -123,8 +129,9 @@ public struct SitePlan: Sendable, Equatable {
         return plan
     }
 
-    /// Copies the counts, the confirmation and the keep rules from the stored settings of the site.
+    /// Copies the counts, the confirmation, the keep rules, the tags and the note from the stored settings of the site.
     package mutating func copyHistory(from stored: SitePlan) {
+        (tags, note) = (stored.tags, stored.note)
         (missing, confirmed, failures) = (stored.missing, stored.confirmed, stored.failures)
         if keep.isEmpty { keep = stored.keep }
     }
@@ -326,7 +333,8 @@ extension SitePlan: JSONObject {
             "zone": IfAny(zone?.name), "doubts": IfAny(doubts),
             "missing": IfAny(missing.map(\.storedMembers)),
             "confirmed": IfAny(confirmed), "failures": IfAny(failures.isEmpty ? nil : failures),
-            "keep": IfAny(keep.isEmpty ? nil : keep),
+            "keep": IfAny(keep.isEmpty ? nil : keep), "tags": IfAny(tags),
+            "note": IfAny(note.isEmpty ? nil : note),
         ]
     }
 }

@@ -69,9 +69,12 @@ struct PortalCommandRunner: Sendable {
         case .prefetch(let address, let form):
             var options = try options(form, run)
             options.followsLinks = !form.isOnlyPage
+            let schedule = form.updateInterval.flatMap { UpdateSchedule($0) }
             return prefetchOutcome([
                 try waitFor(run) { [options] () throws(LarderError) in
-                    try await larder.prefetch([address], options: options, by: run.principal)
+                    let report = try await larder.prefetch([address], options: options, by: run.principal)
+                    if let schedule { try await larder.schedule(report.site, schedule) }
+                    return report
                 }
             ])
         case .update(let site):

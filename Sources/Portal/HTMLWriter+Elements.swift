@@ -22,6 +22,34 @@ extension HTMLWriter {
         }
     }
 
+    /// Writes a labelled list of options, of which the user selects one. The texts may come from outside.
+    mutating func selectField(
+        _ name: String, _ label: Sentence, _ options: [(value: String, text: String)], _ chosen: String?
+    ) {
+        element("div", ["class": "field"]) { html in
+            html.element("label", ["for": name], say: label)
+            html.element("select", ["id": name, "name": name]) { html in
+                for option in options {
+                    html.element(
+                        "option",
+                        ["value": option.value, "selected": option.value == chosen ?? "" ? "" : nil],
+                        text: Wording.cut(option.text, to: 60))
+                }
+            }
+        }
+    }
+
+    /// Writes the bar of a job. Without a value, browsers show that the job runs.
+    mutating func progressBar(_ progress: JobProgress) {
+        element(
+            "progress",
+            [
+                "data-figure": "share", "max": "1", "value": progress.share.map { "\($0)" },
+                "aria-label": words(.progress),
+            ]
+        ) { _ in }
+    }
+
     /// Writes a name and its value in a `dl` of the class `facts`.
     mutating func fact(_ name: String, _ value: String) {
         element("div") { html in

@@ -201,6 +201,9 @@ package struct PortalLinks {
         "\(files)\(job)/\(PortalLinks.percentEncoded(name))"
     }
 
+    /// Redirects to a page by chance.
+    package static let random = "/-/random"
+
     package func export(of site: Int64) -> String { "\(self.site(site))/export" }
 
     /// The frame inside the bar of a mirrored page.
@@ -266,6 +269,11 @@ package struct PortalLinks {
     /// The URL of a screenshot, as an image.
     package func picture(of href: String, in snapshot: SnapshotName, of site: Int64) -> String {
         Self.path("\(self.site(site))/picture", [("snapshot", "\(snapshot)"), ("url", href)])
+    }
+
+    /// The icon of a site. The snapshot makes the address change with the icon, so that browsers may cache it.
+    func icon(of site: Int64, in snapshot: SnapshotName?) -> String {
+        Self.path("\(self.site(site))/icon", [("snapshot", snapshot.map { "\($0)" })])
     }
 
     /// The results of a search, in one site or in all (nil).

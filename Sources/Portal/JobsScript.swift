@@ -21,6 +21,10 @@ enum JobsScript {
             if (!card || !job.figures) return;
             for (const part of card.querySelectorAll("[data-figure]")) {
               const value = job.figures[part.dataset.figure];
+              if (part.dataset.figure === "share") {
+                if (typeof value === "number") part.value = value; else part.removeAttribute("value");
+                continue;
+              }
               if (part.dataset.figure !== "hosts") { part.textContent = String(value ?? ""); continue; }
               part.replaceChildren(...value.map((host) => {
                 const row = document.createElement("tr");
@@ -38,7 +42,7 @@ enum JobsScript {
             if (isLoading) return;
             isLoading = true;
             try {
-              const reply = await fetch(location.pathname, { headers: { Accept: "text/html" } });
+              const reply = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
               const page = new DOMParser().parseFromString(await reply.text(), "text/html");
               const fresh = page.getElementById("jobs");
               const focused = place.contains(document.activeElement);
@@ -53,13 +57,13 @@ enum JobsScript {
             if (source) return;
             source = new EventSource(place.dataset.live);
             source.addEventListener("error", () => {
-              lost.hidden = false;
+              if (lost) lost.hidden = false;
               known = null;
               // Browsers do not reconnect after an invalid response.
               if (source && source.readyState === EventSource.CLOSED) { source = null; setTimeout(listen, 3000); }
             });
             source.addEventListener("jobs", async (event) => {
-              lost.hidden = true;
+              if (lost) lost.hidden = true;
               const state = JSON.parse(event.data), next = `${key(state.jobs)} ${state.over}`;
               if (next !== known) { known = next; await load(); }
               state.jobs.forEach(fill);

@@ -18,7 +18,7 @@ package struct Portal {
     package let layout: OriginLayout
     /// The objects that carry out commands; nil if the portal is read-only.
     package let services: PortalServices?
-    private let links = PortalLinks()
+    let links = PortalLinks()
     /// Counts and reports that this thread's store reader computed.
     package let cache: PortalCache
     /// The results of bundle checks; nil if there are none to show.
@@ -79,6 +79,8 @@ package struct Portal {
         if request.path == PortalLinks.barFrame { return try barFrame(request, visitor, reader) }
         if let answer = try redirectToSnapshot(Self.pastedURL(target), visitor, reader) { return answer }
         if let screenshot = try screenshot(request, reader) { return screenshot }
+        if let icon = try icon(request, reader) { return icon }
+        if request.path == PortalLinks.random, let answer = try randomPage(visitor, reader) { return answer }
         if let file = resultFile(request, visitor) { return file }
         let page = try page(request, visitor, reader) ?? NotFoundPage(target: target)
         let isJSON = request["format"] == "json" || Self.prefersJSON(visitor.accept)
@@ -183,7 +185,10 @@ package struct Portal {
         let place = request["after"].flatMap(SearchPosition.init)
         switch request.path {
         case "/", "/-/":
-            return try HomePage(reader, cache)
+            let isLocal = services.map { $0.accessGuard.principal(of: visitor) == .localUser }
+            return try HomePage(
+                reader, cache, request, jobs: services.map { jobs(for: visitor, $0) } ?? [],
+                showsReading: isLocal ?? !layout.isExposed, now: now())
         case PortalLinks.search:
             return try SearchPage(request["q"] ?? "", in: nil, from: place, reader, cache)
         case PortalLinks.scripts:
@@ -292,26 +297,6 @@ package struct Portal {
                 ("Cross-Origin-Embedder-Policy", "require-corp"), ("X-DNS-Prefetch-Control", "off"),
             ],
             body: frame.html(visitor.language), sharing: .portalBar)
-    }
-
-    /// Returns a stored screenshot; nil for other requests, or if there is none.
-    private func screenshot(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> Answer? {
-        guard request.path.hasPrefix(PortalLinks.sites), request.path.hasSuffix("/picture"),
-            let id = Int64(
-                request.path.dropFirst(PortalLinks.sites.utf8.count).dropLast("/picture".utf8.count)),
-            let name = request.snapshot("snapshot"), let href = request["url"],
-            let site = try cache.sites(reader).first(where: { $0.id == id }),
-            let snapshot = site.snapshots.last(where: { $0.name == name }),
-            let body = try reader.screenshot(of: href, in: snapshot.id)?.body,
-            let bytes = try reader.content(of: body)?.load(),
-            // Only PNG data is served under the portal's origin, whatever the row says: another type could run scripts
-            // that read the portal's token.
-            bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
-        else { return nil }
-        return Answer(
-            status: 200,
-            fields: [("Content-Type", "image/png"), ("Cache-Control", "no-store")] + securityFields,
-            body: bytes)
     }
 
     /// Returns the file that a job made. Nil for other requests, if there is no file, or if the visitor may not see the
@@ -544,6 +529,8 @@ package enum PortalLimits {
     static let maxTitles = 200
     /// The maximum number of pages with screenshots.
     package static let maxScreenshotPages = 12
+    /// The maximum number of pages that were read last.
+    static let maxRecentPages = 6
     /// The maximum number of search hits.
     static let maxSearchHits = 20
     /// The maximum number of URLs that are read to list a folder. Beyond it, the list continues on the next page.

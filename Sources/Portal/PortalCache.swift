@@ -17,6 +17,12 @@ package final class PortalCache {
     private var typeTallies: [Int64: [TypeTally]] = [:]
     /// The missing URLs of sites, by the ids of the sites.
     private var needs: [Int64: SiteNeeds] = [:]
+    /// The icons of sites, by the ids of the sites; nil for a site without one.
+    private var icons: [Int64: StoredBody?] = [:]
+    /// The newest snapshots with a screenshot of the start page, by the ids of the sites.
+    private var pictures: [Int64: SnapshotName?] = [:]
+    /// The pages that were read last, and when they were looked up, in seconds since 1970.
+    private var lastRead: (pages: [StoreReader.ReadPage], at: Int64)?
     /// For sites that were too large to walk: the highest limit that was tried. A walk with the same limit would fail again.
     private var triedLimits: [Int64: Int] = [:]
     /// The numbers of responses of each kind for the metrics, by the ids of snapshots.
@@ -42,7 +48,42 @@ package final class PortalCache {
         typeTallies = [:]
         (needs, triedLimits) = ([:], [:])
         kindCounts = [:]
+        (icons, pictures, lastRead) = ([:], [:], nil)
     }
+
+    /// The icon of a site; nil if none is stored.
+    func icon(of site: SiteReport, _ reader: StoreReader) throws(StoreError) -> StoredBody? {
+        if let known = icons[site.id] { return known }
+        let icon = try SiteIcon.find(of: site.start, reader)
+        icons[site.id] = .some(icon)
+        return icon
+    }
+
+    /// The newest complete snapshot with a screenshot of the start page; nil if there is none. Older ones than the last
+    /// `maxPictureSnapshots` are not searched.
+    func picture(of site: Site, start: String, _ reader: StoreReader) throws(StoreError) -> SnapshotName? {
+        if let known = pictures[site.id] { return known }
+        var found: SnapshotName?
+        let complete = site.snapshots.filter { $0.finished != nil && $0.base == nil }
+        for snapshot in complete.suffix(Self.maxPictureSnapshots).reversed() where found == nil {
+            if try reader.screenshot(of: start, in: snapshot.id) != nil { found = snapshot.name }
+        }
+        pictures[site.id] = .some(found)
+        return found
+    }
+
+    private static let maxPictureSnapshots = 5
+
+    /// The pages that were read last. Servers record them once a minute, so that they are looked up again only after
+    /// `secondsBetweenReads`.
+    func lastReadPages(now: Int64, _ reader: StoreReader) throws(StoreError) -> [StoreReader.ReadPage] {
+        if let lastRead, now - lastRead.at < Self.secondsBetweenReads { return lastRead.pages }
+        let pages = try reader.lastReadPages(atMost: PortalLimits.maxRecentPages)
+        lastRead = (pages, now)
+        return pages
+    }
+
+    private static let secondsBetweenReads: Int64 = 10
 
     /// All sites of the store.
     func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {

@@ -11,7 +11,7 @@ enum PortalFrame {
         html.literal("<!doctype html>\n")
         html.element("html", ["lang": context.language.tag]) { html in
             html.element("head") { writeHead(page, to: &$0) }
-            html.element("body") { html in
+            html.element("body", ["class": page.isWide ? "wide" : nil]) { html in
                 html.link("\(context.address)#content", ["class": "skip"], say: .skipToContent)
                 writeBanner(page, to: &html, context)
                 html.element("main", ["id": "content", "tabindex": "-1"]) { html in
@@ -176,6 +176,8 @@ protocol PortalPage {
     var heading: Sentence? { get }
     /// The values for the placeholders of the heading.
     var headingParts: [String] { get }
+    /// Whether the page uses the whole width of a large window.
+    var isWide: Bool { get }
     /// The breadcrumb, from the home page down.
     func trail(_ context: PortalContext) -> [(text: String, address: String)]
     /// Writes the content below the heading.
@@ -191,6 +193,7 @@ extension PortalPage {
     var script: String? { nil }
     var heading: Sentence? { nil }
     var headingParts: [String] { [] }
+    var isWide: Bool { false }
     func trail(_ context: PortalContext) -> [(text: String, address: String)] { [] }
 }
 

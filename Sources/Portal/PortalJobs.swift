@@ -113,6 +113,13 @@ package struct JobProgress: Sendable, Equatable {
     /// The number of responses so far, for imports and exports, which do not count pages.
     package var responses: Int?
 
+    /// The part of the known work that is done, from 0 to 1; nil while too little is known.
+    package var share: Double? {
+        let (done, queued) = (pages + files, queuedPages + queuedFiles)
+        guard done + queued >= 5 else { return nil }
+        return (Double(done) / Double(done + queued) * 100).rounded() / 100
+    }
+
     /// The progress on one host.
     package struct Host: Sendable, Equatable {
         package let name: String
@@ -327,7 +334,8 @@ extension JobProgress: JSONObject {
             "queuedFiles": Wording.number(queuedFiles), "failed": Wording.number(failed),
             "size": Wording.bytes(Int64(byteCount)), "speed": Wording.bytes(Int64(bytesPerSecond)) + "/s",
             "elapsed": Self.clock(seconds), "left": secondsLeft.map(Self.clock) ?? "–",
-            "hosts": hosts, "hostCount": hostCount, "responses": responses.map(Wording.number),
+            "share": share, "hosts": hosts, "hostCount": hostCount,
+            "responses": responses.map(Wording.number),
         ]
     }
 

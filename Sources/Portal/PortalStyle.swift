@@ -70,6 +70,31 @@ package enum PortalStyle {
           font-size: .9rem; }
         footer p { margin: 0; max-width: none; }
 
+        .wide main, .wide .bar, .wide footer { max-width: 90rem; }
+        main { position: relative; }
+        .adder > summary { position: absolute; top: 1.2rem; inset-inline-end: 1rem; list-style: none; }
+        .adder > summary::-webkit-details-marker { display: none; }
+        .adder > form { background: var(--card); border: 1px solid var(--line); border-radius: .8rem; padding: 1rem 1.15rem; }
+        .cards:has(.site) { grid-template-columns: repeat(auto-fill, minmax(min(100%, 25rem), 1fr)); }
+        .card.site { display: grid; grid-template-columns: 6.5rem minmax(0, 1fr); gap: 1rem; align-items: start; }
+        .card.site h2 { font-size: 1.1rem; margin: 0; }
+        .card.site h2 img { vertical-align: -.1em; margin-inline-end: .4rem; }
+        .card.site p { margin: .25rem 0; }
+        .card.site .url { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+        .card.site .orders { margin: .6rem 0 0; }
+        .line { display: flex; flex-wrap: wrap; gap: .2rem .9rem; align-items: baseline; }
+        .tile { aspect-ratio: 4 / 3; display: grid; place-items: center; border-radius: .5rem; overflow: hidden;
+          background: var(--tint); color: var(--accent); font-size: 2rem; font-weight: 700; }
+        .tile.shot { border: 1px solid var(--line); background: #fff; }
+        .tile.shot img { width: 100%; height: 100%; object-fit: cover; object-position: top; }
+        .tag { display: inline-block; padding: .1rem .6rem; border: 1px solid var(--line); border-radius: 1rem;
+          font-size: .85rem; text-decoration: none; margin-inline-end: .35rem; }
+        progress { display: block; width: 100%; height: .6rem; accent-color: var(--accent); margin: .4rem 0; }
+        .recent { list-style: none; margin: .5rem 0 1rem; padding: 0; display: grid; gap: .6rem 1.5rem;
+          grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); }
+        .recent .name { font-weight: 600; }
+        .recent .soft { display: block; font-size: .88rem; }
+
         .trail ol { list-style: none; display: flex; flex-wrap: wrap; margin: 0 0 .6rem; padding: 0; font-size: .9rem; }
         .trail li:not(:last-child)::after { content: "/"; color: var(--soft); padding: 0 .5rem; }
         .lead, .soft { color: var(--soft); }
@@ -192,6 +217,8 @@ package enum PortalStyle {
 
         @media (max-width: 40rem) {
           main { padding-top: 1.1rem; }
+          .adder > summary { top: .8rem; }
+          .card.site { grid-template-columns: 4.5rem minmax(0, 1fr); gap: .8rem; }
           h1 { font-size: 1.4rem; }
           .sheet { grid-template-columns: minmax(0, 6.5rem) minmax(0, 1fr); column-gap: .9rem; }
           th, td { padding-right: .8rem; }

@@ -93,7 +93,10 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // The home page
     case homeLead, oneSite, manySites, searchStoredPages, openOriginal, openOriginalHint, doOpen,
-        viewDetails, homeEmpty, homeNewSite, homeInTerminal, homeReload
+        homeEmpty, homeNewSite, homeInTerminal, homeReload, addSite, onePage, manyPages, oneProblem,
+        manyProblems, stateUpdating, progress, continueReading, randomPage, filterSites, noMatchingSites,
+        tag, allTags, sortBy, sortName, sortNewest, sortOldest, sortLargest, doFilter, formTags, formTagsHint,
+        formNote, formNoteHint
 
     // Original URLs in the address of the portal, and the page for an unknown path
     case snapshotWordInvalid, snapshotURLMissing, snapshotNotFound, snapshotsNotAtRoot, notFoundTitle,
