@@ -43,22 +43,43 @@ package struct Channel: Sendable, Equatable {
     }
 
     /// Adds a roll-out and returns it. Its time is after that of the one before, because clients compare them.
+    ///
+    /// - Parameter order: the number of the publisher's order; a new one by default (`nextOrder`).
     @discardableResult package mutating func publish(
-        _ content: Rollout.Content, share: Share = .all, at now: HTTPDate
+        _ content: Rollout.Content, share: Share = .all, order: Int? = nil, at now: HTTPDate
     ) -> Rollout {
         let date = rollouts.last.map { max(now, $0.date.adding(seconds: 1)) } ?? now
         let rollout = Rollout(
-            id: Self.id(of: content, date, in: name), date: date, content: content, share: share)
+            id: Self.id(of: content, date, in: name), date: date, content: content, share: share,
+            order: order ?? nextOrder)
         rollouts.append(rollout)
         if rollouts.count > Self.maxRollouts { rollouts.removeFirst() }
         return rollout
+    }
+
+    /// The number of a new order.
+    package var nextOrder: Int { (rollouts.last?.order ?? 0) + 1 }
+
+    /// The roll-outs of the last order: one for each platform of the release, also if they are halted.
+    package var last: [Rollout] {
+        guard let order = rollouts.last?.order else { return [] }
+        return Array(rollouts[(rollouts.lastIndex { $0.order != order }.map { $0 + 1 } ?? 0)...])
+    }
+
+    /// Rolls back the roll-outs of the last order, and returns the new ones, which are those of a new order.
+    @discardableResult package mutating func rollBackLast(at now: HTTPDate) -> [Rollout] {
+        let order = nextOrder
+        for rollout in last { rollBack(rollout.id, order: order, at: now) }
+        return rollouts.last?.order == order ? last : []
     }
 
     /// Halts a roll-out, and announces to its devices what they got before it: the release as a new update, or the code that the app
     /// was built with. Returns the new roll-out; nil if there is no such roll-out.
     ///
     /// Halting alone would leave the update on the devices that have it, since clients do not return to an older one.
-    @discardableResult package mutating func rollBack(_ id: String, at now: HTTPDate) -> Rollout? {
+    @discardableResult package mutating func rollBack(
+        _ id: String, order: Int? = nil, at now: HTTPDate
+    ) -> Rollout? {
         guard let index = rollouts.firstIndex(where: { $0.id == id }) else { return nil }
         let (platform, runtimeVersions): (Release.Platform, [String])
         switch rollouts[index].content {
@@ -67,6 +88,7 @@ package struct Channel: Sendable, Equatable {
         case .embedded(let own, let version): (platform, runtimeVersions) = (own, [version])
         }
         rollouts[index].stop()
+        let order = order ?? nextOrder
         var last: Rollout?
         var published: Set<Release> = []
         for version in runtimeVersions {
@@ -75,7 +97,7 @@ package struct Channel: Sendable, Equatable {
             let content = before?.content ?? .embedded(platform, runtimeVersion: version)
             // One release may be for several versions.
             if case .release(let release) = content, !published.insert(release).inserted { continue }
-            last = publish(content, at: now)
+            last = publish(content, order: order, at: now)
         }
         return last
     }

@@ -22,7 +22,7 @@ extension Rollout: JSONObject {
     package var members: JSONMembers {
         [
             "id": id, "date": date.iso8601, "content": content, "share": share.description,
-            "ramp": IfAny(ramp),
+            "order": order, "ramp": IfAny(ramp),
             "allowedDevices": IfAny(allowedDevices.sorted()), "haltRule": IfAny(haltRule),
             "halt": IfAny(halt),
             "outcomes": IfAny(outcomes.count > 0 ? outcomes : nil),
@@ -32,7 +32,7 @@ extension Rollout: JSONObject {
     init?(_ json: JSONValue) {
         guard let id = json["id"]?.string, let date = json["date"]?.string.flatMap({ HTTPDate(rfc3339: $0) }),
             let content = json["content"].flatMap({ Content($0) }),
-            let share = json["share"]?.string.flatMap({ Share($0) }),
+            let share = json["share"]?.string.flatMap({ Share($0) }), let order = json["order"]?.number?.int,
             let ramp = (json["ramp"]?.array ?? []).allOrNil({ Step($0) }),
             let devices = (json["allowedDevices"]?.array ?? []).allOrNil(\.string)
         else { return nil }
@@ -51,7 +51,8 @@ extension Rollout: JSONObject {
             guard let tally = OutcomeTally(value) else { return nil }
             outcomes = tally
         }
-        self.init(id: id, date: date, content: content, share: share, halt: halt, outcomes: outcomes)
+        self.init(
+            id: id, date: date, content: content, share: share, order: order, halt: halt, outcomes: outcomes)
         (self.ramp, allowedDevices, self.haltRule) = (ramp, Set(devices), haltRule)
     }
 }

@@ -56,7 +56,7 @@ package struct ExpoExport: Sendable, Equatable {
         }
         var files: [Release.Platform: Files] = [:]
         for member in platforms {
-            guard let platform = Release.Platform(rawValue: member.key) else { continue }
+            guard let platform = Release.Platform(expo: member.key) else { continue }
             files[platform] = try Self.files(member.value, of: member.key)
         }
         guard !files.isEmpty else { throw .noPlatform }

@@ -45,7 +45,7 @@ package struct ExpoUpdateRequest: Sendable, Equatable {
         case let version?: throw .protocolVersion(version)
         }
         guard let name = try value("expo-platform", "platform"),
-            let platform = Release.Platform(rawValue: name)
+            let platform = Release.Platform(expo: name)
         else { throw .platform }
         guard let runtimeVersion = try value("expo-runtime-version", "runtime-version") else {
             throw .noRuntimeVersion

@@ -21,9 +21,17 @@ package struct ReleaseFile: Sendable, Hashable {
 /// The code of an app for one platform, with its assets, as it was built once. It can be announced several times, such as to roll
 /// back to it.
 package struct Release: Sendable, Hashable {
-    /// The platforms of Expo's protocol.
+    /// The platform that the code was built for.
     package enum Platform: String, Sendable, CaseIterable {
         case ios, android
+        /// Code for all devices, such as a folder of web files. Expo's protocol does not know it.
+        case any
+
+        /// Parses the name of a platform of Expo's protocol.
+        package init?(expo name: String) {
+            guard let platform = Platform(rawValue: name), platform != .any else { return nil }
+            self = platform
+        }
     }
 
     package let platform: Platform

@@ -40,6 +40,9 @@ package struct Rollout: Sendable, Equatable {
     /// When it was published. Each one of a channel is newer than the one before.
     package let date: HTTPDate
     package let content: Content
+    /// The number of the publisher's order that announced it. One order announces the release for each platform, and its roll-outs
+    /// are changed together.
+    package let order: Int
     /// The share of devices that get it at first.
     package var share: Share
     /// Later shares. One that is smaller than an earlier one has no effect: a device that has the update keeps it.
@@ -53,13 +56,16 @@ package struct Rollout: Sendable, Equatable {
     /// The reports of devices.
     package private(set) var outcomes = OutcomeTally()
 
-    package init(id: String, date: HTTPDate, content: Content, share: Share = .all) {
-        (self.id, self.date, self.content, self.share) = (id, date, content, share)
+    package init(id: String, date: HTTPDate, content: Content, share: Share = .all, order: Int = 0) {
+        (self.id, self.date, self.content, self.share, self.order) = (id, date, content, share, order)
     }
 
     /// Restores a stored state.
-    init(id: String, date: HTTPDate, content: Content, share: Share, halt: Halt?, outcomes: OutcomeTally) {
-        self.init(id: id, date: date, content: content, share: share)
+    init(
+        id: String, date: HTTPDate, content: Content, share: Share, order: Int, halt: Halt?,
+        outcomes: OutcomeTally
+    ) {
+        self.init(id: id, date: date, content: content, share: share, order: order)
         (self.halt, self.outcomes) = (halt, outcomes)
     }
 
@@ -91,10 +97,19 @@ package struct Rollout: Sendable, Equatable {
     /// Records that a device runs the update or failed to, and stops it if too many failed.
     package mutating func record(_ outcome: OutcomeTally.Outcome, of device: String) {
         outcomes.record(outcome, of: device)
-        guard halt == nil, let rule = haltRule, outcomes.count >= rule.minReports,
-            rule.share.isReached(by: outcomes.failureCount, of: outcomes.count), outcomes.failureCount > 0
+        stop(ifFailed: outcomes.failureCount, of: outcomes.count)
+    }
+
+    /// Stops it if too many devices failed. For a driver that counts the reports itself.
+    ///
+    /// - Parameters:
+    ///   - failed: the number of devices that failed.
+    ///   - count: the number of devices that reported.
+    package mutating func stop(ifFailed failed: Int, of count: Int) {
+        guard halt == nil, let rule = haltRule, count >= rule.minReports,
+            rule.share.isReached(by: failed, of: count), failed > 0
         else { return }
-        halt = .failures(failed: outcomes.failureCount, of: outcomes.count)
+        halt = .failures(failed: failed, of: count)
     }
 
     /// Stops it by the publisher's order.

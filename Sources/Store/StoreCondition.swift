@@ -60,6 +60,7 @@ extension StoreFolder {
             ("larder.db", ["", "-wal"].map { database + $0 }), ("packs", packList.map(\.path)),
             ("bodies", bodyFileNames.map { bodies + "/" + $0 }), ("journal", journalFiles),
             ("notes.db", ["", "-wal"].map { activityDatabase + $0 }),
+            ("channels.db", ["", "-wal"].map { channelDatabase + $0 }),
             ("search.db", ["", "-wal"].map { searchIndex + $0 }),
         ] {
             condition.parts.append(

@@ -330,7 +330,7 @@ package final class StoreCopy {
     // MARK: Activity
 
     /// Replaces the activity database of the destination: recorded uses and misses. It is not copied if this user
-    /// may not read it, because it can be private.
+    /// may not read it, because it can be private. Replaces the channels of apps, too.
     private func copyActivity(_ from: StoreFolder, _ to: StoreFolder) throws(StoreError) {
         let activity: ActivityDatabase?
         do throws(StoreError) {
@@ -338,8 +338,10 @@ package final class StoreCopy {
         } catch  where error.reason == .denied {
             activity = nil
         }
-        guard let activity else { return }
-        try ActivityDatabase(to).replace(by: activity)
+        if let activity { try ActivityDatabase(to).replace(by: activity) }
+        if let channels = try ChannelDatabase.openIfExists(from) {
+            try ChannelDatabase(to).replace(by: channels)
+        }
     }
 }
 

@@ -46,6 +46,8 @@ package struct StoreFolder: Sendable, Equatable {
     var locks: String { path + "/larder.lock" }
     /// The file of `ActivityDatabase` of a local store. The store works without it.
     var activityDatabase: String { path + "/notes.db" }
+    /// The file of `ChannelDatabase` of a local store.
+    var channelDatabase: String { path + "/channels.db" }
     /// The folder of the journal, a second copy of the content of the database.
     var journal: String { path + "/journal" }
 
@@ -101,7 +103,7 @@ package struct StoreFolder: Sendable, Equatable {
 
     /// The files of all databases, including those that SQLite keeps beside them.
     private var databaseFiles: [String] {
-        [database, activityDatabase, searchIndex].flatMap { path in
+        [database, activityDatabase, channelDatabase, searchIndex].flatMap { path in
             ["", "-wal", "-shm", "-journal"].map { path + $0 }
         }
     }

@@ -42,7 +42,8 @@ import Web
         ("2027-01-15T08:00:01Z", "2027-01-15T07:00:01Z"), ("\"by\":\"failures\"", "\"by\":\"magic\""),
         ("\"platform\":\"android\"", "\"platform\":\"web\""), ("\"minReports\":2", "\"minReports\":-2"),
         ("\"failed\":\"", "\"failed\":\"AAAA"), ("\"allowedDevices\":[\"a\"", "\"allowedDevices\":[1"),
-        ("\"sha256\":\"", "\"sha256\":\"0"), ("\"branch\":\"main\"", "\"branch\":1"),
+        ("\"sha256\":\"", "\"sha256\":\"0"), ("\"order\":2", "\"order\":\"2\""),
+        ("\"branch\":\"main\"", "\"branch\":1"),
     ])
     func `a damaged state is rejected as a whole`(old: String, new: String) throws {
         let text = try channel().members.text(.compact)

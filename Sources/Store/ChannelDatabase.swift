@@ -1,0 +1,373 @@
+package import Database
+internal import Glibc
+
+/// The channels of apps, with the releases that devices get, and what devices have reported about these.
+///
+/// A channel is stored as a text that the caller interprets. Each change is one transaction, so that a kill leaves either
+/// the state before or the state after it, and several servers that read it make the same decisions.
+///
+/// The channels of a local store are in a database of their own, `channels.db`. A server therefore records a failure, and
+/// halts a release, without waiting for a prefetch that writes to the store. In PostgreSQL they are tables of the store.
+///
+/// A connection belongs to one thread.
+package final class ChannelDatabase {
+    /// The name of a channel of an app.
+    package struct Key: Sendable, Hashable {
+        package let app: String
+        package let channel: String
+
+        package init(app: String, channel: String) { (self.app, self.channel) = (app, channel) }
+    }
+
+    /// A stored channel.
+    package struct Row: Sendable, Equatable {
+        package let key: Key
+        /// Increases with each change of the state.
+        package let version: Int64
+        package let state: String
+    }
+
+    /// The numbers of devices that reported about one update.
+    package struct Outcome: Sendable, Hashable {
+        /// The devices that run it, or ran it.
+        package var succeeded = 0
+        package var failed = 0
+
+        package var count: Int { succeeded + failed }
+    }
+
+    /// The maximum number of devices whose reports are remembered for all updates of one app. Further devices are not
+    /// counted. There is a limit because anyone who reaches the server can make up devices.
+    package static let maxReports = 1_000_000
+    /// The newest updates of a channel whose reports are remembered. Those of earlier ones are removed when another is
+    /// published; their counts stay.
+    package static let maxOpenUpdates = 8
+
+    private let connection: Connection
+    private let maxReports: Int
+    private let findVersion: Statement
+    private let findReport: Statement
+
+    /// Opens the database, and creates it if there is none.
+    ///
+    /// - Parameter maxReports: replaces the limit in tests.
+    package init(_ folder: StoreFolder, maxReports: Int = ChannelDatabase.maxReports) throws(StoreError) {
+        connection = try Self.connect(folder)
+        self.maxReports = maxReports
+        findVersion = try connection.prepare("SELECT version FROM channel WHERE app = ? AND name = ?")
+        findReport = try connection.prepare("SELECT failed FROM report WHERE rollout = ? AND device = ?")
+    }
+
+    /// Opens the database; nil if nothing was published yet.
+    package static func openIfExists(_ folder: StoreFolder) throws(StoreError) -> ChannelDatabase? {
+        guard folder.server != nil || access(folder.channelDatabase, F_OK) == 0 else { return nil }
+        return try ChannelDatabase(folder)
+    }
+
+    private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
+        if folder.server != nil {
+            let connection = try folder.connect(.readWrite)
+            guard try PostgreSQLSchema.exists(connection) else {
+                throw StoreError(
+                    .missing, doing: "open", path: folder.name, detail: "the store does not exist")
+            }
+            try PostgreSQLSchema.check(connection)
+            return connection
+        }
+        let locks = try StoreLocks(folder)
+        let connection = try Connection(folder.channelDatabase, access: .readWrite, modeOf: folder.locks)
+        // SQLite does not wait for locks when it changes the journal mode.
+        try locks.withTaskLock(.settingUp) { () throws(StoreError) in
+            guard try connection.integer("PRAGMA user_version") == 0 else { return }
+            try connection.execute("PRAGMA journal_mode = WAL", doing: "set up")
+            try connection.transaction { () throws(StoreError) in
+                try connection.execute(
+                    tables + "PRAGMA user_version = \(version);", doing: "set up")
+            }
+        }
+        let found = try connection.integer("PRAGMA user_version")
+        guard found == version else {
+            throw StoreError(
+                .unusable, doing: "open", path: connection.path,
+                detail: "it has version \(found), and this version of Larder reads version \(version)",
+                advice: "use the version of Larder that wrote it")
+        }
+        // A release that was announced must stay announced after a power cut, since devices do not return to an earlier one.
+        try connection.execute("PRAGMA synchronous = FULL;", doing: "set up")
+        return connection
+    }
+
+    /// The version of the tables in a file.
+    private static let version: Int64 = 1
+
+    /// **channel**: `state` is a text of the module Rollouts. **outcome**: the counts of each update; `open` is 1 as long as
+    /// its reports are remembered. **report**: the devices that reported, by a hash, so that each counts once.
+    private static let tables = """
+        CREATE TABLE channel (
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            PRIMARY KEY (app, name)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE outcome (
+            rollout TEXT PRIMARY KEY,
+            app TEXT NOT NULL,
+            channel TEXT NOT NULL,
+            succeeded INTEGER NOT NULL,
+            failed INTEGER NOT NULL,
+            open INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX outcome_app ON outcome(app, channel);
+        CREATE TABLE report (
+            rollout TEXT NOT NULL,
+            device INTEGER NOT NULL,
+            failed INTEGER NOT NULL,
+            PRIMARY KEY (rollout, device)
+        ) STRICT, WITHOUT ROWID;
+
+        """
+
+    /// Creates the same tables in PostgreSQL.
+    static let postgreSQLStep = PostgreSQLMigration.Step(
+        name: "channels of apps",
+        sql: """
+            CREATE TABLE channel (
+                app text COLLATE "C" NOT NULL,
+                name text COLLATE "C" NOT NULL,
+                version bigint NOT NULL,
+                state text COLLATE "C" NOT NULL,
+                PRIMARY KEY (app, name)
+            );
+            CREATE TABLE outcome (
+                rollout text COLLATE "C" PRIMARY KEY,
+                app text COLLATE "C" NOT NULL,
+                channel text COLLATE "C" NOT NULL,
+                succeeded bigint NOT NULL,
+                failed bigint NOT NULL,
+                open bigint NOT NULL
+            );
+            CREATE INDEX outcome_app ON outcome(app, channel);
+            CREATE TABLE report (
+                rollout text COLLATE "C" NOT NULL,
+                device bigint NOT NULL,
+                failed bigint NOT NULL,
+                PRIMARY KEY (rollout, device)
+            );
+
+            """)
+
+    // MARK: - Channels
+
+    /// All channels, in the order of their names.
+    package func channels() throws(StoreError) -> [Row] {
+        var rows: [Row] = []
+        try connection.prepare("SELECT app, name, version, state FROM channel ORDER BY app, name").each {
+            rows.append(
+                Row(
+                    key: Key(app: $0.text(0), channel: $0.text(1)), version: $0.integer(2), state: $0.text(3))
+            )
+        }
+        return rows
+    }
+
+    /// A channel; nil if it does not exist.
+    package func channel(_ key: Key) throws(StoreError) -> Row? {
+        try connection.prepare("SELECT version, state FROM channel WHERE app = ? AND name = ?").first(
+            .text(key.app), .text(key.channel)
+        ) { Row(key: key, version: $0.integer(0), state: $0.text(1)) }
+    }
+
+    /// The version of a channel; nil if it does not exist.
+    package func version(of key: Key) throws(StoreError) -> Int64? {
+        try findVersion.first(.text(key.app), .text(key.channel)) { $0.integer(0) }
+    }
+
+    /// Changes a channel in one transaction, which no other change of it can come between.
+    ///
+    /// - Parameter change: returns the new state, or nil to leave the channel as it is. It gets the state, which is nil for a
+    ///   channel that does not exist. It may be called again if PostgreSQL was busy or the connection was lost.
+    package func change(_ key: Key, _ change: (String?) -> String?) throws(StoreError) {
+        try inTransaction { () throws(StoreError) in
+            let state = try lockedState(of: key)
+            if let changed = change(state), changed != state { try store(changed, for: key) }
+        }
+    }
+
+    /// The state of a channel, which other transactions cannot change until this one ends; nil if there is none.
+    private func lockedState(of key: Key) throws(StoreError) -> String? {
+        try connection.prepare(
+            "SELECT state FROM channel WHERE app = ? AND name = ?"
+                + (connection.isPostgreSQL ? " FOR UPDATE" : "")
+        ).first(.text(key.app), .text(key.channel)) { $0.text(0) }
+    }
+
+    private func store(_ state: String, for key: Key) throws(StoreError) {
+        try connection.prepare(
+            """
+            INSERT INTO channel (app, name, version, state) VALUES (?, ?, 1, ?)
+            ON CONFLICT (app, name) DO UPDATE SET version = channel.version + 1, state = excluded.state
+            """
+        ).run(.text(key.app), .text(key.channel), .text(state))
+    }
+
+    /// Runs `body` in a transaction. In PostgreSQL, it is repeated if the server was busy or the connection was lost.
+    private func inTransaction(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        for attempt in 1... {
+            do throws(StoreError) {
+                try connection.begin()
+                try body()
+                return try connection.commit(hasChanged: false)
+            } catch {
+                // SQLite may have rolled back already, and the first error is the one that matters.
+                try? connection.rollBack()
+                guard connection.isPostgreSQL, attempt < Limits.maxAttempts else { throw error }
+                switch error.reason {
+                case .busy: continue
+                case .unreachable: try connection.session?.renew()
+                case .request, .missing, .full, .denied, .unusable, .failed: throw error
+                }
+            }
+        }
+    }
+
+    // MARK: - Reports
+
+    /// Records that a device runs an update or failed to. Each device counts once for each update; a failure counts more
+    /// than a success.
+    ///
+    /// - Parameters:
+    ///   - rollout: the ID of the update. The caller makes sure that the channel has it.
+    ///   - device: a hash of the device's ID.
+    ///   - halt: called after a new failure in the same transaction, with the state of the channel and the counts of the
+    ///     update. Returns the new state, or nil to leave the channel as it is.
+    /// - Returns: whether the report was new.
+    @discardableResult
+    package func report(
+        _ rollout: String, of key: Key, device: Int64, hasFailed: Bool,
+        halt: (_ state: String, _ outcome: Outcome) -> String?
+    ) throws(StoreError) -> Bool {
+        func known() throws(StoreError) -> Int64? {
+            try findReport.first(.text(rollout), .integer(device)) { $0.integer(0) }
+        }
+        // Most reports repeat an earlier one. They need no transaction, for which others would wait.
+        if let before = try known(), before != 0 || !hasFailed { return false }
+        var isNew = false
+        try inTransaction { () throws(StoreError) in
+            isNew = false
+            // First, so that all transactions lock in the same order.
+            let state = hasFailed ? try lockedState(of: key) : nil
+            let before = try known()
+            if let before, before != 0 || !hasFailed { return }
+            try connection.prepare(
+                """
+                INSERT OR IGNORE INTO outcome (rollout, app, channel, succeeded, failed, open)
+                VALUES (?, ?, ?, 0, 0, 1)
+                """
+            ).run(.text(rollout), .text(key.app), .text(key.channel))
+            guard try canRemember(rollout, of: key, isKnown: before != nil) else { return }
+            try connection.prepare(
+                """
+                INSERT INTO report (rollout, device, failed) VALUES (?1, ?2, ?3)
+                ON CONFLICT (rollout, device) DO UPDATE SET failed = excluded.failed
+                """
+            ).run(.text(rollout), .integer(device), .integer(hasFailed ? 1 : 0))
+            try connection.prepare(
+                "UPDATE outcome SET succeeded = succeeded + ?2, failed = failed + ?3 WHERE rollout = ?1"
+            ).run(
+                .text(rollout), .integer(hasFailed ? before == nil ? 0 : -1 : 1),
+                .integer(hasFailed ? 1 : 0))
+            isNew = true
+            guard let state else { return }
+            let outcome = try outcome(of: rollout)
+            if let changed = halt(state, outcome), changed != state { try store(changed, for: key) }
+        }
+        return isNew
+    }
+
+    /// Whether the reports of the update are still remembered, and another device fits.
+    private func canRemember(_ rollout: String, of key: Key, isKnown: Bool) throws(StoreError) -> Bool {
+        let isOpen = try connection.prepare("SELECT open FROM outcome WHERE rollout = ?").first(
+            .text(rollout)
+        ) { $0.integer(0) != 0 }
+        guard isOpen == true else { return false }
+        if isKnown { return true }
+        let count = try connection.prepare(
+            "SELECT CAST(coalesce(sum(succeeded + failed), 0) AS bigint) FROM outcome WHERE app = ? AND open = 1"
+        ).first(.text(key.app)) { $0.integer(0) }
+        return count ?? 0 < Int64(maxReports)
+    }
+
+    /// The counts of one update.
+    private func outcome(of rollout: String) throws(StoreError) -> Outcome {
+        try connection.prepare("SELECT succeeded, failed FROM outcome WHERE rollout = ?").first(
+            .text(rollout)
+        ) { Outcome(succeeded: Int($0.integer(0)), failed: Int($0.integer(1))) } ?? Outcome()
+    }
+
+    /// The counts of all updates that devices have reported about, by the IDs of the updates.
+    package func outcomes() throws(StoreError) -> [String: Outcome] {
+        var outcomes: [String: Outcome] = [:]
+        try connection.prepare("SELECT rollout, succeeded, failed FROM outcome").each {
+            outcomes[$0.text(0)] = Outcome(succeeded: Int($0.integer(1)), failed: Int($0.integer(2)))
+        }
+        return outcomes
+    }
+
+    /// Forgets which devices reported about all but these updates of a channel. The counts stay, and no longer change.
+    package func forgetReports(of key: Key, except open: [String]) throws(StoreError) {
+        try inTransaction { () throws(StoreError) in
+            var closed: [String] = []
+            try connection.prepare(
+                "SELECT rollout FROM outcome WHERE app = ? AND channel = ? AND open = 1"
+            ).each(.text(key.app), .text(key.channel)) { closed.append($0.text(0)) }
+            for rollout in closed.sorted() where !open.contains(rollout) {
+                try connection.prepare("DELETE FROM report WHERE rollout = ?").run(.text(rollout))
+                try connection.prepare("UPDATE outcome SET open = 0 WHERE rollout = ?").run(.text(rollout))
+            }
+        }
+    }
+
+    /// Forgets the reports about an update and their counts, because it is announced again after a halt.
+    package func resetReports(of rollouts: [String]) throws(StoreError) {
+        try inTransaction { () throws(StoreError) in
+            for rollout in rollouts.sorted() {
+                try connection.prepare("DELETE FROM report WHERE rollout = ?").run(.text(rollout))
+                try connection.prepare("DELETE FROM outcome WHERE rollout = ?").run(.text(rollout))
+            }
+        }
+    }
+
+    // MARK: - Copies
+
+    /// Replaces all channels and counts with those of another store. The reports of single devices are not copied, so
+    /// that the counts of these updates no longer change.
+    func replace(by other: ChannelDatabase) throws(StoreError) {
+        let rows = try other.channels()
+        var outcomes: [(rollout: String, key: Key, outcome: Outcome)] = []
+        try other.connection.prepare(
+            "SELECT rollout, app, channel, succeeded, failed FROM outcome ORDER BY rollout"
+        ).each {
+            outcomes.append(
+                (
+                    $0.text(0), Key(app: $0.text(1), channel: $0.text(2)),
+                    Outcome(succeeded: Int($0.integer(3)), failed: Int($0.integer(4)))
+                ))
+        }
+        try inTransaction { () throws(StoreError) in
+            for table in ["channel", "outcome", "report"] {
+                try connection.prepare("DELETE FROM \(table)").run()
+            }
+            for row in rows { try store(row.state, for: row.key) }
+            let add = try connection.prepare(
+                """
+                INSERT INTO outcome (rollout, app, channel, succeeded, failed, open) VALUES (?, ?, ?, ?, ?, 0)
+                """)
+            for (rollout, key, outcome) in outcomes {
+                try add.run(
+                    .text(rollout), .text(key.app), .text(key.channel), .integer(Int64(outcome.succeeded)),
+                    .integer(Int64(outcome.failed)))
+            }
+        }
+    }
+}
