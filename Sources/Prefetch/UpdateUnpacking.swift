@@ -73,7 +73,7 @@ struct UpdateUnpacking {
         let scratch: ScratchFolder
         do throws(SystemError) {
             // In the store's file system, so that large bodies can be moved.
-            scratch = try ScratchFolder(beside: folder.path + "/update", mode: 0o700)
+            scratch = try ScratchFolder(beside: folder.updates, mode: 0o700)
         } catch {
             throw LarderError(error)
         }

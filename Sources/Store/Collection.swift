@@ -94,7 +94,10 @@ extension StoreWriter {
                 }
                 result.shrinkFailure = try thinPacks(wasteAllowed: Self.maxPackWaste)
                 if let limit = options.limit { try makeFit(limit, options, &result, progress) }
-                if !isDryRun { try bodies.external?.removeUnreferenced() }
+                if !isDryRun {
+                    folder.removeAbandonedUpdates()
+                    try bodies.external?.removeUnreferenced()
+                }
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
             try updateStoredCounts()

@@ -38,6 +38,8 @@ package struct StoreFolder: Sendable, Equatable {
     package var bodies: String { path + "/bodies" }
     /// The folder for downloads in progress. The files of a killed run are moved to `partials` or removed.
     package var incoming: String { path + "/incoming" }
+    /// The name of the folders in which updates are unpacked, without the suffix of `ScratchFolder.draft(of:)`.
+    package var updates: String { path + "/update" }
     /// The folder with the first parts of bodies whose download may be continued.
     var partials: String { path + "/partial" }
     var partialNames: [String] { Self.names(in: partials) }
@@ -197,6 +199,9 @@ package struct StoreFolder: Sendable, Equatable {
         PartialBodies.recoverInterrupted(in: self)
         for name in Self.names(in: incoming) { Folder.remove(incoming + "/" + name) }
     }
+
+    /// Removes the folders that killed processes left while they unpacked updates. Those in use are locked.
+    func removeAbandonedUpdates() { ScratchFolder.sweepDrafts(of: updates) }
 
     /// The size of the store on the disk, without files that may be removed at any time, such as the reserve.
     package var byteCount: Int64 { contentByteCount + searchIndexByteCount }

@@ -51,6 +51,20 @@ import Testing
         try ActivityDatabase(store.folder).recordServed(times)
     }
 
+    @Test func `folders of killed processes that unpacked updates are removed, and those in use stay`() throws
+    {
+        let used = try ScratchFolder(beside: store.folder.updates, mode: 0o700)
+        // A process id that no process has.
+        let left = store.folder.updates + ".4194305.part"
+        try #require(mkdir(left, 0o700) == 0)
+        try WholeFile.write("body", to: left + "/0")
+        #expect(try store.inspect().isSound)
+        _ = try collect(nil)
+        #expect(access(left, F_OK) != 0)
+        #expect(access(used.path, F_OK) == 0)
+        withExtendedLifetime(used) {}
+    }
+
     @Test func `a body is confirmed by its digest, even if its id has changed`() throws {
         try store.snapshot([
             store.response("http://a.test/", "one"), store.response("http://a.test/2", "two"),
