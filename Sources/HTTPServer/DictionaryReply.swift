@@ -10,10 +10,14 @@ package struct DictionaryTerms: Sendable, Equatable {
     package let snapshot: Int64
     /// The pattern of the URLs that have versions of the same content.
     package let match: String
+    /// Whether its server forbids shared caches to store the response (RFC 9111, section 5.2.2.7).
+    package let isPrivate: Bool
 
-    package init(rule: String, href: String, storedSHA256: [UInt8], snapshot: Int64, match: String) {
+    package init(
+        rule: String, href: String, storedSHA256: [UInt8], snapshot: Int64, match: String, isPrivate: Bool
+    ) {
         (self.rule, self.href, self.storedSHA256) = (rule, href, storedSHA256)
-        (self.snapshot, self.match) = (snapshot, match)
+        (self.snapshot, self.match, self.isPrivate) = (snapshot, match, isPrivate)
     }
 }
 

@@ -26,7 +26,8 @@ struct AnswerFields {
     ) -> [(String, String)] {
         var fields = rewrite(stored, base: base)
         if let entityTag { fields.append(("ETag", entityTag)) }
-        return fields + mirrorFields(source, base, sharing)
+        return fields
+            + mirrorFields(source, base, sharing, isPrivate: CacheDirectives(stored).isPrivate != nil)
     }
 
     /// The answer of a proxy for a response that was just received, or that is stored only in memory.
@@ -99,13 +100,18 @@ struct AnswerFields {
     }
 
     /// The fields that every stored response gets in addition to its own.
-    func mirrorFields(_ source: AnswerSource, _ url: WebURL, _ sharing: Sharing) -> [(String, String)] {
+    ///
+    /// - Parameter isPrivate: Whether the origin forbids shared caches to store it.
+    func mirrorFields(
+        _ source: AnswerSource, _ url: WebURL, _ sharing: Sharing, isPrivate: Bool = false
+    ) -> [(String, String)] {
         if layout.isTransparent { return [] }
         // The browser must validate at each use, whatever the origin said: a newer snapshot is then visible
         // at once, and nothing stays in the browser's cache after the site at the root changes. The answer is
         // a 304 from memory.
+        let directive = isPrivate ? "private, no-cache" : "no-cache"
         return [
-            ("Cache-Control", sharing.isForOneRequester ? "no-store" : "no-cache"), ("Larder", source.text),
+            ("Cache-Control", sharing.isForOneRequester ? "no-store" : directive), ("Larder", source.text),
         ]
             + layout.fields(of: url)
             + (sharing.varies(in: layout) ? [("Vary", "Origin")] : [])

@@ -50,7 +50,8 @@ struct DictionaryExchange {
             // Section 2.2.1: a dictionary must be fresh, or allowed to be served stale. It must still be validated at
             // each use. Programs know that by `max-age=0`. Chromium serves a stale response once, unless `Vary` is a
             // star and nothing else.
-            lines += "Cache-Control: max-age=0, stale-while-revalidate=\(secondsOfUse(answer))\r\n"
+            let scope = terms.isPrivate ? "private, " : ""
+            lines += "Cache-Control: \(scope)max-age=0, stale-while-revalidate=\(secondsOfUse(answer))\r\n"
             replaced = request.head.isForScriptOrStyle ? ["cache-control", "vary"] : ["cache-control"]
         }
         if delta != nil, let digest = answer.value(of: "repr-digest") {
@@ -113,7 +114,7 @@ struct DictionaryExchange {
         let generation = view.generation.number
         let key = DeltaCache.Key(
             dictionarySHA256: offer.sha256, href: terms.href, storedSHA256: terms.storedSHA256,
-            rendering: "\(request.authority) \(answer.entityTag ?? "")")
+            rendering: "\(request.authority) \(answer.entityTag ?? "") \(terms.isPrivate)")
         let finding = try context.deltas.find(key, generation: generation) { (source) throws(StoreError) in
             let found = try view.reader.earlierVersions(
                 withBody: source, inSiteOfSnapshot: terms.snapshot, atMost: 1)
@@ -170,7 +171,8 @@ struct DictionaryExchange {
         let finder = exchange.finder(view)
         for candidate in candidates {
             guard let url = WebURL(candidate.href), url.origin == target.origin, pattern.matches(url),
-                let body = candidate.body, body.byteCount <= DictionaryEncoder.maxBodyBytes
+                let body = candidate.body, body.byteCount <= DictionaryEncoder.maxBodyBytes,
+                canBeDictionary(candidate, for: terms)
             else { continue }
             if body.sha256 == offer.sha256, let bytes = try view.reader.content(of: body)?.load(),
                 Self.sha256(bytes) == offer.sha256
@@ -193,6 +195,13 @@ struct DictionaryExchange {
             if digest == offer.sha256 { return (bytes, body.sha256) }
         }
         return nil
+    }
+
+    /// Whether a difference to a stored version may be sent. A shared cache may store the difference if the answer is
+    /// not private, and must not have a part of a private version by that.
+    private func canBeDictionary(_ candidate: StoredResponse, for terms: DictionaryTerms) -> Bool {
+        let directives = CacheDirectives(HTTPFields(block: candidate.fields.utf8.span))
+        return !directives.noStore && (directives.isPrivate == nil || terms.isPrivate)
     }
 
     /// The maximum number of stored versions that are compared with an offered dictionary.
@@ -225,7 +234,8 @@ extension DictionaryTerms {
         let hasRule = isTransparent && copy.fields.contains("Use-As-Dictionary")
         self.init(
             rule: hasRule ? "" : DictionaryRule.value(match: match, id: Hex.encode(body.sha256)),
-            href: copy.url.href, storedSHA256: body.sha256, snapshot: copy.response.snapshot, match: match)
+            href: copy.url.href, storedSHA256: body.sha256, snapshot: copy.response.snapshot, match: match,
+            isPrivate: CacheDirectives(copy.fields).isPrivate != nil)
     }
 
     private static let digestFields = ["Content-Digest", "Repr-Digest", "Digest", "Content-MD5"]

@@ -309,6 +309,34 @@ import Web
         #expect(response["Content-Encoding"] == nil)
     }
 
+    @Test func `a private response stays private, and is no dictionary for one that shared caches may store`()
+        throws
+    {
+        let isPrivate = "Cache-Control: max-age=60, private\r\n"
+        let serving = try Serving([Self.entry(Self.script(1), extra: isPrivate)])
+        let first = try serving.get()
+        #expect(first["Cache-Control"]?.hasPrefix("private, max-age=0, stale-while-revalidate=") == true)
+        #expect(try serving.get("/app.js", [])["Cache-Control"] == "private, no-cache")
+        let offer = try Self.offer(first)
+        try serving.store.publish([Self.start, Self.entry(Self.script(2), extra: isPrivate)])
+        let delta = try serving.get("/app.js", Self.ofPage + offer)
+        #expect(delta["Content-Encoding"] == "dcz")
+        #expect(delta["Cache-Control"]?.hasPrefix("private, ") == true)
+        // The same body, which its server now permits to share.
+        try serving.store.publish([Self.start, Self.entry(Self.script(2))])
+        let whole = try serving.get("/app.js", Self.ofPage + offer)
+        #expect(whole["Content-Encoding"] == nil)
+        #expect(whole["Cache-Control"]?.contains("private") == false)
+    }
+
+    @Test func `a version that must not be stored is no dictionary`() throws {
+        let serving = try Serving([Self.entry(Self.script(1), extra: "Cache-Control: no-store\r\n")])
+        let offer = DictionaryOffer(sha256: Self.sha256(Array(Self.script(1).utf8)), id: "")
+        try serving.store.publish([Self.start, Self.entry(Self.script(2))])
+        let whole = try serving.get("/app.js", Self.ofPage + Self.fields(of: offer))
+        #expect(whole["Content-Encoding"] == nil)
+    }
+
     @Test func `a response of another origin or another site never is the dictionary`() throws {
         let body = Array(Self.script(1).utf8)
         let offer = DictionaryOffer(sha256: Self.sha256(body), id: Hex.encode(Self.sha256(body)))
