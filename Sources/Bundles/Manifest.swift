@@ -31,6 +31,8 @@ package struct Manifest: Sendable, Equatable {
     package var signature: ManifestSignature?
     /// The ID of an update of Expo Updates, which its client sends with the next request.
     package var updateID: String?
+    /// The runtime of an app that an update of Expo Updates is for; nil if it names none.
+    package var runtimeVersion: String?
     /// Notes about content that cannot be checked, one sentence each.
     package var notes: [String] = []
 
@@ -177,7 +179,7 @@ struct BundleList {
 
 extension Claim {
     /// Whether no body can satisfy both claims.
-    fileprivate func contradicts(_ other: Claim) -> Bool {
+    func contradicts(_ other: Claim) -> Bool {
         guard subject == other.subject, strength == .strong, other.strength == .strong else { return false }
         switch (content, other.content) {
         case (.digest(let one), .digest(let two)): return one.algorithm == two.algorithm && one != two
@@ -209,13 +211,13 @@ package struct ManifestError: Error, Sendable, Equatable, CustomStringConvertibl
 /// The limits of a manifest. One that exceeds a limit is rejected, except where noted.
 package enum ManifestLimits {
     /// The maximum size of a manifest. A loader reads one byte more, so that the parser notices a larger one.
-    package static let maxBytes = JSONLimits().byteCount
+    package static let maxBytes = 32 << 20
     /// The maximum number of bundles.
-    package static let maxBundles = 500_000
+    package static let maxBundles = 150_000
     /// The maximum nesting depth of JSON and script literals.
     static let maxDepth = 256
     /// The maximum number of values in JSON or in the literals of a script.
-    static let maxValues = 4_000_000
+    static let maxValues = 2_000_000
     /// The maximum size of a reference in bytes, the same as for URLs in a crawl.
     static let maxReferenceBytes = 16 * 1024
     /// The maximum number of digests in one `integrity`. Further ones are ignored.

@@ -51,6 +51,21 @@ extension ManifestLoader {
         }
     }
 
+    /// Throws if the update is for another runtime than the one that was asked for: its code would not fit the app. The
+    /// signature does not tell them apart, since the publisher signs the updates of all runtimes.
+    func requireRuntime(of manifest: Manifest, _ location: ManifestLocation) throws(LarderError) {
+        guard let offered = manifest.runtimeVersion, let url = location.url else { return }
+        let name = "Expo-Runtime-Version"
+        guard let wanted = try ownFields(for: url)[name] ?? expoRequest(location)?.fields[name],
+            wanted != offered
+        else { return }
+        throw LarderError(
+            .refused,
+            "the manifest \(location.name) is refused: it is for the runtime version \"\(offered.prefix(80))\", but "
+                + "\"\(wanted.prefix(80))\" was asked for: publish an update for that runtime, or ask for the right one"
+        )
+    }
+
     private func parseSigned(
         _ response: ExpoResponse, _ location: ManifestLocation
     ) throws(LarderError) -> Manifest {

@@ -336,6 +336,14 @@ struct ManifestLoader {
     /// - Parameter zone: the nearest network zone that the request may connect to; afterwards that of the
     ///   response, if it is more public.
     func load(_ location: ManifestLocation, _ zone: inout NetworkZone) throws(LarderError) -> Document {
+        let document = try loadDocument(location, &zone)
+        try requireRuntime(of: document.manifest, location)
+        return document
+    }
+
+    private func loadDocument(
+        _ location: ManifestLocation, _ zone: inout NetworkZone
+    ) throws(LarderError) -> Document {
         let signatureZone = zone
         var responses: [ManifestSource.FetchedDocument] = []
         let bytes = try loadBytes(location, &zone, &responses)
@@ -445,8 +453,7 @@ struct ManifestLoader {
     private func fetch(
         _ url: WebURL, _ nearestZone: NetworkZone, _ limit: Int, fields: HTTPFields = [:]
     ) throws(LarderError) -> Result<SingleFetch.Response, FetchFailure> {
-        var fetch = FetchOptions.forReading
-        if let network { fetch = try network.options(for: [url], spoolFolder: fetch.spoolFolder) }
+        var fetch = try fetchOptions(for: url)
         fetch.totalTimeout = fetch.totalTimeout ?? Self.defaultTimeout
         // The user's own header fields count more.
         let ownFields = fetch.hostFields.fields(for: url)
@@ -454,6 +461,16 @@ struct ManifestLoader {
         return try SingleFetch.result(
             url, nearestZone: nearestZone, options: fetch, limit: limit, fields: fields,
             interruption: interruption)
+    }
+
+    private func fetchOptions(for url: WebURL) throws(LarderError) -> FetchOptions {
+        let options = FetchOptions.forReading
+        return try network?.options(for: [url], spoolFolder: options.spoolFolder) ?? options
+    }
+
+    /// The header fields that the user sends to a URL.
+    func ownFields(for url: WebURL) throws(LarderError) -> HTTPFields {
+        try fetchOptions(for: url).hostFields.fields(for: url)
     }
 
     /// The stored body of a URL; nil if there is none.

@@ -247,7 +247,7 @@ import Web
         ),
         (
             ["check", "/dev/zero"], 2,
-            "larder: /dev/zero:1:1: expected at most 67108864 bytes, found 67108865\n"
+            "larder: /dev/zero:1:1: expected at most 33554432 bytes, found 33554433\n"
         ),
         (
             ["help", "nothing"], 2,

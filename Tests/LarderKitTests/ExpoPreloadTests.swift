@@ -184,6 +184,19 @@ import Web
         }
     }
 
+    @Test(arguments: [true, false], [Verb.preload, .check, .prefetch])
+    func `an update for another runtime than the one in the URL is refused`(isSigned: Bool, verb: Verb)
+        async throws
+    {
+        origin.on("/assets/app.js", .file("a", type: "text/javascript"))
+        let body = Self.manifest("a").replacing("\"runtimeVersion\":\"1\"", with: "\"runtimeVersion\":\"2\"")
+        publish(body, isSigned ? try signature(body) : nil)
+        let (isServed, reason) = try await run(verb, trusting: isSigned ? [certificate] : [])
+        #expect(!isServed)
+        #expect(reason.contains("it is for the runtime version \"2\", but \"1\" was asked for"), "\(reason)")
+        #expect(origin.requests(to: "/assets/app.js").isEmpty)
+    }
+
     @Test func `a part beside the signed manifest is no manifest, whatever it looks like`() async throws {
         let certificate = try scratch.write(CodeSigningKeys.publisher, to: "publisher.pem")
         try release("a", .multipart)

@@ -11,6 +11,7 @@ enum ExpoManifest {
         var manifest = Manifest(.expo, bundles: list.bundles)
         manifest.created = try root["createdAt"]?.time()
         manifest.updateID = try root["id"]?.string()
+        manifest.runtimeVersion = try root["runtimeVersion"]?.string()
         return manifest
     }
 
