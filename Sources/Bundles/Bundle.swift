@@ -61,6 +61,11 @@ package struct Bundle: Sendable, Equatable {
     /// Whether a claim can verify the body. If not, a check can only find out whether the body exists.
     package var canBeVerified: Bool { claims.contains(where: \.isProof) }
 
+    /// The claim, such as `sha256`, in which this and another entry of one URL contradict each other; nil if none does.
+    package func contradiction(with other: Bundle) -> String? {
+        other.claims.first { new in claims.contains { $0.contradicts(new) } }?.source
+    }
+
     /// The strongest digest algorithm that the decoded body is verified by; nil if there is none.
     package var strongestAlgorithm: DigestAlgorithm? {
         let algorithms = claims.filter { $0.isProof && $0.subject == .decoded }.compactMap(\.algorithm)

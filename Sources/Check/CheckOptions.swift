@@ -129,17 +129,29 @@ package struct CheckTarget: Sendable {
 
     /// Returns the bundles of a manifest, in its order.
     ///
-    /// - Throws: `LarderError` of kind `.input` if a name is not an HTTP URL, or is relative and there is no base.
+    /// - Throws: `LarderError` of kind `.input` if a name is not an HTTP URL, or is relative and there is no base, or if two
+    ///   spellings of one URL have different digests.
     package static func all(of source: ManifestSource) throws(LarderError) -> [CheckTarget] {
         let bundles = source.manifest.bundles
         let lines = ManifestLines(source.bytes).lines(of: bundles.map(\.reference))
         var targets: [CheckTarget] = []
         targets.reserveCapacity(bundles.count)
+        var indices: [String: Int] = [:]
+        indices.reserveCapacity(bundles.count)
         for (bundle, line) in zip(bundles, lines) {
             var urls: [WebURL] = []
             for base in source.bases { urls.append(try url(of: bundle.reference, source, base)) }
             var bundle = bundle
             bundle.signer = source.signer?.key
+            let index = indices.updateValue(targets.count, forKey: urls[0].key.href)
+            if let other = index.map({ targets[$0].bundle }),
+                let what = bundle.contradiction(with: other)
+            {
+                throw LarderError(
+                    .input,
+                    "\(source.name): \(other.reference) and \(bundle.reference) are the same URL, with different values of "
+                        + "\(what): correct the manifest")
+            }
             targets.append(CheckTarget(bundle: bundle, line: line, urls: urls))
         }
         return targets

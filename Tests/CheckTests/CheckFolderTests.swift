@@ -54,6 +54,30 @@ import Web
         if case .file(let path) = answer { Issue.record("\(path)") }
     }
 
+    @Test(arguments: [
+        "js/a%20b.js#x", "./js/a%20b.js", "x/../js/a%20b.js", "x/%2e%2e/js/a%20b.js", "../../js/a%20b.js",
+        "HTTPS://A.TEST:443/js/a%20b.js",
+    ])
+    func `two spellings of one URL with different digests are an error`(spelling: String) async throws {
+        for (second, isError) in [("1", true), ("0", false)] {
+            let digests = ["0", second].map { String(repeating: $0, count: 64) }
+            let manifest = try home.write(
+                """
+                {"base": "https://a.test/", "bundles": [{"url": "js/a%20b.js", "sha256": "\(digests[0])"},
+                {"url": "\(spelling)", "sha256": "\(digests[1])"}]}
+                """, to: "m.json")
+            guard isError else {
+                #expect(try await check(manifest).items.count == 2)
+                continue
+            }
+            let error = await #expect(throws: LarderError.self) { try await check(manifest) }
+            #expect(error?.kind == .input)
+            #expect(
+                error?.description.contains("are the same URL, with different values of sha256") == true,
+                "\(error?.description ?? "")")
+        }
+    }
+
     @Test func `a path that is not a folder is an input error`() {
         for path in [home.file("none"), home.file("dist/index.html")] {
             let error = #expect(throws: LarderError.self) { try SiteFolder(path) }
