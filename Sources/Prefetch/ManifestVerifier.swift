@@ -76,6 +76,13 @@ package struct ManifestVerifier: Sendable {
     /// The trusted key that signed the manifest; nil if no signature was required.
     var signer: ManifestSigner? { manifest.signer }
 
+    /// Throws if the manifest is older than another one, or has expired (`ManifestSource.requireCurrent`).
+    func requireCurrent(
+        _ age: ManifestAge, after last: ManifestAge, trustedSigners: Set<String>, _ rules: ManifestAgeRules
+    ) throws(LarderError) {
+        _ = try manifest.requireCurrent(age, after: last, trustedSigners: trustedSigners, rules)
+    }
+
     /// The digests that the manifest expects at the URLs of its bundles.
     package var requirements: Requirements { Requirements(of: targets) }
 

@@ -187,11 +187,11 @@ extension SiteRun {
         if options.allowsRollback { try TUFLocation.requireNoRollback(of: manifest.place) }
         let clock = ContinuousClock()
         let started = clock.now
+        let rules = ManifestAgeRules(
+            allowsRollback: options.allowsRollback, secondsSinceEpoch: options.secondsSinceEpoch)
         let loaded: LoadedManifest
         var target: ManifestSite
         do throws(LarderError) {
-            let rules = ManifestAgeRules(
-                allowsRollback: options.allowsRollback, secondsSinceEpoch: options.secondsSinceEpoch)
             loaded =
                 if let update {
                     try loadManifest(
@@ -206,6 +206,12 @@ extension SiteRun {
             if let update { try requireNoPages(of: target.site, loaded.verifier, update) }
         } catch  where error.kind == .refused {
             return try reportRefusal(of: manifest, named: name, error)
+        }
+        do throws(LarderError) {
+            try requireCurrent(loaded, &target, rules)
+        } catch  where error.kind == .refused {
+            let known = storedPlan(of: target.site.href)?.manifest
+            return try reportRefusal(of: known ?? manifest, named: name, error)
         }
         let site = sites.first { $0.name == target.site.href }
         // The site consists of its bundles until a prefetch adds its pages.
@@ -281,8 +287,9 @@ extension SiteRun {
     private func recordAge(of loaded: LoadedManifest, _ site: Site?) throws(LarderError) {
         guard let site, let age = loaded.age else { return }
         var settings = SitePlan(text: site.settings)
+        let last = settings.manifest?.accepted
         settings.manifest?.accept(age)
-        guard settings.manifest?.accepted != loaded.plan.accepted else { return }
+        guard settings.manifest?.accepted != last else { return }
         let text = settings.text
         try mapStoreError { () throws(StoreError) in
             try StoreWriter(folder).storeSettings(text, ofSite: site.name)

@@ -63,7 +63,11 @@ extension SiteRun {
 
     /// The beginning of a message about a refused manifest: the snapshot that stays live.
     private func liveSetText(of manifest: ManifestPlan) -> String {
-        guard let site = site(of: manifest),
+        liveSetText(ofSite: site(of: manifest)?.name)
+    }
+
+    func liveSetText(ofSite name: String?) -> String {
+        guard let site = sites.first(where: { $0.name == name }),
             let live = site.snapshots.first(where: { $0.id == site.published })
         else { return "nothing was fetched" }
         return "snapshot \(live.number) of \(site.name) stays live"
@@ -200,6 +204,21 @@ extension SiteRun {
             "the manifest \(manifest.place) is refused: it claims to be that of \(target.site.href), which \(required): if it "
                 + "takes the place of \(known.place), name its key and the site",
             remedy: .newManifest(of: target.site.href))
+    }
+
+    /// Compares a manifest with the one that its site accepted last, which may have come from another place.
+    /// `loadManifest` has only compared it with those of its own place.
+    ///
+    /// - Throws: `LarderError` of kind `.refused` if it is older.
+    func requireCurrent(
+        _ loaded: LoadedManifest, _ target: inout ManifestSite, _ rules: ManifestAgeRules
+    ) throws(LarderError) {
+        guard let age = loaded.age, let last = storedPlan(of: target.site.href)?.manifest?.accepted,
+            last != loaded.plan.accepted
+        else { return }
+        let signers = try ManifestTrust([], storedKeys: target.manifest.trustedKeys).signers
+        try loaded.verifier.requireCurrent(age, after: last, trustedSigners: signers, rules)
+        target.manifest.accepted = last
     }
 
     private func resolveSite(

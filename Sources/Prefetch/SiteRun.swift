@@ -61,7 +61,12 @@ package struct SiteRun {
         let loaded = try loadAcceptedManifest(manifest, principal.nearestZone, options, isNew: true)
         var own = options
         loaded.verifier.apply(to: &own)
-        let target = try resolveSite(of: loaded, trusting: options.trustedKeys)
+        var target = try resolveSite(of: loaded, trusting: options.trustedKeys)
+        do throws(LarderError) {
+            try requireCurrent(loaded, &target, options.manifestAgeRules)
+        } catch {
+            throw error.preceded(by: liveSetText(ofSite: target.site.href))
+        }
         let zone = startZone(target.site, target.start, for: principal)
         return try crawl(
             makeCrawlPlan(site: target.site, start: target.start, zone, own, by: principal), target.manifest,

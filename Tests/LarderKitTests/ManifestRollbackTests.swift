@@ -33,14 +33,15 @@ import Web
     /// - Parameters:
     ///   - signed: the time in the trusted comment of the signature.
     ///   - comment: another trusted comment.
+    ///   - namesSite: whether the manifest says that it is that of the origin.
     private func publish(
         _ text: String, version: String? = nil, created: Int64? = nil, expires: Int64? = nil,
         at path: String = "/m.json", by key: MinisignPrivateKey? = nil, signed: Int64 = now,
-        comment: String? = nil
+        comment: String? = nil, namesSite: Bool = false
     ) {
         origin.on("/a.js", .file(text, type: "text/javascript"))
         let md5 = DigestStream.digest(.md5, of: Array(text.utf8).span).hex
-        var members = ""
+        var members = namesSite ? "\"site\": \"\(origin.url("/"))\", " : ""
         if let version { members += "\"version\": \"\(version)\", " }
         for (key, time) in [("created", created), ("expires", expires)] {
             guard let time else { continue }
@@ -119,6 +120,39 @@ import Web
             #expect(try await larder.preload(name, options: options).outcome == .refused, "\(name)")
         }
         #expect(try servedText() == "two")
+    }
+
+    @Test(arguments: [false, true])
+    func `an older manifest is refused when it comes from another place than the one before`(isSigned: Bool)
+        async throws
+    {
+        let newKey = try #require(MinisignPrivateKey())
+        let key = isSigned ? newKey : nil
+        let keys = key.map { [$0] } ?? []
+        publish("two", version: "2", by: key, namesSite: true)
+        #expect(try await preload(trusting: keys).outcome == .changed)
+        publish("one", version: "1", at: "/old.json", by: key, comment: "timestamp:1", namesSite: true)
+        origin.forgetRequests()
+        var options = PreloadOptions()
+        options.trustedKeys = keys.map(\.publicKey.text)
+        let report = try await larder.preload(origin.url("/old.json"), options: options)
+        #expect(report.outcome == .refused && report.refusalRemedy == .allowRollback, "\(report)")
+        #expect(report.site == origin.url("/") && report.snapshot == 1)
+        #expect(report.manifestFailure?.contains("older than version 2") == true)
+        var prefetching = PrefetchOptions()
+        prefetching.trustedKeys = options.trustedKeys
+        let error = await #expect(throws: LarderError.self) {
+            try await larder.prefetch(manifest: origin.url("/old.json"), options: prefetching)
+        }
+        #expect(error?.remedy == .allowRollback)
+        #expect(error?.description.contains("snapshot 1 of ") == true, "\(error?.description ?? "")")
+        #expect(origin.requests(to: "/a.js").isEmpty)
+        #expect(try servedText() == "two" && accepted()?.version == "2")
+
+        options.allowsRollback = true
+        #expect(
+            try await larder.preload(origin.url("/old.json"), options: options).outcome == .changed)
+        #expect(try servedText() == "one" && accepted()?.version == "1")
     }
 
     @Test func `an unsigned manifest does not replace the bundles of a signed one`() async throws {
