@@ -1,6 +1,6 @@
 internal import Web
 
-/// A browser window in which the user acts, for example to log in. It is a value, driven like ``PageRenderer``.
+/// A browser window in which the user acts, for example to log in. It is a value, driven like ``PageInspection``.
 ///
 /// Dialogs, downloads and windows are left to the person. The window is `starting` until its navigation has
 /// succeeded, then `open`, until the person closes it or the time limit passes. In `closing`, the cookies of

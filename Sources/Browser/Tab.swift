@@ -3,7 +3,7 @@ internal import Web
 /// One page in one tab, as a value: replies, events and the time go in, and actions come out, the last of
 /// which is `finish`.
 ///
-/// The page is either examined automatically (``PageRenderer``) or opened for a person (``InteractiveWindow``).
+/// The page is either examined automatically (``PageInspection``) or opened for a person (``InteractiveWindow``).
 struct Tab: Sendable {
     /// A task for the owner of the tab.
     enum Action: Sendable {
@@ -49,7 +49,7 @@ struct Tab: Sendable {
 
     let visit: PageVisit
     // One of the two is set. They are separate optionals so that each is mutated in place without a copy.
-    private var walk: PageRenderer?
+    private var inspection: PageInspection?
     private var window: InteractiveWindow?
 
     /// - Parameter now: the time on any monotonic clock; all other calls must use the same one.
@@ -58,38 +58,38 @@ struct Tab: Sendable {
         if visit.staysOpen {
             window = InteractiveWindow(visit, now: now)
         } else {
-            walk = PageRenderer(visit, now: now)
+            inspection = PageInspection(visit, now: now)
         }
     }
 
-    mutating func takeActions() -> [Action] { walk?.takeActions() ?? window?.takeActions() ?? [] }
+    mutating func takeActions() -> [Action] { inspection?.takeActions() ?? window?.takeActions() ?? [] }
 
-    var isOver: Bool { walk?.isOver ?? window?.isOver ?? true }
+    var isOver: Bool { inspection?.isOver ?? window?.isOver ?? true }
 
     mutating func didReceive(_ reply: Reply, to number: Int, now: Duration) {
-        walk?.didReceive(reply, to: number, now: now)
+        inspection?.didReceive(reply, to: number, now: now)
         window?.didReceive(reply, to: number, now: now)
     }
 
     /// Whether the frame belongs to the page or to a window that it opened.
-    func owns(frame: String) -> Bool { walk?.owns(frame: frame) ?? false }
+    func owns(frame: String) -> Bool { inspection?.owns(frame: frame) ?? false }
 
     mutating func didReceive(_ event: Event, now: Duration) {
-        walk?.didReceive(event, now: now)
+        inspection?.didReceive(event, now: now)
         window?.didReceive(event, now: now)
     }
 
     /// The time when `tick` must be called if no message arrives before; nil if it need not be.
-    var deadline: Duration? { walk?.deadline ?? window?.deadline }
+    var deadline: Duration? { inspection?.deadline ?? window?.deadline }
 
     mutating func tick(now: Duration) {
-        walk?.tick(now: now)
+        inspection?.tick(now: now)
         window?.tick(now: now)
     }
 
     /// Ends the tab, because the browser has ended or is being closed.
     mutating func browserDidEnd(_ why: String, now: Duration) {
-        walk?.browserDidEnd(why, now: now)
+        inspection?.browserDidEnd(why, now: now)
         window?.browserDidEnd(why, now: now)
     }
 }

@@ -15,7 +15,7 @@ internal import Web
 /// Every page ends: each awaited reply has a deadline, and the page as a whole has a time limit. At the limit
 /// (`isOutOfTime`) the page is read once more as it is. A page that blocks, or sends too many requests or
 /// dialogs, has its scripts stopped (`haveScriptsStopped`) and is then read once more, if it replies.
-struct PageRenderer: Sendable {
+struct PageInspection: Sendable {
     /// The purpose of a command whose reply is awaited.
     private enum Purpose: Sendable {
         case context, target, setUp, navigation
@@ -55,17 +55,10 @@ struct PageRenderer: Sendable {
 
     private let start: Duration
     private var limit: Duration?
-    /// The time of the last event that keeps the page from being quiet.
-    private var lastActivity: Duration
-    /// When the browser last sent a reply or an event.
-    private var lastMessageTime: Duration
-    /// When the page last sent a request.
-    private var lastRequest: Duration
-    /// The current document of the tab.
-    private var loader: String?
-    /// The documents whose `load` event has fired.
-    private var loaded: Set<String> = []
+    private var activity: PageActivity
+    /// Whether the navigation to the page has committed, so that there is a document to read.
     private var hasCommitted = false
+    /// Whether the navigation turned into a download.
     private var hasDownloaded = false
 
     private var steps: PageSteps
@@ -86,8 +79,6 @@ struct PageRenderer: Sendable {
     /// How often the next step was postponed because the page was busy.
     private var busyCount = 0
 
-    /// When the page opened its first socket.
-    private var socketTime: Duration?
     /// Whether controls of the page have been used.
     private var hasActed = false
 
@@ -102,9 +93,7 @@ struct PageRenderer: Sendable {
     init(_ visit: PageVisit, now: Duration) {
         self.visit = visit
         start = now
-        lastActivity = now
-        lastMessageTime = now
-        lastRequest = now
+        activity = PageActivity(now: now)
         outcome = PageOutcome(ending: .complete, address: visit.url)
         steps = PageSteps(visit)
 
@@ -125,7 +114,7 @@ struct PageRenderer: Sendable {
 
     mutating func didReceive(_ reply: Reply, to number: Int, now: Duration) {
         guard let purpose = commands.take(number) else { return }
-        lastMessageTime = now
+        activity.didReceiveMessage(now: now)
         switch purpose {
         case .context: didCreateContext(reply, now)
         case .target:
@@ -153,20 +142,17 @@ struct PageRenderer: Sendable {
 
     mutating func didReceive(_ event: Event, now: Duration) {
         guard stage != .closing, stage != .over else { return }
-        lastMessageTime = now
+        activity.didReceiveMessage(now: now)
         if event.method.hasPrefix("Network.") {
             let count = record.requests.count
             if event.method == "Network.webSocketCreated" {
                 notices.note(.webSocket, event["url"]?.string ?? "")
-                socketTime = socketTime ?? now
+                activity.didOpenSocket(now: now)
             }
-            // Messages of a socket can fill the page but may never end, so only those of the first seconds count.
-            if event.method.hasPrefix("Network.webSocket"), let socketTime,
-                now - socketTime < visit.patience
-            {
-                lastActivity = now
+            if event.method.hasPrefix("Network.webSocket") {
+                activity.didUseSocket(countingFor: visit.patience, now: now)
             }
-            if record.take(event) { lastActivity = now }
+            if record.take(event) { activity.didAct(now: now) }
             if record.requests.count > count { didSendRequest(now) }
             let limit = PageOutcome.maxRequests + PageOutcome.maxRequestsPerView * steps.viewCount
             if record.requests.count > limit, !haveScriptsStopped {
@@ -282,7 +268,7 @@ struct PageRenderer: Sendable {
         if reply["isDownload"]?.bool == true || hasDownloaded { return end(.download, now) }
         if let why = reply["errorText"]?.string { return end(.failed(why), now) }
         hasCommitted = true
-        if loader == nil { loader = reply["loaderId"]?.string }
+        activity.didStartNavigation(to: reply["loaderId"]?.string)
         wait(visit.quiet, now)
     }
 
@@ -304,9 +290,8 @@ struct PageRenderer: Sendable {
             guard event["frameId"]?.string == target, let url = event["url"]?.string else { return }
             outcome.address = url
         case "Page.lifecycleEvent":
-            guard event["name"]?.string == "load", let loader = event["loaderId"]?.string else { return }
-            loaded.insert(loader)
-            if loader == self.loader { lastActivity = now }
+            guard event["name"]?.string == "load", let document = event["loaderId"]?.string else { return }
+            activity.didLoad(document, now: now)
         case "Page.frameRequestedNavigation":
             // A control must not navigate away from the page. The URL is recorded as a link instead.
             guard steps.isActing, event["frameId"]?.string == target,
@@ -359,8 +344,7 @@ struct PageRenderer: Sendable {
         else { return }
         world = nil
         guard url != "about:blank" || visit.url == "about:blank" else { return }
-        loader = frame["loaderId"]?.string
-        lastActivity = now
+        activity.didNavigate(to: frame["loaderId"]?.string, now: now)
         // A failed navigation shows an error page of the browser.
         if !url.hasPrefix("chrome-error:") {
             outcome.address = url + (frame["urlFragment"]?.string ?? "")
@@ -371,9 +355,7 @@ struct PageRenderer: Sendable {
     /// Handles a navigation that turned into a download. The current document stays and loads no further.
     private mutating func didStartDownload(_ now: Duration) {
         hasDownloaded = true
-        guard hasCommitted, let loader else { return }
-        loaded.insert(loader)
-        lastActivity = now
+        if hasCommitted { activity.didStopLoading(now: now) }
     }
 
     private mutating func didOpenDialog(_ event: Event, _ now: Duration) {
@@ -399,40 +381,39 @@ struct PageRenderer: Sendable {
         stage = .settling(quiet: quiet, since: now)
     }
 
-    /// Long enough for the page to send the requests that a small change causes.
+    /// The pause after a small change, in which the page sends the requests that the change causes.
     private var shortPause: Duration { min(visit.quiet, .milliseconds(150)) }
 
-    /// Long enough after a scroll during which the page sent no requests.
+    /// The pause after a scroll that caused no requests.
     private static let minPause = Duration.milliseconds(40)
 
     private mutating func didSendRequest(_ now: Duration) {
-        lastRequest = now
+        activity.didSendRequest(now: now)
         if lastStep == .scroll, case .settling = stage { requestsAfterScroll = true }
     }
 
     /// How long to wait after a step, so that the page can send its requests.
     private func pause(after step: PageSteps.Step) -> Duration {
-        let isQuick = steps.scrollsQuickly(after: step) && !requestsAfterScroll && lastRequest < stepTime
+        let isQuick =
+            steps.scrollsQuickly(after: step) && !requestsAfterScroll && activity.lastRequest < stepTime
         return isQuick ? min(shortPause, Self.minPause) : shortPause
     }
-
-    private var hasLoaded: Bool { loader.map { loaded.contains($0) } ?? false }
 
     /// When the page will be quiet if nothing happens before; nil while it loads.
     private var quietTime: Duration? {
         guard case .settling(let quiet, let since) = stage else { return nil }
         if isOutOfTime { return since }
-        guard hasLoaded else { return nil }
-        return max(since, lastActivity) + (record.isQuiet ? quiet : max(quiet, visit.patience))
+        guard activity.hasLoaded else { return nil }
+        return max(since, activity.lastActivity) + (record.isQuiet ? quiet : max(quiet, visit.patience))
     }
 
     /// When to stop waiting for slow requests of a page that has not loaded, provided that it has answered
     /// since its last activity and thus is not hung.
     private var stallTime: Duration? {
-        guard case .settling = stage, !isOutOfTime, hasCommitted, !hasLoaded, !record.isQuiet,
-            lastMessageTime > lastActivity
+        guard case .settling = stage, !isOutOfTime, hasCommitted, !activity.hasLoaded, !record.isQuiet,
+            activity.lastMessage > activity.lastActivity
         else { return nil }
-        return lastActivity + visit.patience
+        return activity.lastActivity + visit.patience
     }
 
     /// When to test whether a silent page still answers.
@@ -440,7 +421,7 @@ struct PageRenderer: Sendable {
         guard case .settling = stage, !isOutOfTime, hasCommitted, session != nil, !commands.isAwaiting else {
             return nil
         }
-        return lastMessageTime + min(Tab.Timeouts.silence, visit.stall)
+        return activity.lastMessage + min(Tab.Timeouts.silence, visit.stall)
     }
 
     /// Takes the next step if the page is quiet.
@@ -462,7 +443,7 @@ struct PageRenderer: Sendable {
     /// Handles the reply to `busyTest`. A late reply or activity meanwhile means that the page is busy
     /// and may send more requests; the step is then postponed, at most `maxBusyDelays` times.
     private mutating func didReplyToBusyTest(_ now: Duration) {
-        let isBusy = now - stepTime > Self.maxPromptDelay || lastActivity >= stepTime
+        let isBusy = now - stepTime > Self.maxPromptDelay || activity.lastActivity >= stepTime
         guard isBusy, !isOutOfTime else { return perform(now) }
         busyCount += 1
         wait(quietBefore, now)
@@ -520,7 +501,7 @@ struct PageRenderer: Sendable {
         request(Command("Runtime.evaluate", session, ["expression": "0"]), .probe, until: now + stall)
     }
 
-    /// How long the page has to answer. After its scripts were stopped, it has longer: only a slow machine
+    /// The time that the page has to answer. After its scripts were stopped, it has longer: only a slow machine
     /// delays the reply then.
     private var stall: Duration { haveScriptsStopped ? max(visit.stall, Tab.Timeouts.probe) : visit.stall }
 
