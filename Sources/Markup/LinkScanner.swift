@@ -118,7 +118,7 @@ package final class LinkScanner {
         sink.flush()
         guard sink.runsScript else { return }
         if let mark = FirstScriptOffset.mark(in: text, format) { sink.addMark(mark) }
-        guard format == .html, sink.loadsScript, !PageText.isEnough(in: text) else { return }
+        guard format == .html, sink.loadsScript, !PageText.isSufficient(in: text) else { return }
         // A page that only redirects needs no text, and many links to pages are content, too.
         var linkCount = 0
         for occurrence in sink.table.occurrences {

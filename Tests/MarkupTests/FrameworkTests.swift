@@ -21,7 +21,6 @@ import Testing
     }
 
     @Test(
-        "The data of pages and the files of builds are implied",
         arguments: [
             Case(
                 "/", next(#"{"props":{},"page":"/","buildId":"b-1","gsp":true}"#),
@@ -108,14 +107,13 @@ import Testing
                 #"<script>window.__VP_HASH_MAP__=JSON.parse("{\"a.md\":");x.__VP_HASH_MAP__=JSON.parse(y)</script>"#
             ),
         ])
-    func pages(_ example: Case) {
+    func `a page implies its data and the files of its build`(_ example: Case) {
         let scan = Scan(example.body)
         #expect(scan.faults == [])
         #expect(Self.implied(scan, at: example.path) == example.links)
     }
 
     @Test(
-        "Scripts and data of a build imply other files",
         arguments: [
             Case(
                 "/docs/assets/chunks/metadata.1.js",
@@ -135,14 +133,13 @@ import Testing
                 "b.json ?"),
             Case("/w.js", "r.g.importScripts&&1;fetch('b.json')"),
         ])
-    func scripts(_ example: Case) {
+    func `a script implies other files of its build`(_ example: Case) {
         let scan = Scan(example.body, .javaScript)
         #expect(scan.faults == [])
         #expect(Self.implied(scan, at: example.path) == example.links)
     }
 
     @Test(
-        "JSON descriptions of a build are read",
         arguments: [
             (
                 #"{"componentChunkName":"component---a","path":"/","staticQueryHashes":["12","34",5],"result":{}}"#,
@@ -153,7 +150,9 @@ import Testing
                 [], ["script /a.js", "style /b.css", "page /i.html", "font /c.woff2"]
             ),
         ] as [(String, [String], [String])])
-    func json(_ body: String, _ implied: [String], _ links: [String]) {
+    func `a JSON description of a build implies or lists its files`(
+        _ body: String, _ implied: [String], _ links: [String]
+    ) {
         let scan = Scan(body, .json)
         #expect(scan.faults == [])
         #expect(
@@ -164,7 +163,6 @@ import Testing
     }
 
     @Test(
-        "Modules of SystemJS and of other loaders are found",
         arguments: [
             (
                 #"<script type="systemjs-module" src="a.js"></script><script type=module-shim src=b.js></script>"#,
@@ -184,7 +182,7 @@ import Testing
                 ["module ./a-1.js", "module ./b-2.js"]
             ),
         ])
-    func modules(_ page: String, _ links: [String]) {
+    func `modules of SystemJS and of other loaders are found`(_ page: String, _ links: [String]) {
         let scan = Scan(page)
         #expect(scan.faults == [])
         #expect(scan.found.map { "\($0.kind.name) \($0.reference)" } == links)

@@ -1,22 +1,22 @@
-/// Estimates the amount of text in a document before its scripts run.
+/// Tells pages that contain text from pages whose scripts create it.
 enum PageText {
     /// The minimum number of bytes, without white space, that counts as text of a page.
     static let minTextBytes = 200
 
-    /// Whether the document has that much text. Stops as soon as it has, which is soon after the head of most
-    /// documents.
-    static func isEnough(in document: Bytes) -> Bool {
+    /// Whether the document has at least `minTextBytes` of text before its scripts run. Stops reading there, which in
+    /// most documents is soon after the head.
+    static func isSufficient(in document: Bytes) -> Bool {
         guard let bytes = document.baseAddress else { return false }
         var index = 0
         var length = 0
         while index < document.count {
-            let mark = bytes.find(UInt8(ascii: "<"), from: index, to: document.count)
-            while index < mark {
+            let tag = bytes.find(UInt8(ascii: "<"), from: index, to: document.count)
+            while index < tag {
                 if !bytes[index].isSpace { length += 1 }
                 index += 1
                 if length >= minTextBytes { return true }
             }
-            index = end(of: mark, in: document, bytes)
+            index = end(of: tag, in: document, bytes)
         }
         return false
     }
@@ -26,17 +26,17 @@ enum PageText {
         "script", "style", "title", "noscript", "template",
     ]
 
-    /// Returns the offset after the tag or the comment, and after the content of an invisible element.
-    private static func end(of mark: Int, in document: Bytes, _ bytes: UnsafePointer<UInt8>) -> Int {
+    /// Returns the offset after the tag or comment that begins at `tag`, and after the content of an invisible element.
+    private static func end(of tag: Int, in document: Bytes, _ bytes: UnsafePointer<UInt8>) -> Int {
         func offset(after byte: UInt8, from index: Int) -> Int {
             min(bytes.find(byte, from: index, to: document.count) + 1, document.count)
         }
-        guard mark + 1 < document.count else { return document.count }
-        if bytes[mark + 1] == UInt8(ascii: "!"), document.starts(with: "<!--", at: mark) {
-            var index = mark + 4
+        guard tag + 1 < document.count else { return document.count }
+        if bytes[tag + 1] == UInt8(ascii: "!"), document.starts(with: "<!--", at: tag) {
+            var index = tag + 4
             while index < document.count {
                 index = offset(after: UInt8(ascii: ">"), from: index)
-                if index >= mark + 7, bytes[index - 2] == UInt8(ascii: "-"),
+                if index >= tag + 7, bytes[index - 2] == UInt8(ascii: "-"),
                     bytes[index - 3] == UInt8(ascii: "-")
                 {
                     return index
@@ -44,15 +44,15 @@ enum PageText {
             }
             return document.count
         }
-        let end = offset(after: UInt8(ascii: ">"), from: mark)
-        // Most tags start with another letter.
-        switch bytes[mark + 1].lowercased {
+        let end = offset(after: UInt8(ascii: ">"), from: tag)
+        // The invisible elements begin with these letters, most other elements do not.
+        switch bytes[tag + 1].lowercased {
         case UInt8(ascii: "s"), UInt8(ascii: "t"), UInt8(ascii: "n"): break
         default: return end
         }
         let name = invisibleElements.first { name in
-            let next = mark + 1 + name.utf8CodeUnitCount
-            return next < document.count && document.starts(with: name, at: mark + 1) && !bytes[next].isLetter
+            let next = tag + 1 + name.utf8CodeUnitCount
+            return next < document.count && document.starts(with: name, at: tag + 1) && !bytes[next].isLetter
         }
         guard let name else { return end }
         var index = end
