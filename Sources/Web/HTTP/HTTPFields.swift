@@ -136,15 +136,15 @@ extension HTTPFields {
         if values.count == 1, !values[0].utf8.contains(UInt8(ascii: ",")) {
             return MediaType(values[0]).flatMap { $0.essence == "*/*" ? nil : $0 }
         }
-        var found: MediaType?
+        var last: MediaType?
         var charset: String?
         for element in elements("Content-Type") {
             guard let type = MediaType(element), type.essence != "*/*" else { continue }
-            if type.essence != found?.essence { charset = nil }
+            if type.essence != last?.essence { charset = nil }
             charset = type.charset ?? charset
-            found = type.charset == nil ? type.adding(charset: charset) : type
+            last = type.charset == nil ? type.adding(charset: charset) : type
         }
-        return found
+        return last
     }
 
     /// The length of the content in bytes; nil if the field is missing, is not a number, or has several

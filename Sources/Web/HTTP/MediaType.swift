@@ -63,7 +63,8 @@ package struct MediaType: Hashable, Sendable, CustomStringConvertible {
             essence: essence, parameters: parameters + [Parameter(name: "charset", value: charset)])
     }
 
-    /// Far more parameters than real types have. Bounds the search for repeated names, which is quadratic.
+    /// The maximum number of parameters, far more than real types have; further ones are ignored. The search for repeated
+    /// names takes quadratic time.
     private static let maxParameters = 64
 
     /// Whether a byte can occur in an "HTTP quoted-string token code point". These are at most U+00FF, whose
