@@ -95,25 +95,27 @@ final class ZIMReader: ArchiveReader {
     }
 
     private static func run(
-        _ program: String, _ words: [String], in folder: String, _ interruption: Interruption
+        _ program: String, _ arguments: [String], in folder: String, _ interruption: Interruption
     ) throws(ArchiveError) -> ExternalProgram.Outcome {
-        let ending = try ArchiveError.wrapping { () throws(SystemError) in
-            try ExternalProgram.run(program, words, in: folder, outputLimit: maxOutputBytes) {
+        let outcome = try ArchiveError.wrapping { () throws(SystemError) in
+            try ExternalProgram.run(program, arguments, in: folder, outputLimit: maxOutputBytes) {
                 interruption.isRequested
             }
         }
-        guard let ending else {
+        guard let outcome else {
             throw ArchiveError(.interrupted, "interrupted; run the same command again")
         }
-        return ending
+        return outcome
     }
 
     /// Returns the origin for a ZIM file, from the letters and digits of its name.
     private static func origin(of path: String) -> String {
         let file = path.split(separator: "/").last.map(String.init) ?? path
         let stem = file.lowercased().hasSuffix(".zim") ? file.dropLast(4) : file[...]
-        let plain = stem.lowercased().map { ("a"..."z").contains($0) || ("0"..."9").contains($0) ? $0 : "-" }
-        let trimmed = String(plain.prefix(60)).split(separator: "-").joined(separator: "-")
+        let letters = stem.lowercased().map {
+            ("a"..."z").contains($0) || ("0"..."9").contains($0) ? $0 : "-"
+        }
+        let trimmed = String(letters.prefix(60)).split(separator: "-").joined(separator: "-")
         return "http://\(trimmed.isEmpty ? "zim" : trimmed).zim.invalid/"
     }
 
@@ -146,17 +148,18 @@ final class ZIMReader: ArchiveReader {
             defer { dumpError = nil }
             return dumpError.map { .fault(ArchiveFault("zimdump: \($0)", at: name)) }
         }
-        let place = "\(name), \(entry.path)"
+        let location = "\(name), \(entry.path)"
         guard let url = url(of: entry.path) else {
-            return .fault(ArchiveFault("it has no URL", at: place))
+            return .fault(ArchiveFault("it has no URL", at: location))
         }
         guard entry.byteCount <= limits.maxBodyBytes else {
-            return .fault(ArchiveFault("it is over \(limits.maxBodyBytes) bytes", url: url.href, at: place))
+            return .fault(
+                ArchiveFault("it is over \(limits.maxBodyBytes) bytes", url: url.href, at: location))
         }
         let file = "\(folder)/site/\(entry.path)"
         guard WholeFile.exists(file) else {
             if entry.type.isEmpty { return .other }
-            return .fault(ArchiveFault("zimdump did not extract it", url: url.href, at: place))
+            return .fault(ArchiveFault("zimdump did not extract it", url: url.href, at: location))
         }
         let spool = BodySpool(storage)
         var failure: ArchiveError?

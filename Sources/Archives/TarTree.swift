@@ -1,0 +1,120 @@
+internal import Codings
+internal import Digest
+internal import System
+
+/// Writes files to a tar file compressed with zstd. A tar header contains the size of the file, so each file
+/// is buffered until it is complete, large ones on the disk.
+final class TarTree: FileTree {
+    private let output: ArchiveOutput
+    private let encoder: ZstdEncoder
+    private let folder: ScratchFolder
+    private let date: Int64
+    /// The name and the content of the open file.
+    private var open: (name: String, body: BodySpool)?
+
+    /// The default level of zstd.
+    private static let level: Int32 = 3
+
+    init(_ path: String, date: Int64) throws(ArchiveError) {
+        guard let encoder = ZstdEncoder(level: Self.level) else {
+            throw ArchiveError(.machine, "libzstd.so.1 (zstd) is not installed; install it")
+        }
+        output = try ArchiveOutput(path)
+        folder = try ArchiveError.wrapping { () throws(SystemError) in
+            try ScratchFolder(named: "larder-export")
+        }
+        (self.encoder, self.date) = (encoder, date)
+    }
+
+    func begin(_ name: String) throws(ArchiveError) {
+        open = (name, BodySpool(.inFiles(folder: folder.path)))
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) { try open?.body.append(bytes) }
+
+    func end() throws(ArchiveError) {
+        guard let (name, spool) = open else { return }
+        open = nil
+        let body = try spool.finish()
+        defer { body.discard() }
+        try compress(Self.header(of: name, Int64(body.byteCount), date))
+        try body.content?.writePieces { (piece) throws(ArchiveError) in try compress(piece) }
+        try compress([UInt8](repeating: 0, count: (512 - body.byteCount % 512) % 512))
+    }
+
+    func finish() throws(ArchiveError) -> [ArchiveFile] {
+        // Two empty blocks end a tar file.
+        try compress([UInt8](repeating: 0, count: 1024))
+        try encoder.finish { (piece) throws(ArchiveError) in try output.write(piece) }
+        return [try output.finish()]
+    }
+
+    /// Compresses bytes of the tar file and writes them.
+    private func compress(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
+        try encoder.compress(bytes) { (piece) throws(ArchiveError) in try output.write(piece) }
+    }
+
+    private func compress(_ bytes: [UInt8]) throws(ArchiveError) {
+        try bytes.withBytes { (bytes) throws(ArchiveError) in try compress(bytes) }
+    }
+
+    /// Returns a ustar header. A pax header precedes it if the name is long or the size is 8 GiB or more.
+    private static func header(of name: String, _ byteCount: Int64, _ date: Int64) -> [UInt8] {
+        var records: [UInt8] = []
+        if name.utf8.count > 100 { records += paxRecord("path", name) }
+        if byteCount >= 1 << 33 { records += paxRecord("size", "\(byteCount)") }
+        let paxHeader =
+            records.isEmpty
+            ? []
+            : block("~pax", "x", Int64(records.count), date) + records
+                + [UInt8](repeating: 0, count: (512 - records.count % 512) % 512)
+        return paxHeader + block(name, "0", byteCount, date)
+    }
+
+    /// Returns a pax record, which begins with its own length, including the digits of the length.
+    private static func paxRecord(_ key: String, _ value: String) -> [UInt8] {
+        let rest = " \(key)=\(value)\n"
+        var length = rest.utf8.count
+        while length != rest.utf8.count + "\(length)".utf8.count {
+            length = rest.utf8.count + "\(length)".utf8.count
+        }
+        return Array("\(length)\(rest)".utf8)
+    }
+
+    /// Returns a ustar header block. The checksum is the sum of all bytes, with spaces in its own field.
+    private static func block(_ name: String, _ kind: String, _ byteCount: Int64, _ date: Int64) -> [UInt8] {
+        var block = [UInt8](repeating: 0, count: 512)
+        func put(_ text: String, at offset: Int) {
+            block.replaceSubrange(offset..<offset + text.utf8.count, with: text.utf8)
+        }
+        func octal(_ number: Int64, _ digits: Int) -> String {
+            let text = String(number, radix: 8)
+            return String(repeating: "0", count: max(0, digits - text.count)) + text
+        }
+        put(String(decoding: name.utf8.prefix(100), as: UTF8.self), at: 0)
+        put("0000644", at: 100)
+        put("0000000", at: 108)
+        put("0000000", at: 116)
+        put(octal(byteCount < 1 << 33 ? byteCount : 0, 11), at: 124)
+        put(octal(min(max(date, 0), 1 << 33 - 1), 11), at: 136)
+        put(kind, at: 156)
+        put("ustar", at: 257)
+        put("00", at: 263)
+        put("        ", at: 148)
+        put(octal(block.reduce(0) { $0 + Int64($1) }, 6), at: 148)
+        block[154] = 0
+        return block
+    }
+
+    func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
+        let tar = try TarFile(output.name, .own)
+        for file in tar.files {
+            var stream = DigestStream(.sha256)
+            _ = try tar.read(file) { (piece) throws(ArchiveError) in
+                stream.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
+                return true
+            }
+            take(file.path, stream.finish())
+        }
+    }
+}
