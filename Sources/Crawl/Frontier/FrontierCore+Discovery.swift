@@ -64,7 +64,7 @@ extension FrontierCore {
     }
 
     /// The store is given the URL of each target once, and from then on only its number.
-    private mutating func linkTarget(_ number: UInt32) -> NewLinks.Target {
+    mutating func linkTarget(_ number: UInt32) -> NewLinks.Target {
         let isNews = records[Int(number)].flags.insert(.hasStoredNumber).inserted
         return NewLinks.Target(href: isNews ? urls.href(number) : nil, number: number)
     }
@@ -126,7 +126,7 @@ extension FrontierCore {
     }
 
     /// The network zone that the response came from, which limits the requests for its links.
-    private func zone(of number: UInt32) -> NetworkZone { records[Int(number)].zone }
+    func zone(of number: UInt32) -> NetworkZone { records[Int(number)].zone }
 
     /// Handles another link to a known entry.
     mutating func discoverAgain(
@@ -364,152 +364,6 @@ extension FrontierCore {
     }
 }
 
-/// Pages for rendering, and the requests of pages that are being rendered.
-extension FrontierCore {
-    mutating func noteForRendering(
-        _ number: UInt32, _ reasons: RenderReasons, assets: [UInt32], scripts: UInt64 = 0, isNofollow: Bool,
-        isUnchanged: Bool = false
-    ) {
-        if isNofollow { nofollowPages.insert(number) }
-        let record = records[Int(number)]
-        // HTML that the user or a manifest names as an asset to start from is rendered as well.
-        if record.role == .page || record.flags.contains(.isStart), record.flags.contains(.isDocument) {
-            renderScheduler.addPage(
-                number, url(number), reasons, assets: assets, scripts: scripts, isUnchanged: isUnchanged)
-        } else if record.role == .asset {
-            renderScheduler.addPart(number, reasons, assets: assets, isUnchanged: isUnchanged)
-        }
-    }
-
-    /// Adds a request of a page that is being rendered. Because the page waits for the response, the entry
-    /// is queued with the assets, before other pages.
-    mutating func addPageRequest(_ url: WebURL, by page: UInt32, isPage: Bool, isCORS: Bool) {
-        let url = url.key
-        // Browsers request this icon for every page, whether it exists or not.
-        var flags: EntryRecord.Flags = url.path == "/favicon.ico" ? .isGuess : []
-        if isCORS { flags.insert(.isCORS) }
-        let number: UInt32
-        if let known = urls.find(url), !mayBeWanted(known, isPage: isPage) {
-            number = known
-        } else {
-            // A navigation by script counts like a refresh, so that pages cannot redirect endlessly.
-            let chain = isPage ? min(records[Int(page)].chain, .max - 1) + 1 : 0
-            number = discover(
-                url, role: isPage ? .page : .asset, from: page, redirects: 0, flags: flags,
-                nearestZone: zone(of: page), chain: chain)
-            firstRequester[number] = firstRequester[number] ?? page
-            if renderScheduler.isEarly(page) { renderScheduler.noteFound(number, byEarly: page) }
-        }
-        releaseWaiting(number)
-        takeTurn(number)
-        if records[Int(number)].state == .queued {
-            hosts[Int(records[Int(number)].host)].queue.appendAtOnce(number)
-        }
-    }
-
-    /// Whether the entry was skipped, or only looked like a link in a script, and now a page is known to need
-    /// it.
-    private func mayBeWanted(_ number: UInt32, isPage: Bool) -> Bool {
-        let record = records[Int(number)]
-        return record.state == .skipped && !isPage || record.flags.contains(.isGuess)
-    }
-
-    /// Handles a rendered page. Returns the assets that it requested and no scan had found, and its links,
-    /// for the store.
-    mutating func didRender(_ number: UInt32, _ rendered: Frontier.RenderResult) -> [Action] {
-        var found = RenderScheduler.RenderYield()
-        let isEarly = renderScheduler.isEarly(number)
-        let known = UInt32(records.count)
-        var links = NewLinks(from: linkTarget(number))
-        links.extendsStoredLinks = true
-        for requested in rendered.requested.sorted() {
-            let record = records[Int(requested)]
-            guard let finder = firstRequester[requested], record.role == .asset else { continue }
-            let isHad = record.state == .done || record.state == .redirected
-            // An asset that failed or is still loading is listed too, so that the next snapshot requests it.
-            guard isHad || record.state != .skipped && !record.flags.contains(.isGuess) else { continue }
-            links.assets.append(linkTarget(requested))
-            if isHad, finder == number, !isEarly { found.assets += 1 }
-        }
-        order.isAddingSecondary = order.isOn
-        defer { order.isAddingSecondary = false }
-        for url in rendered.links.prefix(AssetBounds.maxAssetsPerDocument) where url.isHTTP {
-            let count = records.count
-            let page =
-                nofollowPages.contains(number)
-                ? discoverUnfollowed(url.key, by: number)
-                : discover(
-                    url.key, role: .page, from: number, redirects: 0, nearestZone: zone(of: number))
-            if state(page) != .skipped(.action) { links.pages.append(linkTarget(page)) }
-            guard records.count > count, records[Int(page)].state != .skipped else { continue }
-            if isEarly { renderScheduler.noteFound(page, byEarly: number) } else { found.pages += 1 }
-        }
-        if let print = rendered.print { compareText(of: number, print, newFrom: known, saysNotFound: false) }
-        renderScheduler.didRender(
-            number, found, isWhole: rendered.isWhole, missing: rendered.missingEntries)
-        let own: [Action] = links.pages.isEmpty && links.assets.isEmpty ? [] : [.storeLinks(links)]
-        let requests = rendered.requested.filter {
-            records[Int($0)].state == .done && records[Int($0)].role == .asset
-        }
-        let noted = templates.note(url(number), requests: requests.sorted().map { url($0) })
-        var trials: [Action] = []
-        for template in noted.new where templates.canTry(noted.pattern) {
-            let actions = tryTemplate(template, noted.pattern)
-            if !actions.isEmpty { templates.noteTried(noted.pattern) }
-            trials += actions
-        }
-        return own + trials + useTemplates(for: number)
-    }
-
-    /// Discovers what two other pages request by a template that one page has shown.
-    private mutating func tryTemplate(_ template: PageTemplates.Template, _ pattern: String) -> [Action] {
-        var actions: [Action] = []
-        for number in 0..<UInt32(records.count) where isStoredPage(number) {
-            let page = url(number)
-            guard PagePattern.text(of: page) == pattern, let request = template.url(for: page)?.key,
-                urls.find(request) == nil
-            else { continue }
-            let (guess, links) = guess([request], by: number)
-            templates.noteTrial(guess[0], template, of: page, pattern: pattern)
-            actions.append(.storeLinks(links))
-            if actions.count == 2 { break }
-        }
-        return actions
-    }
-
-    private func isStoredPage(_ number: UInt32) -> Bool {
-        records[Int(number)].role == .page && records[Int(number)].state == .done
-    }
-
-    /// Discovers requests of a page as guesses. Returns the entries, and the links for the store.
-    private mutating func guess(_ requests: [WebURL], by number: UInt32) -> (entries: [UInt32], NewLinks) {
-        var links = NewLinks(from: linkTarget(number))
-        links.extendsStoredLinks = true
-        var entries: [UInt32] = []
-        for request in requests {
-            let entry = discover(
-                request, role: .asset, from: number, redirects: 0, flags: .isGuess,
-                nearestZone: zone(of: number))
-            entries.append(entry)
-            links.guesses.append(linkTarget(entry))
-        }
-        return (entries, links)
-    }
-
-    /// Discovers the requests of pages that follow from the templates of their kind, as guesses: those of one page, or
-    /// those of all pages after a template was confirmed. Returns the links for the store.
-    mutating func useTemplates(for number: UInt32) -> [Action] {
-        guard !templates.isEmpty else { return [] }
-        let numbers = templates.takeHasNewTemplates() ? 0..<UInt32(records.count) : number..<number + 1
-        var actions: [Action] = []
-        for number in numbers where isStoredPage(number) {
-            let requests = templates.requests(of: url(number)).map(\.key).filter { urls.find($0) == nil }
-            if !requests.isEmpty { actions.append(.storeLinks(guess(requests, by: number).1)) }
-        }
-        return actions
-    }
-}
-
 /// Directives of pages to crawlers: `nofollow` and `noindex`.
 extension FrontierCore {
     /// Adds the target of a link that is not followed. A new entry gets a number, and is skipped; if the link is
@@ -621,52 +475,5 @@ extension FrontierCore {
             && (records[Int(next)].referrer != EntryRecord.noEntry || missOrigins[next] != nil)
         let document = url(next)
         return document.isHTTP ? document.origin : nil
-    }
-}
-
-/// The bounds for assets, which protect the crawl from faulty or hostile sites.
-struct AssetBounds: Sendable {
-    /// The maximum number of assets that one document is the first to need.
-    static let maxAssetsPerDocument = 20_000
-    /// The maximum length of a chain of assets that need each other, such as style sheets with imports.
-    static let maxChainLength: UInt8 = 100
-    /// The maximum number of hosts below one domain of two labels.
-    static let maxHostsPerDomain = 1000
-
-    private var finder = UInt32.max
-    private var count = 0
-    private var hosts: [Substring: Int] = [:]
-
-    /// Counts an asset, and returns the reason to skip it if a bound is exceeded. All assets of one finder
-    /// must be passed in a row.
-    mutating func reason(_ finder: UInt32, chain: UInt8) -> SkipReason? {
-        if finder != self.finder { (self.finder, count) = (finder, 0) }
-        count += 1
-        if count > Self.maxAssetsPerDocument { return .bound(.assets) }
-        return chain >= Self.maxChainLength ? .bound(.chain) : nil
-    }
-
-    /// Counts a new host, and returns the reason to skip its URLs if its domain has too many. IP addresses
-    /// are not counted.
-    mutating func reason(newHost host: String) -> SkipReason? {
-        let labels = host.split(separator: ".")
-        guard labels.count > 2, labels.last?.utf8.first?.isASCIIDigit != true else { return nil }
-        let start = labels[labels.count - 2].startIndex
-        hosts[host[start...], default: 0] += 1
-        return hosts[host[start...], default: 0] > Self.maxHostsPerDomain ? .bound(.hosts) : nil
-    }
-}
-
-/// A bound of the crawl that was exceeded.
-package enum CrawlBound: Sendable, Hashable, CustomStringConvertible {
-    case assets, chain, hosts, refreshes
-
-    package var description: String {
-        switch self {
-        case .assets: "one document needs more than \(AssetBounds.maxAssetsPerDocument) assets"
-        case .chain: "at the end of a chain of more than \(AssetBounds.maxChainLength) assets"
-        case .hosts: "on one of more than \(AssetBounds.maxHostsPerDomain) hosts of one domain"
-        case .refreshes: "behind \(Frontier.maxRedirects) pages that only redirect to the next (refresh)"
-        }
     }
 }

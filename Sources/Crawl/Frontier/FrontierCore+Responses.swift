@@ -20,7 +20,7 @@ extension FrontierCore {
     private static let maxStreams = 100
 
     /// Fails an entry that is already `done`, because the scan rejected the response.
-    private mutating func rejectDone(_ number: UInt32, _ failure: Failure) {
+    mutating func rejectDone(_ number: UInt32, _ failure: Failure) {
         doneCount -= 1
         if records[Int(number)].role == .asset { doneAssetCount -= 1 }
         fail(number, failure)
@@ -381,7 +381,7 @@ extension FrontierCore {
 
     /// Fails all entries that wait for a host that is not found or has failed for minutes, whose session has
     /// ended, or that defers requests.
-    private mutating func giveUp(_ host: Int, _ failure: Failure) {
+    mutating func giveUp(_ host: Int, _ failure: Failure) {
         var lost: [UInt32] = []
         retries.removeAll { number in
             let isLost = Int(records[Int(number)].host) == host
@@ -534,160 +534,6 @@ extension FrontierCore {
                 admit(skipped, url(skipped))
             default: break
             }
-        }
-    }
-}
-
-/// Detection of login pages in place of pages.
-extension FrontierCore {
-    /// Whether a login page at this URL means a lost session. Start URLs and their redirects are exempt.
-    func needsSession(_ number: UInt32) -> Bool {
-        options.hasSession && records[Int(number)].role == .page
-            && !records[Int(number)].flags.contains(.isStart)
-    }
-
-    func target(of number: UInt32) -> UInt32? {
-        let target = records[Int(number)].target
-        return target == EntryRecord.noEntry ? nil : target
-    }
-
-    /// The target of an entry's redirect, if it is not known yet whether that is a login page.
-    private func openTarget(of number: UInt32) -> UInt32? {
-        guard let target = target(of: number) else { return nil }
-        switch records[Int(target)].state {
-        case .queued, .running, .waiting, .redirected: return target
-        case .done, .failed, .skipped, .elsewhere: return scanning.contains(target) ? target : nil
-        }
-    }
-
-    /// Decides on redirects to a page that was scanned: they are stored, unless it is a login page.
-    private mutating func settleRedirects(to number: UInt32, login: String?, _ actions: inout [Action]) {
-        guard !openRedirects.isEmpty, let redirects = openRedirects.removeValue(forKey: number) else {
-            return
-        }
-        for redirect in redirects {
-            if let login {
-                refuseLogin(redirect.number, at: login, wasStored: redirect.wasStored)
-                actions.append(.discardRedirect(redirect.number))
-            } else {
-                actions.append(.storeRedirect(redirect.number))
-            }
-            settleRedirects(to: redirect.number, login: login, &actions)
-        }
-    }
-
-    /// Decides on the remaining redirects at the end. They are stored, unless their target failed because the
-    /// session had ended.
-    mutating func settleRemainingRedirects() -> [Action] {
-        var actions: [Action] = []
-        // Discarding one redirect may require the same for those that lead to it.
-        while let (target, failure) = firstLostTarget {
-            for redirect in openRedirects.removeValue(forKey: target) ?? [] {
-                rejectDone(redirect.number, failure)
-                actions.append(.discardRedirect(redirect.number))
-            }
-        }
-        for redirects in openRedirects.values { actions += redirects.map { .storeRedirect($0.number) } }
-        openRedirects.removeAll()
-        return actions
-    }
-
-    private var firstLostTarget: (UInt32, Failure)? {
-        for number in openRedirects.keys {
-            if case .failed(let failure) = state(number), failure.isOfSession { return (number, failure) }
-        }
-        return nil
-    }
-
-    /// Notes that a page is not a login page.
-    mutating func didOpenInSession(_ number: UInt32) {
-        guard needsSession(number) else { return }
-        hosts[Int(records[Int(number)].host)].session.didOpen(number, urlKind: urls.urlKind(number))
-    }
-
-    /// Fails a page in place of which a login page, or a redirect to one, was received.
-    private mutating func refuseLogin(_ number: UInt32, at place: String, wasStored: Bool) {
-        let host = Int(records[Int(number)].host)
-        rejectDone(number, .login(place))
-        if hosts[host].session.didAskForLogin(urlKind: urls.urlKind(number), at: place, wasStored: wasStored)
-        {
-            sessionCheckQueue.append(UInt32(host))
-        }
-        endSession(of: host)
-    }
-
-    /// Handles the response to the witness; nil if it does not tell.
-    mutating func didCheckSession(host: Int, asksForLogin: Bool?) {
-        runningCount -= 1
-        hosts[host].session.didCheckSession(asksForLogin: asksForLogin)
-        endSession(of: host)
-    }
-
-    /// The URL of the login page that a redirect leads to, if it is known to be one. A skipped target counts
-    /// if only its URL, and not that of the source, looks like that of a login page.
-    private func knownLogin(_ number: UInt32, from source: UInt32) -> String? {
-        guard needsSession(source) else { return nil }
-        let target = url(number)
-        switch state(number) {
-        case .failed(.login(let place)), .failed(.sessionEnded(let place)): return place
-        case .skipped where LoginPageSigns.isLoginURL(target) && !LoginPageSigns.isLoginURL(url(source)):
-            return target.href
-        default: return logins.contains(number) ? target.href : nil
-        }
-    }
-
-    /// The origins whose session ended, sorted by name.
-    var lostSessions: [CrawlReport.LostSession] {
-        hostNumbers.sorted { $0.key < $1.key }.compactMap { origin, host in
-            hosts[host].session.end.map { CrawlReport.LostSession(origin: origin, login: $0) }
-        }
-    }
-
-    private mutating func endSession(of host: Int) {
-        guard let place = hosts[host].session.end, !hosts[host].hasSessionEnded else { return }
-        hosts[host].hasSessionEnded = true
-        giveUp(host, .sessionEnded(place))
-    }
-}
-
-extension FrontierCore {
-    /// Checks whether a page may be a soft 404. The first suspect page of a host leads to a probe: a request
-    /// for a URL that cannot exist. Start URLs are never suspect.
-    private mutating func checkSoftNotFound(_ number: UInt32, _ print: ContentPrint, saysNotFound: Bool) {
-        let record = records[Int(number)]
-        guard record.role == .page else { return }
-        let host = Int(record.host)
-        guard !record.flags.contains(.isStart) else { return hosts[host].softNotFound.noteStart(print) }
-        let isRepeat = traps.hasSeen(print)
-        guard saysNotFound || isRepeat || hosts[host].softNotFound.hasDoubts else { return }
-        let isProbeDue = hosts[host].softNotFound.read(
-            number, url(number), print, isRepeat: isRepeat, saysNotFound: saysNotFound)
-        if isProbeDue {
-            hosts[host].probeZone = record.zone
-            probeQueue.append(record.host)
-        }
-        judgeSuspects(of: host)
-    }
-
-    /// Whether the scan should compute a fingerprint of the page's text: for start URLs, with which others
-    /// are compared, for hosts with possible soft 404s, and for URLs that look like those of a trap.
-    func wantsWords(of number: UInt32) -> Bool {
-        let record = records[Int(number)]
-        return record.flags.contains(.isStart) || hosts[Int(record.host)].softNotFound.hasDoubts
-            || traps.wantsWords(of: url(number))
-    }
-
-    /// Handles the response to a probe; nil if there was none.
-    mutating func didProbe(host: Int, _ answer: SoftNotFound.Answer?) {
-        runningCount -= 1
-        hosts[host].softNotFound.didProbe(answer)
-        judgeSuspects(of: host)
-    }
-
-    private mutating func judgeSuspects(of host: Int) {
-        for number in hosts[host].softNotFound.takeMissing() where records[Int(number)].state == .done {
-            records[Int(number)].flags.insert(.isSoftNotFound)
-            sharing?.softNotFound.append(number)
         }
     }
 }

@@ -50,7 +50,7 @@ import Web
         (404, .allowed), (410, .allowed), (301, .allowed), (300, .allowed),
         (429, .waits), (408, .waits), (500, .waits), (503, .waits), (100, .waits), (999, .waits),
     ])
-    mutating func `a 404 allows everything, and a 5xx lets pages wait`(
+    mutating func `a redirect or a 4xx allows everything, and a 408, 429 or 5xx lets pages wait`(
         status: Int, verdict: OriginRobots.Verdict
     ) {
         _ = robots.next(now: .zero)
@@ -84,7 +84,7 @@ import Web
         #expect(robots.verdict(on: page) == .allowed)
     }
 
-    @Test mutating func `the target of a redirect applies to the origin`() throws {
+    @Test mutating func `the robots.txt at the target of a redirect applies to the origin`() throws {
         _ = robots.next(now: .zero)
         answer(302, to: try url("https://www.b.test/robots.txt"))
         answer(200, Self.file)
@@ -159,14 +159,16 @@ import Web
             ("0", nil, false), ("2", Duration.seconds(2), false), ("0.5", .milliseconds(500), false),
             ("60", .seconds(60), false), ("86400", .seconds(60), true), ("x", nil, false),
         ] as [(String, Duration?, Bool)])
-    mutating func `a Crawl-delay is applied up to one minute`(asked: String, kept: Duration?, isCut: Bool) {
+    mutating func `a Crawl-delay is applied up to one minute`(
+        delay: String, applied: Duration?, isCapped: Bool
+    ) {
         _ = robots.next(now: .zero)
-        answer(200, "User-agent: *\nCrawl-delay: \(asked)\n")
-        #expect(robots.crawlDelay?.applied == kept)
-        #expect(robots.crawlDelay?.isCapped ?? false == isCut)
+        answer(200, "User-agent: *\nCrawl-delay: \(delay)\n")
+        #expect(robots.crawlDelay?.applied == applied)
+        #expect(robots.crawlDelay?.isCapped ?? false == isCapped)
     }
 
-    @Test mutating func `without obedience everything is allowed, and sitemaps are still read`() {
+    @Test mutating func `if robots.txt is ignored, everything is allowed, and sitemaps are still read`() {
         robots = OriginRobots(for: page, productToken: "larder", obeys: false)
         #expect(robots.verdict(on: page) == .allowed)
         #expect(robots.next(now: .zero) != nil)
