@@ -453,7 +453,11 @@ extension JobProgress {
     fileprivate init(_ progress: PrefetchProgress) {
         self.init()
         site = progress.site
-        isStoring = progress.phase == .storing
+        switch progress.phase {
+        case .fetching: phase = .fetching
+        case .storing: phase = .storing
+        case .indexing: phase = .indexing
+        }
         (pages, queuedPages) = (progress.pages.done, progress.pages.queued)
         (files, queuedFiles) = (progress.assets.done, progress.assets.queued)
         failed = progress.failed

@@ -8,7 +8,10 @@ extension HTMLWriter {
     /// - Parameters:
     ///   - action: the path that answers the form.
     ///   - words: the words that the field contains at first.
-    mutating func searchForm(_ action: String, label: String, words: String = "") {
+    ///   - filters: writes further fields.
+    mutating func searchForm(
+        _ action: String, label: String, words: String = "", filters: (inout HTMLWriter) -> Void = { _ in }
+    ) {
         element("form", ["class": "find", "role": "search", "method": "get", "action": action]) { html in
             html.element("label", ["for": "q"], text: label)
             html.void(
@@ -19,6 +22,7 @@ extension HTMLWriter {
                     "autocomplete": "off", "spellcheck": "false",
                 ])
             html.element("button", ["type": "submit"], say: .search)
+            filters(&html)
         }
     }
 

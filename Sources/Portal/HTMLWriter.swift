@@ -278,10 +278,14 @@ package struct PortalLinks {
 
     /// The results of a search, in one site or in all (nil).
     ///
-    /// - Parameter after: the `SearchPosition` at which the previous page stopped.
-    package func search(_ words: String, in site: Int64?, after: String? = nil) -> String {
+    /// - Parameters:
+    ///   - filters: the fields of the filters.
+    ///   - after: the `SearchPosition` at which the previous page stopped.
+    package func search(
+        _ words: String, in site: Int64?, filters: [(name: String, value: String?)] = [], after: String? = nil
+    ) -> String {
         let path = site.map { "\(self.site($0))/search" } ?? Self.search
-        return Self.path(path, [("q", words), ("after", after)])
+        return Self.path(path, [("q", words)] + filters + [("after", after)])
     }
 
     package func scripts(after: String? = nil) -> String { Self.path(Self.scripts, [("after", after)]) }

@@ -15,7 +15,7 @@ enum JobsScript {
           if (!place) return;
           const lost = document.getElementById("lost");
           let source = null, known = null, isLoading = false;
-          const key = (jobs) => jobs.map((job) => `${job.job} ${job.state} ${Boolean(job.figures)}`).join();
+          const key = (jobs) => jobs.map((job) => `${job.job} ${job.state} ${Boolean(job.figures)} ${job.figures?.phase}`).join();
           const fill = (job) => {
             const card = place.querySelector(`[data-job="${Number(job.job)}"]`);
             if (!card || !job.figures) return;
@@ -53,6 +53,27 @@ enum JobsScript {
             }
             isLoading = false;
           };
+          // Notifications are off until the user turns them on.
+          const button = document.getElementById("notify"), store = "larder-notify";
+          const wants = () => window.Notification && Notification.permission === "granted" && localStorage[store] === "1";
+          const label = button && button.textContent;
+          const showButton = () => { button.hidden = false; button.textContent = wants() ? button.dataset.off : label; };
+          if (button && window.Notification) {
+            showButton();
+            button.addEventListener("click", async () => {
+              if (wants()) localStorage[store] = "0";
+              else localStorage[store] = await Notification.requestPermission() === "granted" ? "1" : "0";
+              showButton();
+            });
+          }
+          let titles = null;
+          const notify = (jobs) => {
+            const now = new Map(jobs.map((job) => [job.job, job.title]));
+            for (const [number, title] of titles || []) {
+              if (wants() && !now.has(number)) new Notification("Larder", { body: title, tag: `larder-${number}` });
+            }
+            titles = now;
+          };
           const listen = () => {
             if (source) return;
             source = new EventSource(place.dataset.live);
@@ -67,11 +88,12 @@ enum JobsScript {
               const state = JSON.parse(event.data), next = `${key(state.jobs)} ${state.over}`;
               if (next !== known) { known = next; await load(); }
               state.jobs.forEach(fill);
+              notify(state.jobs);
               if (!state.jobs.length) { source.close(); source = null; }
             });
           };
           document.addEventListener("visibilitychange", () => {
-            if (document.hidden) { if (source) source.close(); source = null; } else { known = null; listen(); }
+            if (document.hidden) { if (wants()) return; if (source) source.close(); source = null; } else { known = null; listen(); }
           });
           listen();
         })();

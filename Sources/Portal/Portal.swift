@@ -190,13 +190,17 @@ package struct Portal {
                 reader, cache, request, jobs: services.map { jobs(for: visitor, $0) } ?? [],
                 showsReading: isLocal ?? !layout.isExposed, now: now())
         case PortalLinks.search:
-            return try SearchPage(request["q"] ?? "", in: nil, from: place, reader, cache)
+            return try SearchPage(
+                request["q"] ?? "", in: nil, SearchFacets(request), from: place, now: now(), reader, cache)
         case PortalLinks.scripts:
             return try ScriptsPage(from: place, reader, verdicts)
         case PortalLinks.storage:
             return try StoragePage(reader, cache)
         case PortalLinks.jobs:
-            return services.map { JobsPage(jobs(for: visitor, $0), files: $0.jobRunner.files, now: now()) }
+            guard let services else { return nil }
+            return JobsPage(
+                jobs(for: visitor, services), files: services.jobRunner.files, sites: try cache.sites(reader),
+                now: now())
         case PortalLinks.importForm:
             return services?.jobRunner.files == nil ? nil : ImportPage(try cache.sites(reader))
         case PortalLinks.add:
@@ -251,7 +255,10 @@ package struct Portal {
                 $0.jobRunner.files == nil ? nil : ExportPage(site, formats: $0.exportForms)
             }
         case "search":
-            return try SearchPage(request["q"] ?? "", in: site, from: place, reader, cache)
+            var facets = SearchFacets(request)
+            facets.site = nil
+            return try SearchPage(
+                request["q"] ?? "", in: site, facets, from: place, now: now(), reader, cache)
         case "missing":
             return try MissingPage(
                 site, request["kind"].flatMap(LinkList.init), after: request.number("after"), reader, cache)

@@ -21,6 +21,8 @@ package final class PortalCache {
     private var icons: [Int64: StoredBody?] = [:]
     /// The newest snapshots with a screenshot of the start page, by the ids of the sites.
     private var pictures: [Int64: SnapshotName?] = [:]
+    /// The changes between snapshots, by the ids of the earlier and the later snapshot.
+    private var changeCounts: [[Int64]: SnapshotTimeline.ChangeCounts] = [:]
     /// The pages that were read last, and when they were looked up, in seconds since 1970.
     private var lastRead: (pages: [StoreReader.ReadPage], at: Int64)?
     /// For sites that were too large to walk: the highest limit that was tried. A walk with the same limit would fail again.
@@ -48,7 +50,25 @@ package final class PortalCache {
         typeTallies = [:]
         (needs, triedLimits) = ([:], [:])
         kindCounts = [:]
-        (icons, pictures, lastRead) = ([:], [:], nil)
+        (icons, pictures, changeCounts, lastRead) = ([:], [:], [:], nil)
+    }
+
+    /// The changes in the last snapshots of a site, by the id of the later snapshot.
+    func changeCounts(
+        of site: Site, _ reader: StoreReader
+    ) throws(StoreError) -> [Int64: SnapshotTimeline.ChangeCounts] {
+        var counts: [Int64: SnapshotTimeline.ChangeCounts] = [:]
+        for (from, to) in SnapshotTimeline.pairs(of: site) {
+            let key = [from.id, to.id]
+            if let known = changeCounts[key] {
+                counts[to.id] = known
+                continue
+            }
+            let report = try DifferenceReport(of: site, from: from, to: to, reader)
+            counts[to.id] = SnapshotTimeline.ChangeCounts(report)
+            changeCounts[key] = counts[to.id]
+        }
+        return counts
     }
 
     /// The icon of a site; nil if none is stored.

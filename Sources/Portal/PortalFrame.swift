@@ -71,11 +71,11 @@ enum PortalFrame {
                 html.element("nav", ["aria-label": "Larder"]) { html in
                     html.element("ul") { html in
                         writeNavigationEntry(.sites, context.links.home, page.section == .sites, to: &html)
-                        writeNavigationEntry(
-                            .scripts, PortalLinks.scripts, page.section == .scripts, to: &html)
                         writeNavigationEntry(.search, PortalLinks.search, page.section == .search, to: &html)
                         writeNavigationEntry(
-                            .storage, PortalLinks.storage, page.section == .storage, to: &html)
+                            .storage, PortalLinks.storage,
+                            page.section == .storage || page.section == .scripts,
+                            to: &html)
                         if context.hasJobs {
                             writeNavigationEntry(
                                 .activity, PortalLinks.jobs, page.section == .jobs, to: &html)

@@ -87,8 +87,18 @@ package enum JobEnd: String, Sendable {
 package struct JobProgress: Sendable, Equatable {
     /// The site that the job works on; empty if there is none.
     package var site = ""
-    /// Whether all requests have ended and the last responses are being stored.
-    package var isStoring = false
+    /// The phase of a running prefetch; nil for other jobs.
+    package var phase: Phase?
+
+    /// A phase of a prefetch. The raw value is in JSON.
+    package enum Phase: String, Sendable {
+        case fetching
+        /// All requests have ended, and the last responses are being stored.
+        case storing
+        /// Pages are being added to the search index.
+        case indexing
+    }
+
     /// The number of fetched pages.
     package var pages = 0
     /// The number of pages that wait to be fetched.
@@ -329,7 +339,8 @@ extension PortalJob: JSONObject {
 extension JobProgress: JSONObject {
     package var members: JSONMembers {
         [
-            "site": site, "storing": isStoring, "pages": Wording.number(pages),
+            "site": site, "phase": phase?.rawValue, "storing": phase == .storing,
+            "pages": Wording.number(pages),
             "queuedPages": Wording.number(queuedPages), "files": Wording.number(files),
             "queuedFiles": Wording.number(queuedFiles), "failed": Wording.number(failed),
             "size": Wording.bytes(Int64(byteCount)), "speed": Wording.bytes(Int64(bytesPerSecond)) + "/s",

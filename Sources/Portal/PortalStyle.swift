@@ -80,7 +80,8 @@ package enum PortalStyle {
         .card.site h2 { font-size: 1.1rem; margin: 0; }
         .card.site h2 img { vertical-align: -.1em; margin-inline-end: .4rem; }
         .card.site p { margin: .25rem 0; }
-        .card.site .url { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+        .card.site .url { font-size: .82em; }
+        .card.site .line { font-size: .95rem; }
         .card.site .orders { margin: .6rem 0 0; }
         .line { display: flex; flex-wrap: wrap; gap: .2rem .9rem; align-items: baseline; }
         .tile { aspect-ratio: 4 / 3; display: grid; place-items: center; border-radius: .5rem; overflow: hidden;
@@ -90,6 +91,18 @@ package enum PortalStyle {
         .tag { display: inline-block; padding: .1rem .6rem; border: 1px solid var(--line); border-radius: 1rem;
           font-size: .85rem; text-decoration: none; margin-inline-end: .35rem; }
         progress { display: block; width: 100%; height: .6rem; accent-color: var(--accent); margin: .4rem 0; }
+        .facets { flex: 1 0 100%; display: flex; flex-wrap: wrap; gap: .35rem .8rem; }
+        .facets .field { max-width: 100%; }
+        .facets label { font-weight: 400; font-size: .9rem; color: var(--soft); }
+        .timeline { list-style: none; margin: .6rem 0 1rem; padding: 0; border-inline-start: 2px solid var(--line); }
+        .timeline > li { position: relative; padding: 0 0 1.1rem 1.2rem; }
+        .timeline > li::before { content: ""; position: absolute; inset-inline-start: -.4rem; top: .5rem; width: .7rem;
+          height: .7rem; border-radius: 50%; background: var(--edge); }
+        .timeline > li:has(.badge:not(.warn))::before { background: var(--accent); }
+        .timeline p { margin: 0 0 .2rem; max-width: none; }
+        .small .button, .small button { min-height: 2.25rem; padding: .2rem .7rem; font-size: .9rem; }
+        .orders.small { margin: .4rem 0 0; }
+        .kinds svg { display: block; width: 100%; max-width: 20rem; height: .4rem; fill: var(--accent); margin-top: .2rem; }
         .recent { list-style: none; margin: .5rem 0 1rem; padding: 0; display: grid; gap: .6rem 1.5rem;
           grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); }
         .recent .name { font-weight: 600; }
