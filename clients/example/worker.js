@@ -1,0 +1,4 @@
+import {updates} from "./updates.js"
+
+addEventListener("install", () => skipWaiting())
+updates.serve()
