@@ -192,7 +192,7 @@ export class LarderUpdates {
     const name = decodeURIComponent(url.pathname.split("/").pop())
     let signature = manifest.signature
     if (signature !== undefined) {
-      // It signs all bytes except those of its own member, which is the last one. JSON has no other text like this at its end.
+      // It signs all bytes except those of its own member, the last one. No other JSON has this text at its end.
       const member = /,\s*"signature"\s*:\s*"(?:[^"\\]|\\.)*"(?=\s*\}\s*$)/.exec(text)
       if (!member) refuse("the signature is not the last member of the manifest")
       bytes = new TextEncoder().encode(text.slice(0, member.index) + text.slice(member.index + member[0].length))
@@ -271,7 +271,7 @@ export class LarderUpdates {
     if (lost) throw new Problem("failed", `the stored file ${lost} has disappeared`)
   }
 
-  /** Fetches a file. A response with another digest may come from a cache on the way, so that it is fetched again once. */
+  /** Fetches a file. A response with another digest may come from a cache on the way, and is fetched again once. */
   async #getVerified(url, file, limit, signal) {
     let reason
     for (const cache of ["no-cache", "reload"]) {
@@ -382,7 +382,8 @@ export class LarderUpdates {
       if (state.live && !state.isConfirmed) state.attempt = {holder, time: Date.now()}
       return [state.live, isSame]
     })
-    if (hasFallenBack) this.#report({outcome: "fellBack", failed: live, reason: "it was not confirmed before the next start"})
+    const reason = "it was not confirmed before the next start"
+    if (hasFallenBack) this.#report({outcome: "fellBack", failed: live, reason})
     return id
   }
 
