@@ -256,6 +256,12 @@ package struct PortalLinks {
             ])
     }
 
+    /// The comparison of one page in two snapshots.
+    func compare(_ href: String, of site: Int64, from: SnapshotName, to: SnapshotName) -> String {
+        Self.path(
+            "\(self.site(site))/compare", [("url", href), ("from", "\(from)"), ("to", "\(to)")])
+    }
+
     package func pictures(
         of site: Int64, from: SnapshotName? = nil, to: SnapshotName? = nil, page: Int? = nil
     )

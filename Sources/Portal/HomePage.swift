@@ -8,6 +8,11 @@ struct HomePage: PortalPage {
     /// All sites, in the order of the store.
     private let cards: [SiteCard]
     private let filter: SiteFilter
+    /// The cards that this page shows, and whether further ones follow.
+    private let shown: [SiteCard]
+    private let hasMore: Bool
+    /// The number of the page of the list, from 0.
+    private let page: Int
     /// The pages that were read last, the latest first. Empty for visitors of other machines.
     private let recent: [StoreReader.ReadPage]
     /// The identity of the store.
@@ -26,13 +31,23 @@ struct HomePage: PortalPage {
         var cards: [SiteCard] = []
         // All sites of the page share one budget for finding missing URLs. Of the sites beyond it, those are not counted.
         var limit = PortalLimits.maxMissingWalkURLs
-        for site in try cache.sites(reader) {
+        let sites = try cache.sites(reader)
+        for site in sites {
             let report = try cache.report(on: site, limit: limit, reader)
             limit -= report.needs?.walked ?? limit
-            cards.append(try SiteCard(site, report, jobs: jobs, reader, cache))
+            cards.append(SiteCard(site, report, jobs: jobs))
         }
         self.cards = cards
         filter = SiteFilter(request)
+        page = Int(max(0, min(request.number("page") ?? 0, 1_000_000)))
+        let rest = filter.apply(to: cards).dropFirst(page * PortalLimits.maxSiteCards)
+        hasMore = rest.count > PortalLimits.maxSiteCards
+        var shown = Array(rest.prefix(PortalLimits.maxSiteCards))
+        for index in shown.indices {
+            guard let site = sites.first(where: { $0.id == shown[index].report.id }) else { continue }
+            try shown[index].findImages(of: site, reader, cache)
+        }
+        self.shown = shown
         recent = showsReading ? try cache.lastReadPages(now: now, reader) : []
         storeIdentity = reader.folder.identity
     }
@@ -55,7 +70,6 @@ struct HomePage: PortalPage {
         html.searchForm(PortalLinks.search, label: html.words(.searchStoredPages))
         writeRecent(to: &html, context)
         writeFilter(to: &html)
-        let shown = filter.apply(to: cards)
         if shown.isEmpty { html.element("p", ["class": "soft", "role": "status"], say: .noMatchingSites) }
         // `JobsScript` replaces the cards when a job starts or ends.
         html.element("div", ["id": "jobs", "data-live": PortalLinks.live]) { html in
@@ -64,6 +78,7 @@ struct HomePage: PortalPage {
                 for card in shown { card.write(to: &html, context) }
             }
         }
+        if hasMore { html.nextLink(filter.address(page: page + 1), html.words(.more)) }
         html.storeCommands(context)
         html.explainReadOnly(context)
         html.element("h2", say: .openOriginal)

@@ -267,6 +267,10 @@ package struct Portal {
                 site, from: request.snapshot("from"), to: request.snapshot("to"),
                 kind: request["kind"].flatMap(ChangesPage.Kind.init), page: Int(request.number("page") ?? 0),
                 reader)
+        case "compare":
+            guard let href = request["url"] else { return nil }
+            return try ComparePage(
+                site, href, from: request.snapshot("from"), to: request.snapshot("to"), reader)
         case "pictures":
             return try ScreenshotsPage(
                 site, from: request.snapshot("from"), to: request.snapshot("to"),
@@ -536,6 +540,8 @@ package enum PortalLimits {
     static let maxTitles = 200
     /// The maximum number of pages with screenshots.
     package static let maxScreenshotPages = 12
+    /// The maximum number of sites on one home page, so that it stays below 100 kB.
+    static let maxSiteCards = 36
     /// The maximum number of pages that were read last.
     static let maxRecentPages = 6
     /// The maximum number of search hits.

@@ -17,8 +17,9 @@ package final class PortalCache {
     private var typeTallies: [Int64: [TypeTally]] = [:]
     /// The missing URLs of sites, by the ids of the sites.
     private var needs: [Int64: SiteNeeds] = [:]
-    /// The icons of sites, by the ids of the sites; nil for a site without one.
-    private var icons: [Int64: StoredBody?] = [:]
+    /// The icons of sites, by the ids of the site and its shown snapshot; nil for a site without one. They stay when the
+    /// store changes, since finding them reads start pages.
+    private var icons: [[Int64]: StoredBody?] = [:]
     /// The newest snapshots with a screenshot of the start page, by the ids of the sites.
     private var pictures: [Int64: SnapshotName?] = [:]
     /// The changes between snapshots, by the ids of the earlier and the later snapshot.
@@ -42,7 +43,7 @@ package final class PortalCache {
     func update(from reader: StoreReader) throws(StoreError) {
         let version = try reader.dataVersion()
         guard reader !== self.reader || version != self.version else { return }
-        if reader !== self.reader { searcher = nil }
+        if reader !== self.reader { (searcher, icons) = (nil, [:]) }
         self.reader = reader
         self.version = version
         sites = nil
@@ -50,7 +51,8 @@ package final class PortalCache {
         typeTallies = [:]
         (needs, triedLimits) = ([:], [:])
         kindCounts = [:]
-        (icons, pictures, changeCounts, lastRead) = ([:], [:], [:], nil)
+        (pictures, changeCounts, lastRead) = ([:], [:], nil)
+        if icons.count > Self.maxIcons { icons = [:] }
     }
 
     /// The changes in the last snapshots of a site, by the id of the later snapshot.
@@ -73,11 +75,14 @@ package final class PortalCache {
 
     /// The icon of a site; nil if none is stored.
     func icon(of site: SiteReport, _ reader: StoreReader) throws(StoreError) -> StoredBody? {
-        if let known = icons[site.id] { return known }
+        let key = [site.id, site.shown?.id ?? 0]
+        if let known = icons[key] { return known }
         let icon = try SiteIcon.find(of: site.start, reader)
-        icons[site.id] = .some(icon)
+        icons[key] = .some(icon)
         return icon
     }
+
+    private static let maxIcons = 2_000
 
     /// The newest complete snapshot with a screenshot of the start page; nil if there is none. Older ones than the last
     /// `maxPictureSnapshots` are not searched.

@@ -103,6 +103,11 @@ package enum PortalStyle {
         .small .button, .small button { min-height: 2.25rem; padding: .2rem .7rem; font-size: .9rem; }
         .orders.small { margin: .4rem 0 0; }
         .kinds svg { display: block; width: 100%; max-width: 20rem; height: .4rem; fill: var(--accent); margin-top: .2rem; }
+        .diff { background: var(--card); border: 1px solid var(--line); border-radius: .8rem; padding: .8rem 1rem; }
+        .diff p { margin: 0 0 .35rem; max-width: none; }
+        .diff del, .diff ins { display: block; padding: .1rem .5rem; border-inline-start: 4px solid; }
+        .diff del { background: var(--warn-tint); border-color: var(--warn); }
+        .diff ins { background: var(--tint); border-color: var(--accent); text-decoration: none; }
         .recent { list-style: none; margin: .5rem 0 1rem; padding: 0; display: grid; gap: .6rem 1.5rem;
           grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); }
         .recent .name { font-weight: 600; }

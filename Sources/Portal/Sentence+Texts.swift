@@ -495,6 +495,23 @@ extension Sentence {
         case .notifyOn: ("Notify me when a task ends", "任务结束时通知我")
         case .notifyOff: ("Turn notifications off", "关闭通知")
 
+        // The comparison of a page in two snapshots
+        case .compareTitle: ("Compare a page", "比较网页")
+        case .textDifferences: ("Differences in the text", "文字差异")
+        case .textNotComparable:
+            (
+                "The texts cannot be compared: one of them is missing, damaged or too large, or it has no text.",
+                "无法比较文字：其中一个缺失、已损坏、过大，或没有文字。"
+            )
+        case .textUnchanged:
+            (
+                "The text is the same. Scripts, styles, links or images may differ.",
+                "文字相同。脚本、样式、链接或图片可能不同。"
+            )
+        case .removedLine: ("Removed:", "已删除：")
+        case .addedLine: ("Added:", "已新增：")
+        case .equalLines: ("Equal lines: %1", "相同的行：%1")
+
         // The filters of the search
         case .anySite: ("All sites", "所有站点")
         case .facetType: ("Type", "类型")

@@ -106,6 +106,9 @@ package enum Sentence: String, Sendable, CaseIterable {
         kindOther, viewProblem, viewProblems, jobLog, phaseFetching, phaseStoring, phaseIndexing, notifyOn,
         notifyOff
 
+    // The comparison of a page in two snapshots
+    case compareTitle, textDifferences, textNotComparable, textUnchanged, removedLine, addedLine, equalLines
+
     // The filters of the search
     case anySite, facetType, anyType, typePages, typePDF, typeText, facetAge, anyAge, ageDay, ageWeek,
         ageMonth,

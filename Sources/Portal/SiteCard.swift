@@ -9,25 +9,29 @@ struct SiteCard {
     let tags: [String]
     /// The user's note; empty if there is none.
     let note: String
-    let hasIcon: Bool
+    private(set) var hasIcon = false
     /// The newest snapshot with a screenshot of the start page; nil if there is none.
-    let picture: SnapshotName?
+    private(set) var picture: SnapshotName?
     /// The waiting or running prefetch or update of the site; nil if there is none.
     let job: PortalJob?
 
     /// - Parameter jobs: the jobs that the visitor may see.
     init(
-        _ site: Site, _ report: SiteReport, jobs: [PortalJob], _ reader: StoreReader, _ cache: PortalCache
-    ) throws(StoreError) {
+        _ site: Site, _ report: SiteReport, jobs: [PortalJob]
+    ) {
         self.report = report
         let labels = SiteSettingsForm(settings: site.settings)
         (tags, note) = (labels.tags, labels.note)
-        hasIcon = try cache.icon(of: report, reader) != nil
-        picture = try cache.picture(of: site, start: report.start, reader)
         job = jobs.last {
             guard !$0.isOver, $0.command.lane == .network else { return false }
             return $0.command.wantedSite == site.name || $0.progress?.site == site.name
         }
+    }
+
+    /// Looks up the images of the site. Only the cards that are shown need them.
+    mutating func findImages(of site: Site, _ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
+        hasIcon = try cache.icon(of: report, reader) != nil
+        picture = try cache.picture(of: site, start: report.start, reader)
     }
 
     /// The state of a site in one word. The raw value is in the JSON of the home page and in the address of a filter.
@@ -173,6 +177,12 @@ struct SiteFilter: Equatable {
 
     /// Whether some sites are not shown.
     var isFiltering: Bool { text != nil || tag != nil }
+
+    /// The address of a page of the list, from 0.
+    func address(page: Int) -> String {
+        PortalLinks.path(
+            "/", [("find", text), ("tag", tag), ("sort", order.rawValue), ("page", "\(page)")])
+    }
 
     /// The sites that match, in order.
     func apply(to cards: [SiteCard]) -> [SiteCard] {

@@ -126,4 +126,20 @@ import Web
         #expect(try SiteSettingsForm(PortalRequest(path: "/", fields: form.fields)) == form)
         #expect(try SiteSettingsForm(PortalRequest(path: "/", fields: [("tags", ", ,")])).tags == [])
     }
+
+    @Test func `many sites are listed on several pages of less than 100 kB`() throws {
+        let shelf = try PortalShelf()
+        for number in 0..<(PortalLimits.maxSiteCards + 2) {
+            let site = "https://s\(number).test/"
+            try shelf.snapshot([.init(href: site, title: "Site \(number)", text: site)], site: site)
+        }
+        let first = try shelf.get("/?sort=name")
+        #expect(first.body.count(of: "class=\"card site\"") == PortalLimits.maxSiteCards)
+        #expect(first.body.utf8.count < 100_000)
+        #expect(first.body.contains("/?sort=name&amp;page=1"))
+        #expect(try shelf.get("/?sort=name&page=1").body.count(of: "class=\"card site\"") == 2)
+        for page in ["-9", "9", "99999999999999"] {
+            #expect(try shelf.get("/?page=\(page)").status == 200)
+        }
+    }
 }

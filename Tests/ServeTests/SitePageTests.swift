@@ -1,4 +1,5 @@
 import Reports
+import Search
 import Testing
 import Web
 
@@ -93,5 +94,52 @@ import Web
         let page = try PortalShelf([.init(href: Self.start)]).get("/-/search?q=jam&type=pdf&age=week").body
         #expect(page.contains("<option value=\"pdf\" selected=\"\">"))
         #expect(page.contains("<option value=\"week\" selected=\"\">"))
+    }
+
+    @Test func `a changed page is compared by its text`() throws {
+        let shelf = try PortalShelf([
+            .init(href: Self.start, text: "<p>first<p>old words<p>last"),
+            .init(href: Self.start + "a", text: "a"),
+        ])
+        let target = "/-/sites/1/compare?url=\(Self.start)"
+        #expect(try shelf.get(target).status == 404)
+        try shelf.snapshot([
+            .init(href: Self.start, text: "<p>first<p>new &lt;words&gt;<p>last"),
+            .init(href: Self.start + "a", text: "a"),
+        ])
+        #expect(try shelf.get("/-/sites/1/changes").body.contains("/compare?url="))
+        let page = try shelf.get(target).body
+        for words in ["old words", "new &lt;words&gt;", "<del>", "<ins>"] {
+            #expect(page.contains(words), "\(words)")
+        }
+        let lines = try shelf.get(target + "&format=json").json()["lines"]?.array
+        #expect(lines?.compactMap { $0["added"]?.string } == ["new <words>"])
+        for other in ["?url=\(Self.start)none", "", "?url=\(Self.start)&from=9&to=8x"] {
+            let status = try shelf.get("/-/sites/1/compare\(other)").status
+            #expect(status == (other.hasSuffix("8x") ? 200 : 404), "\(other)")
+        }
+    }
+
+    @Test(arguments: [
+        ("a b c", "a b c", ""), ("a", "b", "-a +b"), ("a b", "b", "-a =b"), ("b", "b c", "=b +c"),
+        ("1 2 3 4 x 5 6 7 8", "1 2 3 4 y 5 6 7 8", "~2 =3 =4 -x +y =5 =6 ~2"), ("a", "", "-a"),
+    ])
+    func `equal lines far from a difference are left out`(old: String, new: String, expected: String) {
+        func words(_ text: String) -> [String] { text.split(separator: " ").map(String.init) }
+        let lines = TextDifference(from: words(old), to: words(new))?.lines.map { line in
+            switch line {
+            case .same(let text): "=\(text)"
+            case .removed(let text): "-\(text)"
+            case .added(let text): "+\(text)"
+            case .gap(let count): "~\(count)"
+            }
+        }
+        #expect(lines?.joined(separator: " ") == expected)
+    }
+
+    @Test func `texts with too many different lines are not compared`() {
+        let many = (0...TextDifference.maxComparedLines).map { "\($0)" }
+        #expect(TextDifference(from: many, to: []) == nil)
+        #expect(TextDifference(from: many, to: many)?.isEmpty == true)
     }
 }
