@@ -95,9 +95,14 @@ package struct BundleCheck {
         } catch  where error.kind == .refused {
             return CheckReport(ofUnusable: manifest, .mismatch, error, failsOn: options.failsOn)
         }
-        let report = try BundleCheck(source, options, folder, releases: releases, principal).run(
-            interruption)
+        let check = try BundleCheck(source, options, folder, releases: releases, principal)
+        var report = try check.run(interruption)
         guard !interruption.isRequested else { throw .interrupted }
+        if source.places.contains(.stored),
+            let note = try UnlistedFiles.note(source, named: manifest, check.targets, folder)
+        {
+            report.notes.append(note)
+        }
         return age.adding(to: report)
     }
 

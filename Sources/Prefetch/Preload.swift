@@ -110,6 +110,9 @@ public struct PreloadReport: Sendable, Equatable {
     /// certificate; nil if no signature was required, or if
     /// the live set does not match the manifest.
     public package(set) var signer: String?
+    /// The number of stored files of the site that its signed manifest does not list, such as images. No signature covers
+    /// them. 0 if no signature was required.
+    public package(set) var unlisted = 0
 
     /// Whether the keys that may sign the manifest are stored with the site from this preload on.
     public package(set) var hasNewKeys = false
@@ -149,6 +152,9 @@ public struct PreloadReport: Sendable, Equatable {
         BundleProof.summary(signer: signer) { algorithms[$0.rawValue] ?? 0 }
     }
 
+    /// A note on files that the signed manifest does not list; nil if there are none.
+    package var unlistedNote: String? { UnlistedFiles.note(unlisted) }
+
     /// The report as JSON.
     public var json: String { members.text() }
 }
@@ -162,7 +168,8 @@ extension PreloadReport: JSONObject {
             "requests": requests, "bytes": byteCount, "seconds": elapsed / .seconds(1),
             "insecure": isInsecure,
             "algorithms": JSONMembers(algorithms.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }),
-            "signer": IfAny(signer), "newKeys": IfAny(hasNewKeys ? true : nil),
+            "signer": IfAny(signer), "unlisted": IfAny(signer == nil ? nil : unlisted),
+            "newKeys": IfAny(hasNewKeys ? true : nil),
             "update": IfAny(isFromUpdate ? true : nil),
             "refused": refused, "missing": missing, "manifestFailure": IfAny(manifestFailure),
             "manifestWarning": IfAny(manifestWarning),
@@ -252,12 +259,28 @@ extension SiteRun {
                 report.algorithms[algorithm.rawValue] = count
             }
             report.signer = loaded.verifier.signer?.key
+            if report.signer != nil { report.unlisted = try countUnlistedFiles(loaded.verifier, target) }
             report.hasNewKeys =
                 loaded.hasNewKeys
                 && storedPlan(of: target.site.href)?.manifest?.trustedKeys != target.manifest.trustedKeys
         }
         report.elapsed = clock.now - started
         return report
+    }
+
+    /// The number of stored files of the site that its manifest does not list.
+    private func countUnlistedFiles(
+        _ verifier: ManifestVerifier, _ target: ManifestSite
+    ) throws(LarderError) -> Int {
+        try mapStoreError { () throws(StoreError) in
+            let reader = try StoreReader(folder)
+            guard let site = try reader.sites().first(where: { $0.name == target.site.href }) else {
+                return 0
+            }
+            let listed = verifier.bundleURLs.map(\.key.href) + verifier.requirements.hrefs
+            return try UnlistedFiles.count(
+                ofSite: site, listed: listed, manifestAt: [target.manifest.place, verifier.location], reader)
+        }
     }
 
     /// Returns the report on a manifest that is refused. Nothing is fetched, and the last good set stays live.

@@ -75,6 +75,21 @@ extension StoreReader {
         }
     }
 
+    /// Passes the URLs of a site that have a body which readers may see to `take`, in no particular order. A URL may occur
+    /// several times, and may be gone in the live snapshot (`availability(of:)`).
+    package func eachURLWithBody(ofSite site: Int64, _ take: (String) -> Void) throws(StoreError) {
+        try eachRow(
+            """
+            SELECT url.href FROM site
+            CROSS JOIN snapshot ON snapshot.site = site.id
+            CROSS JOIN response ON response.snapshot = snapshot.id
+            CROSS JOIN url ON url.id = response.url
+            WHERE site.id = ?1 AND response.request = '' AND response.body IS NOT NULL
+                AND \(Schema.isVisible("response"))
+            """, .integer(site)
+        ) { take($0.text(0)) }
+    }
+
     /// Returns the last URL of the batch of URLs after `start`; nil if the batch is the last one.
     private func lastURLOfBatch(after start: String) throws(StoreError) -> String? {
         var end: String?

@@ -67,6 +67,22 @@ import Web
         #expect(report?["newKeys"] == nil && report?["outcome"]?.string == "changed")
     }
 
+    @Test func `files that a signed manifest does not list are counted, as nothing verifies them`() throws {
+        origin.on("/part.js", .file("unsigned", type: "text/javascript"))
+        release("import '/part.js'", by: key)
+        let note = "1 other file that the manifest does not list is stored and not verified"
+        let first = try larder("preload", manifest, "--trust", "larder.pub")
+        #expect(first.output.contains("  \(note); --assets none fetches no such files\n"), "\(first)")
+        let again = try JSONValue.parse(try larder("preload", manifest, "--json").output.utf8.span)[0]
+        #expect(again?["outcome"]?.string == "current" && again?["unlisted"]?.int == 1)
+        let check = try larder("check", manifest, "--stored")
+        #expect(check.status == 0 && check.output.contains(note), "\(check)")
+
+        let listed = ["preload", manifest, "--trust", "larder.pub", "--assets", "none", "--store", "other"]
+        let alone = try Command(listed, home: home).wait()
+        #expect(alone.status == 0 && !alone.output.contains("other file"), "\(alone)")
+    }
+
     @Test func `a new key is accepted only if the user names it, and the message says how`() throws {
         release("a", by: key)
         #expect(try larder("preload", manifest, "--trust", key.publicKey.text).status == 0)

@@ -185,6 +185,7 @@ enum PreloadCommand {
             lines.append(
                 "  signed by \(signer)" + (report.hasNewKeys ? ", which this site requires from now on" : ""))
         }
+        if let note = report.unlistedNote { lines.append("  \(note); --assets none fetches no such files") }
         lines += problemLines(report.refused, "refused")
         lines += problemLines(report.missing, "not fetched")
         lines += report.weakProofs.map { "  \($0)" }
