@@ -32,6 +32,9 @@ package enum PortalStyle {
             --accent: #8fd1ae; --tint: #1f3329; --warn: #f2b184; --warn-tint: #3b2517;
           }
         }
+        @media (prefers-contrast: more) {
+          :root { --soft: var(--ink); --line: var(--ink); --edge: var(--ink); }
+        }
         *, *::before, *::after { box-sizing: border-box; }
         html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
         body { margin: 0; background: var(--paper); color: var(--ink); }
@@ -60,8 +63,8 @@ package enum PortalStyle {
           gap: 0 1.5rem; }
         .brand { display: inline-flex; align-items: center; gap: .5rem; font-weight: 700; font-size: 1.15rem;
           color: var(--ink); text-decoration: none; padding: .4rem 0; }
-        .banner nav { margin-left: auto; }
-        .banner ul { display: flex; gap: .25rem; list-style: none; margin: 0 -.7rem 0 0; padding: 0; }
+        .banner nav { margin-inline-start: auto; }
+        .banner ul { display: flex; gap: .25rem; list-style: none; margin: 0; margin-inline-end: -.7rem; padding: 0; }
         .banner li a { display: block; padding: .55rem .7rem; color: var(--ink); text-decoration: none; border-radius: .4rem; }
         .banner li a:hover { text-decoration: underline; }
         .banner li a[aria-current] { color: var(--accent); font-weight: 600; box-shadow: inset 0 -2px var(--accent);
@@ -156,7 +159,7 @@ package enum PortalStyle {
         .list .button { overflow-wrap: anywhere; }
         .order details { margin: 0 0 .8rem; }
         .order summary { cursor: pointer; color: var(--accent); padding: .5rem 0; }
-        .notice { background: var(--tint); border-left: 4px solid var(--accent); padding: .6rem .9rem; max-width: none;
+        .notice { background: var(--tint); border-inline-start: 4px solid var(--accent); padding: .6rem .9rem; max-width: none;
           border-radius: .3rem; }
         .notice.warn { background: var(--warn-tint); border-color: var(--warn); }
         .notice form { margin: .5rem 0 0; }
@@ -200,10 +203,10 @@ package enum PortalStyle {
         .list .soft { font-size: .88rem; }
         .list .line { display: flex; flex-wrap: nowrap; align-items: baseline; gap: .6rem; }
         .list .line .url { flex: 1 1 auto; min-width: 0; }
-        .list .folder::before { content: "\\25B8"; content: "\\25B8" / ""; color: var(--soft); display: inline-block; padding-right: .45rem; }
+        .list .folder::before { content: "\\25B8"; content: "\\25B8" / ""; color: var(--soft); display: inline-block; padding-inline-end: .45rem; }
         .entry { display: grid; grid-template-columns: minmax(0, 1fr) max-content; column-gap: 1.5rem; }
         .entry > * { grid-column: 1; justify-self: start; }
-        .entry > .soft { grid-column: 2; grid-row: 1; justify-self: end; text-align: right; padding-top: .1rem; }
+        .entry > .soft { grid-column: 2; grid-row: 1; justify-self: end; text-align: end; padding-top: .1rem; }
         .hits .part::before { content: " \\B7  "; color: var(--soft); }
         .hits .snippet { margin: .15rem 0; max-width: none; }
         .hits mark { background: var(--tint); color: inherit; font-weight: 600; }
@@ -224,13 +227,13 @@ package enum PortalStyle {
           linear-gradient(to right, var(--line), transparent) left / .8rem 100% no-repeat scroll,
           linear-gradient(to left, var(--line), transparent) right / .8rem 100% no-repeat scroll; }
         table { border-collapse: collapse; width: 100%; }
-        caption { text-align: left; color: var(--soft); font-size: .9rem; padding-bottom: .4rem; }
-        th, td { text-align: left; vertical-align: top; padding: .45rem 1.4rem .45rem 0; border-bottom: 1px solid var(--line);
+        caption { text-align: start; color: var(--soft); font-size: .9rem; padding-bottom: .4rem; }
+        th, td { text-align: start; vertical-align: top; padding: .45rem 0; padding-inline-end: 1.4rem; border-bottom: 1px solid var(--line);
           font-weight: 400; overflow-wrap: normal; }
         thead th { color: var(--soft); font-size: .88rem; white-space: nowrap; }
-        td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+        td.number, th.number { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }
         td time { white-space: nowrap; }
-        tr > :last-child { padding-right: 0; }
+        tr > :last-child { padding-inline-end: 0; }
         .hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 
         @media (max-width: 40rem) {
@@ -239,15 +242,15 @@ package enum PortalStyle {
           .card.site { grid-template-columns: 4.5rem minmax(0, 1fr); gap: .8rem; }
           h1 { font-size: 1.4rem; }
           .sheet { grid-template-columns: minmax(0, 6.5rem) minmax(0, 1fr); column-gap: .9rem; }
-          th, td { padding-right: .8rem; }
+          th, td { padding-inline-end: .8rem; }
           tbody th { overflow-wrap: anywhere; }
           .entry { grid-template-columns: minmax(0, 1fr); }
-          .entry > .soft { grid-column: 1; grid-row: auto; justify-self: start; text-align: left; }
+          .entry > .soft { grid-column: 1; grid-row: auto; justify-self: start; text-align: start; }
           .facts { grid-template-columns: repeat(2, minmax(0, 1fr)); }
           .actions { gap: .5rem; }
           .actions .button { padding: .5rem .7rem; font-size: .95rem; }
-          .banner nav { margin-left: 0; }
-          .banner ul { margin-left: -.7rem; flex-wrap: wrap; gap: 0; }
+          .banner nav { margin-inline-start: 0; }
+          .banner ul { margin-inline-start: -.7rem; flex-wrap: wrap; gap: 0; }
         }
         @media print { .banner, .skip, footer, form.find, .actions { display: none; } }
 
