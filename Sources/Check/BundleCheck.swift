@@ -54,6 +54,7 @@ package struct BundleCheck {
         by principal: Principal
     ) throws(LarderError) -> CheckReport {
         var options = options
+        let manifest = try placeOfLastUpdate(ofSite: manifest, options, folder) ?? manifest
         let repository = TUFLocation(manifest)
         if options.allowsRollback { try TUFLocation.requireNoRollback(of: manifest) }
         if repository == nil { options.trust = try trust(in: manifest, options.trustedKeys, folder) }
@@ -111,10 +112,45 @@ package struct BundleCheck {
     private static func storedManifest(
         _ manifest: String, _ options: CheckOptions, _ folder: StoreFolder
     ) throws(LarderError) -> StoredManifest? {
-        guard options.readsManifestFromStore, WebURL(manifest)?.isHTTP == true else { return nil }
+        guard options.readsManifestFromStore else { return nil }
         let place = ManifestPlan(
             place: ManifestPlan.absoluteLocation(of: manifest), base: options.bases.first)
+        guard WebURL(manifest)?.isHTTP == true else {
+            let isUpdate = try plans(in: folder).contains {
+                $0.plan.isUpdateFile && $0.plan.place == manifest
+            }
+            return isUpdate ? try StoredManifest.current(at: place, in: folder) : nil
+        }
         return try StoredManifest.current(at: place, in: folder)
+    }
+
+    /// Returns the path of the update file that was applied last to a site, if the options read the manifest from the store
+    /// and the text names such a site. The file itself may be gone.
+    private static func placeOfLastUpdate(
+        ofSite name: String, _ options: CheckOptions, _ folder: StoreFolder
+    ) throws(LarderError) -> String? {
+        guard options.readsManifestFromStore else { return nil }
+        let plans = try plans(in: folder)
+        guard let index = SiteName.index(of: name, among: plans.map(\.site), acceptsOrigin: true),
+            plans[index].plan.isUpdateFile
+        else { return nil }
+        return plans[index].plan.place
+    }
+
+    /// The plans of the manifests of stored sites.
+    private static func plans(
+        in folder: StoreFolder
+    ) throws(LarderError) -> [(site: String, plan: ManifestPlan)] {
+        guard folder.exists else { return [] }
+        do throws(StoreError) {
+            return try StoreReader(folder).sites().compactMap { site in
+                SitePlan(text: site.settings).manifest.map { (site.name, $0) }
+            }
+        } catch  where error.reason == .missing {
+            return []
+        } catch {
+            throw LarderError(error)
+        }
     }
 
     /// Returns the keys that must have signed the manifest: those that the options name, else those that are stored with

@@ -1,5 +1,6 @@
 internal import Bundles
 internal import Crawl
+internal import Digest
 public import Reports
 package import Store
 package import System
@@ -22,7 +23,8 @@ package enum OfflineCheck {
             let reader = try StoreReader(folder, hidesPrivate: hidesPrivate)
             let site = try SiteName.site(name, in: reader.sites(), acceptsOrigin: true)
             var walk = try OfflineWalk(of: site, reader)
-            let bundles = try bundles(of: site, reader)
+            let manifest = try manifest(of: site, reader)
+            let bundles = bundles(of: manifest)
             try reader.inReadTransaction { () throws(StoreError) in
                 try walk.run(site, start: start(of: site), bundles: bundles, interruption)
             }
@@ -36,6 +38,9 @@ package enum OfflineCheck {
                 subject: .site(site.name), places: ["stored"], items: walk.items(faults),
                 failsOn: options.failsOn)
             found.lacksAssets = walk.lacksAssets
+            if SitePlan(text: site.settings).manifest?.isUpdateFile == true, let manifest {
+                try found.compare(with: manifest.source, manifest.targets, reader)
+            }
             found.missingURLs = .current(of: site, byStoredLinks: found.walkedCounts)
             let sockets = SitePlan(text: site.settings).sockets
             if sockets > 0 {
@@ -58,8 +63,9 @@ package enum OfflineCheck {
         -> SiteNeeds?
     {
         guard var walk = try? OfflineWalk(of: site, reader, limit: limit),
-            let bundles = try? bundles(of: site, reader)
+            let manifest = try? manifest(of: site, reader)
         else { return nil }
+        let bundles = bundles(of: manifest)
         try walk.run(site, start: start(of: site), bundles: bundles, Interruption())
         guard !walk.exceedsLimit else { return nil }
         let faults = try walk.bodies.map { (body) throws(StoreError) in
@@ -91,16 +97,23 @@ package enum OfflineCheck {
         SitePlan(text: site.settings).manifest?.isAlone == true ? [] : site.start
     }
 
-    /// The bundles of the manifest in force.
+    /// The URLs of a manifest's bundles.
     private static func bundles(
+        of manifest: (source: ManifestSource, targets: [CheckTarget])?
+    ) -> [(href: String, isRequired: Bool)] {
+        (manifest?.targets ?? []).map { ($0.urls[0].key.href, $0.bundle.isRequired) }
+    }
+
+    /// The manifest in force, with its bundles; nil if the site has none.
+    private static func manifest(
         of site: Site, _ reader: StoreReader
-    ) throws(StoreError) -> [(href: String, isRequired: Bool)] {
+    ) throws(StoreError) -> (source: ManifestSource, targets: [CheckTarget])? {
         guard let manifest = SitePlan(text: site.settings).manifest,
             let storedManifest = try StoredManifest.current(of: site.name, reader)
-        else { return [] }
+        else { return nil }
         do throws(LarderError) {
             let source = try ManifestSource(storedManifest, of: manifest)
-            return try CheckTarget.all(of: source).map { ($0.urls[0].key.href, $0.bundle.isRequired) }
+            return (source, try CheckTarget.all(of: source))
         } catch {
             throw StoreError(
                 .request, doing: "read the stored manifest", path: storedManifest.place,
@@ -111,6 +124,35 @@ package enum OfflineCheck {
 }
 
 extension CheckReport {
+    /// Compares the digests of the stored bundles with the manifest from the last update file. The bodies were compared with
+    /// these digests before.
+    fileprivate mutating func compare(
+        with source: ManifestSource, _ targets: [CheckTarget], _ reader: StoreReader
+    ) throws(StoreError) {
+        var indices: [String: Int] = [:]
+        for (index, item) in items.enumerated() { indices[item.name] = index }
+        var verified = 0
+        for target in targets {
+            let url = target.urls[0]
+            guard let index = indices[url.key.href], items[index].verdict == .verified,
+                let body = try reader.responseWithBody(at: url)?.1,
+                let digest = Digest(.sha256, bytes: body.sha256)
+            else { continue }
+            switch target.bundle.finding(knowing: [digest], byteCount: body.byteCount)?.verdict {
+            case .verified: verified += 1
+            case .mismatch(let mismatch):
+                items[index] = Item(url: url.href, .mismatch, "it differs from the manifest: \(mismatch)")
+            case .missing, .unverifiable, .skew, nil: break
+            }
+        }
+        let version = source.manifest.version.map { " of version \($0)" } ?? ""
+        signer = source.signer?.key
+        let signature = source.signer.map { ", signed by \($0.key)" } ?? ""
+        notes.append(
+            "\(verified) of \(targets.count) \(targets.count == 1 ? "bundle" : "bundles") match the stored manifest"
+                + version + signature)
+    }
+
     /// The numbers of missing URLs among the items.
     fileprivate var walkedCounts: MissingURLCounts {
         MissingURLCounts(

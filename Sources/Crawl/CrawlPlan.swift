@@ -231,7 +231,7 @@ package struct CrawlPlan: Sendable {
         Frontier.Options(
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
             productToken: productToken, failedRobotsOrigins: failedRobotsOrigins, hasSession: hasSession,
-            followsLinks: followsLinks,
+            followsLinks: followsLinks, requestsLinks: supplied == nil,
             followsGuesses: sitePlan.guesses, patience: patience, views: sitePlan.leftOut?.views ?? [:],
             rendering: rendering.map {
                 RenderScheduler(

@@ -344,6 +344,8 @@ extension CrawlReport {
             case .failed(let failure):
                 missing.append(
                     missingURL(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
+            // Its response may be stored already.
+            case .skipped(.notSupplied): break
             case .skipped(let reason):
                 skipped.append(skippedURL(entry, reason, frontier))
             // Another worker reports it.

@@ -93,6 +93,8 @@ package enum SkipReason: Sendable, Hashable {
     case endless(String)
     /// A recorded miss that the network guard blocks for its requester: the reason.
     case refused(String)
+    /// The crawl sends no requests, and has no response for it (`SuppliedResponses`).
+    case notSupplied
     /// A limit of the run was reached before.
     indirect case limit(CrawlLimits.Reached)
     /// The pages of its pattern are a trap (`Traps`).
@@ -132,7 +134,7 @@ package enum SkipReason: Sendable, Hashable {
         case .limit(let reached): reached.remedy
         case .otherHost, .otherDomain, .otherFolder, .excluded, .scheme, .longURL, .robots, .robotsUnknown,
             .noindex,
-            .unstored, .nestedSitemap, .sessionEnd, .bound, .guess, .endless, .refused, .trap:
+            .unstored, .nestedSitemap, .sessionEnd, .bound, .guess, .endless, .refused, .notSupplied, .trap:
             nil
         case .action: .allowActions
         case .sidePage(.history): .includeHistory
@@ -167,6 +169,7 @@ package enum SkipReason: Sendable, Hashable {
         case .guess: "possibly not a link"
         case .endless(let reason): reason
         case .refused(let refusal): refusal
+        case .notSupplied: "not in the update file"
         case .limit(let reached): reached.description
         case .trap(let reason): reason.description
         }

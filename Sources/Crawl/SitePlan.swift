@@ -187,6 +187,9 @@ package struct ManifestPlan: Sendable, Equatable {
     package var accepted: ManifestAge?
     /// The trusted metadata, if the manifest is a TUF repository.
     package var repository: RepositoryTrust?
+    /// Whether the manifest came in an update file, whose path is `place`. It cannot be loaded again: the next release comes in
+    /// another update file.
+    package var isUpdateFile = false
 
     package init(place: String, base: String? = nil, format: String? = nil) {
         self.place = place
@@ -204,6 +207,7 @@ package struct ManifestPlan: Sendable, Equatable {
         trustedKeys = json["trust"]?.array?.compactMap(\.string) ?? []
         repository = json["repository"].map { RepositoryTrust($0) }
         accepted = json["accepted"].flatMap { ManifestAge($0) }
+        isUpdateFile = json["updateFile"]?.bool ?? false
     }
 
     /// Whether only a manifest by trusted keys is accepted.
@@ -346,6 +350,7 @@ extension ManifestPlan: JSONObject {
             "alone": IfAny(isAlone ? true : nil),
             "assets": IfAny(hasAssets ? nil : false), "whole": IfAny(isWhole ? nil : false),
             "trust": IfAny(trustedKeys), "repository": IfAny(repository), "accepted": IfAny(accepted),
+            "updateFile": IfAny(isUpdateFile ? true : nil),
         ]
     }
 }

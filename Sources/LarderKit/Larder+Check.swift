@@ -5,10 +5,14 @@ internal import Prefetch
 internal import Reports
 internal import Store
 internal import System
+internal import Updates
 internal import Web
 
 extension Larder {
     /// Compares every bundle of a manifest with its digests, at every place that the options name.
+    ///
+    /// Of an update file, the file itself is verified: its structure, its digests, and its signature if a key is known. With
+    /// only the place `stored`, the name of a site that is updated by such files stands for the manifest of the last one.
     ///
     /// - Parameter manifest: the path of a file, or an http or https URL.
     /// - Throws: `LarderError` of kind `.input` if the manifest does not exist or is invalid, `.machine` if the store
@@ -17,6 +21,12 @@ extension Larder {
     public func check(
         _ manifest: String, options: CheckOptions = CheckOptions()
     ) async throws(LarderError) -> CheckReport {
+        if UpdateReader.isUpdateFile(manifest) {
+            return try await runSite { (run) throws(LarderError) in
+                try run.check(
+                    updateFile: manifest, trusting: options.trustedKeys, failsOn: options.failsOn)
+            }
+        }
         let folder = folder
         let interruption = Interruption()
         return try await Self.runOnThread("larder-check", onCancel: interruption.request) {

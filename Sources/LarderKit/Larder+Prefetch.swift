@@ -88,6 +88,7 @@ extension Larder {
     ///
     /// Each stored response is revalidated: if it has not changed, the server sends no body. A site's manifest is requested
     /// again; if it cannot be loaded, the stored one applies. Sites without a URL, such as imported archives, are skipped.
+    /// Without names, those that are updated by update files are skipped too, with a notice.
     ///
     /// - Parameters:
     ///   - sites: names, URLs or hosts of sites; empty for all sites.
@@ -140,6 +141,10 @@ extension Larder {
         for site in chosenSites {
             // A site without a URL, such as an imported archive, has nothing to update from.
             guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
+            if sites.isEmpty, SitePlan(text: site.settings).manifest?.isUpdateFile == true {
+                options.notice?(SiteRun.updateFilesText(site.name))
+                continue
+            }
             do throws(LarderError) {
                 let report = try await runWithRehearsal(options) { (run, options) throws(LarderError) in
                     try run.update(site, options: options, by: principal)

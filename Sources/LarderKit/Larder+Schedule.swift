@@ -18,17 +18,24 @@ extension Larder {
     ///
     /// - Parameter schedule: nil ends scheduled updates.
     /// - Returns: The schedule of the site, with the time of its next update.
-    /// - Throws: `LarderError` of kind `.input` if there is no such site, `.machine` if the store cannot be written.
+    /// - Throws: `LarderError` of kind `.input` if there is no such site, or if it is updated by update files, `.machine` if the
+    ///   store cannot be written.
     @discardableResult
     public func schedule(
         _ site: String, _ schedule: UpdateSchedule?
     ) async throws(LarderError) -> ScheduleReport.Site {
         let name = try await readStore("larder-schedule") { (reader) throws(StoreError) in
             let storedSite = try SiteName.site(site, in: reader.sites())
-            let writer = try StoreWriter(reader.folder)
-            try writer.storeSchedule(schedule, ofSite: storedSite.name)
             // An earlier version stored no zone with a site. The user of this machine, who schedules it, names it.
             var plan = SitePlan(text: storedSite.settings)
+            guard schedule == nil || plan.manifest?.isUpdateFile != true else {
+                throw StoreError(
+                    .request, doing: "schedule", path: storedSite.name,
+                    detail: "it is updated by update files",
+                    advice: "apply the next one with: larder preload FILE")
+            }
+            let writer = try StoreWriter(reader.folder)
+            try writer.storeSchedule(schedule, ofSite: storedSite.name)
             if schedule != nil, plan.zone == nil {
                 plan.zone = Principal.localUser.nearestZone
                 try writer.storeSettings(plan.text, ofSite: storedSite.name)

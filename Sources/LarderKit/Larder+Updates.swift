@@ -19,6 +19,9 @@ public struct UpdateFileOptions: Sendable {
     public var base: String?
     /// The version of the later release. A receiver refuses an older one.
     public var version: String?
+    /// For folders: the version of the earlier release, which a receiver names if it does not have its files. Between
+    /// snapshots, it is that of the earlier one's manifest.
+    public var fromVersion: String?
     /// When the update is made, in seconds since 1970; nil for now. Without versions, a receiver refuses an older update.
     public var created: Int64?
     /// Replaces an existing file.
@@ -103,6 +106,8 @@ extension Larder {
             let after = try FolderRelease(new, without: file, mayBeEmpty: false, interruption)
             var manifest = Manifest()
             manifest.base = options.base
+            // Several sites may share an origin.
+            manifest.site = options.base.flatMap { WebURL("./", base: WebURL($0)) }?.href
             manifest.bundles = after.items.compactMap(\.bundle)
             let counts = try options.write(before.items, after.items, manifest, to: file, interruption)
             return UpdateFileReport(
@@ -140,6 +145,8 @@ extension Larder {
             manifest.site = releases.site.name
             manifest.start = releases.site.start
             manifest.bundles = releases.after.items.compactMap(\.bundle)
+            var options = options
+            options.fromVersion = options.fromVersion ?? releases.before.version
             let counts = try options.write(
                 releases.before.items, releases.after.items, manifest, to: file, interruption)
             return UpdateFileReport(
@@ -154,6 +161,12 @@ extension UpdateFileOptions {
     fileprivate func validate(_ file: String) throws(LarderError) {
         if let base, WebURL(base)?.isHTTP != true {
             throw LarderError(.input, "the base \(base) is not a URL; give one with http:// or https://")
+        }
+        for version in [version, fromVersion].compactMap(\.self) where !UpdateLimits.isVersion(version) {
+            throw LarderError(
+                .input,
+                "the version \(version.visible) cannot be used; give one of 1 to \(UpdateLimits.maxVersionBytes) printable "
+                    + "bytes")
         }
         var status = stat()
         guard stat(file, &status) == 0 else { return }
@@ -193,6 +206,7 @@ extension UpdateFileOptions {
         }
         var writer = UpdateWriter(
             old, new, manifest: bytes, created: HTTPDate(secondsSinceEpoch: time), interruption)
+        writer.fromVersion = fromVersion
         if let progress {
             writer.progress = { done, all in progress(WorkProgress(.bundles, done: done, of: all)) }
         }
@@ -251,6 +265,7 @@ private struct FolderRelease {
                 let url = WebURL(item.url, base: WebURL("http://folder.invalid/")) ?? .blank
                 item.fields.append(
                     "Content-Type", FileTypes.type(of: url, file: name, beginning: beginning))
+                item.isPage = item.fields.contentType?.essence == "text/html"
                 items.append(item)
             case .failure(let failure): skipped.append(.init(name: name.visible, reason: failure.detail))
             case nil: break
@@ -265,11 +280,14 @@ private struct FolderRelease {
 /// The responses of a snapshot.
 private struct SnapshotRelease {
     let name: SnapshotName
+    /// The version in its manifest; nil if there is none.
+    let version: String?
     private(set) var items: [UpdateItem] = []
     private(set) var skipped: [ManifestReport.Skipped] = []
 
     init(of site: Site, _ snapshot: Snapshot, _ reader: StoreReader) throws(StoreError) {
         name = snapshot.name
+        version = try Self.version(of: site, snapshot, reader)
         let base = WebURL(site.name)
         var items: [UpdateItem] = []
         var skipped: [ManifestReport.Skipped] = []
@@ -291,6 +309,20 @@ private struct SnapshotRelease {
             return true
         }
         (self.items, self.skipped) = (items, skipped)
+    }
+
+    /// Returns the version in the manifest of a snapshot; nil if it has none that an update file can name.
+    private static func version(
+        of site: Site, _ snapshot: Snapshot, _ reader: StoreReader
+    ) throws(StoreError) -> String? {
+        guard
+            let row = try reader.responses(
+                for: site.name, ofSnapshot: snapshot.id, request: .manifest
+            ).first,
+            let stored = try StoredManifest(row, reader),
+            let version = (try? Manifest(stored.bytes, file: stored.place))?.version
+        else { return nil }
+        return UpdateLimits.isVersion(version) ? version : nil
     }
 
     /// Returns the item of a response; nil for a response that is not stored on other machines, such as an error.

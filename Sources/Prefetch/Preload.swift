@@ -187,9 +187,10 @@ extension SiteRun {
     /// - Parameters:
     ///   - name: the manifest as the user named it, for the report.
     ///   - update: the file that has the manifest and the bundles; nil to load them from their origins.
+    ///   - siteName: the site that the update claims to belong to; nil without an update.
     package func preload(
         _ manifest: ManifestPlan, named name: String, _ options: PreloadOptions, by principal: Principal,
-        from update: UpdateReader? = nil
+        from update: UpdateReader? = nil, ofSite siteName: String? = nil
     ) throws(LarderError) -> PreloadReport {
         if options.allowsRollback { try TUFLocation.requireNoRollback(of: manifest.place) }
         let clock = ContinuousClock()
@@ -212,7 +213,9 @@ extension SiteRun {
             target = try resolveSite(of: loaded, trusting: options.trustedKeys)
             if let update { try requireNoPages(of: target.site, loaded.verifier, update) }
         } catch  where error.kind == .refused {
-            return try reportRefusal(of: manifest, named: name, error)
+            // The site's own plan has the base with which its stored manifest is read.
+            let known = siteName.flatMap { storedPlan(of: $0)?.manifest } ?? manifest
+            return try reportRefusal(of: known, named: name, ofSite: siteName, error)
         }
         do throws(LarderError) {
             try requireCurrent(loaded, &target, rules)
@@ -224,9 +227,11 @@ extension SiteRun {
         // The site consists of its bundles until a prefetch adds its pages.
         target.manifest.isAlone =
             storedPlan(of: target.site.href).map { $0.manifest?.isAlone ?? false } ?? true
-        if update != nil, let known = storedPlan(of: target.site.href)?.manifest {
+        if let update, let known = storedPlan(of: target.site.href)?.manifest {
             // Later runs load the manifest from where they did before.
-            (target.manifest.place, target.manifest.base) = (known.place, known.base)
+            target.manifest.place =
+                known.isUpdateFile ? ManifestPlan.absoluteLocation(of: update.path) : known.place
+            (target.manifest.base, target.manifest.isUpdateFile) = (known.base, known.isUpdateFile)
         }
         var report = PreloadReport(manifest: name, site: target.site.href, outcome: .current)
         report.requests = loaded.verifier.requestCount
@@ -285,13 +290,14 @@ extension SiteRun {
 
     /// Returns the report on a manifest that is refused. Nothing is fetched, and the last good set stays live.
     private func reportRefusal(
-        of manifest: ManifestPlan, named name: String, _ refusal: LarderError
+        of manifest: ManifestPlan, named name: String, ofSite siteName: String?, _ refusal: LarderError
     ) throws(LarderError) -> PreloadReport {
         let stored = try storedVersion(of: manifest, manifest.checkOptions(), refusal)
         let site = site(of: manifest)
         // A manifest that is refused on first use belongs to no site yet.
         var report = PreloadReport(
-            manifest: name, site: site?.name ?? manifest.place, outcome: outcome(of: refusal))
+            manifest: name, site: site?.name ?? siteName ?? manifest.place, outcome: outcome(of: refusal))
+        report.isFromUpdate = siteName != nil
         report.manifestFailure = refusal.description
         report.refusalRemedy = refusal.remedy
         if let stored {
@@ -330,7 +336,10 @@ extension SiteRun {
         // The trusted metadata of a repository is stored as soon as it is verified.
         knownManifest.repository = target.manifest.repository
         // The same location in another spelling.
-        if knownManifest.hasSamePlace(as: target.manifest) { knownManifest.place = target.manifest.place }
+        let isNextUpdate = knownManifest.isUpdateFile && target.manifest.isUpdateFile
+        if isNextUpdate || knownManifest.hasSamePlace(as: target.manifest) {
+            knownManifest.place = target.manifest.place
+        }
         guard knownManifest == target.manifest else { return false }
         guard let current = try storedManifest(of: site.name) else { return false }
         // A manifest that differs only in irrelevant text, such as a date, does not need a snapshot.
@@ -347,9 +356,13 @@ extension SiteRun {
         _ principal: Principal, from update: UpdateReader?, _ report: inout PreloadReport
     ) throws(LarderError) {
         // All of it is verified before anything is stored.
-        let unpacked = try update.map { (update) throws(LarderError) in
-            try UpdateUnpacking(update, in: folder, interruption).unpack(
-                for: loaded.verifier, steps, ofSite: target.site.href)
+        let unpacked = try update.map { (update) throws(LarderError) -> UpdateUnpacking.Outcome in
+            let version = try storedVersion(ofSite: target.site.href)
+            // A site with other pages has its own start page.
+            let start = try loaded.verifier.startURLs()
+            return try UpdateUnpacking(update, in: folder, interruption).unpack(
+                for: loaded.verifier, steps, ofSite: target.site, version: version,
+                addsStartPage: target.manifest.isAlone && start.isEmpty)
         }
         // The crawl moves the bodies from its folder into the store.
         defer { withExtendedLifetime(unpacked?.scratch) {} }

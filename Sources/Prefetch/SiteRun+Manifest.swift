@@ -94,6 +94,9 @@ extension SiteRun {
         _ manifest: ManifestPlan, _ nearestZone: NetworkZone, _ network: NetworkOptions,
         trusting names: [String], _ rules: ManifestAgeRules, isNew: Bool = false
     ) throws(LarderError) -> LoadedManifest {
+        guard !manifest.isUpdateFile else {
+            throw Self.updateFilesError(site(of: manifest)?.name ?? manifest.place)
+        }
         if let location = TUFLocation(manifest.place) {
             return try loadRepository(
                 location, manifest, nearestZone, network, trusting: names, now: rules.secondsSinceEpoch())
@@ -291,6 +294,10 @@ extension SiteRun {
     private func isTaken(_ site: WebURL, by manifest: ManifestPlan) -> Bool {
         guard let known = storedPlan(of: site.href)?.manifest, !known.hasSameLocation(as: manifest) else {
             return false
+        }
+        // An update file is no place that the manifest is loaded from. The origin of the site may have one now.
+        if known.isUpdateFile {
+            return !manifest.isUpdateFile && WebURL(manifest.place).map { $0.origin != site.origin } ?? true
         }
         return WebURL(known.place)?.isHTTP ?? false || access(known.place, F_OK) == 0
     }

@@ -211,7 +211,8 @@ package struct SiteRun {
             plan.startsAtAssets = true
             plan.minPages = nil
             plan.rejectsInterceptionPages = false
-            plan.followsLinks = manifest.hasAssets && plan.supplied == nil
+            // The links of supplied responses are stored without being requested.
+            plan.followsLinks = manifest.hasAssets || plan.supplied != nil
             plan.rendering = nil
             // Only bundles and their assets are fetched here. robots.txt applies to pages.
             plan.productToken = nil

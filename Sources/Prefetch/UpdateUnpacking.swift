@@ -27,6 +27,8 @@ struct UpdateUnpacking {
         var otherURLs: [WebURL] = []
         /// The size of the bodies that were made.
         var byteCount = 0
+        /// Whether the machine lacks a file that the update is made from.
+        fileprivate var lacksBase = false
         /// Why the update is refused.
         var problems: [PreloadReport.Problem] = []
         /// Why it is refused, as a message that names the file; nil if it is not.
@@ -58,8 +60,11 @@ struct UpdateUnpacking {
     /// - Parameters:
     ///   - steps: what to do for each bundle of the manifest.
     ///   - site: the name of the site, whose bodies the update refers to.
+    ///   - version: the version of its live release, for messages; nil if there is none.
+    ///   - addsStartPage: whether the URL of the site gets a response if the release has none for it.
     func unpack(
-        for verifier: ManifestVerifier, _ steps: PreloadPlan, ofSite site: String
+        for verifier: ManifestVerifier, _ steps: PreloadPlan, ofSite site: WebURL, version: String?,
+        addsStartPage: Bool
     ) throws(LarderError) -> Outcome {
         try mapUpdateError { () throws(UpdateError) in try update.verifyFrames(interruption) }
         var missing: [String: WebURL] = [:]
@@ -69,7 +74,7 @@ struct UpdateUnpacking {
             if case .fetch = step { missing[url.key.href] = url }
         }
         var outcome = Outcome()
-        let bodies = try bodies(of: site)
+        let bodies = try bodies(of: site.href)
         let scratch: ScratchFolder
         do throws(SystemError) {
             // In the store's file system, so that large bodies can be moved.
@@ -82,7 +87,7 @@ struct UpdateUnpacking {
         var made: [UpdateList.Blob: String] = [:]
         var storedURLs: [UpdateList.Blob: WebURL] = [:]
         try findFaults(for: verifier, missing, bodies, &outcome)
-        guard outcome.problems.isEmpty else { return refused(outcome, site) }
+        guard outcome.problems.isEmpty else { return refused(outcome, site.href, version) }
         for (index, file) in update.list.files.enumerated() {
             guard !interruption.isRequested else { throw .interrupted }
             let url = try verifier.url(of: file.url)
@@ -110,6 +115,7 @@ struct UpdateUnpacking {
             }
             let path = "\(scratch.path)/\(index)"
             guard let source = try source(of: file, verifier, bodies, made, storedURLs) else {
+                outcome.lacksBase = true
                 let base =
                     file.base.map { "\($0.url) with the SHA-256 \($0.blob.sha256.hex)" } ?? "an equal file"
                 outcome.add(url, "it is made from \(base), which is not stored")
@@ -127,21 +133,81 @@ struct UpdateUnpacking {
                 status: file.status, fields: file.fields, body: .file(path: path), isPage: file.isPage)
         }
         for url in missing.values.sorted(by: { $0.href < $1.href }) {
+            outcome.lacksBase = true
             outcome.add(url, "it is neither stored nor in the update")
         }
+        if outcome.problems.isEmpty, addsStartPage, bundles[site.key.href] == nil,
+            responses[site.key.href] == nil,
+            let page = try startPage(of: site.key, verifier, responses, bodies, scratch)
+        {
+            responses[site.key.href] = page
+            outcome.otherURLs.append(site.key)
+        }
         outcome.responses = SuppliedResponses(responses)
-        return refused(outcome, site)
+        return refused(outcome, site.href, version)
+    }
+
+    /// Returns the response at the URL of a site, which web servers give without a file of that name: `index.html`, else a
+    /// redirect to the first page. Nil if the stored one is right, or the release has none.
+    private func startPage(
+        of site: WebURL, _ verifier: ManifestVerifier, _ responses: [String: SuppliedResponses.Response],
+        _ bodies: Bodies, _ scratch: ScratchFolder
+    ) throws(LarderError) -> SuppliedResponses.Response? {
+        let pages = verifier.bundleURLs.filter { url in
+            [".html", ".htm", ".xhtml"].contains { url.path.lowercased().hasSuffix($0) }
+        }
+        let index = WebURL("index.html", base: site)?.key
+        guard let index, pages.contains(where: { $0.key == index }) else {
+            let fields = pages.first.map { (page: WebURL) -> HTTPFields in ["Location": page.href] }
+            return fields.map { .init(status: 302, fields: $0, body: nil, isPage: true) }
+        }
+        var page = responses[index.href]
+        if page == nil, let reader = bodies.reader {
+            page = try mapStoreError { () throws(StoreError) -> SuppliedResponses.Response? in
+                guard let stored = try reader.response(for: index.href), let body = stored.body,
+                    try reader.response(for: site.href)?.body?.sha256 != body.sha256
+                else { return nil }
+                return .init(
+                    status: stored.status, fields: HTTPFields(block: stored.fields.utf8.span),
+                    body: try reader.content(of: body), isPage: true)
+            }
+        }
+        guard var page, let content = page.body else { return nil }
+        // The crawl moves large files into the store, each of them once.
+        let path = "\(scratch.path)/start"
+        try mapUpdateError { () throws(UpdateError) in try content.copy(to: path) }
+        (page.body, page.isPage) = (.file(path: path), true)
+        return page
     }
 
     /// Adds the message of a refusal if there are problems.
-    private func refused(_ outcome: Outcome, _ site: String) -> Outcome {
+    private func refused(_ outcome: Outcome, _ site: String, _ version: String?) -> Outcome {
         guard let first = outcome.problems.first else { return outcome }
         var outcome = outcome
+        if outcome.lacksBase {
+            outcome.refusal =
+                "the update file \(update.path) is refused: " + needText(site, version)
+            return outcome
+        }
         let others = outcome.problems.count > 1 ? " and \(outcome.problems.count - 1) more" : ""
         outcome.refusal =
             "the update file \(update.path) is refused: it does not fit the stored files of \(site): \(first.url)\(others): "
-            + "\(first.reason); apply the earlier updates first, or preload the whole release"
+            + "\(first.reason); ask its publisher for another update"
         return outcome
+    }
+
+    /// The release that the update needs and the one that is stored, as far as they are known, and what to do.
+    private func needText(_ site: String, _ version: String?) -> String {
+        let stored = version.map { "this machine has \($0)" } ?? "this machine does not have it"
+        if let needed = update.list.fromVersion, needed != version {
+            return
+                "it needs release \(needed) of \(site), and \(stored): apply the earlier update first, or preload the whole "
+                + "release"
+        }
+        let has = version.map { ", which has \($0)" } ?? ""
+        return
+            "it needs files of \(site) that are not stored on this machine\(has): apply the earlier updates first, or "
+            + "preload the whole release"
     }
 
     /// Finds files of other sites, and bases that are not stored, before anything is unpacked. The sizes of bases allow
@@ -166,6 +232,7 @@ struct UpdateUnpacking {
                 try bodies.find(base.blob, at: baseURL) != nil
             }
             if !isStored {
+                outcome.lacksBase = true
                 outcome.add(
                     url,
                     "it is made from \(base.url) with the SHA-256 \(base.blob.sha256.hex), which is not stored"

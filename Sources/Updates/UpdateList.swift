@@ -10,6 +10,8 @@ package import Web
 package struct UpdateList: Sendable, Equatable {
     /// When the update was made.
     package var created: HTTPDate
+    /// The version of the earlier release, if its publisher named one. It only helps to explain why a machine lacks files.
+    package var fromVersion: String?
     /// The manifest of the later release, which lists all of its bundles, changed or not.
     package var manifest: Blob
     package var files: [File]
@@ -61,8 +63,9 @@ package struct UpdateList: Sendable, Equatable {
         package var isSuccess: Bool { (200..<300).contains(status) }
     }
 
-    package init(created: HTTPDate, manifest: Blob, files: [File]) {
-        (self.created, self.manifest, self.files) = (created, manifest, files)
+    package init(created: HTTPDate, fromVersion: String? = nil, manifest: Blob, files: [File]) {
+        (self.created, self.fromVersion) = (created, fromVersion)
+        (self.manifest, self.files) = (manifest, files)
     }
 
     /// The version of the format, which other versions refuse.
@@ -89,12 +92,19 @@ package enum UpdateLimits {
     package static let maxBodyBytes = 4 << 30
     /// The maximum length of a URL in bytes, the same as in manifests.
     static let maxURLBytes = 16 * 1024
+    /// The maximum length of a version in bytes.
+    package static let maxVersionBytes = 256
     /// The maximum size of the header fields of a file.
     static let maxFieldsBytes = 64 * 1024
     /// The bodies of an update may have together `expansionFactor` times the size of its file, plus twice the size of the
     /// different bases, plus `expansionAllowanceBytes`.
     static let expansionFactor = 200
     static let expansionAllowanceBytes = 512 << 20
+
+    /// Whether a text can be the version of a release.
+    package static func isVersion(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= maxVersionBytes && UpdateNode.isPrintable(text)
+    }
 }
 
 // MARK: - Text
@@ -107,7 +117,8 @@ extension UpdateList {
 extension UpdateList: JSONObject {
     package var members: JSONMembers {
         [
-            "larderUpdate": Self.version, "created": created.iso8601, "windowLog": Self.maxWindowLog,
+            "larderUpdate": Self.version, "created": created.iso8601, "fromVersion": IfAny(fromVersion),
+            "windowLog": Self.maxWindowLog,
             "manifest": manifest, "files": files.enumerated().map { NumberedFile(index: $0, file: $1) },
         ]
     }
@@ -157,7 +168,7 @@ extension UpdateList {
             throw Malformation(detail: "\(UpdateArchive.listName) is not JSON: \(error)")
         }
         let list = try UpdateNode(root, "update.json").object([
-            "larderUpdate", "created", "windowLog", "manifest", "files",
+            "larderUpdate", "created", "fromVersion", "windowLog", "manifest", "files",
         ])
         let version = try list.integer("larderUpdate")
         guard version == Self.version else {
@@ -171,6 +182,14 @@ extension UpdateList {
         }
         guard let created = HTTPDate(rfc3339: try list.string("created")) else {
             throw Malformation(detail: "its time is malformed")
+        }
+        var fromVersion: String?
+        if list.has("fromVersion") {
+            let version = try list.string("fromVersion")
+            guard UpdateLimits.isVersion(version) else {
+                throw list.malformation("fromVersion", "is empty, too long or has control characters")
+            }
+            fromVersion = version
         }
         let elements = try list.elements("files")
         guard elements.count <= UpdateLimits.maxFiles else {
@@ -186,7 +205,8 @@ extension UpdateList {
             files.append(file)
         }
         self.init(
-            created: created, manifest: try Blob(list.member("manifest").object(["size", "sha256"])),
+            created: created, fromVersion: fromVersion,
+            manifest: try Blob(list.member("manifest").object(["size", "sha256"])),
             files: files)
     }
 }

@@ -16,6 +16,8 @@ package struct UpdateWriter {
     private let manifest: [UInt8]
     private let created: HTTPDate
     private let interruption: Interruption
+    /// The version of the earlier release, if it is known.
+    package var fromVersion: String?
     /// Receives the number of changed files that are done, and of all.
     package var progress: (@Sendable (_ done: Int, _ all: Int) -> Void)?
 
@@ -73,7 +75,10 @@ package struct UpdateWriter {
             let frames = try FrameFile(beside: target)
             let files = try writeFrames(of: changed, to: frames, &report)
             let list = Array(
-                UpdateList(created: created, manifest: UpdateList.Blob(manifest), files: files).text.utf8)
+                UpdateList(
+                    created: created, fromVersion: fromVersion, manifest: UpdateList.Blob(manifest),
+                    files: files
+                ).text.utf8)
             guard list.count <= UpdateLimits.maxListBytes, files.count <= UpdateLimits.maxFiles else {
                 throw UpdateError(
                     .input, "\(path) would list too many files; make updates of parts of the site")

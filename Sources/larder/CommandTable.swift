@@ -272,12 +272,11 @@ struct CommandEntry: Sendable {
             examples: [
                 "larder diff https://example.com/", "larder diff https://example.com/ 3 5 --json",
                 "larder diff https://example.com/ --pictures",
-                "larder diff dist-1.0/ dist-1.1/ --patch update.tar --release 1.1 --sign larder.key",
+                "larder diff dist-1.0/ dist-1.1/ --patch update.tar --base https://app.example/ --from-release 1.0 --release 1.1 --sign larder.key",
             ],
             options: [
                 .store, .pictures, .updateFile, .updateSigningKey, .passphraseFile, .updateBase,
-                .updateVersion,
-                .replaceFile, .json, .quiet, .progress,
+                .updateVersion, .updateFromVersion, .replaceFile, .json, .quiet, .progress,
             ], synonyms: ["compare", "changes"],
             notes: [
                 """

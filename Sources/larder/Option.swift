@@ -409,6 +409,10 @@ extension Option {
         name: "--release", placeholder: "VERSION",
         help: "With --patch, the version of the later release: machines refuse an older one",
         brief: "Version of the later release", isCommandLineOnly: true)
+    static let updateFromVersion = Option(
+        name: "--from-release", placeholder: "VERSION",
+        help: "With --patch and folders, the version of the earlier release: machines without it say so",
+        brief: "Version of the earlier release", isCommandLineOnly: true)
     static let render = Option(
         name: "--render", placeholder: "WHICH",
         help:

@@ -320,6 +320,8 @@ extension Frontier {
         var hasSession = false
         /// Whether links in scanned bodies are followed.
         var followsLinks = true
+        /// Whether targets of links are requested. Else links are only returned for the store.
+        var requestsLinks = true
         /// The cache in which scanners look up the numbers of links. The frontier adds numbers to it; it does
         /// not change any decision.
         var memory: LinkNumberCache?

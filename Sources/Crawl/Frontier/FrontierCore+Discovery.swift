@@ -85,6 +85,10 @@ extension FrontierCore {
     private mutating func addLink(_ link: FoundLink, by number: UInt32) -> UInt32 {
         let target: UInt32
         switch link.target {
+        case .number(let known) where !options.requestsLinks:
+            target = known
+        case .url(let url, _) where !options.requestsLinks:
+            target = discoverUnfollowed(url, by: number, for: .notSupplied)
         case .number(let known):
             discoverAgain(
                 known, by: number, role: link.role, isGuess: link.isGuess, isCORS: link.isCORS,

@@ -320,6 +320,18 @@ enum CheckCommand {
         guard !arguments.has(.renderOffline) else {
             throw UsageError("--render needs a stored site, and \(manifest) is not one; leave it out")
         }
+        let ignored: [Option] = [
+            .stored, .live, .folder, .base, .format, .release, .evidence, .allowRollback,
+        ]
+        if Larder.isUpdateFile(manifest),
+            let given = ignored.first(where: {
+                arguments.has($0) && arguments.source(of: $0) == .commandLine
+            })
+        {
+            throw UsageError(
+                "\(manifest) is an update file, which is checked without \(given.name); to apply it: "
+                    + CommandLine.shellCommand(["preload", manifest], program: "larder"))
+        }
         var options = CheckOptions()
         options.bases = arguments.texts(.base)
         options.format = arguments.text(.format)

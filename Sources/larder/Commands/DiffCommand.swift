@@ -14,7 +14,9 @@ enum DiffCommand {
             if let file = arguments.text(.updateFile) {
                 return try await writeUpdate(file, arguments, terminal)
             }
-            for option in [Option.updateSigningKey, .updateBase, .updateVersion, .replaceFile]
+            for option in [
+                Option.updateSigningKey, .updateBase, .updateVersion, .updateFromVersion, .replaceFile,
+            ]
             where arguments.commandLineValue(of: option) != nil {
                 throw UsageError(
                     "\(option.name) needs \(Option.updateFile.name) FILE; name the update file to write")
@@ -51,6 +53,7 @@ enum DiffCommand {
         var options = UpdateFileOptions()
         options.base = arguments.text(.updateBase)
         options.version = arguments.text(.updateVersion)
+        options.fromVersion = arguments.text(.updateFromVersion)
         options.created = try arguments.sourceDate()
         options.replacesFile = arguments.has(.replaceFile)
         if arguments.has(.updateSigningKey) {
@@ -95,6 +98,11 @@ enum DiffCommand {
             lines.append(
                 "  not signed: sites that trust a key refuse it; sign it with \(Option.updateSigningKey.name) KEY"
             )
+        }
+        if report.site == nil, arguments.text(.updateBase) == nil {
+            lines.append(
+                "  names no URL: only machines with the earlier release know where it belongs; for others, name the URL of the "
+                    + "files with \(Option.updateBase.name) URL")
         }
         lines.append("To apply it on another machine: \(CommandLine.shellCommand(["preload", report.file]))")
         return lines.joined(separator: "\n")

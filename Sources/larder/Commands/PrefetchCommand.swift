@@ -217,7 +217,7 @@ enum UpdateCommand {
                 terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")
             } else if reports.isEmpty, isDue {
                 if failed == .done { terminal.say("No site is due") }
-            } else if updates.isEmpty {
+            } else if updates.isEmpty, sites.isEmpty, try await larder.snapshots().sites.isEmpty {
                 terminal.say("No site is stored; store one with: larder prefetch URL")
             } else {
                 var texts: [String] = []

@@ -16,22 +16,11 @@ enum PreloadCommand {
             let display = try ProgressDisplay(arguments, terminal)
             let options = try options(arguments, display)
             let larder = try arguments.larder
-            let reports = try await display.run(orContinueWith: arguments.commandLine) {
-                var reports: [PreloadReport] = []
-                for manifest in arguments.operands {
-                    reports.append(try await larder.preload(manifest, options: options))
-                    if reports.last?.outcome == .interrupted { break }
-                }
-                return reports
+            let operands = arguments.operands
+            let results = try await display.run(orContinueWith: arguments.commandLine) {
+                await preload(operands, options, in: larder)
             }
-            if arguments.has(.json) {
-                terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")
-            } else {
-                terminal.report(reports.map { text(of: $0, arguments) }.joined(separator: "\n"))
-            }
-            return reports.reduce(.done) {
-                PrefetchCommand.firstFailure($0, status(of: $1, isStrict: arguments.has(.strict), terminal))
-            }
+            return show(results, arguments, isStrict: arguments.has(.strict), terminal)
         }
     }
 
@@ -40,22 +29,67 @@ enum PreloadCommand {
         _ files: [String], _ options: PreloadOptions, _ arguments: Arguments, _ terminal: Terminal
     ) async throws -> ExitStatus {
         let larder = try arguments.larder
+        let results = try await Signals.shared.runCancellable { await preload(files, options, in: larder) }
+        return show(results, arguments, isStrict: false, terminal)
+    }
+
+    /// The results of preloads of several manifests or update files.
+    private struct Results: Sendable {
         var reports: [PreloadReport] = []
-        for file in files {
-            let report = try await Signals.shared.runCancellable {
-                try await larder.preload(file, options: options)
+        /// The error that ended the command.
+        var failure: LarderError?
+        /// The update file that was not applied, and the operands after it.
+        var remaining: [String] = []
+    }
+
+    /// Preloads manifests and update files in their order. Each set goes live as a whole. Stops after an update file that cannot
+    /// be applied: the next one usually builds on it.
+    private static func preload(
+        _ names: [String], _ options: PreloadOptions, in larder: Larder
+    ) async -> Results {
+        var results = Results()
+        for (index, name) in names.enumerated() {
+            do throws(LarderError) {
+                let report = try await larder.preload(name, options: options)
+                results.reports.append(report)
+                guard report.outcome != .interrupted else { break }
+                guard report.isFromUpdate, report.outcome != .current, report.outcome != .changed else {
+                    continue
+                }
+            } catch {
+                results.failure = error
             }
-            reports.append(report)
-            if report.outcome != .current, report.outcome != .changed { break }
+            if Larder.isUpdateFile(name) { results.remaining = Array(names[index...]) }
+            break
         }
-        if arguments.has(.json) {
-            terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")
-        } else {
-            terminal.report(reports.map { text(of: $0, arguments) }.joined(separator: "\n"))
+        return results
+    }
+
+    /// Prints the reports and what went wrong, and returns the exit status.
+    private static func show(
+        _ results: Results, _ arguments: Arguments, isStrict: Bool, _ terminal: Terminal
+    ) -> ExitStatus {
+        let reports = results.reports
+        if results.failure == nil || !reports.isEmpty {
+            if arguments.has(.json) {
+                terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")
+            } else {
+                terminal.report(reports.map { text(of: $0, arguments) }.joined(separator: "\n"))
+            }
         }
-        return reports.reduce(.done) {
-            PrefetchCommand.firstFailure($0, status(of: $1, isStrict: false, terminal))
+        var status = reports.reduce(ExitStatus.done) {
+            PrefetchCommand.firstFailure($0, Self.status(of: $1, isStrict: isStrict, terminal))
         }
+        if let failure = results.failure {
+            status = PrefetchCommand.firstFailure(status, terminal.reportError(failure))
+        }
+        if !results.remaining.isEmpty, arguments.operands.count > 1 {
+            let applied = reports.filter { $0.outcome == .current || $0.outcome == .changed }.map(\.manifest)
+            terminal.fail(
+                "applied: \(applied.isEmpty ? "none" : applied.joined(separator: ", ")); not applied: "
+                    + results.remaining.joined(separator: ", "))
+        }
+        return status
     }
 
     /// The options of a preload, with the callbacks of the progress display.
@@ -149,6 +183,11 @@ enum PreloadCommand {
     /// The summary, and the command to run next.
     static func text(of report: PreloadReport, _ arguments: Arguments) -> String {
         var lines = [summary(of: report)]
+        if arguments.texts(.trust) == ["none"], report.outcome == .changed || report.outcome == .current {
+            lines.append(
+                "  not verified: \(Option.trust.name) none accepts it without a signature"
+                    + (report.hasNewKeys ? ", and this site requires none from now on" : ""))
+        }
         switch report.outcome {
         case .changed: lines.append("To serve them: \(arguments.command("serve"))")
         case .interrupted: lines.append("Interrupted; to continue: \(arguments.commandLine)")
@@ -164,6 +203,9 @@ enum PreloadCommand {
         switch report.outcome {
         case .current:
             lines.append("\(report.manifest): \(bundles), all stored and current; nothing fetched")
+        case .refused where report.isFromUpdate && report.manifestFailure != nil:
+            // The error line gives the first problem, and --json all of them.
+            return "\(report.manifest): the update file is refused; nothing changed"
         case .refused where report.manifestFailure != nil:
             // The error line gives the reason.
             lines.append("\(report.manifest): the manifest is refused; nothing fetched")
