@@ -221,7 +221,7 @@ extension SiteRun {
             try requireCurrent(loaded, &target, rules)
         } catch  where error.kind == .refused {
             let known = storedPlan(of: target.site.href)?.manifest
-            return try reportRefusal(of: known ?? manifest, named: name, error)
+            return try reportRefusal(of: known ?? manifest, named: name, ofSite: siteName, error)
         }
         let site = sites.first { $0.name == target.site.href }
         // The site consists of its bundles until a prefetch adds its pages.

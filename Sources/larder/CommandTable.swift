@@ -362,6 +362,7 @@ struct CommandEntry: Sendable {
                 """,
                 """
                 The URL of a stored site means its stored copy, and nothing is requested; with --live, it means the live page.
+                The URL of a manifest always means its server.
                 """,
                 """
                 Several places or bases are shown side by side. Optional bundles never fail. The integrity attributes of an
@@ -371,6 +372,10 @@ struct CommandEntry: Sendable {
                 """
                 With --trust, or if a site has stored keys for the manifest, a manifest without their signature is a mismatch.
                 With --stored alone, the manifest of the live snapshot is read, and its signature verified again.
+                """,
+                """
+                An update file (larder diff --patch) is itself verified: its structure, its digests, and its signature if a
+                key is known.
                 """,
                 """
                 A bundle that does not match is fetched again. If the server then sends something else, two releases are mixed:

@@ -218,7 +218,7 @@ enum CheckCommand {
     ///
     /// 1. `--offline`: the named site, the site of `--target`, or all sites.
     /// 2. No name: all stored sites.
-    /// 3. A name with an option of manifests, or the path of a file: a manifest.
+    /// 3. A name with an option of manifests, the path of a file, or the URL of a stored site's manifest: a manifest.
     /// 4. The name of a stored site: that site.
     /// 5. A URL, or any name if nothing is stored: a manifest.
     ///
@@ -256,9 +256,12 @@ enum CheckCommand {
         }
         if given != nil || WholeFile.exists(name) { return .manifest(name) }
         // A folder without a store has no sites.
-        let names = (try? await arguments.larder.snapshots().sites.map(\.name)) ?? []
+        let sites = (try? await arguments.larder.snapshots().sites) ?? []
+        let names = sites.map(\.name)
         if let place = SiteName.index(of: name, among: names, acceptsOrigin: true) {
-            return .sites([names[place]])
+            // A site of bundles has the name of its manifest, whose URL means the server, stored or not. A page has both.
+            let isManifest = sites[place].manifest == name && !name.hasSuffix("/") && name.contains("://")
+            return isManifest ? .manifest(name) : .sites([names[place]])
         }
         try refuseSnapshot(name, among: names)
         guard name.contains("://") || names.isEmpty else {
