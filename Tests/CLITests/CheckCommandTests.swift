@@ -62,6 +62,22 @@ import Web
         #expect(all.output.contains("\(staging.url("/b.js")): MD5 9d5ed678…, expected 92eb5ffe…"))
     }
 
+    @Test func `check of the URL of a stored manifest compares the server`() throws {
+        let (bundle, manifest) = ("/live/a.js", origin.url("/live/m.json"))
+        origin.on(bundle, .file("a", type: "text/javascript"))
+        let md5 = "0cc175b9c0f1b6a831c399e269772661"
+        origin.on(
+            "/live/m.json",
+            .file(#"{"bundles": [{"url": "a.js", "md5": "\#(md5)"}]}"#, type: "application/json"))
+        #expect(try larder("preload", manifest).status == 0)
+        #expect(try larder("check", manifest).status == 0)
+        origin.on(bundle, .file("b", type: "text/javascript"))
+        let tampered = try larder("check", manifest)
+        #expect(tampered.status == 1 && tampered.output.contains("1 mismatch"), "\(tampered)")
+        #expect(try larder("check", manifest, "--stored").status == 0)
+        #expect(try larder("check", "--offline", manifest).status == 0)
+    }
+
     @Test func `check detects whether its target is a manifest or a stored site`() throws {
         let shell = "cd \"$HOME\"; exec \"$0\" \"$@\""
         let nothing = try larder("check")

@@ -97,6 +97,47 @@ import Web
         #expect(truncated.status == 1 && truncated.errors.contains("it is truncated"), "\(truncated)")
     }
 
+    @Test func `several updates are applied in one command, up to the first that is refused`() throws {
+        let files = try (1...3).map { try writeUpdate($0 - 1, $0) }
+        let all = try start(["preload"] + files + ["--trust", "none"]).wait()
+        #expect(all.status == 0 && all.output.contains("not verified: --trust none"), "\(all)")
+        #expect(try liveReleases() == ["// 3"])
+
+        let later = try (4...6).map { try writeUpdate($0 - 1, $0) }
+        let gap = try start(["preload", later[0], later[2], later[1]]).wait()
+        #expect(gap.status == 1 && gap.errors.contains("apply the earlier"), "\(gap)")
+        #expect(
+            gap.errors.contains("applied: \(later[0]); not applied: \(later[2]), \(later[1])"), "\(gap)")
+        #expect(!gap.output.contains(" refused:"), "\(gap)")
+        #expect(try liveReleases() == ["// 4"])
+        let damaged = try start(["preload", later[1], home.file("2-3.tar"), later[2], "--json"]).wait()
+        let reports = try JSONValue.parse(damaged.output.utf8.span)
+        #expect(damaged.status == 1 && reports.array?.count == 2, "\(damaged)")
+        #expect(try liveReleases() == ["// 5"])
+    }
+
+    @Test func `commands about a site of update files say what to do`() throws {
+        let file = try writeUpdate(0, 1)
+        #expect(try larder("preload", file).status == 0)
+        let all = try larder("update")
+        #expect(all.status == 0 && all.errors.contains("larder preload FILE"), "\(all)")
+        let named = try larder("update", "https://a.example/")
+        #expect(named.status == 2 && named.errors.contains("larder preload FILE"), "\(named)")
+        let schedule = try larder("schedule", "https://a.example/", "daily")
+        #expect(schedule.status == 2 && schedule.errors.contains("updated by update files"), "\(schedule)")
+        let check = try larder("check", "https://a.example/", "--quick")
+        #expect(check.status == 0 && check.output.contains("60 of 60 bundles match"), "\(check)")
+        let stored = try larder("check", "https://a.example/", "--stored")
+        #expect(stored.status == 0 && stored.output.contains("60 verified"), "\(stored)")
+        let tar = try larder("check", file)
+        #expect(tar.status == 0 && tar.output.contains("60 verified"), "\(tar)")
+        let live = try larder("check", file, "--stored")
+        #expect(live.status == 2 && live.errors.contains("larder preload \(file)"), "\(live)")
+        let noBase = try larder(
+            "diff", home.file("dist-0"), home.file("dist-1"), "--patch", home.file("n.tar"))
+        #expect(noBase.status == 0 && noBase.output.contains("with --base URL"), "\(noBase)")
+    }
+
     @Test
     func `after a killed preload of an update, the earlier release or the new one is live, never a mixture`()
         throws
