@@ -67,6 +67,8 @@ public struct SitePlan: Sendable, Equatable {
     package var tags: [String] = []
     /// The user's note about the site; empty if there is none.
     package var note = ""
+    /// Which releases have started, if the site is the bundles of an app.
+    package var starts = StartRecord()
     /// Changes that the last snapshot rejected, in the form of `ReplacementCheck`.
     package var doubts: [String] = []
 
@@ -105,6 +107,7 @@ public struct SitePlan: Sendable, Equatable {
         confirmed = SnapshotConfirmation.list(json["confirmed"])
         failures = json["failures"].map { StoredFailures($0) } ?? StoredFailures()
         keep = json["keep"].map { KeepRules($0) } ?? KeepRules()
+        starts = json["starts"].map { StartRecord($0) } ?? StartRecord()
         missing = json["missing"]?.array?.map { MissingURLCounts($0) } ?? []
         tags = texts("tags")
         note = json["note"]?.string ?? ""
@@ -132,6 +135,7 @@ public struct SitePlan: Sendable, Equatable {
     /// Copies the counts, the confirmation, the keep rules, the tags and the note from the stored settings of the site.
     package mutating func copyHistory(from stored: SitePlan) {
         (tags, note) = (stored.tags, stored.note)
+        starts = stored.starts
         (missing, confirmed, failures) = (stored.missing, stored.confirmed, stored.failures)
         if keep.isEmpty { keep = stored.keep }
     }
@@ -337,7 +341,8 @@ extension SitePlan: JSONObject {
             "zone": IfAny(zone?.name), "doubts": IfAny(doubts),
             "missing": IfAny(missing.map(\.storedMembers)),
             "confirmed": IfAny(confirmed), "failures": IfAny(failures.isEmpty ? nil : failures),
-            "keep": IfAny(keep.isEmpty ? nil : keep), "tags": IfAny(tags),
+            "keep": IfAny(keep.isEmpty ? nil : keep),
+            "starts": IfAny(starts.isEmpty ? nil : starts), "tags": IfAny(tags),
             "note": IfAny(note.isEmpty ? nil : note),
         ]
     }

@@ -28,6 +28,8 @@ public struct PreloadOptions: Sendable {
     public var trustedKeys: [String] = []
     /// Accepts a manifest that is older than the one accepted last. Later preloads compare with this one.
     public var allowsRollback = false
+    /// Fetches a release again that did not start before (`Larder.beginStart`).
+    public var retriesFailedReleases = false
     /// The clock that decides whether a manifest has expired: seconds since 1970.
     package var secondsSinceEpoch = ManifestAgeRules.systemClock
     /// Also fetches the assets that the bundles need: images, styles, and requests that they contain.
@@ -240,6 +242,14 @@ extension SiteRun {
         if let failure = loaded.failure {
             report.outcome = outcome(of: failure)
             report.manifestFailure = failure.description
+            report.bundles = loaded.verifier.bundleURLs.count
+            try report.setLiveSet(site, of: loaded.verifier, in: folder)
+        } else if !options.retriesFailedReleases, let digest = loaded.age?.digest,
+            storedPlan(of: target.site.href)?.starts.failedManifests.contains(digest) == true
+        {
+            report.outcome = .refused
+            report.manifestFailure =
+                "the release of \(name) did not start before; publish a newer one"
             report.bundles = loaded.verifier.bundleURLs.count
             try report.setLiveSet(site, of: loaded.verifier, in: folder)
         } else if options.requiresStrongDigests, !loaded.verifier.weakBundles.isEmpty {
