@@ -35,6 +35,7 @@ package enum PortalStyle {
         @media (prefers-contrast: more) {
           :root { --soft: var(--ink); --line: var(--ink); --edge: var(--ink); }
         }
+        [hidden] { display: none !important; }
         *, *::before, *::after { box-sizing: border-box; }
         html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
         body { margin: 0; background: var(--paper); color: var(--ink); }
@@ -126,7 +127,8 @@ package enum PortalStyle {
         .badge.warn { background: var(--warn-tint); color: var(--warn); }
 
         .actions { display: flex; flex-wrap: wrap; gap: .6rem; margin: 1rem 0; max-width: none; }
-        .button, button { font: inherit; font-weight: 600; display: inline-block; padding: .5rem 1rem; min-height: 2.75rem;
+        .button, button { font: inherit; font-weight: 600; display: inline-flex; align-items: center;
+          gap: .35em; padding: .5rem 1rem; min-height: 2.75rem;
           border-radius: .5rem; border: 1px solid var(--accent); background: var(--accent); color: var(--paper);
           text-decoration: none; cursor: pointer; }
         .button.quiet { background: transparent; color: var(--accent); }
