@@ -70,10 +70,15 @@ extension FrontierCore {
         // Most pages have no such links, so that their array is not copied.
         if !loaded.own.isEmpty { result.links += loaded.own }
         guard let links = addLinks(from: result) else {
-            leaveOut(number)
+            if options.requestsLinks { leaveOut(number) }
             return actions
         }
         loaders.keepLinks(links, of: number)
+        // Supplied responses are stored as they are: they are compared neither with each other nor with error pages.
+        guard options.requestsLinks else {
+            return [.storeLinks(links)]
+                + loaded.others.compactMap { addModuleLinks($0).map(Action.storeLinks) }
+        }
         if renderScheduler.isOn {
             noteForRendering(
                 number, result.renderReasons, assets: (links.assets + links.guesses).map(\.number),
