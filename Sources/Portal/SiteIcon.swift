@@ -23,7 +23,9 @@ enum SiteIcon {
         if let usual = WebURL("/favicon.ico", base: url) { candidates.append(usual) }
         for candidate in candidates.prefix(maxCandidates) where candidate.isHTTP {
             guard let icon = try reader.response(for: candidate.key.href), icon.status == 200,
-                let body = icon.body, (1...maxBytes).contains(body.byteCount)
+                let body = icon.body, (1...maxBytes).contains(body.byteCount),
+                // Some servers answer with a page in place of an icon.
+                let bytes = try reader.content(of: body)?.load(), type(of: bytes) != nil
             else { continue }
             return body
         }

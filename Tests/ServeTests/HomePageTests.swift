@@ -106,6 +106,7 @@ import Web
             [.init(href: "https://a.test/"), .init(href: "https://a.test/favicon.ico", text: "<script>")],
             site: "https://a.test/")
         #expect(try shelf.get("/-/sites/1/icon").status == 404)
+        #expect(!(try shelf.get("/").body.contains("/icon")))
         #expect(try shelf.get("/-/sites/2/icon").status == 404)
     }
 
