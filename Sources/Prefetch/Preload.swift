@@ -368,11 +368,11 @@ extension SiteRun {
         // All of it is verified before anything is stored.
         let unpacked = try update.map { (update) throws(LarderError) -> UpdateUnpacking.Outcome in
             let version = try storedVersion(ofSite: target.site.href)
-            // A site with other pages has its own start page.
+            // A site that is loaded from its origin, or has other pages, has its own start page.
             let start = try loaded.verifier.startURLs()
             return try UpdateUnpacking(update, in: folder, interruption).unpack(
                 for: loaded.verifier, steps, ofSite: target.site, version: version,
-                addsStartPage: target.manifest.isAlone && start.isEmpty)
+                addsStartPage: target.manifest.isUpdateFile && target.manifest.isAlone && start.isEmpty)
         }
         // The crawl moves the bodies from its folder into the store.
         defer { withExtendedLifetime(unpacked?.scratch) {} }
