@@ -33,13 +33,14 @@ struct JobsPage: PortalPage {
         html.element(
             "p", ["id": "lost", "class": "notice", "role": "alert", "hidden": ""], say: .connectionLost)
         // `JobsScript` shows the button if the browser has notifications.
-        html.element(
-            "button",
-            [
-                "id": "notify", "type": "button", "class": "quiet", "hidden": "",
-                "data-off": html.words(.notifyOff),
-            ],
-            say: .notifyOn)
+        if isActive {
+            html.element(
+                "button",
+                [
+                    "id": "notify", "type": "button", "class": "quiet", "hidden": "",
+                    "data-off": html.words(.notifyOff),
+                ], say: .notifyOn)
+        }
         html.element("div", ["id": "jobs", "data-live": PortalLinks.live]) { html in
             let active = jobs.filter { !$0.isOver }
             html.element("h2", say: .jobsInProgress)
