@@ -34,7 +34,8 @@ struct SearchPage: PortalPage {
         self.facets = facets
         self.words = Wording.cut(Self.trimmed(words), to: PortalLimits.maxSearchTextBytes)
         self.site = site
-        siteNames = Dictionary(uniqueKeysWithValues: try cache.sites(reader).map { ($0.id, $0.name) })
+        let siteNames = Dictionary(uniqueKeysWithValues: try cache.sites(reader).map { ($0.id, $0.name) })
+        self.siteNames = siteNames
         isContinued = position != nil
         guard !self.words.isEmpty else {
             (report, queryError, entries, next) = (nil, nil, [], nil)
