@@ -149,7 +149,8 @@ struct UpdateClientTests {
         #expect(second?["reused"]?.int == App.fileCount - 1)
         #expect(app.origin.waitForRequests(3))
         #expect(app.origin.requests.map(\.target) == ["/app/manifest.json", "/app/7.js", "/reports"])
-        let report = try JSONValue.parse((app.origin.requests.last?.body ?? []).span)
+        let reported = app.origin.requests.last?.body ?? []
+        let report = try JSONValue.parse(reported.span)
         #expect(report["outcome"]?.string == "changed")
         #expect(report["version"]?.string == "1.1.0")
     }
