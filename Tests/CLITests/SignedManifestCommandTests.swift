@@ -78,8 +78,8 @@ import Web
         let check = try larder("check", manifest, "--stored")
         #expect(check.status == 0 && check.output.contains(note), "\(check)")
 
-        let listed = ["preload", manifest, "--trust", "larder.pub", "--assets", "none", "--store", "other"]
-        let alone = try Command(listed, home: home).wait()
+        let alone = try larder(
+            "preload", manifest, "--trust", "larder.pub", "--assets", "none", "--store", "other")
         #expect(alone.status == 0 && !alone.output.contains("other file"), "\(alone)")
     }
 
