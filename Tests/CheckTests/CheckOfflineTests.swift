@@ -52,7 +52,8 @@ import Web
         let dead = try #require(report.items.first { $0.verdict == .broken })
         #expect(dead.chain == [origin.url("/"), origin.url("/two")])
         #expect(try await larder.checkOffline("127.0.0.1") == report)
-        let ending = "all files that its pages are known to need and that its servers have are stored and undamaged"
+        let ending =
+            "all files that its pages are known to need and that its servers have are stored and undamaged"
         #expect(report.text(as: .text).hasSuffix(ending))
     }
 
