@@ -98,7 +98,7 @@ extension SiteRun {
         throw LarderError(
             .refused,
             "the update file \(update.path) is refused: \(site.href) has pages of its own, which the update would remove, and the "
-                + "update does not name it: apply it in another store with --store FOLDER, or remove the site first"
+                + "update does not name it: apply it in another store, or remove the site first"
         )
     }
 
@@ -192,7 +192,8 @@ extension UpdateReader {
             }
             return signer
         } catch {
-            throw LarderError(error, of: "in \(path)", trust)
+            let place = "in \(path)"
+            throw LarderError(error, of: place, trust)
         }
     }
 }
