@@ -27,6 +27,14 @@ package enum UnlistedFiles {
         try reader.eachURLWithBody(ofSite: site.id) { href in
             if !known.contains(href) { others.insert(href) }
         }
+        // The start page of a site that comes in update files is a copy of its index file.
+        if SitePlan(text: site.settings).manifest?.isUpdateFile == true, others.contains(site.name),
+            let index = WebURL("index.html", base: WebURL(site.name))?.key.href, bundles.contains(index),
+            let page = try reader.response(for: index)?.body,
+            try reader.response(for: site.name)?.body?.sha256 == page.sha256
+        {
+            others.remove(site.name)
+        }
         guard !others.isEmpty else { return 0 }
         let redirects = try reader.availability(of: bundles.sorted()).filter {
             (300..<400).contains($0.value.status)

@@ -276,8 +276,9 @@ extension SiteRun {
             report.signer = loaded.verifier.signer?.key
             if report.signer != nil { report.unlisted = try countUnlistedFiles(loaded.verifier, target) }
             report.hasNewKeys =
-                loaded.hasNewKeys
-                && storedPlan(of: target.site.href)?.manifest?.trustedKeys != target.manifest.trustedKeys
+                (loaded.hasNewKeys || update != nil)
+                && storedPlan(of: target.site.href)?.manifest?.trustedKeys ?? []
+                    != target.manifest.trustedKeys
         }
         report.elapsed = clock.now - started
         return report

@@ -187,8 +187,9 @@ extension SiteRun {
         let (verifier, manifest) = (loaded.verifier, loaded.plan)
         var target = try resolveSite(of: verifier, manifest)
         guard let known = storedPlan(of: target.site.href)?.manifest, known.requiresSignature,
-            !known.hasSamePlace(as: manifest)
+            !known.hasSamePlace(as: manifest) || known.isUpdateFile
         else { return target }
+        // Update files of different apps may have the same path, such as on a USB stick.
         // The manifest itself says to which site it belongs. A key that the user trusts for this manifest must not get
         // power over another site by that. With the base, the user names the site, too.
         let namesKey = !names.isEmpty && names != [ManifestTrust.firstUse]

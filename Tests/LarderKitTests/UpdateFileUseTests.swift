@@ -107,6 +107,21 @@ import Web
         #expect(report.snapshot == second.snapshot)
     }
 
+    @Test func `a site gives up its key only for a caller who names the site`() async throws {
+        _ = try await apply(writeUpdate(1), trusting: [key.publicKey.text])
+        // The path is that of the last update.
+        let file = scratch.file("1.tar")
+        #expect(rename(try await writeUpdate(2, isSigned: false), file) == 0)
+        var options = PreloadOptions()
+        options.trustedKeys = ["none"]
+        let refused = try await larder.preload(file, options: options)
+        #expect(
+            refused.outcome == .refused && refused.refusalRemedy == .newManifest(of: Self.base), "\(refused)")
+        options.base = Self.base
+        let accepted = try await larder.preload(file, options: options)
+        #expect(accepted.outcome == .changed && accepted.signer == nil && accepted.hasNewKeys, "\(accepted)")
+    }
+
     // MARK: Start page
 
     @Test func `the start page is the index file of the base, also after an update`() async throws {
@@ -114,6 +129,8 @@ import Web
             _ = try await apply(writeUpdate(release))
             #expect(try body(Self.base) == Self.files(release)["index.html"])
         }
+        // The link to another site is not missing.
+        #expect(try await larder.status().sites[0].figures?.missing?.notFetched == 0)
         let site = try #require(try await larder.snapshots().sites.first)
         #expect(site.start == [Self.base])
         #expect(try StoreReader(larder.folder).response(for: Self.base)?.role == 0)
@@ -157,7 +174,8 @@ import Web
     // MARK: Checking
 
     @Test func `a check of the site compares its bundles with the stored manifest`() async throws {
-        _ = try await apply(writeUpdate(1), trusting: [key.publicKey.text])
+        let applied = try await apply(writeUpdate(1), trusting: [key.publicKey.text])
+        #expect(applied.unlisted == 0)
         unlink(scratch.file("1.tar"))
         let report = try await larder.checkOffline(Self.base)
         #expect(report.isClean && report.items.allSatisfy { $0.verdict == .verified }, "\(report.items)")

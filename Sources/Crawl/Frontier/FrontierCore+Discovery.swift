@@ -385,7 +385,7 @@ extension FrontierCore {
                 role: .page, nearestZone: zone, redirects: 0))
         switch scope.pageVerdict(on: url, depth: Int(records[Int(number)].depth)) {
         // A page outside the scope is skipped for that reason, which no other link can change.
-        case .skipped(let reason) where !reason.isOfDepth: skip(number, reason)
+        case .skipped(let other) where !other.isOfDepth && reason != .notSupplied: skip(number, other)
         case .skipped, .followed: skip(number, reason)
         }
         return number
