@@ -62,10 +62,10 @@ package enum OfflineCheck {
     package static func needs(of site: Site, limit: Int, _ reader: StoreReader) throws(StoreError)
         -> SiteNeeds?
     {
+        // A site without a manifest has no bundles, but one whose manifest cannot be read cannot be judged.
         guard var walk = try? OfflineWalk(of: site, reader, limit: limit),
-            let manifest = try? manifest(of: site, reader)
+            let bundles = try? bundles(of: manifest(of: site, reader))
         else { return nil }
-        let bundles = bundles(of: manifest)
         try walk.run(site, start: start(of: site), bundles: bundles, Interruption())
         guard !walk.exceedsLimit else { return nil }
         let faults = try walk.bodies.map { (body) throws(StoreError) in

@@ -57,7 +57,7 @@ struct RehearsalTests {
         #expect(check.status == 0, "\(check)")
         #expect(
             check.output.contains(
-                "is stored and undamaged; the opened pages show offline what they showed online"))
+                "are stored and undamaged; the opened pages show offline what they showed online"))
         let json = try larder(["check", origin.url("/"), "--json"]).output
         let rehearsal = try #require(try JSONValue.parse(Array(json.utf8).span)["rehearsal"])
         #expect(rehearsal["level"]?.string == "rehearsed")
