@@ -61,7 +61,7 @@ package enum UnlistedFiles {
     /// The maximum number of redirects that are followed from a listed URL. Targets beyond it count as unlisted.
     private static let maxRedirects = 20
 
-    /// A statement about these files; nil if there are none.
+    /// The sentence of a report about this number of files; nil if it is 0.
     package static func note(_ count: Int) -> String? {
         guard count > 0 else { return nil }
         let files = "\(Wording.count(count, "other file")) that the manifest does not list"

@@ -11,8 +11,9 @@ internal import Web
 extension Larder {
     /// Compares every bundle of a manifest with its digests, at every place that the options name.
     ///
-    /// Of an update file, the file itself is verified: its structure, its digests, and its signature if a key is known. With
-    /// only the place `stored`, the name of a site that is updated by such files stands for the manifest of the last one.
+    /// If `manifest` is an update file, the file itself is verified: its structure, its digests, and its signature if a key is
+    /// known. If the only place is `stored`, `manifest` may also be the name of a site that is updated by such files, which
+    /// checks the manifest of the last one.
     ///
     /// - Parameter manifest: the path of a file, or an http or https URL.
     /// - Throws: `LarderError` of kind `.input` if the manifest does not exist or is invalid, `.machine` if the store

@@ -18,7 +18,7 @@ struct SiteOwners {
         (self.reader, self.site) = (reader, site)
         var otherSites: [String: [(name: String, isProtected: Bool)]] = [:]
         for other in try reader?.siteSettings() ?? [] where other.name != site {
-            // Sites with manifests may share an origin. Others are all of their origin.
+            // A mirrored site has its origin to itself. Sites of manifests may share one, unless they require a signature.
             let manifest = SitePlan(text: other.settings).manifest
             let isProtected = manifest?.requiresSignature ?? true
             for origin in Set(([other.name] + other.start).compactMap { WebURL($0)?.origin }) {
@@ -28,7 +28,7 @@ struct SiteOwners {
         self.otherSites = otherSites
     }
 
-    /// Returns the other site to which a URL belongs; nil if there is none, or its stored response has the same body.
+    /// Returns the other site to which a URL belongs. Nil if it belongs to none, or if that site has stored the same body.
     func owner(of url: WebURL, _ body: UpdateList.Blob?) throws(StoreError) -> String? {
         let isEqual = { (stored: StoredResponse) in
             stored.body != nil && stored.body?.sha256 == body?.sha256.bytes
