@@ -76,14 +76,7 @@ extension HTTPFields.Field {
     /// Whether the field stays on one line: the name is a token, and the value has no line break and no zero
     /// byte.
     var isSendable: Bool {
-        name.isToken && !value.utf8.contains { $0 == 0x0A || $0 == 0x0D || $0 == 0 }
-    }
-}
-
-extension String {
-    /// Whether this is a token (RFC 9110, section 5.6.2).
-    var isToken: Bool {
-        !isEmpty && utf8.allSatisfy { $0.isASCIIAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+        HTTPGrammar.isToken(name.utf8) && !value.utf8.contains { $0 == 0x0A || $0 == 0x0D || $0 == 0 }
     }
 }
 

@@ -181,34 +181,8 @@ extension Transfer {
             return
         }
         var fields = head.fields
-        if let resumedPart {
-            switch resumedPart.classify(status: status, fields: fields) {
-            case .rest(let whole):
-                sink = try BodySink(continuing: resumedPart)
-                self.resumedPart = nil
-                resumedTotalBytes = whole.contentLength
-                fields = whole
-                status = 200
-            case .wholeBody:
-                resumedPart.discard()
-                self.resumedPart = nil
-            case .mismatch(let why):
-                throw FetchFailure(.mismatch, why)
-            case .unrelated:
-                break
-            }
-        }
-        if status == 206, sink.byteCount == 0, request?.fields.contains("Range") == false {
-            // Some servers answer a request for the whole body with a part that has all of it.
-            guard resumedTotalBytes == nil,
-                fields["Content-Range"].flatMap({ ContentRange($0) })?.isWhole == true
-            else {
-                throw FetchFailure(
-                    .invalidResponse, "the server sent a part, although the whole was requested")
-            }
-            fields.remove("Content-Range")
-            status = 200
-        }
+        try continueResumedPart(&fields)
+        try acceptWholePart(&fields)
         // RFC 9112, section 6.3: with two lengths, the end of the body is unknown.
         let lengths = fields.elements("Content-Length")
         guard lengths.count < 2 || Set(lengths).count < 2 else {
@@ -246,6 +220,43 @@ extension Transfer {
         // anyway.
         if length > 0, resumedTotalBytes == nil, decoder == nil {
             sink.reserve(min(length, options.spoolThreshold, request?.maxBytes ?? .max))
+        }
+    }
+
+    /// If the rest of a stored part was requested, continues the part, or discards it if the response is a whole body.
+    /// The fields and the status then become those of the whole body.
+    private func continueResumedPart(_ fields: inout HTTPFields) throws(FetchFailure) {
+        if let resumedPart {
+            switch resumedPart.classify(status: status, fields: fields) {
+            case .rest(let whole):
+                sink = try BodySink(continuing: resumedPart)
+                self.resumedPart = nil
+                resumedTotalBytes = whole.contentLength
+                fields = whole
+                status = 200
+            case .wholeBody:
+                resumedPart.discard()
+                self.resumedPart = nil
+            case .mismatch(let why):
+                throw FetchFailure(.mismatch, why)
+            case .unrelated:
+                break
+            }
+        }
+    }
+
+    /// Accepts a 206 in place of a 200 if the part is the whole body. Throws for any other part that was not requested.
+    private func acceptWholePart(_ fields: inout HTTPFields) throws(FetchFailure) {
+        if status == 206, sink.byteCount == 0, request?.fields.contains("Range") == false {
+            // Some servers answer a request for the whole body with a part that has all of it.
+            guard resumedTotalBytes == nil,
+                fields["Content-Range"].flatMap({ ContentRange($0) })?.isWhole == true
+            else {
+                throw FetchFailure(
+                    .invalidResponse, "the server sent a part, although the whole was requested")
+            }
+            fields.remove("Content-Range")
+            status = 200
         }
     }
 

@@ -225,7 +225,7 @@ extension Transfer {
     }
 
     private func setMethodAndBody(_ request: FetchRequest, _ fields: HTTPFields) throws(FetchFailure) {
-        guard request.method.isToken else {
+        guard HTTPGrammar.isToken(request.method.utf8) else {
             throw FetchFailure(.refused, "'\(request.method)' is not a method")
         }
         hasOnlyCommonOptions = false

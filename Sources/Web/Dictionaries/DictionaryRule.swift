@@ -8,7 +8,7 @@ package struct DictionaryRule: Sendable {
     /// The server's name for the dictionary; empty if it gave none.
     package let id: String
 
-    /// Section 2.1.3.
+    /// The maximum length of a name (section 2.1.3). A rule with a longer one is invalid.
     static let maxIDCharacters = 1024
 
     /// Returns nil if the response is not to be used as a dictionary, or if its rule is invalid.
@@ -46,50 +46,6 @@ package struct DictionaryRule: Sendable {
     }
 }
 
-/// The dictionary that a request offers: the values of `Available-Dictionary` and `Dictionary-ID` (RFC 9842, sections
-/// 2.2 and 2.3).
-package struct DictionaryOffer: Sendable, Equatable {
-    package let sha256: [UInt8]
-    /// The name that the server gave the dictionary; empty if it gave none. Only a hint: the digest decides.
-    package let id: String
-
-    package init(sha256: [UInt8], id: String) { (self.sha256, self.id) = (sha256, id) }
-
-    /// Reads the fields of a request. Returns nil if it offers no dictionary, or more than one.
-    package init?(_ fields: HTTPFields) {
-        guard case .bytes(let digest)? = Self.item("Available-Dictionary", fields), digest.count == 32 else {
-            return nil
-        }
-        sha256 = digest
-        if case .string(let text)? = Self.item("Dictionary-ID", fields),
-            text.utf8.count <= DictionaryRule.maxIDCharacters
-        {
-            id = text
-        } else {
-            id = ""
-        }
-    }
-
-    /// The fields of a request.
-    package var fields: HTTPFields {
-        var fields: HTTPFields = ["Available-Dictionary": StructuredDictionary.Item.bytes(sha256).text]
-        if !id.isEmpty { fields.append("Dictionary-ID", StructuredDictionary.Item.string(id).text) }
-        return fields
-    }
-
-    /// The names of these fields. They are about one request: they are not forwarded, and do not select variants.
-    package static let fieldNames = ["Available-Dictionary", "Dictionary-ID"]
-
-    /// The item that is the whole value of a field. An item is the value of a member of a structured dictionary.
-    private static func item(_ name: String, _ fields: HTTPFields) -> StructuredDictionary.Item? {
-        guard let value = fields.joinedValues(name),
-            let members = StructuredDictionary("item=" + value)?.members,
-            members.count == 1, case .item(let item)? = members.first?.value
-        else { return nil }
-        return item
-    }
-}
-
 /// A stored response that a client may use as a dictionary.
 package struct DictionaryEntry: Sendable {
     package let url: WebURL
@@ -97,7 +53,7 @@ package struct DictionaryEntry: Sendable {
     package let sha256: [UInt8]
     /// When the response was received, in seconds since 1970.
     package let fetched: Int64
-    /// How long the response may be used.
+    /// The time for which the response may be used.
     private let freshness: Freshness
 
     package init(url: WebURL, rule: DictionaryRule, sha256: [UInt8], fetched: Int64, freshness: Freshness) {
@@ -156,7 +112,7 @@ package enum DictionaryReadability {
         if request["Sec-Fetch-Site"] == "same-origin" { return true }
         switch request["Sec-Fetch-Mode"] {
         case nil:
-            // A program, unless it names a site: only browsers do.
+            // Only browsers send these fields. Other programs can read every response.
             return !request.contains("Sec-Fetch-Site")
         case "navigate", "same-origin": return true
         case "cors":

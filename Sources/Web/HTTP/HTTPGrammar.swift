@@ -16,7 +16,7 @@ package enum HTTPGrammar {
         }
     }
 
-    static func isToken(_ bytes: some Sequence<UInt8>) -> Bool {
+    package static func isToken(_ bytes: some Sequence<UInt8>) -> Bool {
         var isEmpty = true
         for byte in bytes {
             guard isToken(byte) else { return false }
