@@ -14,6 +14,7 @@ struct XMLLexer {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
     }
 
+    /// Reads the next token; nil at the end.
     mutating func next() -> XMLToken? {
         while index < bytes.count {
             let start = index
@@ -23,16 +24,16 @@ struct XMLLexer {
             }
             switch bytes[index + 1] {
             case UInt8(ascii: "!"):
-                if let section = declaration() { return .section(section) }
+                if let section = readDeclaration() { return .section(section) }
             case UInt8(ascii: "?"):
-                return .instruction(instruction())
+                return .instruction(readInstruction())
             case UInt8(ascii: "/"):
                 index += 2
-                let name = name()
+                let name = readName()
                 index = (find(UInt8(ascii: ">"), from: index) ?? bytes.count - 1) + 1
                 return .end(name)
             default:
-                return .start(tag())
+                return .start(readTag())
             }
         }
         return nil
@@ -48,6 +49,7 @@ struct XMLLexer {
         return bytes.count
     }
 
+    /// Whether the `<` at an offset begins markup. Any other `<` is text, as in browsers.
     private func isMarkup(at start: Int) -> Bool {
         guard start + 1 < bytes.count else { return false }
         switch bytes[start + 1] {
@@ -66,14 +68,14 @@ struct XMLLexer {
 
     // MARK: Tags
 
-    private mutating func tag() -> XMLTag {
+    private mutating func readTag() -> XMLTag {
         index += 1
-        var tag = XMLTag(name: name())
-        attributes(of: &tag, end: UInt8(ascii: ">"))
+        var tag = XMLTag(name: readName())
+        readAttributes(of: &tag, to: UInt8(ascii: ">"))
         return tag
     }
 
-    private mutating func name() -> Range<Int> {
+    private mutating func readName() -> Range<Int> {
         let start = index
         while index < bytes.count, !bytes[index].isSpace, !"=/>?<\"'".utf8.contains(bytes[index]) {
             index += 1
@@ -82,7 +84,7 @@ struct XMLLexer {
     }
 
     /// Reads attributes up to and including `end`. A `<` ends an unclosed tag.
-    private mutating func attributes(of tag: inout XMLTag, end: UInt8) {
+    private mutating func readAttributes(of tag: inout XMLTag, to end: UInt8) {
         while index < bytes.count {
             let byte = bytes[index]
             if byte == end {
@@ -90,7 +92,7 @@ struct XMLLexer {
                 return
             }
             if byte == UInt8(ascii: "<") { return }
-            let name = name()
+            let name = readName()
             guard !name.isEmpty else {
                 tag.isEmpty = byte == UInt8(ascii: "/")
                 index += 1
@@ -120,7 +122,7 @@ struct XMLLexer {
     // MARK: Declarations
 
     /// Skips a comment or a document type after `<!`. Returns the content of a CDATA section.
-    private mutating func declaration() -> Range<Int>? {
+    private mutating func readDeclaration() -> Range<Int>? {
         if bytes.starts(with: "<!--", at: index) {
             index = offset(after: "-->", from: index + 4)
         } else if bytes.starts(with: "<![cdata[", at: index) {
@@ -129,13 +131,13 @@ struct XMLLexer {
             let isClosed = index - start >= 3 && bytes.starts(with: "]]>", at: index - 3)
             return start..<(isClosed ? index - 3 : index)
         } else {
-            documentType()
+            skipDocumentType()
         }
         return nil
     }
 
     /// Skips a document type up to the `>` outside of quotes, brackets and comments.
-    private mutating func documentType() {
+    private mutating func skipDocumentType() {
         index += 2
         var brackets = 0
         while index < bytes.count {
@@ -154,10 +156,10 @@ struct XMLLexer {
         }
     }
 
-    private mutating func instruction() -> XMLTag {
+    private mutating func readInstruction() -> XMLTag {
         index += 2
-        var tag = XMLTag(name: name())
-        attributes(of: &tag, end: UInt8(ascii: ">"))
+        var tag = XMLTag(name: readName())
+        readAttributes(of: &tag, to: UInt8(ascii: ">"))
         return tag
     }
 

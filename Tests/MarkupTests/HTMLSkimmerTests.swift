@@ -4,6 +4,11 @@ import Web
 
 @testable import Markup
 
+extension MarkupDialect {
+    /// The tokenizer alone, without the states that tree construction sets.
+    fileprivate static var tokenizerOnly: MarkupDialect { MarkupDialect(hasRawText: false, hasCDATA: false) }
+}
+
 /// The start tags of a text in the format of html5lib's tests.
 private final class StartTags: HTMLSkimmerDelegate {
     struct Tag: Equatable {

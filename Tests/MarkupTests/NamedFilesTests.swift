@@ -3,7 +3,7 @@ import Testing
 @testable import Markup
 
 @Suite struct NamedFilesTests {
-    private static func found(_ script: String) -> [String] {
+    private static func addresses(_ script: String) -> [String] {
         NamedFiles.addresses(in: Array(script.utf8).span).map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -21,9 +21,9 @@ import Testing
         ("\\//", []), ("", []), ("\"http:/", []),
     ])
     func `absolute URLs of files in strings are found`(script: String, files: [String]) {
-        #expect(Self.found(script) == files)
+        #expect(Self.addresses(script) == files)
         for length in 0..<script.utf8.count {
-            _ = Self.found(String(decoding: script.utf8.prefix(length), as: UTF8.self))
+            _ = Self.addresses(String(decoding: script.utf8.prefix(length), as: UTF8.self))
         }
     }
 }

@@ -216,8 +216,6 @@ struct MarkupDialect {
     static let html = MarkupDialect(hasRawText: true, hasCDATA: false)
     /// XHTML and SVG.
     static let xml = MarkupDialect(hasRawText: false, hasCDATA: true)
-    /// The tokenizer alone, without the states that tree construction sets.
-    static let tokenizerOnly = MarkupDialect(hasRawText: false, hasCDATA: false)
 }
 
 /// One attribute of a start tag, as offsets in the skimmed text.

@@ -1,7 +1,7 @@
 internal import Web
 
 /// Finds the `integrity` attributes (Subresource Integrity) of a page's scripts, style sheets and preloads.
-/// Use one per thread.
+/// One thread at a time may use a scanner.
 package final class IntegrityScanner {
     /// One attribute, with the `src` or `href` of the same tag.
     package struct Attribute: Hashable, Sendable {
@@ -46,7 +46,7 @@ package final class IntegrityScanner {
         }
     }
 
-    /// Returns the places of a word's name in the attribute: for `ed25519`, the range of `ed25519` in each word that
+    /// Returns the ranges of an algorithm's name in the attribute: for `ed25519`, the range of `ed25519` in each word that
     /// starts with `ed25519-`. A name that is written with character references is not found.
     package static func ranges(
         ofName name: StaticString, in mark: DocumentMark, _ source: Span<UInt8>

@@ -13,7 +13,7 @@ indirect enum ChunkNameExpression {
     case either(ChunkNameExpression, ChunkNameExpression)
     /// `chunk === 1 ? one : chunk === 2 ? two : otherwise`: some builds have one for each chunk.
     case choices([[UInt8]: ChunkNameExpression], otherwise: ChunkNameExpression)
-    /// `void 0`: a chunk that gets here has no file.
+    /// `void 0`: the chunk has no file.
     case undefined
 
     /// The maximum length of a name in bytes. Without a limit, a few long texts and many chunks would use
