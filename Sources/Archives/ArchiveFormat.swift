@@ -61,9 +61,6 @@ public enum ArchiveFormat: String, Sendable, CaseIterable {
         }
     }
 
-    /// The formats that contain responses and can be imported again.
-    package static let responseFormats: [ArchiveFormat] = [.warc, .wacz, .har]
-
     /// Whether a file of this format contains exactly one page.
     package var isSinglePage: Bool {
         switch self {

@@ -23,6 +23,7 @@ enum FolderList {
         return members.text(.compact) + "\n"
     }
 
+    /// Returns the line of a response.
     static func encode(_ line: Line) -> String {
         let members: JSONMembers = [
             "url": line.url, "file": IfAny(line.file), "status": line.status,

@@ -45,9 +45,25 @@ struct ZipFile {
             try ArchiveError.wrapping { () throws(SystemError) in try file.read(from: start, byteCount: count)
             }
         }
-        guard let directory = try Self.findDirectory(size, bytes) else {
+        let (records, entryCount) = try Self.readDirectory(of: path, size, bytes)
+        try addEntries(records, size, bytes)
+        if entries.count != entryCount {
+            faults.append(
+                ArchiveFault("its directory has a different number of entries than declared", at: path))
+        }
+    }
+
+    /// Reads bytes of the file: at an offset, and as many.
+    private typealias Read = (Int64, Int) throws(ArchiveError) -> [UInt8]
+
+    /// Returns the records of the directory, and the number of entries that it declares. Throws if the file is not a
+    /// complete zip file.
+    private static func readDirectory(
+        of path: String, _ size: Int64, _ bytes: Read
+    ) throws(ArchiveError) -> (records: [UInt8], entryCount: Int) {
+        guard let directory = try findDirectory(size, bytes) else {
             let beginning = try bytes(0, 4)
-            if beginning == Array("PK\u{7}\u{8}".utf8) { throw Self.splitFileError(path) }
+            if beginning == Array("PK\u{7}\u{8}".utf8) { throw splitFileError(path) }
             let isZip = beginning.starts(with: Array("PK".utf8))
             throw ArchiveError(
                 .input,
@@ -55,12 +71,17 @@ struct ZipFile {
                     ? "\(path) is not a complete zip file: its directory is missing; fetch it again, or unpack its files with `7z x` and import the folder"
                     : "\(path) is not a zip file; give it the suffix of its format")
         }
-        guard directory.isSingleFile else { throw Self.splitFileError(path) }
+        guard directory.isSingleFile else { throw splitFileError(path) }
         let records = try bytes(directory.start, Int(directory.byteCount))
         guard records.count == Int(directory.byteCount) else {
             throw ArchiveError(
                 .input, "\(path) is not a complete zip file: its directory is truncated; fetch it again")
         }
+        return (records, directory.count)
+    }
+
+    /// Adds the entries of the directory. Faulty ones are reported.
+    private mutating func addEntries(_ records: [UInt8], _ size: Int64, _ bytes: Read) throws(ArchiveError) {
         var offset = 0
         while offset + 46 <= records.count, entries.count < Self.maxEntries {
             let record = LittleEndianReader(bytes: records, start: offset)
@@ -79,38 +100,44 @@ struct ZipFile {
                 addFault("its position is outside the file", name)
                 continue
             }
-            let (method, isEncrypted) = (record.u16(10), record.u16(8) & 1 != 0)
-            var content: Range<Int64>?
-            var extra: Range<Int64> = 0..<0
-            if method == 0 || method == 8, !isEncrypted {
-                let headerBytes = try bytes(start, 30)
-                let header = LittleEndianReader(bytes: headerBytes, start: 0)
-                if headerBytes.count == 30, header.u32(0) == 0x0403_4B50 {
-                    let contentStart = start + 30 + Int64(header.u16(26) + header.u16(28))
-                    if contentStart <= size, packed <= size - contentStart {
-                        content = contentStart..<contentStart + packed
-                    }
-                    extra = contentStart - Int64(header.u16(28))..<contentStart
-                }
-                if content == nil { addFault("its position is outside the file", name) }
-            } else if isEncrypted {
-                addFault("it is encrypted: unpack the file with its password, and import the folder", name)
-            } else {
-                let methodName = Self.methods[method] ?? "method \(method)"
-                addFault(
-                    "it is compressed with \(methodName), which is not supported: unpack the file with `7z x`, and import the folder",
-                    name)
-            }
+            let (content, extra) = try locateContent(of: record, at: start, packed, name, size, bytes)
             entries.append(
                 Entry(
-                    name: name, isDeflated: method == 8, content: content, byteCount: unpacked,
+                    name: name, isDeflated: record.u16(10) == 8, content: content, byteCount: unpacked,
                     checksum: record.u32(16), modified: record.dosTime(12),
                     isLink: record.u16(4) >> 8 == 3 && record.u32(38) >> 28 == 0xA, extra: extra))
         }
-        if entries.count != directory.count {
-            faults.append(
-                ArchiveFault("its directory has a different number of entries than declared", at: path))
+    }
+
+    /// Returns the ranges of an entry's content and of its extra field, from its local header at `start`. The content is
+    /// nil, with a fault, if it is outside the file, encrypted, or compressed with a method other than deflate.
+    private mutating func locateContent(
+        of record: LittleEndianReader, at start: Int64, _ packed: Int64, _ name: String, _ size: Int64,
+        _ bytes: Read
+    ) throws(ArchiveError) -> (content: Range<Int64>?, extra: Range<Int64>) {
+        let (method, isEncrypted) = (record.u16(10), record.u16(8) & 1 != 0)
+        var content: Range<Int64>?
+        var extra: Range<Int64> = 0..<0
+        if method == 0 || method == 8, !isEncrypted {
+            let headerBytes = try bytes(start, 30)
+            let header = LittleEndianReader(bytes: headerBytes, start: 0)
+            if headerBytes.count == 30, header.u32(0) == 0x0403_4B50 {
+                let contentStart = start + 30 + Int64(header.u16(26) + header.u16(28))
+                if contentStart <= size, packed <= size - contentStart {
+                    content = contentStart..<contentStart + packed
+                }
+                extra = contentStart - Int64(header.u16(28))..<contentStart
+            }
+            if content == nil { addFault("its position is outside the file", name) }
+        } else if isEncrypted {
+            addFault("it is encrypted: unpack the file with its password, and import the folder", name)
+        } else {
+            let methodName = Self.methods[method] ?? "method \(method)"
+            addFault(
+                "it is compressed with \(methodName), which is not supported: unpack the file with `7z x`, and import the folder",
+                name)
         }
+        return (content, extra)
     }
 
     private mutating func addFault(_ reason: String, _ name: String) {

@@ -140,3 +140,8 @@ struct ArchiveTestSite {
         }
     }
 }
+
+extension ArchiveFormat {
+    /// The formats that contain responses and can be imported again.
+    static var responseFormats: [ArchiveFormat] { [.warc, .wacz, .har] }
+}
