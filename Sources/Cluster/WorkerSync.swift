@@ -291,7 +291,58 @@ package final class WorkerSync: Sendable {
         ///
         /// - Parameter isClosing: whether this is the last turn, which only writes.
         private mutating func turn(isClosing: Bool) throws(StoreError) {
-            let outgoing = state.change { state in
+            let outgoing = takeOutgoing()
+            let hasLease = try write(outgoing)
+            if isClosing {
+                if outgoing.workerReport.bytes > 0 { _ = try renewLease(outgoing, isIdle: false) }
+                return
+            }
+            frontier.hasLostCommitAnswer = false
+            let (worker, snapshot) = (worker, snapshot)
+            var incoming = Incoming()
+            if outgoing.pagesToTake > 0 {
+                incoming.grantedPages = try frontier.retrying { (frontier) throws(StoreError) in
+                    try frontier.takePages(outgoing.pagesToTake, for: worker, of: snapshot)
+                }
+            }
+            let isIdle = outgoing.idleDetector.isIdle && incoming.grantedPages == 0
+            if isIdle != wasIdle || lastRenewal.map({ clock.now - $0 >= WorkerSync.renewalInterval }) ?? true
+            {
+                guard hasLease, let status = try renewLease(outgoing, isIdle: isIdle) else {
+                    return end(.leaseLost)
+                }
+                if status.hasEnded { return end(.snapshotEnded) }
+                incoming.status = status
+                incoming.startRedirects = status.startRedirects
+                lastStartRedirect = status.startRedirects.last?.number ?? lastStartRedirect
+            } else if outgoing.workerReport.bytes > 0 {
+                // The bytes are reported with the next renewal of the lease.
+                state.change { $0.workerReport.bytes += outgoing.workerReport.bytes }
+            }
+            if lastExpiryCheck.map({ clock.now - $0 >= .seconds(1) }) ?? true {
+                lastExpiryCheck = clock.now
+                _ = try frontier.retrying { (frontier) throws(StoreError) in
+                    try frontier.endExpiredLeases(of: snapshot)
+                }
+            }
+            if !outgoing.isLimitReached { try receiveWork(atMost: outgoing.hostsToLease, into: &incoming) }
+            // This worker may now have hosts, URLs or pages in the database that it does not know. Other workers take them
+            // over when the lease expires, and this one joins again.
+            guard !frontier.hasLostCommitAnswer else { return end(.leaseLost) }
+            deliver(incoming)
+            guard isIdle, incoming.discovered.isEmpty, incoming.hosts.isEmpty, incoming.startRedirects.isEmpty
+            else {
+                return
+            }
+            let isFinisher = try frontier.retrying { (frontier) throws(StoreError) in
+                try frontier.claimFinish(worker, of: snapshot)
+            }
+            if isFinisher { end(.chosenToFinish) }
+        }
+
+        /// Takes the queued data, and resets the queues and the counts that belong to it. The rest of the state stays.
+        private func takeOutgoing() -> SharedState {
+            state.change { state in
                 defer {
                     state.discovered = []
                     state.outcomes = []
@@ -305,8 +356,11 @@ package final class WorkerSync: Sendable {
                 }
                 return state
             }
+        }
+
+        /// Writes the data for the other workers. Returns false if the lease has expired.
+        private mutating func write(_ outgoing: SharedState) throws(StoreError) -> Bool {
             let (worker, snapshot) = (worker, snapshot)
-            var incoming = Incoming()
             var hasLease = true
             // In parts, so that the size of a statement is limited.
             var place = 0
@@ -337,65 +391,29 @@ package final class WorkerSync: Sendable {
                     try frontier.returnPages(outgoing.pagesToReturn, by: worker, of: snapshot)
                 }
             }
-            if isClosing {
-                if outgoing.workerReport.bytes > 0 { _ = try renewLease(outgoing, isIdle: false) }
-                return
+            return hasLease
+        }
+
+        /// Leases hosts, and reads the outcomes and URLs of the leased ones.
+        private mutating func receiveWork(
+            atMost maxHosts: Int, into incoming: inout Incoming
+        ) throws(StoreError) {
+            let (worker, snapshot) = (worker, snapshot)
+            incoming.hosts = try frontier.retrying { (frontier) throws(StoreError) in
+                try frontier.leaseHosts(maxHosts, for: worker, of: snapshot)
             }
-            frontier.hasLostCommitAnswer = false
-            if outgoing.pagesToTake > 0 {
-                incoming.grantedPages = try frontier.retrying { (frontier) throws(StoreError) in
-                    try frontier.takePages(outgoing.pagesToTake, for: worker, of: snapshot)
+            let left = incoming.hosts.filter(\.wasLeasedBefore).map(\.origin)
+            if !left.isEmpty {
+                incoming.outcomes = try frontier.retrying { (frontier) throws(StoreError) in
+                    try frontier.outcomes(of: left, in: snapshot)
+                }
+                incoming.hostResponses = try frontier.retrying { (frontier) throws(StoreError) in
+                    try frontier.hostResponses(of: left, in: snapshot)
                 }
             }
-            let isIdle = outgoing.idleDetector.isIdle && incoming.grantedPages == 0
-            if isIdle != wasIdle || lastRenewal.map({ clock.now - $0 >= WorkerSync.renewalInterval }) ?? true
-            {
-                guard hasLease, let status = try renewLease(outgoing, isIdle: isIdle) else {
-                    return end(.leaseLost)
-                }
-                if status.hasEnded { return end(.snapshotEnded) }
-                incoming.status = status
-                incoming.startRedirects = status.startRedirects
-                lastStartRedirect = status.startRedirects.last?.number ?? lastStartRedirect
-            } else if outgoing.workerReport.bytes > 0 {
-                // The bytes are reported with the next renewal of the lease.
-                state.change { $0.workerReport.bytes += outgoing.workerReport.bytes }
+            incoming.discovered = try frontier.retrying { (frontier) throws(StoreError) in
+                try frontier.takeURLs(atMost: WorkerSync.maxURLsPerQuery, for: worker, of: snapshot)
             }
-            if lastExpiryCheck.map({ clock.now - $0 >= .seconds(1) }) ?? true {
-                lastExpiryCheck = clock.now
-                _ = try frontier.retrying { (frontier) throws(StoreError) in
-                    try frontier.endExpiredLeases(of: snapshot)
-                }
-            }
-            if !outgoing.isLimitReached {
-                incoming.hosts = try frontier.retrying { (frontier) throws(StoreError) in
-                    try frontier.leaseHosts(outgoing.hostsToLease, for: worker, of: snapshot)
-                }
-                let left = incoming.hosts.filter(\.wasLeasedBefore).map(\.origin)
-                if !left.isEmpty {
-                    incoming.outcomes = try frontier.retrying { (frontier) throws(StoreError) in
-                        try frontier.outcomes(of: left, in: snapshot)
-                    }
-                    incoming.hostResponses = try frontier.retrying { (frontier) throws(StoreError) in
-                        try frontier.hostResponses(of: left, in: snapshot)
-                    }
-                }
-                incoming.discovered = try frontier.retrying { (frontier) throws(StoreError) in
-                    try frontier.takeURLs(atMost: WorkerSync.maxURLsPerQuery, for: worker, of: snapshot)
-                }
-            }
-            // This worker may now have hosts, URLs or pages in the database that it does not know. Other workers take them
-            // over when the lease expires, and this one joins again.
-            guard !frontier.hasLostCommitAnswer else { return end(.leaseLost) }
-            deliver(incoming)
-            guard isIdle, incoming.discovered.isEmpty, incoming.hosts.isEmpty, incoming.startRedirects.isEmpty
-            else {
-                return
-            }
-            let isFinisher = try frontier.retrying { (frontier) throws(StoreError) in
-                try frontier.claimFinish(worker, of: snapshot)
-            }
-            if isFinisher { end(.chosenToFinish) }
         }
 
         /// Renews the lease, with the report of the crawl. Returns nil if the lease has expired.
