@@ -82,7 +82,7 @@ let package = Package(
         module("Cluster", ["System", "Web", "Digest", "Database", "Store"]),
         module(
             "Crawl", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Cluster", "Fetch", "Bundles"]),
-        module("Reports", ["Web", "Digest", "Store"]),
+        module("Reports", ["Web", "Digest", "Store", "Rollouts"]),
         module("Search", ["System", "Web", "Markup", "Store", "Reports"]),
         module(
             "Check",
@@ -106,14 +106,16 @@ let package = Package(
         module(
             "Mirror",
             [
-                "System", "Web", "Codings", "Markup", "Digest", "Store", "Bundles", "TLS", "HTTPServer",
+                "System", "Web", "Codings", "Markup", "Digest", "Store", "Bundles", "Rollouts", "TLS",
+                "HTTPServer",
                 "Origins",
                 "Portal", "Reports", "CLinux",
             ]),
         module(
             "LarderKit",
             [
-                "System", "Web", "Markup", "Digest", "TUF", "Store", "Updates", "Fetch", "Bundles", "TLS",
+                "System", "Web", "Markup", "Digest", "TUF", "Store", "Updates", "Fetch", "Bundles",
+                "Rollouts", "TLS",
                 "HTTPServer",
                 "Browser",
                 "Crawl", "Reports", "Search", "Check", "Prefetch", "Archives", "Portal", "Mirror",

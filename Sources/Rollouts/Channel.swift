@@ -11,7 +11,7 @@ package struct Channel: Sendable, Equatable {
     package private(set) var rollouts: [Rollout] = []
 
     /// The maximum number of roll-outs. The oldest ones are removed beyond it.
-    private static let maxRollouts = 1000
+    private static let maxRollouts = 200
 
     package init(_ name: String) { self.name = name }
 
@@ -100,6 +100,11 @@ package struct Channel: Sendable, Equatable {
             last = publish(content, order: order, at: now)
         }
         return last
+    }
+
+    /// Changes the roll-outs of the last order.
+    package mutating func updateLast(_ change: (inout Rollout) -> Void) {
+        for rollout in last { update(rollout.id, change) }
     }
 
     /// Changes a roll-out. Does nothing if there is none with this ID.

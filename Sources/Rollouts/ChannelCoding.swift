@@ -7,6 +7,15 @@ package import Web
 extension Channel: JSONObject {
     package var members: JSONMembers { ["format": 1, "name": name, "rollouts": rollouts] }
 
+    /// The state as a text for the store.
+    package var storedText: String { members.text(.compact) }
+
+    /// Reads a text from the store; nil if it is damaged or of a later version of Larder.
+    package init?(storedText: String) {
+        guard let json = try? JSONValue.parse(storedText.utf8.span) else { return nil }
+        self.init(json)
+    }
+
     /// Reads a state; nil if it is damaged or of a later version of Larder.
     package init?(_ json: JSONValue) {
         guard json["format"]?.number?.int == 1, let name = json["name"]?.string,

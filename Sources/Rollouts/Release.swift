@@ -16,6 +16,14 @@ package struct ReleaseFile: Sendable, Hashable {
         (self.key, self.url, self.sha256) = (key, url, sha256)
         (self.mediaType, self.fileExtension) = (mediaType, fileExtension)
     }
+
+    private init(_ file: ReleaseFile, url: String) {
+        (key, self.url, sha256) = (file.key, url, file.sha256)
+        (mediaType, fileExtension) = (file.mediaType, file.fileExtension)
+    }
+
+    /// The file at another URL.
+    func moved(to url: String) -> ReleaseFile { ReleaseFile(self, url: url) }
 }
 
 /// The code of an app for one platform, with its assets, as it was built once. It can be announced several times, such as to roll

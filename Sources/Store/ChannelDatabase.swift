@@ -34,6 +34,10 @@ package final class ChannelDatabase {
         package var failed = 0
 
         package var count: Int { succeeded + failed }
+
+        package init(succeeded: Int = 0, failed: Int = 0) {
+            (self.succeeded, self.failed) = (succeeded, failed)
+        }
     }
 
     /// The maximum number of devices whose reports are remembered for all updates of one app. Further devices are not

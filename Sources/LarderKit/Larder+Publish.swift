@@ -1,0 +1,361 @@
+internal import Bundles
+public import Check
+internal import Digest
+internal import Markup
+public import Reports
+internal import Rollouts
+internal import Store
+internal import System
+internal import Web
+
+/// How a release is published, or how the last one of a channel is changed. Values that are nil leave things as they are.
+public struct PublishOptions: Sendable {
+    /// The name of the app. Nil for the only app of the store; for the first release, the name of the folder.
+    public var app: String?
+    /// The channel whose devices get the release.
+    public var channel = "production"
+    /// The versions of the native code that can run the release. Expo's protocol needs one; other devices may name none.
+    public var runtimeVersions: [String] = []
+    /// The share of devices that get it, such as `10%`.
+    public var share: String?
+    /// How the share grows, such as `10%/1d`.
+    public var ramp: String?
+    /// The share of failures that halts it, such as `3%`.
+    public var haltAt: String?
+    /// The devices that get it whatever the share.
+    public var allowedDevices: [String] = []
+    /// The key that signs the manifest of the release; nil if it is not signed.
+    public var key: ManifestKey?
+
+    /// Creates the default options.
+    public init() {}
+}
+
+/// A change of the last release of a channel.
+public enum ReleaseChange: String, Sendable, CaseIterable {
+    /// Changes the share, the ramp, the halt rule and the allowed devices.
+    case update
+    /// Announces it to no further device.
+    case halt
+    /// Announces it again after a halt. Earlier reports no longer count.
+    case resume
+    /// Halts it, and announces the release before it as a new update.
+    case rollBack
+}
+
+/// A release that was published, or a channel that was changed.
+public struct PublishReport: Sendable, Equatable {
+    /// The ID of the release: equal files have the same one. Nil if the app runs the code that it was built with.
+    public let release: String?
+    /// The number of files of the release; nil for a change.
+    public let files: Int?
+    /// The size of the files; nil for a change.
+    public let byteCount: Int64?
+    /// The key that signed the manifest; nil if it is not signed.
+    public let signer: ManifestPublicKey?
+    /// The channel after the change.
+    public let channel: ChannelReport
+
+    /// The report as JSON.
+    public var json: String {
+        let members: JSONMembers = [
+            "release": release, "files": IfAny(files), "bytes": IfAny(byteCount),
+            "signer": IfAny(signer?.text),
+            "channel": channel,
+        ]
+        return members.text()
+    }
+}
+
+extension Larder {
+    /// The minimum number of devices that must have reported before failures halt a release, so that a single failure stops
+    /// nothing.
+    public static let minReportsToHalt = 50
+
+    /// Stores a folder as a release of an app, verifies it, and announces it to the devices of a channel. Until the last step
+    /// nothing changes for any device; if the call throws, devices keep getting what they got before.
+    ///
+    /// A folder that `npx expo export` wrote becomes an update for each of its platforms. Any other folder becomes one for all
+    /// platforms.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for wrong options and for a folder that cannot be published as a whole, `.machine`
+    ///   if the store fails.
+    public func publish(
+        _ folder: String, options: PublishOptions = PublishOptions()
+    ) async throws(LarderError) -> PublishReport {
+        let order = try PublishOrder(options)
+        let interruption = Interruption()
+        let store = self.folder
+        return try await Self.runOnThread("larder-publish", onCancel: interruption.request) {
+            () throws(LarderError) in
+            let app = try Self.app(options.app, publishing: folder, in: store)
+            let release = try ReleaseFolder(folder, app, options, interruption)
+            try mapStoreError { () throws(StoreError) in try store.create() }
+            try release.store(in: store, interruption)
+            return try Self.announce(release, of: app, order, signer: options.key?.publicKey, in: store)
+        }
+    }
+
+    /// Changes the last release of a channel.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for wrong options, and if nothing was published to the channel.
+    public func change(
+        _ change: ReleaseChange, options: PublishOptions = PublishOptions()
+    ) async throws(LarderError) -> PublishReport {
+        let order = try PublishOrder(options)
+        let store = folder
+        return try await Self.runOnThread("larder-publish") { () throws(LarderError) in
+            let app = try Self.app(options.app, publishing: nil, in: store)
+            return try Self.apply(change, to: app, order, in: store)
+        }
+    }
+
+    /// The channels of all apps, in the order of their names.
+    public func channels() async throws(LarderError) -> [ChannelReport] {
+        let store = folder
+        return try await Self.runOnThread("larder-publish") { () throws(LarderError) in
+            guard store.exists else { return [] }
+            return try mapStoreError { () throws(StoreError) in
+                try ChannelReport.all(in: store, at: Self.now)
+            }
+        }
+    }
+
+    private static var now: HTTPDate { HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()) }
+
+    /// The app that is meant.
+    ///
+    /// - Parameter publishing: the folder of a release; nil for a change.
+    private static func app(
+        _ name: String?, publishing: String?, in store: StoreFolder
+    ) throws(LarderError) -> AppName {
+        if let name {
+            guard let app = AppName(name) else {
+                throw LarderError(
+                    .input,
+                    "\"\(name)\" is no name of an app; use 1 to 40 lower-case letters, digits and hyphens")
+            }
+            return app
+        }
+        let known = try mapStoreError { () throws(StoreError) -> Set<String> in
+            guard store.exists, let database = try ChannelDatabase.openIfExists(store) else { return [] }
+            return Set(try database.channels().map(\.key.app))
+        }
+        if known.count > 1 {
+            throw LarderError(
+                .input,
+                "the store has several apps (\(known.sorted().joined(separator: ", "))); name one with --app")
+        }
+        if let only = known.first.flatMap({ AppName($0) }) { return only }
+        guard let publishing else {
+            throw LarderError(.input, "nothing was published yet; publish a folder with: larder publish DIR")
+        }
+        // A build's output folder is usually named dist or the like; the project's folder says more.
+        let parts = Folder.resolved(publishing).split(separator: "/").map(String.init)
+        let outputs = ["dist", "build", "www", "public", "out", "output", "release"]
+        guard let folder = parts.last(where: { !outputs.contains($0.lowercased()) }),
+            let app = AppName(folder: folder)
+        else {
+            throw LarderError(.input, "the folder \(publishing) gives the app no name; name it with --app")
+        }
+        return app
+    }
+
+    /// Announces a stored release.
+    private static func announce(
+        _ release: ReleaseFolder, of app: AppName, _ order: PublishOrder, signer: ManifestPublicKey?,
+        in store: StoreFolder
+    ) throws(LarderError) -> PublishReport {
+        let report = try changeChannel(app, order.channel, in: store) { channel, now in
+            let current = channel?.last ?? []
+            if !current.isEmpty, current.allSatisfy({ $0.releaseID == release.id && $0.halt == nil }),
+                current.first?.runtimeVersions == release.releases.first?.runtimeVersions.sorted()
+            {
+                return .failure(
+                    LarderError(
+                        .input,
+                        "this release (\(release.id)) is already the last one of \(app.text) in the channel \(order.channel); to change who gets it, leave out the folder: larder publish --app \(app.text) --channel \(order.channel) --rollout 50%"
+                    ))
+            }
+            var changed = channel ?? Channel(order.channel)
+            let number = changed.nextOrder
+            for one in release.releases {
+                changed.publish(.release(one), order: number, at: now)
+            }
+            changed.updateLast { order.apply(to: &$0, isNew: true, at: now) }
+            return .success(changed)
+        }
+        return PublishReport(
+            release: release.id, files: release.files.count, byteCount: release.byteCount, signer: signer,
+            channel: report)
+    }
+
+    /// Carries out a change of the last release.
+    private static func apply(
+        _ change: ReleaseChange, to app: AppName, _ order: PublishOrder, in store: StoreFolder
+    ) throws(LarderError) -> PublishReport {
+        var reset: [String] = []
+        let report = try changeChannel(app, order.channel, in: store) { channel, now in
+            guard var channel, !channel.last.isEmpty else {
+                return .failure(
+                    LarderError(
+                        .input,
+                        "nothing was published to the channel \(order.channel) of \(app.text); see: larder publish --status"
+                    ))
+            }
+            switch change {
+            case .update: channel.updateLast { order.apply(to: &$0, isNew: false, at: now) }
+            case .halt: channel.updateLast { $0.stop() }
+            case .resume:
+                reset = channel.last.map(\.id)
+                channel.updateLast {
+                    $0.resume()
+                    order.apply(to: &$0, isNew: false, at: now)
+                }
+            case .rollBack:
+                guard channel.last.contains(where: { $0.releaseID != nil }) else {
+                    return .failure(
+                        LarderError(
+                            .input,
+                            "the devices of \(order.channel) already run the code that the app was built with; there is nothing to roll back to"
+                        ))
+                }
+                channel.rollBackLast(at: now)
+            }
+            return .success(channel)
+        }
+        if !reset.isEmpty {
+            let rollouts = reset
+            try mapStoreError { () throws(StoreError) in
+                try ChannelDatabase(store).resetReports(of: rollouts)
+            }
+        }
+        return PublishReport(
+            release: report.updates.first?.release, files: nil, byteCount: nil, signer: nil, channel: report)
+    }
+
+    /// Changes a channel in one transaction, and returns it.
+    private static func changeChannel(
+        _ app: AppName, _ name: String, in store: StoreFolder,
+        _ change: (Channel?, HTTPDate) -> Result<Channel, LarderError>
+    ) throws(LarderError) -> ChannelReport {
+        let key = ChannelDatabase.Key(app: app.text, channel: name)
+        var failure: LarderError?
+        let report = try mapStoreError { () throws(StoreError) -> ChannelReport? in
+            guard let database = try openChannels(in: store) else { return nil }
+            let now = Self.now
+            var result: Channel?
+            try database.change(key) { state in
+                (failure, result) = (nil, nil)
+                let channel = state.flatMap { Channel(storedText: $0) }
+                if state != nil, channel == nil {
+                    failure = LarderError(
+                        .machine,
+                        "the stored channel \(name) of \(app.text) is damaged, or a later version of Larder wrote it; use that version"
+                    )
+                    return nil
+                }
+                switch change(channel, now) {
+                case .success(let changed):
+                    result = changed
+                    return changed.storedText
+                case .failure(let error):
+                    failure = error
+                    return nil
+                }
+            }
+            guard let result else { return nil }
+            let open = result.rollouts.suffix(ChannelDatabase.maxOpenUpdates).map(\.id)
+            try database.forgetReports(of: key, except: open)
+            return ChannelReport(app.text, result, try database.outcomes(), at: now)
+        }
+        if let failure { throw failure }
+        guard let report else {
+            throw LarderError(.input, "nothing was published yet; publish a folder with: larder publish DIR")
+        }
+        return report
+    }
+
+    private static func openChannels(in store: StoreFolder) throws(StoreError) -> ChannelDatabase? {
+        store.exists ? try ChannelDatabase(store) : nil
+    }
+}
+
+/// The parsed options of a publication.
+struct PublishOrder: Sendable {
+    let channel: String
+    private let share: Share?
+    private let ramp: Rollout.Ramp?
+    private let haltAt: Share?
+    private let allowedDevices: [String]
+
+    /// The maximum number of allowed devices of one release.
+    private static let maxAllowedDevices = 1000
+
+    /// - Throws: `LarderError` of kind `.input` for a value that cannot be read.
+    init(_ options: PublishOptions) throws(LarderError) {
+        guard AppName.isName(options.channel) else {
+            throw LarderError(
+                .input,
+                "\"\(options.channel)\" is no name of a channel; use 1 to 40 lower-case letters, digits and hyphens"
+            )
+        }
+        channel = options.channel
+        share = try Self.share(options.share, "the share of devices")
+        haltAt = try Self.share(options.haltAt, "the share of failures")
+        if let text = options.ramp {
+            guard let parsed = Rollout.Ramp(text) else {
+                throw LarderError(
+                    .input,
+                    "the ramp must be a step of at least 0.1% and an interval in m, h or d, such as 10%/1d, not \"\(text)\""
+                )
+            }
+            ramp = parsed
+        } else {
+            ramp = nil
+        }
+        if let haltAt, haltAt == .none {
+            throw LarderError(.input, "the share of failures that halts a release must be more than 0%")
+        }
+        allowedDevices = options.allowedDevices
+        guard allowedDevices.allSatisfy({ (1...256).contains($0.utf8.count) }) else {
+            throw LarderError(
+                .input, "the ID of a device must have 1 to 256 bytes; give the one that the app sends")
+        }
+        guard options.runtimeVersions.allSatisfy({ (1...100).contains($0.utf8.count) }) else {
+            throw LarderError(.input, "a runtime version must have 1 to 100 bytes")
+        }
+    }
+
+    private static func share(_ text: String?, _ what: String) throws(LarderError) -> Share? {
+        guard let text else { return nil }
+        guard let share = Share(text) else {
+            throw LarderError(
+                .input, "\(what) must be a percentage from 0% to 100%, such as 10% or 0.5%, not \"\(text)\"")
+        }
+        return share
+    }
+
+    /// Applies the options to a roll-out.
+    ///
+    /// - Parameter isNew: whether it has just been published, so that missing options have their defaults.
+    func apply(to rollout: inout Rollout, isNew: Bool, at now: HTTPDate) {
+        let current = rollout.share(at: now)
+        if let share {
+            rollout.share = share
+            rollout.ramp = []
+        } else if isNew, let ramp {
+            rollout.share = ramp.step
+        }
+        if let ramp {
+            if share == nil, !isNew { rollout.share = current }
+            rollout.ramp = ramp.steps(from: rollout.share, at: now)
+        }
+        if let haltAt {
+            rollout.haltRule = Rollout.HaltRule(share: haltAt, minReports: Larder.minReportsToHalt)
+        }
+        for device in allowedDevices where rollout.allowedDevices.count < Self.maxAllowedDevices {
+            rollout.allowedDevices.insert(device)
+        }
+    }
+}

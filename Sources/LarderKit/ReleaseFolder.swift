@@ -1,0 +1,294 @@
+internal import Archives
+internal import Bundles
+internal import Check
+internal import Digest
+internal import Markup
+internal import Rollouts
+internal import Store
+internal import System
+internal import Web
+
+/// A folder that is published: its files with their digests, its manifest, and the releases that consist of them.
+struct ReleaseFolder {
+    /// A file of the folder.
+    struct File: Sendable {
+        /// The path in the folder.
+        let path: String
+        let sha256: Digest
+        let md5: Digest
+        let byteCount: Int
+        let mediaType: String
+        /// The URL under which the store has it.
+        let url: String
+    }
+
+    /// The ID, which is equal for equal files: the first path segment of their URLs.
+    let id: String
+    let files: [File]
+    /// One release for each platform.
+    let releases: [Release]
+    private let folder: String
+    private let app: AppName
+    /// The manifest of all files, signed if a key was given.
+    private let manifest: [UInt8]
+
+    /// The maximum number of files of a release.
+    private static let maxFiles = 20_000
+    /// The maximum size of a file. It is read into memory.
+    private static let maxFileBytes = 256 * 1024 * 1024
+    /// The maximum number of runtime versions.
+    private static let maxRuntimeVersions = 20
+
+    var byteCount: Int64 { files.reduce(0) { $0 + Int64($1.byteCount) } }
+
+    /// Reads the folder.
+    ///
+    /// - Throws: `LarderError` of kind `.input` if it cannot be published as a whole.
+    init(
+        _ folder: String, _ app: AppName, _ options: PublishOptions, _ interruption: Interruption
+    ) throws(LarderError) {
+        (self.folder, self.app) = (folder, app)
+        let list = try FolderFiles(folder, includesHidden: false)
+        if let skipped = list.skipped.first {
+            throw LarderError(
+                .input,
+                "\(folder) cannot be published as a whole: \(skipped.name): \(skipped.reason); remove it or replace it by a file"
+            )
+        }
+        guard (1...Self.maxFiles).contains(list.paths.count) else {
+            throw LarderError(
+                .input,
+                list.paths.isEmpty
+                    ? "\(folder) has no files; name the build's output folder"
+                    : "\(folder) has \(list.paths.count) files, and a release at most \(Self.maxFiles); name the build's output folder"
+            )
+        }
+        guard options.runtimeVersions.count <= Self.maxRuntimeVersions else {
+            throw LarderError(.input, "a release has at most \(Self.maxRuntimeVersions) runtime versions")
+        }
+        var bundles: [Bundle] = []
+        for path in list.paths {
+            guard !interruption.isRequested else { throw .interrupted }
+            bundles.append(
+                try mapStoreError { () throws(StoreError) in
+                    try Bundle(
+                        PathReference.reference(to: path), of: BodyContent.file(path: folder + "/" + path))
+                })
+        }
+        var identity = DigestStream(.sha256)
+        for (path, bundle) in zip(list.paths, bundles) {
+            let digest = bundle.digests.first(where: { $0.algorithm == .sha256 })?.hex ?? ""
+            identity.update(Array("\(path)\u{0}\(digest)\n".utf8).span)
+        }
+        let id = String(identity.finish().hex.prefix(16))
+        self.id = id
+        var files: [File] = []
+        for (path, bundle) in zip(list.paths, bundles) {
+            let href = app.storedBase + id + "/" + bundle.reference
+            guard let url = WebURL(href)?.key,
+                let sha256 = bundle.digests.first(where: { $0.algorithm == .sha256 }),
+                let md5 = bundle.digests.first(where: { $0.algorithm == .md5 }),
+                let byteCount = bundle.byteCount
+            else {
+                throw LarderError(.input, "\(path) cannot be part of a URL; rename the file")
+            }
+            guard byteCount <= Self.maxFileBytes else {
+                throw LarderError(
+                    .input,
+                    "\(path) has \(byteCount) bytes, and a file of a release at most \(Self.maxFileBytes); remove it from the folder"
+                )
+            }
+            let beginning = try Self.beginning(of: folder + "/" + path)
+            files.append(
+                File(
+                    path: path, sha256: sha256, md5: md5, byteCount: byteCount,
+                    mediaType: FileTypes.type(of: url, file: path, beginning: beginning), url: url.href))
+        }
+        self.files = files
+        manifest = try Self.manifest(bundles, app, id, options)
+        releases = try Self.releases(files, in: folder, app, id, options, manifest)
+    }
+
+    private static func beginning(of path: String) throws(LarderError) -> [UInt8] {
+        do throws(SystemError) {
+            return try WholeFile.beginning(of: path, 1024)
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    /// Writes the manifest. It has no time of creation, so that clients accept it again after a roll-back.
+    private static func manifest(
+        _ bundles: [Bundle], _ app: AppName, _ id: String, _ options: PublishOptions
+    ) throws(LarderError) -> [UInt8] {
+        var manifest = Manifest()
+        manifest.bundles = bundles
+        var format = ManifestOptions()
+        format.base = UpdatePaths.files(app.text, id)
+        var report = ManifestReport(manifest, skipped: [], format)
+        if let key = options.key { report = try report.signed(by: key, .inside) }
+        return Array(report.text.utf8)
+    }
+
+    /// The releases: one for each platform of an export of Expo, or one for all platforms.
+    private static func releases(
+        _ files: [File], in folder: String, _ app: AppName, _ id: String, _ options: PublishOptions,
+        _ manifest: [UInt8]
+    ) throws(LarderError) -> [Release] {
+        let metadata = [Release.idKey: id, "channel": options.channel]
+        if let export = try expoExport(files, in: folder) {
+            guard !options.runtimeVersions.isEmpty else {
+                throw LarderError(
+                    .input,
+                    "an update for Expo's client needs the runtime version of the app (\"runtimeVersion\" in app.json); name it with --runtime"
+                )
+            }
+            let byPath = Dictionary(files.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
+            var releases: [Release] = []
+            do throws(ExpoExportError) {
+                for platform in export.files.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+                    releases.append(
+                        try export.release(
+                            for: platform, runtimeVersions: Set(options.runtimeVersions), metadata: metadata
+                        ) { path in
+                            byPath[path].map { file in
+                                ExpoExport.Content(
+                                    sha256: file.sha256, md5: file.md5.hex, url: file.url,
+                                    mediaType: path == export.files[platform]?.launch
+                                        ? "application/javascript" : file.mediaType)
+                            }
+                        })
+                }
+            } catch {
+                throw LarderError(.input, "\(folder): \(error)")
+            }
+            return releases
+        }
+        // Its devices read the manifest, which lists the files.
+        let digest = DigestStream.digest(.sha256, of: manifest.span)
+        guard
+            let file = ReleaseFile(
+                key: AppName.manifestName, url: app.manifest(ofRelease: id), sha256: digest,
+                mediaType: "application/json")
+        else { return [] }
+        let versions = options.runtimeVersions.isEmpty ? [""] : options.runtimeVersions
+        return [
+            Release(platform: .any, runtimeVersions: Set(versions), launch: file, metadata: metadata)
+        ]
+    }
+
+    /// The list of files that `npx expo export` writes; nil if the folder has none.
+    private static func expoExport(_ files: [File], in folder: String) throws(LarderError) -> ExpoExport? {
+        guard files.contains(where: { $0.path == ExpoExport.fileName }) else { return nil }
+        let path = folder + "/" + ExpoExport.fileName
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            bytes = try WholeFile.read(path, atMost: ExpoExport.maxBytes)
+        } catch {
+            throw LarderError(error)
+        }
+        // Other tools use this name, too.
+        guard let json = try? JSONValue.parse(bytes.span), json["fileMetadata"] != nil else { return nil }
+        do throws(ExpoExportError) {
+            return try ExpoExport(bytes)
+        } catch {
+            throw LarderError(.input, "\(folder): \(error)")
+        }
+    }
+
+    // MARK: - Storing
+
+    /// Stores the files and the manifest as a snapshot of the app's site, and makes sure that the store has them.
+    func store(in store: StoreFolder, _ interruption: Interruption) throws(LarderError) {
+        let now = SystemClock.secondsSinceEpoch()
+        var failure: LarderError?
+        try mapStoreError { () throws(StoreError) in
+            let writer = try StoreWriter(store)
+            let snapshot = try writer.begin(
+                site: app.site, start: [], now: now, importing: [Folder.resolved(folder)])
+            do throws(StoreError) {
+                var openByteCount = 0
+                for file in files {
+                    guard let bytes = content(of: file, &failure, interruption) else { break }
+                    try writer.add(
+                        [try response(file.url, file.mediaType, bytes, in: store, at: now)], to: snapshot)
+                    openByteCount += bytes.count
+                    guard openByteCount > Self.maxOpenBytes else { continue }
+                    try writer.commit()
+                    openByteCount = 0
+                }
+                if failure == nil {
+                    try writer.add(
+                        [
+                            try response(
+                                app.manifest(ofRelease: id), "application/json", manifest, in: store, at: now)
+                        ], to: snapshot)
+                }
+                try writer.end(snapshot, failure == nil ? .publish(now: now) : .forget)
+            } catch {
+                // The first error is the one that matters.
+                _ = try? writer.end(snapshot, .forget)
+                throw error
+            }
+        }
+        if let failure { throw failure }
+        try verify(in: store)
+    }
+
+    /// The bytes of files that are added before they are committed.
+    private static let maxOpenBytes = 64 * 1024 * 1024
+
+    /// Reads a file again; nil if it cannot be published.
+    private func content(
+        of file: File, _ failure: inout LarderError?, _ interruption: Interruption
+    ) -> [UInt8]? {
+        guard !interruption.isRequested else {
+            failure = .interrupted
+            return nil
+        }
+        do throws(SystemError) {
+            let bytes = try WholeFile.read(folder + "/" + file.path, atMost: Self.maxFileBytes)
+            if DigestStream.digest(.sha256, of: bytes.span) == file.sha256 { return bytes }
+            failure = LarderError(
+                .input,
+                "\(file.path) changed while it was read, and nothing was published; publish the folder when the build has ended"
+            )
+        } catch {
+            failure = LarderError(error)
+        }
+        return nil
+    }
+
+    private func response(
+        _ url: String, _ type: String, _ bytes: [UInt8], in store: StoreFolder, at now: Int64
+    ) throws(StoreError) -> NewResponse {
+        let fields: HTTPFields = ["Content-Type": type]
+        var new = NewResponse(
+            href: url, referrer: nil, status: 200, role: 1, fields: fields.block, fetched: now,
+            body: .new(
+                try NewBody(
+                    .bytes(bytes), form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: store)))
+        new.type = type
+        return new
+    }
+
+    /// Compares what the store has with the digests of the files.
+    private func verify(in store: StoreFolder) throws(LarderError) {
+        let digests =
+            files.map { ($0.url, $0.sha256) }
+            + [(app.manifest(ofRelease: id), DigestStream.digest(.sha256, of: manifest.span))]
+        let wrong = try mapStoreError { () throws(StoreError) -> String? in
+            let reader = try StoreReader(store)
+            for (url, digest) in digests {
+                guard let body = try reader.response(for: url)?.body, body.sha256 == digest.bytes,
+                    try reader.isStored(body)
+                else { return url }
+            }
+            return nil
+        }
+        guard let wrong else { return }
+        throw LarderError(
+            .machine, "\(wrong) is not stored as it was read, and nothing was published; check the store",
+            remedy: .repair)
+    }
+}

@@ -1,0 +1,152 @@
+package import Rollouts
+package import Store
+package import Web
+
+/// A channel of an app, such as `production`: its updates, and what devices report about them.
+public struct ChannelReport: Sendable, Equatable {
+    /// The name of the app.
+    public let app: String
+    /// The name of the channel.
+    public let channel: String
+    /// The updates, the newest first.
+    public let updates: [Update]
+
+    /// An update that devices get: a release, or the order to run the code that the app was built with.
+    public struct Update: Sendable, Equatable {
+        /// What the update does at the moment.
+        public enum State: String, Sendable, CaseIterable {
+            /// All devices get it.
+            case live
+            /// A share of the devices gets it.
+            case partial
+            /// No device gets it, because the publisher or failures stopped it.
+            case halted
+            /// A newer update for all devices replaces it.
+            case replaced
+        }
+
+        /// The ID of the update that clients see.
+        public let id: String
+        /// The ID of the release; nil for the code that the app was built with.
+        public let release: String?
+        /// `ios`, `android`, or `any`.
+        public let platform: String
+        /// The versions of the native code that can run it.
+        public let runtimeVersions: [String]
+        /// When it was published, in seconds since 1970.
+        public let published: Int64
+        /// What it does.
+        public let state: State
+        /// The share of devices that get it now, such as `10%`.
+        public let share: String
+        /// The time and share of the next step of a ramp; nil if the share stays.
+        public let next: Step?
+        /// The number of devices that get it whatever the share.
+        public let allowedDevices: Int
+        /// The share of failures that halts it; nil if failures do not.
+        public let haltsAt: String?
+        /// The devices that installed it.
+        public let installed: Int
+        /// The devices on which it failed.
+        public let failed: Int
+        /// Why it was halted: `publisher` or `failures`; nil if it was not.
+        public let haltedBy: String?
+    }
+
+    /// A later time at which more devices get an update.
+    public struct Step: Sendable, Equatable {
+        /// The time in seconds since 1970.
+        public let time: Int64
+        /// The share, such as `20%`.
+        public let share: String
+    }
+
+    /// The report as JSON.
+    public var json: String { members.text() }
+
+    package init(
+        _ app: String, _ channel: Channel, _ outcomes: [String: ChannelDatabase.Outcome], at now: HTTPDate
+    ) {
+        self.app = app
+        self.channel = channel.name
+        let rollouts = channel.rollouts
+        updates = rollouts.indices.reversed().map { index in
+            let rollout = rollouts[index]
+            let share = rollout.share(at: now)
+            // It is replaced for each of its versions.
+            let isReplaced = rollout.runtimeVersions.allSatisfy { version in
+                rollouts[(index + 1)...].contains {
+                    $0.fits(Device(id: nil, platform: rollout.platform, runtimeVersion: version))
+                        && $0.halt == nil && $0.share(at: now) == .all
+                }
+            }
+            let outcome = outcomes[rollout.id] ?? ChannelDatabase.Outcome()
+            let step = rollout.ramp.filter { $0.time > now && $0.share > share }.min { $0.time < $1.time }
+            let haltedBy: String? =
+                switch rollout.halt {
+                case nil: nil
+                case .publisher?: "publisher"
+                case .failures?: "failures"
+                }
+            return Update(
+                id: rollout.id, release: rollout.releaseID, platform: rollout.platform.rawValue,
+                runtimeVersions: rollout.runtimeVersions.filter { !$0.isEmpty },
+                published: rollout.date.secondsSinceEpoch,
+                state: rollout.halt != nil
+                    ? .halted : isReplaced ? .replaced : share == .all ? .live : .partial,
+                share: share.description,
+                next: rollout.halt != nil || isReplaced
+                    ? nil
+                    : step.map { Step(time: $0.time.secondsSinceEpoch, share: $0.share.description) },
+                allowedDevices: rollout.allowedDevices.count,
+                haltsAt: rollout.haltRule?.share.description, installed: outcome.succeeded,
+                failed: outcome.failed, haltedBy: haltedBy)
+        }
+    }
+
+    /// Reads all channels of a store.
+    package static func all(
+        in folder: StoreFolder, at now: HTTPDate
+    ) throws(StoreError) -> [ChannelReport] {
+        guard let database = try ChannelDatabase.openIfExists(folder) else { return [] }
+        let outcomes = try database.outcomes()
+        var reports: [ChannelReport] = []
+        for row in try database.channels() {
+            reports.append(
+                ChannelReport(row.key.app, try Channel(row, in: folder), outcomes, at: now))
+        }
+        return reports
+    }
+}
+
+extension Channel {
+    /// Reads a stored channel. Throws if its text is damaged: half a channel could announce the wrong release.
+    package init(_ row: ChannelDatabase.Row, in folder: StoreFolder) throws(StoreError) {
+        guard let channel = Channel(storedText: row.state) else {
+            throw StoreError(
+                .unusable, doing: "read the channel \(row.key.channel) of \(row.key.app) in",
+                path: folder.name, detail: "it is damaged, or a later version of Larder wrote it",
+                advice: "use the version that wrote it, or publish the release to another channel")
+        }
+        self = channel
+    }
+}
+
+extension ChannelReport: JSONObject {
+    package var members: JSONMembers { ["app": app, "channel": channel, "updates": updates] }
+}
+
+extension ChannelReport.Update: JSONObject {
+    package var members: JSONMembers {
+        [
+            "id": id, "release": release, "platform": platform, "runtimeVersions": runtimeVersions,
+            "published": Wording.date(published), "state": state.rawValue, "share": share,
+            "next": IfAny(next), "allowedDevices": allowedDevices, "haltsAt": IfAny(haltsAt),
+            "installed": installed, "failed": failed, "haltedBy": IfAny(haltedBy),
+        ]
+    }
+}
+
+extension ChannelReport.Step: JSONObject {
+    package var members: JSONMembers { ["time": Wording.date(time), "share": share] }
+}
