@@ -248,6 +248,13 @@ def median(rounds, key):
     return statistics.median(round[key] for round in rounds)
 
 
+def with_spread(values, digits=2):
+    """The median, and half the difference between the largest and the smallest value in per cent of it."""
+    middle = statistics.median(values)
+    half = (max(values) - min(values)) / 2
+    return f"{middle:,.{digits}f} ±{100 * half / middle if middle else 0:.0f}%"
+
+
 def table(rows, header):
     """Aligned text: the first column to the left, the others to the right."""
     cells = [header] + [[str(cell) for cell in row] for row in rows]
