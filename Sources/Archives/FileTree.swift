@@ -148,9 +148,13 @@ final class ZipTree: FileTree {
         "gz",
     ]
 
+    /// Whether a file is already compressed, by its name.
+    static func isCompressed(_ name: String) -> Bool {
+        compressedSuffixes.contains(name.split(separator: ".").last ?? "")
+    }
+
     func begin(_ name: String) throws(ArchiveError) {
-        try zip.begin(
-            name, isDeflated: !Self.compressedSuffixes.contains(name.split(separator: ".").last ?? ""))
+        try zip.begin(name, isDeflated: !Self.isCompressed(name))
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) { try zip.write(bytes) }

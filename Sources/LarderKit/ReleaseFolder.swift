@@ -22,7 +22,8 @@ struct ReleaseFolder {
         let url: String
     }
 
-    /// The ID, which is equal for equal files: the first path segment of their URLs.
+    /// The ID: the first path segment of the files' URLs. It is a digest of everything that is stored below it, so that no
+    /// other release changes the files of this one. It is equal for equal files that are signed by the same key.
     let id: String
     let files: [File]
     /// One release for each platform.
@@ -31,10 +32,12 @@ struct ReleaseFolder {
     private let app: AppName
     /// The manifest of all files, signed if a key was given.
     private let manifest: [UInt8]
+    /// The zip file of all files; nil for an export of Expo.
+    private let archive: [UInt8]?
 
     /// The maximum number of files of a release.
     private static let maxFiles = 20_000
-    /// The maximum size of a file. It is read into memory.
+    /// The maximum size of a file, and of the zip file of a release. They are read into memory.
     private static let maxFileBytes = 256 * 1024 * 1024
     /// The maximum number of runtime versions.
     private static let maxRuntimeVersions = 20
@@ -75,10 +78,15 @@ struct ReleaseFolder {
                         PathReference.reference(to: path), of: BodyContent.file(path: folder + "/" + path))
                 })
         }
+        let export = try Self.expoExport(list.paths, in: folder)
+        archive =
+            export == nil
+            ? try Self.archive(list.paths, bundles.map(\.sha256), in: folder, interruption) : nil
+        // The same manifest for an ID that does not exist yet.
         var identity = DigestStream(.sha256)
-        for (path, bundle) in zip(list.paths, bundles) {
-            let digest = bundle.digests.first(where: { $0.algorithm == .sha256 })?.hex ?? ""
-            identity.update(Array("\(path)\u{0}\(digest)\n".utf8).span)
+        identity.update(try Self.manifest(bundles, app, "", options).span)
+        if let archive {
+            identity.update(DigestStream.digest(.sha256, of: archive.span).bytes.span)
         }
         let id = String(identity.finish().hex.prefix(16))
         self.id = id
@@ -86,7 +94,7 @@ struct ReleaseFolder {
         for (path, bundle) in zip(list.paths, bundles) {
             let href = app.storedBase + id + "/" + bundle.reference
             guard let url = WebURL(href)?.key,
-                let sha256 = bundle.digests.first(where: { $0.algorithm == .sha256 }),
+                let sha256 = bundle.sha256,
                 let md5 = bundle.digests.first(where: { $0.algorithm == .md5 }),
                 let byteCount = bundle.byteCount
             else {
@@ -106,7 +114,34 @@ struct ReleaseFolder {
         }
         self.files = files
         manifest = try Self.manifest(bundles, app, id, options)
-        releases = try Self.releases(files, in: folder, app, id, options, manifest)
+        releases =
+            if let export {
+                try Self.releases(files, of: export, in: folder, id, options)
+            } else {
+                try Self.releases(of: app, id, options, manifest, archive)
+            }
+    }
+
+    /// The zip file of all files.
+    private static func archive(
+        _ paths: [String], _ digests: [Digest?], in folder: String, _ interruption: Interruption
+    ) throws(LarderError) -> [UInt8] {
+        let digests = Dictionary(zip(paths, digests), uniquingKeysWith: { first, _ in first })
+        return try mapArchiveError { () throws(ArchiveError) in
+            try FolderZip.bytes(of: paths, in: folder, atMost: maxFileBytes) {
+                (path, digest) throws(ArchiveError) in
+                guard !interruption.isRequested else {
+                    throw ArchiveError(.interrupted, "\(LarderError.interrupted)")
+                }
+                guard digest == digests[path] else {
+                    throw ArchiveError(.input, changedText(path))
+                }
+            }
+        }
+    }
+
+    private static func changedText(_ path: String) -> String {
+        "\(path) changed while it was read, and nothing was published; publish the folder when the build has ended"
     }
 
     private static func beginning(of path: String) throws(LarderError) -> [UInt8] {
@@ -117,7 +152,8 @@ struct ReleaseFolder {
         }
     }
 
-    /// Writes the manifest. It has no time of creation, so that clients accept it again after a roll-back.
+    /// Writes the manifest. It has no time of creation, so that clients accept it again after a roll-back. For the same files and
+    /// key it is the same text.
     private static func manifest(
         _ bundles: [Bundle], _ app: AppName, _ id: String, _ options: PublishOptions
     ) throws(LarderError) -> [UInt8] {
@@ -126,60 +162,74 @@ struct ReleaseFolder {
         var format = ManifestOptions()
         format.base = UpdatePaths.files(app.text, id)
         var report = ManifestReport(manifest, skipped: [], format)
-        if let key = options.key { report = try report.signed(by: key, .inside) }
+        if let key = options.key { report = try report.signed(by: key, .inside, at: 0) }
         return Array(report.text.utf8)
     }
 
-    /// The releases: one for each platform of an export of Expo, or one for all platforms.
+    /// The releases of an export of Expo: one for each platform.
     private static func releases(
-        _ files: [File], in folder: String, _ app: AppName, _ id: String, _ options: PublishOptions,
-        _ manifest: [UInt8]
+        _ files: [File], of export: ExpoExport, in folder: String, _ id: String, _ options: PublishOptions
     ) throws(LarderError) -> [Release] {
-        let metadata = [Release.idKey: id, "channel": options.channel]
-        if let export = try expoExport(files, in: folder) {
-            guard !options.runtimeVersions.isEmpty else {
-                throw LarderError(
-                    .input,
-                    "an update for Expo's client needs the runtime version of the app (\"runtimeVersion\" in app.json); name it with --runtime"
-                )
-            }
-            let byPath = Dictionary(files.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
-            var releases: [Release] = []
-            do throws(ExpoExportError) {
-                for platform in export.files.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-                    releases.append(
-                        try export.release(
-                            for: platform, runtimeVersions: Set(options.runtimeVersions), metadata: metadata
-                        ) { path in
-                            byPath[path].map { file in
-                                ExpoExport.Content(
-                                    sha256: file.sha256, md5: file.md5.hex, url: file.url,
-                                    mediaType: path == export.files[platform]?.launch
-                                        ? "application/javascript" : file.mediaType)
-                            }
-                        })
-                }
-            } catch {
-                throw LarderError(.input, "\(folder): \(error)")
-            }
-            return releases
+        guard !options.runtimeVersions.isEmpty else {
+            throw LarderError(
+                .input,
+                "an update for Expo's client needs the runtime version of the app (\"runtimeVersion\" in app.json); name it with --runtime"
+            )
         }
-        // Its devices read the manifest, which lists the files.
-        let digest = DigestStream.digest(.sha256, of: manifest.span)
+        let byPath = Dictionary(files.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
+        var releases: [Release] = []
+        do throws(ExpoExportError) {
+            for platform in export.files.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+                releases.append(
+                    try export.release(
+                        for: platform, runtimeVersions: Set(options.runtimeVersions),
+                        metadata: metadata(id, options)
+                    ) { path in
+                        byPath[path].map { file in
+                            ExpoExport.Content(
+                                sha256: file.sha256, md5: file.md5.hex, url: file.url,
+                                mediaType: path == export.files[platform]?.launch
+                                    ? "application/javascript" : file.mediaType)
+                        }
+                    })
+            }
+        } catch {
+            throw LarderError(.input, "\(folder): \(error)")
+        }
+        return releases
+    }
+
+    /// The release for all platforms. Its devices read the manifest, which lists the files, or the zip file.
+    private static func releases(
+        of app: AppName, _ id: String, _ options: PublishOptions, _ manifest: [UInt8], _ archive: [UInt8]?
+    ) throws(LarderError) -> [Release] {
+        func file(_ key: String, _ url: String, _ bytes: [UInt8], _ mediaType: String) -> ReleaseFile? {
+            ReleaseFile(
+                key: key, url: url, sha256: DigestStream.digest(.sha256, of: bytes.span),
+                mediaType: mediaType, byteCount: Int64(bytes.count))
+        }
         guard
-            let file = ReleaseFile(
-                key: AppName.manifestName, url: app.manifest(ofRelease: id), sha256: digest,
-                mediaType: "application/json")
+            let launch = file(
+                AppName.manifestName, app.manifest(ofRelease: id), manifest, "application/json")
         else { return [] }
+        let zip = archive.flatMap {
+            file(AppName.archiveName, app.archive(ofRelease: id), $0, "application/zip")
+        }
         let versions = options.runtimeVersions.isEmpty ? [""] : options.runtimeVersions
         return [
-            Release(platform: .any, runtimeVersions: Set(versions), launch: file, metadata: metadata)
+            Release(
+                platform: .any, runtimeVersions: Set(versions), launch: launch, archive: zip,
+                metadata: metadata(id, options))
         ]
     }
 
+    private static func metadata(_ id: String, _ options: PublishOptions) -> [String: String] {
+        [Release.idKey: id, "channel": options.channel]
+    }
+
     /// The list of files that `npx expo export` writes; nil if the folder has none.
-    private static func expoExport(_ files: [File], in folder: String) throws(LarderError) -> ExpoExport? {
-        guard files.contains(where: { $0.path == ExpoExport.fileName }) else { return nil }
+    private static func expoExport(_ paths: [String], in folder: String) throws(LarderError) -> ExpoExport? {
+        guard paths.contains(ExpoExport.fileName) else { return nil }
         let path = folder + "/" + ExpoExport.fileName
         let bytes: [UInt8]
         do throws(SystemError) {
@@ -218,11 +268,11 @@ struct ReleaseFolder {
                     openByteCount = 0
                 }
                 if failure == nil {
-                    try writer.add(
-                        [
-                            try response(
-                                app.manifest(ofRelease: id), "application/json", manifest, in: store, at: now)
-                        ], to: snapshot)
+                    for added in added {
+                        try writer.add(
+                            [try response(added.url, added.mediaType, added.bytes, in: store, at: now)],
+                            to: snapshot)
+                    }
                 }
                 try writer.end(snapshot, failure == nil ? .publish(now: now) : .forget)
             } catch {
@@ -233,6 +283,12 @@ struct ReleaseFolder {
         }
         if let failure { throw failure }
         try verify(in: store)
+    }
+
+    /// The files that are not in the folder.
+    private var added: [(url: String, mediaType: String, bytes: [UInt8])] {
+        [(app.manifest(ofRelease: id), "application/json", manifest)]
+            + (archive.map { [(app.archive(ofRelease: id), "application/zip", $0)] } ?? [])
     }
 
     /// The bytes of files that are added before they are committed.
@@ -249,10 +305,7 @@ struct ReleaseFolder {
         do throws(SystemError) {
             let bytes = try WholeFile.read(folder + "/" + file.path, atMost: Self.maxFileBytes)
             if DigestStream.digest(.sha256, of: bytes.span) == file.sha256 { return bytes }
-            failure = LarderError(
-                .input,
-                "\(file.path) changed while it was read, and nothing was published; publish the folder when the build has ended"
-            )
+            failure = LarderError(.input, Self.changedText(file.path))
         } catch {
             failure = LarderError(error)
         }
@@ -276,7 +329,7 @@ struct ReleaseFolder {
     private func verify(in store: StoreFolder) throws(LarderError) {
         let digests =
             files.map { ($0.url, $0.sha256) }
-            + [(app.manifest(ofRelease: id), DigestStream.digest(.sha256, of: manifest.span))]
+            + added.map { ($0.url, DigestStream.digest(.sha256, of: $0.bytes.span)) }
         let wrong = try mapStoreError { () throws(StoreError) -> String? in
             let reader = try StoreReader(store)
             for (url, digest) in digests {
@@ -291,4 +344,8 @@ struct ReleaseFolder {
             .machine, "\(wrong) is not stored as it was read, and nothing was published; check the store",
             remedy: .repair)
     }
+}
+
+extension Bundle {
+    fileprivate var sha256: Digest? { digests.first { $0.algorithm == .sha256 } }
 }

@@ -46,14 +46,22 @@ package struct AppName: Sendable, Hashable {
     /// not published, so that no file has this name.
     package static let manifestName = ".larder-manifest.json"
 
+    /// The name of the zip file of all other files that `larder publish` adds to a release for all platforms.
+    package static let archiveName = ".larder-files.zip"
+
     /// The stored URL of a release's manifest.
     package func manifest(ofRelease release: String) -> String {
         storedBase + release + "/" + Self.manifestName
     }
+
+    /// The stored URL of a release's zip file.
+    package func archive(ofRelease release: String) -> String {
+        storedBase + release + "/" + Self.archiveName
+    }
 }
 
 extension Release {
-    /// The key of `metadata` with the ID of the release, which is equal for equal files.
+    /// The key of `metadata` with the ID of the release, which is equal for equal files that are signed by the same key.
     package static let idKey = "release"
 
     /// The ID of the release: the first path segment of its files.
@@ -63,7 +71,8 @@ extension Release {
     package func mappingURLs(_ url: (String) -> String) -> Release {
         Release(
             platform: platform, runtimeVersions: runtimeVersions, launch: launch.moved(to: url(launch.url)),
-            assets: assets.map { $0.moved(to: url($0.url)) }, metadata: metadata)
+            assets: assets.map { $0.moved(to: url($0.url)) },
+            archive: archive.map { $0.moved(to: url($0.url)) }, metadata: metadata)
     }
 }
 
@@ -131,7 +140,7 @@ extension Rollout {
 
 /// The paths of an update server.
 package enum UpdatePaths {
-    /// Where all of them begin.
+    /// The path that they all begin with.
     package static let prefix = "/-/updates/"
 
     /// The path of the files of a release, with a slash at its end.

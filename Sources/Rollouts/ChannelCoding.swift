@@ -135,7 +135,7 @@ extension Release: JSONObject {
     package var members: JSONMembers {
         [
             "platform": platform.rawValue, "runtimeVersions": runtimeVersions.sorted(), "launch": launch,
-            "assets": IfAny(assets),
+            "assets": IfAny(assets), "archive": IfAny(archive),
             "metadata": IfAny(
                 metadata.isEmpty
                     ? nil : JSONMembers(metadata.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })),
@@ -148,6 +148,11 @@ extension Release: JSONObject {
             let launch = json["launch"].flatMap({ ReleaseFile($0) }),
             let assets = (json["assets"]?.array ?? []).allOrNil({ ReleaseFile($0) })
         else { return nil }
+        var archive: ReleaseFile?
+        if let value = json["archive"] {
+            guard let file = ReleaseFile(value), file.byteCount != nil else { return nil }
+            archive = file
+        }
         var metadata: [String: String] = [:]
         for member in json["metadata"]?.members ?? [] {
             guard let value = member.value.string else { return nil }
@@ -155,7 +160,7 @@ extension Release: JSONObject {
         }
         self.init(
             platform: platform, runtimeVersions: Set(versions), launch: launch, assets: assets,
-            metadata: metadata)
+            archive: archive, metadata: metadata)
     }
 }
 
@@ -163,7 +168,7 @@ extension ReleaseFile: JSONObject {
     package var members: JSONMembers {
         [
             "key": key, "url": url, "sha256": sha256.hex, "mediaType": mediaType,
-            "fileExtension": IfAny(fileExtension),
+            "fileExtension": IfAny(fileExtension), "bytes": IfAny(byteCount),
         ]
     }
 
@@ -172,9 +177,14 @@ extension ReleaseFile: JSONObject {
             let sha256 = json["sha256"]?.string.flatMap({ Digest(.sha256, hex: $0) }),
             let mediaType = json["mediaType"]?.string
         else { return nil }
+        var byteCount: Int64?
+        if let value = json["bytes"] {
+            guard let number = value.number?.int, number >= 0 else { return nil }
+            byteCount = Int64(number)
+        }
         self.init(
             key: key, url: url, sha256: sha256, mediaType: mediaType,
-            fileExtension: json["fileExtension"]?.string)
+            fileExtension: json["fileExtension"]?.string, byteCount: byteCount)
     }
 }
 

@@ -9,17 +9,22 @@ package struct ReleaseFile: Sendable, Hashable {
     package let mediaType: String
     /// The suggested file name extension, with its point; nil for none.
     package let fileExtension: String?
+    /// The size; nil if no client asks for it.
+    package let byteCount: Int64?
 
     /// Returns nil unless the digest is a SHA-256.
-    package init?(key: String, url: String, sha256: Digest, mediaType: String, fileExtension: String? = nil) {
+    package init?(
+        key: String, url: String, sha256: Digest, mediaType: String, fileExtension: String? = nil,
+        byteCount: Int64? = nil
+    ) {
         guard sha256.algorithm == .sha256 else { return nil }
         (self.key, self.url, self.sha256) = (key, url, sha256)
-        (self.mediaType, self.fileExtension) = (mediaType, fileExtension)
+        (self.mediaType, self.fileExtension, self.byteCount) = (mediaType, fileExtension, byteCount)
     }
 
     private init(_ file: ReleaseFile, url: String) {
         (key, self.url, sha256) = (file.key, url, file.sha256)
-        (mediaType, fileExtension) = (file.mediaType, file.fileExtension)
+        (mediaType, fileExtension, byteCount) = (file.mediaType, file.fileExtension, file.byteCount)
     }
 
     /// The file at another URL.
@@ -48,15 +53,18 @@ package struct Release: Sendable, Hashable {
     /// The file with the code.
     package let launch: ReleaseFile
     package let assets: [ReleaseFile]
+    /// A zip file with all files, for clients that download one (CodePush, Capgo). Nil for an export of Expo, whose clients
+    /// download single files. Its `byteCount` is not nil.
+    package let archive: ReleaseFile?
     /// Values that clients filter updates by (`expo-manifest-filters`).
     package let metadata: [String: String]
 
     package init(
         platform: Platform, runtimeVersions: Set<String>, launch: ReleaseFile, assets: [ReleaseFile] = [],
-        metadata: [String: String] = [:]
+        archive: ReleaseFile? = nil, metadata: [String: String] = [:]
     ) {
         (self.platform, self.runtimeVersions, self.launch) = (platform, runtimeVersions, launch)
-        (self.assets, self.metadata) = (assets, metadata)
+        (self.assets, self.archive, self.metadata) = (assets, archive, metadata)
     }
 }
 

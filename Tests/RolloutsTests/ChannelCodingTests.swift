@@ -10,7 +10,9 @@ import Web
         var channel = Channel("production")
         let release = Release(
             platform: .android, runtimeVersions: ["1", "2"], launch: try Sample.file("app.js"),
-            assets: [try Sample.file("a.png", mediaType: "image/png")], metadata: ["branch": "main"])
+            assets: [try Sample.file("a.png", mediaType: "image/png")],
+            archive: try Sample.file("a.zip", mediaType: "application/zip", byteCount: 12),
+            metadata: ["branch": "main"])
         channel.publish(.release(release), at: Self.now)
         let second = channel.publish(.release(release), share: Share("12.5%") ?? .none, at: Self.now)
         channel.update(second.id) { rollout in
@@ -43,7 +45,8 @@ import Web
         ("\"platform\":\"android\"", "\"platform\":\"web\""), ("\"minReports\":2", "\"minReports\":-2"),
         ("\"failed\":\"", "\"failed\":\"AAAA"), ("\"allowedDevices\":[\"a\"", "\"allowedDevices\":[1"),
         ("\"sha256\":\"", "\"sha256\":\"0"), ("\"order\":2", "\"order\":\"2\""),
-        ("\"branch\":\"main\"", "\"branch\":1"),
+        ("\"branch\":\"main\"", "\"branch\":1"), ("\"bytes\":12", "\"bytes\":-1"),
+        (",\"bytes\":12", ""),
     ])
     func `a damaged state is rejected as a whole`(old: String, new: String) throws {
         let text = try channel().members.text(.compact)
