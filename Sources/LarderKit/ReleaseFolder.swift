@@ -84,9 +84,11 @@ struct ReleaseFolder {
             ? try Self.archive(list.paths, bundles.map(\.sha256), in: folder, interruption) : nil
         // The same manifest for an ID that does not exist yet.
         var identity = DigestStream(.sha256)
-        identity.update(try Self.manifest(bundles, app, "", options).span)
+        let nameless = try Self.manifest(bundles, app, "", options)
+        identity.update(nameless.span)
         if let archive {
-            identity.update(DigestStream.digest(.sha256, of: archive.span).bytes.span)
+            let digest = DigestStream.digest(.sha256, of: archive.span).bytes
+            identity.update(digest.span)
         }
         let id = String(identity.finish().hex.prefix(16))
         self.id = id
