@@ -51,6 +51,7 @@ extension Larder {
             mirror.isScheduled = { [self] in isScheduled && folder.isWritable || scheduleRunner != nil }
             mirror.canInstallTimer = options.updateCommand != nil
             mirror.exportForms = PortalCommandRunner.exportForms
+            mirror.updates = try options.updates.map { (wanted) throws(LarderError) in try wanted.settings() }
         }
         if port != nil, folder.exists || options.createsStore {
             mirror.security = try options.security.map { (wanted) throws(LarderError) in
@@ -337,6 +338,8 @@ public struct ServeOptions: Sendable {
     public var security: ServeSecurity?
     /// Also runs a forward proxy for programs; nil for none.
     public var proxy: ProxyOptions?
+    /// Also serves the releases that `Larder.publish` stored to apps, below `/-/updates/`; nil does not.
+    public var updates: UpdateServing?
 
     /// Creates options for a server on loopback that makes no network requests.
     public init() {}

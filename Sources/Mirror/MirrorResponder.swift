@@ -36,6 +36,10 @@ final class MirrorResponder: Responder {
     private var httpOnlyOrigins: (generation: TierGeneration, origins: [String: Bool])?
     /// Bytes that this thread has added to the tier since it last checked the budget.
     private var uncheckedByteCount = 0
+    /// Answers requests of devices for updates; nil if the server has no updates.
+    private lazy var updates = context.updates.map { worker in
+        UpdateServer(worker, context) { [unowned self] () throws(StoreError) in try view() }
+    }
     /// The generation in which the names of all stored origins were read, so that digests in names can be resolved.
     private var namesLearned: TierGeneration?
 
@@ -51,6 +55,13 @@ final class MirrorResponder: Responder {
     }
 
     func respond(to request: Request, orDefer later: DeferredReply) -> Reply? {
+        // First: update servers stand behind proxies.
+        if let updates, updates.isResponsible(for: request) {
+            let reply = updates.reply(
+                to: request, orDefer: later.observing { [counts] in counts.record($0) })
+            if let reply { counts.record(reply) }
+            return reply
+        }
         if let refusal = refusal(of: request) { return refusal }
         if let known = memoryAnswer(for: request) {
             counts.record(known)
@@ -145,6 +156,7 @@ final class MirrorResponder: Responder {
 
     /// Answers a CORS preflight; nil if it is handled like other requests.
     func preflight(_ request: Request) -> Reply? {
+        if let updates, updates.isResponsible(for: request) { return updates.preflight(request) }
         if let refusal = refusal(of: request) { return refusal }
         let exchange = MirrorExchange(request, self)
         do throws(StoreError) {
@@ -304,6 +316,8 @@ struct MirrorContext: Sendable {
     let log: ProxyLog?
     /// Whether answers in memory are for every requester of the same origin.
     let sharesMemoryAnswers: Bool
+    /// Records reports of devices; nil if the server has no updates.
+    let updates: UpdateWorker?
     /// The sites that browsers may have state of; nil except for a mirror with a site at the root.
     let rootHistory: RootHistory?
 
@@ -313,11 +327,12 @@ struct MirrorContext: Sendable {
         tier: MemoryTier<Answer>, budget: MemoryBudget? = nil,
         notes: ServingRecords?, loader: OriginLoader?, seals: PageSeals, services: PortalServices? = nil,
         totals: ServingTotals = ServingTotals(), health: StoreHealth? = nil,
-        rejectedResponses: RejectedResponses? = nil,
+        rejectedResponses: RejectedResponses? = nil, updates: UpdateWorker? = nil,
         rootHistory: RootHistory? = nil, expected: ExpectedNavigations = ExpectedNavigations()
     ) {
         self.expected = expected
         self.rootHistory = proxy == nil ? rootHistory : nil
+        self.updates = proxy == nil ? updates : nil
         self.totals = totals
         self.health = health
         self.rejectedResponses = rejectedResponses

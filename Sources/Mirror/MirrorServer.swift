@@ -6,6 +6,7 @@ package import HTTPServer
 internal import Origins
 package import Portal
 package import Reports
+internal import Rollouts
 package import Store
 internal import System
 package import TLS
@@ -20,6 +21,7 @@ package import Web
 ///   store; they share one `MirrorContext` and one memory tier.
 /// - `larder-load` and `larder-wait`, if the policy may ask origins (`OriginLoader`).
 /// - `larder-notes`, which records served responses and misses (`ServingRecordWriter`).
+/// - `larder-updates`, if it has updates, which records the reports of devices (`UpdateWorker`).
 /// - threads for jobs and searches of the portal.
 ///
 /// All properties are constant after `init`, so that any thread may use the server.
@@ -35,6 +37,8 @@ package final class MirrorServer: Sendable {
     /// Runs the jobs of the portal; nil if it accepts no commands.
     private let jobRunner: JobRunner?
     private let searches: PortalSearchQueue?
+    /// Records reports of devices; nil if the server has no updates.
+    private let updates: UpdateWorker?
     /// Rendered answers in memory, shared by all threads.
     private let tier: MemoryTier<Answer>
 
@@ -87,6 +91,14 @@ package final class MirrorServer: Sendable {
                 canInstallTimer: options.canInstallTimer, exportForms: options.exportForms)
         }
         jobRunner = services?.jobRunner
+        let updates = try options.updates.map { (settings) throws(ServerError) in
+            do throws(SystemError) {
+                return try UpdateWorker(UpdateService(folder, settings, now: options.clock))
+            } catch {
+                throw ServerError(error)
+            }
+        }
+        self.updates = updates
         let rootHistory =
             options.address.isLoopback
             ? options.root.flatMap(RootOrigin.init).map { RootHistory($0, in: folder) } : nil
@@ -95,7 +107,7 @@ package final class MirrorServer: Sendable {
                 options, port: port, proxy: proxy, verifier: verifier, tier: tier, budget: budget,
                 notes: notes,
                 loader: loader, seals: seals, services: services, totals: totals, health: health,
-                rejectedResponses: rejectedResponses,
+                rejectedResponses: rejectedResponses, updates: updates,
                 rootHistory: rootHistory, expected: expected)
         }
         var searches: PortalSearchQueue?
@@ -142,6 +154,7 @@ package final class MirrorServer: Sendable {
             }
         } catch {
             opened?.stopAndWait()
+            updates?.stop()
             throw error
         }
         self.searches = searches
@@ -166,6 +179,7 @@ package final class MirrorServer: Sendable {
         } catch {
             server?.stopAndWait()
             self.proxy?.stopAndWait()
+            updates?.stop()
             throw error
         }
     }
@@ -203,7 +217,9 @@ package final class MirrorServer: Sendable {
     package func stop() {
         // The loader ends after the server threads, whose clients wait for its replies. The last records are written after
         // the last response.
+        // So do the devices that wait for updates.
         jobRunner?.close()
+        updates?.stop()
         server?.stopAndWait()
         proxy?.stopAndWait()
         searches?.close()
@@ -359,6 +375,8 @@ package struct MirrorOptions: Sendable {
     package var security: TLSServer?
     /// Whether the portal must not change anything.
     package var isReadOnly = false
+    /// How updates of apps are served; nil if they are not.
+    package var updates: UpdateSettings?
 
     /// Finds the missing assets of sites. Any thread may call it.
     package var walk: SiteNeeds.Walk?

@@ -452,7 +452,7 @@ package struct Portal {
 package struct PortalRequest: Equatable {
     /// The path without the query.
     package let path: String
-    private let fields: [String: String]
+    package let fields: [String: String]
 
     /// The maximum length of a decoded field in bytes. Longer ones are truncated.
     static let maxFieldBytes = 4096

@@ -47,9 +47,24 @@ package final class ChannelDatabase {
     /// published; their counts stay.
     package static let maxOpenUpdates = 8
 
+    /// A report of a device about one update.
+    package struct Report: Sendable, Hashable {
+        package let key: Key
+        /// The ID of the update. The caller makes sure that the channel has it.
+        package let rollout: String
+        /// A hash of the device's ID.
+        package let device: Int64
+        package let hasFailed: Bool
+
+        package init(_ key: Key, rollout: String, device: Int64, hasFailed: Bool) {
+            (self.key, self.rollout, self.device, self.hasFailed) = (key, rollout, device, hasFailed)
+        }
+    }
+
     private let connection: Connection
     private let maxReports: Int
     private let findVersion: Statement
+    private let findVersions: Statement
     private let findReport: Statement
 
     /// Opens the database, and creates it if there is none.
@@ -59,6 +74,7 @@ package final class ChannelDatabase {
         connection = try Self.connect(folder)
         self.maxReports = maxReports
         findVersion = try connection.prepare("SELECT version FROM channel WHERE app = ? AND name = ?")
+        findVersions = try connection.prepare("SELECT name, version FROM channel WHERE app = ? ORDER BY name")
         findReport = try connection.prepare("SELECT failed FROM report WHERE rollout = ? AND device = ?")
     }
 
@@ -187,6 +203,13 @@ package final class ChannelDatabase {
         try findVersion.first(.text(key.app), .text(key.channel)) { $0.integer(0) }
     }
 
+    /// The versions of the channels of an app, by their names. Empty if the app is unknown.
+    package func versions(ofApp app: String) throws(StoreError) -> [String: Int64] {
+        var versions: [String: Int64] = [:]
+        try findVersions.each(.text(app)) { versions[$0.text(0)] = $0.integer(1) }
+        return versions
+    }
+
     /// Changes a channel in one transaction, which no other change of it can come between.
     ///
     /// - Parameter change: returns the new state, or nil to leave the channel as it is. It gets the state, which is nil for a
@@ -251,42 +274,79 @@ package final class ChannelDatabase {
         _ rollout: String, of key: Key, device: Int64, hasFailed: Bool,
         halt: (_ state: String, _ outcome: Outcome) -> String?
     ) throws(StoreError) -> Bool {
-        func known() throws(StoreError) -> Int64? {
-            try findReport.first(.text(rollout), .integer(device)) { $0.integer(0) }
+        let report = Report(key, rollout: rollout, device: device, hasFailed: hasFailed)
+        return try !record([report]) { halt($1, $2) }.isEmpty
+    }
+
+    /// Whether a report repeats an earlier one.
+    package func isKnown(_ report: Report) throws(StoreError) -> Bool {
+        guard let hasFailed = try findOutcome(report) else { return false }
+        return hasFailed || !report.hasFailed
+    }
+
+    /// Whether the device failed to run the update; nil if it has not reported about it.
+    private func findOutcome(_ report: Report) throws(StoreError) -> Bool? {
+        try findReport.first(.text(report.rollout), .integer(report.device)) { $0.integer(0) != 0 }
+    }
+
+    /// Records reports in one transaction. Each device counts once for each update; a failure counts more than a success.
+    ///
+    /// - Parameter halt: called after each new failure in the same transaction, with the state of the channel and the
+    ///   counts of the update. Returns the new state, or nil to leave the channel as it is.
+    /// - Returns: the reports that were new.
+    package func record(
+        _ reports: [Report], halt: (_ report: Report, _ state: String, _ outcome: Outcome) -> String?
+    ) throws(StoreError) -> Set<Report> {
+        // Most reports repeat earlier ones. They need no transaction, for which others would wait.
+        var open: [Report] = []
+        for report in Set(reports) where try !isKnown(report) { open.append(report) }
+        guard !open.isEmpty else { return [] }
+        // All transactions lock in the same order: the channels, then the counts of the updates.
+        open.sort {
+            ($0.key.app, $0.key.channel, $0.rollout, $0.device) < (
+                $1.key.app, $1.key.channel, $1.rollout, $1.device
+            )
         }
-        // Most reports repeat an earlier one. They need no transaction, for which others would wait.
-        if let before = try known(), before != 0 || !hasFailed { return false }
-        var isNew = false
+        var recorded: Set<Report> = []
         try inTransaction { () throws(StoreError) in
-            isNew = false
-            // First, so that all transactions lock in the same order.
-            let state = hasFailed ? try lockedState(of: key) : nil
-            let before = try known()
-            if let before, before != 0 || !hasFailed { return }
-            try connection.prepare(
-                """
-                INSERT OR IGNORE INTO outcome (rollout, app, channel, succeeded, failed, open)
-                VALUES (?, ?, ?, 0, 0, 1)
-                """
-            ).run(.text(rollout), .text(key.app), .text(key.channel))
-            guard try canRemember(rollout, of: key, isKnown: before != nil) else { return }
-            try connection.prepare(
-                """
-                INSERT INTO report (rollout, device, failed) VALUES (?1, ?2, ?3)
-                ON CONFLICT (rollout, device) DO UPDATE SET failed = excluded.failed
-                """
-            ).run(.text(rollout), .integer(device), .integer(hasFailed ? 1 : 0))
-            try connection.prepare(
-                "UPDATE outcome SET succeeded = succeeded + ?2, failed = failed + ?3 WHERE rollout = ?1"
-            ).run(
-                .text(rollout), .integer(hasFailed ? before == nil ? 0 : -1 : 1),
-                .integer(hasFailed ? 1 : 0))
-            isNew = true
-            guard let state else { return }
-            let outcome = try outcome(of: rollout)
-            if let changed = halt(state, outcome), changed != state { try store(changed, for: key) }
+            recorded = []
+            for report in open where report.hasFailed { _ = try lockedState(of: report.key) }
+            for report in open {
+                guard try add(report) else { continue }
+                recorded.insert(report)
+                guard report.hasFailed, let state = try lockedState(of: report.key) else { continue }
+                let outcome = try outcome(of: report.rollout)
+                if let changed = halt(report, state, outcome), changed != state {
+                    try store(changed, for: report.key)
+                }
+            }
         }
-        return isNew
+        return recorded
+    }
+
+    /// Adds a report in the current transaction. Returns whether it was new.
+    private func add(_ report: Report) throws(StoreError) -> Bool {
+        let hadFailed = try findOutcome(report)
+        if let hadFailed, hadFailed || !report.hasFailed { return false }
+        try connection.prepare(
+            """
+            INSERT OR IGNORE INTO outcome (rollout, app, channel, succeeded, failed, open)
+            VALUES (?, ?, ?, 0, 0, 1)
+            """
+        ).run(.text(report.rollout), .text(report.key.app), .text(report.key.channel))
+        guard try canRemember(report.rollout, of: report.key, isKnown: hadFailed != nil) else { return false }
+        try connection.prepare(
+            """
+            INSERT INTO report (rollout, device, failed) VALUES (?1, ?2, ?3)
+            ON CONFLICT (rollout, device) DO UPDATE SET failed = excluded.failed
+            """
+        ).run(.text(report.rollout), .integer(report.device), .integer(report.hasFailed ? 1 : 0))
+        try connection.prepare(
+            "UPDATE outcome SET succeeded = succeeded + ?2, failed = failed + ?3 WHERE rollout = ?1"
+        ).run(
+            .text(report.rollout), .integer(report.hasFailed ? hadFailed == nil ? 0 : -1 : 1),
+            .integer(report.hasFailed ? 1 : 0))
+        return true
     }
 
     /// Whether the reports of the update are still remembered, and another device fits.

@@ -60,7 +60,6 @@ package final class Inbox<Message: Sendable>: Sendable {
     /// Returns all messages in the queue, without waiting.
     package func takeAll() -> [Message] {
         state.change { state in
-            guard state.head < state.messages.count else { return [] }
             defer {
                 state.messages = []
                 state.head = 0

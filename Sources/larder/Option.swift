@@ -708,6 +708,17 @@ extension Option {
     static let tlsKey = Option(
         name: "--tls-key", placeholder: "FILE", help: "Private key of --tls FILE (PEM)",
         defaultValue: "in the --tls file")
+    static let updates = Option(
+        name: "--updates", placeholder: nil,
+        help: "Serve published releases to apps, below /-/updates/APP/ (see larder help publish)",
+        brief: "Serve published releases to apps")
+    static let updatesURL = Option(
+        name: "--updates-url", placeholder: "URL",
+        help: "With --updates, the address at which devices reach the server through a proxy",
+        defaultValue: "the host that a request names")
+    static let updatesSign = Option(
+        name: "--updates-sign", placeholder: "FILE",
+        help: "With --updates, sign the updates for Expo's client with this private RSA key (PEM)")
     static let bar = Option(
         name: "--bar", placeholder: nil,
         help: "Show a bar on each page with its date, other snapshots and a search",
@@ -750,7 +761,8 @@ extension Option {
             .rule.inGroup(.general), .patience, .preloaded, .every, .base, .format,
             .assets, .verify, .trust, .allowRollback, .strong, .memory, .maxSize, .compress.inGroup(.general),
             .noShim, .allowNetwork,
-            .showPrivate, .readOnly, .noSchedule, .scheduled, .bar, .openBrowser,
+            .showPrivate, .readOnly, .updates, .updatesURL, .updatesSign, .noSchedule, .scheduled, .bar,
+            .openBrowser,
             .quiet,
         ] + networkOptions + identityOptions
 }

@@ -133,6 +133,7 @@ enum ServeCommand {
         options.requiresStrongDigests = arguments.has(.strong)
         options.isReadOnly = arguments.has(.readOnly)
         options.network = try network(arguments)
+        options.updates = try updates(arguments)
         if let port = try arguments.numberIfGiven(.proxyPort, in: 0...65_535) {
             options.proxy = try ProxyCommand.proxyOptions(arguments, port: UInt16(port))
         }
@@ -149,6 +150,20 @@ enum ServeCommand {
         guard certificate == "own" else { return .files(certificate: certificate, key: key ?? certificate) }
         guard key == nil else { throw UsageError("--tls own creates its own key; leave out --tls-key") }
         return .own
+    }
+
+    /// The options of `--updates`; nil without it.
+    private static func updates(_ arguments: Arguments) throws(UsageError) -> UpdateServing? {
+        guard arguments.has(.updates) else {
+            for option in [Option.updatesURL, .updatesSign] where arguments.text(option) != nil {
+                throw UsageError("\(option.name) needs --updates; add it")
+            }
+            return nil
+        }
+        var updates = UpdateServing()
+        updates.url = arguments.text(.updatesURL)
+        updates.signingKey = arguments.text(.updatesSign)
+        return updates
     }
 
     /// The options for connections to origins.

@@ -1,0 +1,204 @@
+internal import Digest
+internal import Rollouts
+internal import Store
+internal import System
+internal import Web
+
+/// The channels and releases of apps, as one thread reads them.
+///
+/// A channel is parsed once for each version. Its version is read from the database before each use in a local store, and
+/// at most four times a second in PostgreSQL, where each read is a round trip to the server. A halt by a report that this
+/// server has recorded is seen at once in both (`UpdateService.changes`).
+final class UpdateDesk {
+    private let service: UpdateService
+    private let openReader: () throws(StoreError) -> StoreReader
+    /// Nil until the database is needed, and after an error.
+    private var database: ChannelDatabase?
+    private var nextOpening: Int64 = .min
+    private var apps: [String: App] = [:]
+    private var answers: [[String]: UpdateAnswer] = [:]
+
+    /// The channels of one app.
+    private struct App {
+        var channels: [String: Known] = [:]
+        /// The IDs of all releases in the channels.
+        let releases: Set<String>
+        /// When the versions were read: milliseconds of the service's clock, and its number of changes.
+        var checked: (at: Int64, changes: Int)
+    }
+
+    private struct Known {
+        let version: Int64
+        let channel: Channel
+    }
+
+    /// The time between attempts to open the database while there is none, in milliseconds.
+    private static let openingInterval: Int64 = 1000
+
+    /// - Parameter openReader: returns the thread's reader of the store.
+    init(_ service: UpdateService, openReader: @escaping () throws(StoreError) -> StoreReader) {
+        (self.service, self.openReader) = (service, openReader)
+    }
+
+    var reader: StoreReader {
+        get throws(StoreError) { try openReader() }
+    }
+
+    /// The database; nil if nothing was published yet.
+    private func openDatabase() throws(StoreError) -> ChannelDatabase? {
+        if let database { return database }
+        let now = service.milliseconds()
+        guard now >= nextOpening else { return nil }
+        nextOpening = now + Self.openingInterval
+        database = try ChannelDatabase.openIfExists(service.folder)
+        return database
+    }
+
+    /// Runs `body` with the database, which is opened again after an error.
+    func withDatabase<Result>(
+        _ body: (ChannelDatabase) throws(StoreError) -> Result
+    ) throws(StoreError) -> Result? {
+        do throws(StoreError) {
+            guard let database = try openDatabase() else { return nil }
+            return try body(database)
+        } catch {
+            database = nil
+            throw error
+        }
+    }
+
+    /// The channels of an app; nil if the app is unknown.
+    private func known(_ app: AppName) throws(StoreError) -> App? {
+        let (now, changes) = (service.milliseconds(), service.changes)
+        let before = apps[app.text]
+        if let before, before.checked.changes == changes,
+            now - before.checked.at < service.revalidationInterval
+        {
+            return before
+        }
+        let channels = try withDatabase { (database) throws(StoreError) in
+            var channels: [String: Known] = [:]
+            for (name, version) in try database.versions(ofApp: app.text) {
+                if let known = before?.channels[name], known.version == version {
+                    channels[name] = known
+                    continue
+                }
+                if before != nil { service.forgetRecorded() }
+                if let row = try database.channel(ChannelDatabase.Key(app: app.text, channel: name)),
+                    let channel = Channel(storedText: row.state)
+                {
+                    channels[name] = Known(version: row.version, channel: channel)
+                }
+            }
+            return channels
+        }
+        guard let channels, !channels.isEmpty else {
+            // Not remembered, since anyone can make up names.
+            apps[app.text] = nil
+            return nil
+        }
+        if var before, before.channels.mapValues(\.version) == channels.mapValues(\.version) {
+            before.checked = (now, changes)
+            apps[app.text] = before
+            return before
+        }
+        let releases = channels.values.flatMap { $0.channel.rollouts.compactMap(\.releaseID) }
+        let known = App(channels: channels, releases: Set(releases), checked: (now, changes))
+        apps[app.text] = known
+        return known
+    }
+
+    /// A channel of an app; nil if there is none.
+    func channel(_ name: String, of app: AppName) throws(StoreError) -> Channel? {
+        try known(app)?.channels[name]?.channel
+    }
+
+    /// The version of a channel, which changes with its state; nil if there is no such channel.
+    func version(ofChannel name: String, of app: AppName) throws(StoreError) -> Int64? {
+        try known(app)?.channels[name]?.version
+    }
+
+    /// Whether a channel of the app announces a release, or announced it before.
+    func hasRelease(_ release: String, of app: AppName) throws(StoreError) -> Bool {
+        try known(app)?.releases.contains(release) ?? false
+    }
+
+    /// The channel that an inquiry is about; nil if there is none.
+    func channel(
+        _ selection: UpdateInquiry.ChannelSelection, of app: AppName
+    ) throws(StoreError) -> Channel? {
+        switch selection {
+        case .named(let name): try channel(name, of: app)
+        case .having(let update):
+            try known(app)?.channels.values.map(\.channel).first { channel in
+                channel.rollouts.contains { $0.id == update }
+            }
+        }
+    }
+
+    /// An answer that is the same for all requests with the same key; `make` makes it.
+    func cached(_ key: [String], _ make: () -> UpdateAnswer) -> UpdateAnswer {
+        if let known = answers[key] { return known }
+        let made = make()
+        if answers.count >= Self.maxAnswers { answers.removeAll() }
+        answers[key] = made
+        return made
+    }
+
+    /// Beyond this number, all answers are made again. A part of the key is chosen by clients.
+    private static let maxAnswers = 500
+
+    /// The stored file of a release; nil if the store does not have it.
+    func file(_ url: String) throws(StoreError) -> StoredResponse? {
+        let response = try reader.response(for: url)
+        return response?.status == 200 && response?.body != nil ? response : nil
+    }
+
+    /// The manifest of a release as it was published, with its signature; nil if the store does not have it.
+    func manifest(ofRelease release: String, of app: AppName) throws(StoreError) -> [UInt8]? {
+        if let known = service.manifests[app.text, release] { return known }
+        guard let body = try file(app.manifest(ofRelease: release))?.body,
+            let content = try reader.content(of: body), try body.isIntact(content)
+        else { return nil }
+        let bytes = try content.load()
+        service.manifests.add(bytes, app.text, release)
+        return bytes
+    }
+
+    // MARK: - Reports
+
+    /// The reports of an inquiry that count: of devices with an ID, and about the newest updates of the channel.
+    func reports(of inquiry: UpdateInquiry, in channel: Channel, of app: AppName) -> [ChannelDatabase.Report]
+    {
+        guard let device = inquiry.device, inquiry.installed != nil || !inquiry.failed.isEmpty else {
+            return []
+        }
+        let open = channel.rollouts.suffix(ChannelDatabase.maxOpenUpdates)
+        let key = ChannelDatabase.Key(app: app.text, channel: channel.name)
+        var outcomes: [(id: String, hasFailed: Bool)] = inquiry.failed.map { ($0, true) }
+        if let id = inquiry.installed, !inquiry.failed.contains(id) { outcomes.append((id, false)) }
+        outcomes.removeAll { outcome in !open.contains { $0.id == outcome.id } }
+        guard !outcomes.isEmpty else { return [] }
+        let hash = Self.hash(of: device)
+        return outcomes.map { id, hasFailed in
+            ChannelDatabase.Report(key, rollout: id, device: hash, hasFailed: hasFailed)
+        }
+    }
+
+    private static func hash(of device: String) -> Int64 {
+        let digest = DigestStream.digest(.sha256, of: Array(device.utf8).span).bytes
+        return Int64(bitPattern: digest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+    }
+
+    /// The reports that do not repeat earlier ones.
+    func new(_ reports: [ChannelDatabase.Report]) throws(StoreError) -> [ChannelDatabase.Report] {
+        guard !reports.isEmpty else { return [] }
+        return try withDatabase { (database) throws(StoreError) in
+            var new: [ChannelDatabase.Report] = []
+            for report in reports where !service.isRecorded(report) {
+                if try database.isKnown(report) { service.didRecord(report) } else { new.append(report) }
+            }
+            return new
+        } ?? []
+    }
+}
