@@ -63,6 +63,10 @@ public struct SitePlan: Sendable, Equatable {
     package var failures = StoredFailures()
     /// Which snapshots collections keep; without rules all.
     public var keep = KeepRules()
+    /// The tags by which the user groups sites in the portal.
+    package var tags: [String] = []
+    /// The user's note about the site; empty if there is none.
+    package var note = ""
     /// Which releases have started, if the site is the bundles of an app.
     package var starts = StartRecord()
     /// Changes that the last snapshot rejected, in the form of `ReplacementCheck`.
@@ -105,6 +109,8 @@ public struct SitePlan: Sendable, Equatable {
         keep = json["keep"].map { KeepRules($0) } ?? KeepRules()
         starts = json["starts"].map { StartRecord($0) } ?? StartRecord()
         missing = json["missing"]?.array?.map { MissingURLCounts($0) } ?? []
+        tags = texts("tags")
+        note = json["note"]?.string ?? ""
     }
 
     /// The settings as JSON, without members that have their default values.
@@ -126,8 +132,9 @@ public struct SitePlan: Sendable, Equatable {
         return plan
     }
 
-    /// Copies the counts, the confirmation and the keep rules from the stored settings of the site.
+    /// Copies the counts, the confirmation, the keep rules, the tags and the note from the stored settings of the site.
     package mutating func copyHistory(from stored: SitePlan) {
+        (tags, note) = (stored.tags, stored.note)
         starts = stored.starts
         (missing, confirmed, failures) = (stored.missing, stored.confirmed, stored.failures)
         if keep.isEmpty { keep = stored.keep }
@@ -335,7 +342,8 @@ extension SitePlan: JSONObject {
             "missing": IfAny(missing.map(\.storedMembers)),
             "confirmed": IfAny(confirmed), "failures": IfAny(failures.isEmpty ? nil : failures),
             "keep": IfAny(keep.isEmpty ? nil : keep),
-            "starts": IfAny(starts.isEmpty ? nil : starts),
+            "starts": IfAny(starts.isEmpty ? nil : starts), "tags": IfAny(tags),
+            "note": IfAny(note.isEmpty ? nil : note),
         ]
     }
 }

@@ -69,9 +69,12 @@ struct PortalCommandRunner: Sendable {
         case .prefetch(let address, let form):
             var options = try options(form, run)
             options.followsLinks = !form.isOnlyPage
+            let schedule = form.updateInterval.flatMap { UpdateSchedule($0) }
             return prefetchOutcome([
                 try waitFor(run) { [options] () throws(LarderError) in
-                    try await larder.prefetch([address], options: options, by: run.principal)
+                    let report = try await larder.prefetch([address], options: options, by: run.principal)
+                    if let schedule { try await larder.schedule(report.site, schedule) }
+                    return report
                 }
             ])
         case .update(let site):
@@ -450,7 +453,11 @@ extension JobProgress {
     fileprivate init(_ progress: PrefetchProgress) {
         self.init()
         site = progress.site
-        isStoring = progress.phase == .storing
+        switch progress.phase {
+        case .fetching: phase = .fetching
+        case .storing: phase = .storing
+        case .indexing: phase = .indexing
+        }
         (pages, queuedPages) = (progress.pages.done, progress.pages.queued)
         (files, queuedFiles) = (progress.assets.done, progress.assets.queued)
         failed = progress.failed

@@ -105,6 +105,14 @@ struct ChangesPage: PortalPage {
                 html.element("li") { html in
                     let (href, target) = difference.change(kind, at: index)
                     html.link(context.links.details(href), ["class": "url"]) { $0.url(href) }
+                    if kind == .changed, let from, let to {
+                        html.text(" ")
+                        let address = context.links.compare(href, of: site.id, from: from.name, to: to.name)
+                        html.link(address) { html in
+                            html.say(.compareButton)
+                            html.element("span", ["class": "hidden"], text: " \(Wording.cut(href, to: 80))")
+                        }
+                    }
                     guard let target else { return }
                     html.say(.movedTo)
                     html.link(context.links.details(target), ["class": "url"]) { $0.url(target) }

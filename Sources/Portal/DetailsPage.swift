@@ -202,7 +202,7 @@ package struct DetailsPage: PortalPage {
     private func writeLinksToCopies(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "actions"]) { html in
             if let address = context.mirrorAddress(of: href) {
-                html.link(address, ["class": "button"], say: .openCopy)
+                html.link(address, ["class": "button"], say: .doOpen)
             }
             html.link(
                 href, ["class": "button quiet", "rel": "noreferrer external"], say: .openOrigin)

@@ -8,7 +8,10 @@ extension HTMLWriter {
     /// - Parameters:
     ///   - action: the path that answers the form.
     ///   - words: the words that the field contains at first.
-    mutating func searchForm(_ action: String, label: String, words: String = "") {
+    ///   - filters: writes further fields.
+    mutating func searchForm(
+        _ action: String, label: String, words: String = "", filters: (inout HTMLWriter) -> Void = { _ in }
+    ) {
         element("form", ["class": "find", "role": "search", "method": "get", "action": action]) { html in
             html.element("label", ["for": "q"], text: label)
             html.void(
@@ -19,7 +22,36 @@ extension HTMLWriter {
                     "autocomplete": "off", "spellcheck": "false",
                 ])
             html.element("button", ["type": "submit"], say: .search)
+            filters(&html)
         }
+    }
+
+    /// Writes a labelled list of options, of which the user selects one. The texts may come from outside.
+    mutating func selectField(
+        _ name: String, _ label: Sentence, _ options: [(value: String, text: String)], _ chosen: String?
+    ) {
+        element("div", ["class": "field"]) { html in
+            html.element("label", ["for": name], say: label)
+            html.element("select", ["id": name, "name": name]) { html in
+                for option in options {
+                    html.element(
+                        "option",
+                        ["value": option.value, "selected": option.value == chosen ?? "" ? "" : nil],
+                        text: Wording.cut(option.text, to: 60))
+                }
+            }
+        }
+    }
+
+    /// Writes the bar of a job. Without a value, browsers show that the job runs.
+    mutating func progressBar(_ progress: JobProgress) {
+        element(
+            "progress",
+            [
+                "data-figure": "share", "max": "1", "value": progress.share.map { "\($0)" },
+                "aria-label": words(.progress),
+            ]
+        ) { _ in }
     }
 
     /// Writes a name and its value in a `dl` of the class `facts`.

@@ -201,6 +201,9 @@ package struct PortalLinks {
         "\(files)\(job)/\(PortalLinks.percentEncoded(name))"
     }
 
+    /// Redirects to a page by chance.
+    package static let random = "/-/random"
+
     package func export(of site: Int64) -> String { "\(self.site(site))/export" }
 
     /// The frame inside the bar of a mirrored page.
@@ -253,6 +256,12 @@ package struct PortalLinks {
             ])
     }
 
+    /// The comparison of one page in two snapshots.
+    func compare(_ href: String, of site: Int64, from: SnapshotName, to: SnapshotName) -> String {
+        Self.path(
+            "\(self.site(site))/compare", [("url", href), ("from", "\(from)"), ("to", "\(to)")])
+    }
+
     package func pictures(
         of site: Int64, from: SnapshotName? = nil, to: SnapshotName? = nil, page: Int? = nil
     )
@@ -268,12 +277,21 @@ package struct PortalLinks {
         Self.path("\(self.site(site))/picture", [("snapshot", "\(snapshot)"), ("url", href)])
     }
 
+    /// The icon of a site. The snapshot makes the address change with the icon, so that browsers may cache it.
+    func icon(of site: Int64, in snapshot: SnapshotName?) -> String {
+        Self.path("\(self.site(site))/icon", [("snapshot", snapshot.map { "\($0)" })])
+    }
+
     /// The results of a search, in one site or in all (nil).
     ///
-    /// - Parameter after: the `SearchPosition` at which the previous page stopped.
-    package func search(_ words: String, in site: Int64?, after: String? = nil) -> String {
+    /// - Parameters:
+    ///   - filters: the fields of the filters.
+    ///   - after: the `SearchPosition` at which the previous page stopped.
+    package func search(
+        _ words: String, in site: Int64?, filters: [(name: String, value: String?)] = [], after: String? = nil
+    ) -> String {
         let path = site.map { "\(self.site($0))/search" } ?? Self.search
-        return Self.path(path, [("q", words), ("after", after)])
+        return Self.path(path, [("q", words)] + filters + [("after", after)])
     }
 
     package func scripts(after: String? = nil) -> String { Self.path(Self.scripts, [("after", after)]) }

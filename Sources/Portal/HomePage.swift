@@ -3,75 +3,150 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// The home page: the stored sites with their state, and the forms that search them and add new ones.
+/// The home page: the form that adds a site, the pages that were read last, and the stored sites as cards.
 struct HomePage: PortalPage {
-    let sites: [SiteReport]
+    /// All sites, in the order of the store.
+    private let cards: [SiteCard]
+    private let filter: SiteFilter
+    /// The cards that this page shows, and whether further ones follow.
+    private let shown: [SiteCard]
+    private let hasMore: Bool
+    /// The number of the page of the list, from 0.
+    private let page: Int
+    /// The pages that were read last, the latest first. Empty for visitors of other machines.
+    private let recent: [StoreReader.ReadPage]
     /// The identity of the store.
     private let storeIdentity: String
     let title = "Larder"
     let section = PortalSection.sites
+    let isWide = true
 
-    init(_ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
-        var sites: [SiteReport] = []
+    /// - Parameters:
+    ///   - jobs: the jobs that the visitor may see.
+    ///   - showsReading: whether the visitor may see which pages were read.
+    init(
+        _ reader: StoreReader, _ cache: PortalCache, _ request: PortalRequest, jobs: [PortalJob] = [],
+        showsReading: Bool, now: Int64
+    ) throws(StoreError) {
+        var cards: [SiteCard] = []
         // All sites of the page share one budget for finding missing URLs. Of the sites beyond it, those are not counted.
         var limit = PortalLimits.maxMissingWalkURLs
-        for site in try cache.sites(reader) {
+        let sites = try cache.sites(reader)
+        for site in sites {
             let report = try cache.report(on: site, limit: limit, reader)
             limit -= report.needs?.walked ?? limit
-            sites.append(report)
+            cards.append(SiteCard(site, report, jobs: jobs))
         }
-        self.sites = sites
+        self.cards = cards
+        filter = SiteFilter(request)
+        page = Int(max(0, min(request.number("page") ?? 0, 1_000_000)))
+        let rest = filter.apply(to: cards).dropFirst(page * PortalLimits.maxSiteCards)
+        hasMore = rest.count > PortalLimits.maxSiteCards
+        var shown = Array(rest.prefix(PortalLimits.maxSiteCards))
+        for index in shown.indices {
+            guard let site = sites.first(where: { $0.id == shown[index].report.id }) else { continue }
+            try shown[index].findImages(of: site, reader, cache)
+        }
+        self.shown = shown
+        recent = showsReading ? try cache.lastReadPages(now: now, reader) : []
         storeIdentity = reader.folder.identity
     }
 
+    var script: String? { cards.contains { $0.job != nil } ? JobsScript.path : nil }
+
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        guard !sites.isEmpty else { return writeWelcome(to: &html, context) }
-        html.element("p", ["class": "lead"]) { html in
-            let bytes = sites.reduce(0) { $0 + $1.tally.byteCount }
-            html.say(.homeLead, html.count(sites.count, .oneSite, .manySites), Wording.bytes(bytes))
-        }
-        html.idleScheduleNotice(context, isScheduled: sites.contains { $0.site.schedule != nil })
-        html.searchForm(PortalLinks.search, label: html.words(.searchStoredPages))
-        html.element("ul", ["class": "cards"]) { html in
-            for site in sites {
-                html.element("li", ["class": "card"]) { writeCard(of: site, to: &$0, context) }
+        guard !cards.isEmpty else { return writeWelcome(to: &html, context) }
+        if context.token != nil {
+            html.element("details", ["class": "adder"]) { html in
+                html.element("summary", ["class": "button"], say: .addSite)
+                html.prefetchForm(context)
             }
         }
-        if context.token != nil {
-            html.storeCommands(context)
-            html.element("h2", say: .newSite)
-            html.prefetchForm(context)
-            html.nextLink(PortalLinks.save, html.words(.saveTitle))
+        html.element("p", ["class": "lead"]) { html in
+            let bytes = cards.reduce(0) { $0 + $1.report.tally.byteCount }
+            html.say(.homeLead, html.count(cards.count, .oneSite, .manySites), Wording.bytes(bytes))
         }
+        html.idleScheduleNotice(context, isScheduled: cards.contains { $0.report.site.schedule != nil })
+        html.searchForm(PortalLinks.search, label: html.words(.searchStoredPages))
+        writeRecent(to: &html, context)
+        writeFilter(to: &html)
+        if shown.isEmpty { html.element("p", ["class": "soft", "role": "status"], say: .noMatchingSites) }
+        // `JobsScript` replaces the cards when a job starts or ends.
+        html.element("div", ["id": "jobs", "data-live": PortalLinks.live]) { html in
+            guard !shown.isEmpty else { return }
+            html.element("ul", ["class": "cards"]) { html in
+                for card in shown { card.write(to: &html, context) }
+            }
+        }
+        if hasMore { html.nextLink(filter.address(page: page + 1), html.words(.more)) }
+        html.storeCommands(context)
         html.explainReadOnly(context)
         html.element("h2", say: .openOriginal)
         html.element("p") { html in
             html.say(.openOriginalHint)
             html.element("code", ["class": "url"], text: "\(context.layout.home)https://example.com/")
         }
+        if context.token != nil { html.element("p") { $0.link(PortalLinks.save, say: .saveTitle) } }
         if context.hasBar { html.element("p") { $0.link(PortalLinks.bar, say: .barTitle) } }
     }
 
-    /// Writes the card of a site: its state, its counts, and links to its copy and its page.
-    private func writeCard(of site: SiteReport, to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2") {
-            $0.link(context.links.site(site.id)) { $0.isolatedText(Wording.cut(site.title)) }
-        }
-        html.element("p", ["class": "url soft"]) { $0.url(site.site.name) }
-        site.writeState(to: &html, context)
-        site.writeCounts(to: &html)
-        html.element("p", ["class": "actions"]) { html in
-            if let address = context.mirrorAddress(of: site.start) {
-                html.link(address, ["class": "button"]) { html in
-                    html.say(.doOpen)
-                    // The name of the site tells the links of the cards apart in a screen reader's list of links.
-                    html.element("span", ["class": "hidden"], text: " \(Wording.cut(site.title, to: 80))")
+    /// Writes the pages that were read last, and the link to a page by chance.
+    private func writeRecent(to html: inout HTMLWriter, _ context: PortalContext) {
+        if !recent.isEmpty {
+            html.element("h2", say: .continueReading)
+            html.element("ul", ["class": "recent"]) { html in
+                for read in recent {
+                    html.element("li") { html in
+                        let address =
+                            context.mirrorAddress(of: read.page.href) ?? context.links.details(read.page.href)
+                        html.link(address, ["class": "name"]) {
+                            $0.isolatedText(Wording.cut(read.page.body?.title ?? read.page.href, to: 120))
+                        }
+                        html.element("span", ["class": "soft"]) { html in
+                            html.isolatedText(WebURL(read.page.href)?.host ?? "")
+                            html.say(.comma)
+                            html.time(read.at, now: context.now)
+                        }
+                    }
                 }
             }
-            html.link(context.links.site(site.id), ["class": "button quiet"]) { html in
-                html.say(.viewDetails)
-                html.element("span", ["class": "hidden"], text: " \(Wording.cut(site.title, to: 80))")
+        }
+        html.element("p") { $0.link(PortalLinks.random, say: .randomPage) }
+    }
+
+    /// Writes the form that filters and sorts the sites, once there are enough of them.
+    private func writeFilter(to html: inout HTMLWriter) {
+        let tags = Set(cards.flatMap(\.tags)).sorted()
+        guard cards.count > Self.maxUnfilteredSites || filter.isFiltering || !tags.isEmpty else { return }
+        html.element("form", ["class": "find compare", "method": "get", "action": "/"]) { html in
+            html.element("div", ["class": "field"]) { html in
+                html.element("label", ["for": "find"], say: .filterSites)
+                html.void(
+                    "input", ["id": "find", "name": "find", "type": "search", "value": filter.text ?? ""])
             }
+            if !tags.isEmpty {
+                html.selectField(
+                    "tag", .tag, [("", html.words(.allTags))] + tags.map { ($0, $0) }, filter.tag)
+            }
+            html.selectField(
+                "sort", .sortBy,
+                SiteFilter.Order.allCases.map { ($0.rawValue, html.words(Self.sentence(for: $0))) },
+                filter.order.rawValue)
+            html.element("button", ["type": "submit", "class": "quiet"], say: .doFilter)
+            if filter.isFiltering { html.link("/", ["class": "button quiet"], say: .allSites) }
+        }
+    }
+
+    /// Up to this number of sites, the page shows no filter.
+    private static let maxUnfilteredSites = 4
+
+    private static func sentence(for order: SiteFilter.Order) -> Sentence {
+        switch order {
+        case .name: .sortName
+        case .newest: .sortNewest
+        case .oldest: .sortOldest
+        case .largest: .sortLargest
+        case .state: .state
         }
     }
 
@@ -90,7 +165,16 @@ struct HomePage: PortalPage {
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
-        // Tells commands on this machine which store the server serves.
-        ["store": context.layout.isExposed ? nil : storeIdentity, "sites": sites.map { $0.members(context) }]
+        [
+            // Tells commands on this machine which store the server serves.
+            "store": context.layout.isExposed ? nil : storeIdentity,
+            "sites": cards.map { card in
+                card.report.members(context)
+                    + ["state": card.state.rawValue, "tags": card.tags, "note": card.note]
+            },
+            "recent": recent.map { read -> JSONMembers in
+                ["url": read.page.href, "title": read.page.body?.title, "at": Wording.date(read.at)]
+            },
+        ]
     }
 }

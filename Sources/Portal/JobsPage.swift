@@ -1,4 +1,5 @@
 internal import Reports
+internal import Store
 internal import Web
 
 /// The page of running, waiting and finished jobs, with the forms that start new ones.
@@ -9,12 +10,14 @@ struct JobsPage: PortalPage {
     /// The files that exports made; nil if exports are not available.
     private let files: PortalFiles?
     private let now: Int64
+    /// All sites of the store, to which finished jobs link.
+    private let sites: [Site]
 
     /// - Parameters:
     ///   - files: the files that exports made.
     ///   - now: the time in seconds since 1970.
-    init(_ jobs: [PortalJob], files: PortalFiles? = nil, now: Int64) {
-        (self.jobs, self.files, self.now) = (jobs, files, now)
+    init(_ jobs: [PortalJob], files: PortalFiles? = nil, sites: [Site] = [], now: Int64) {
+        (self.jobs, self.files, self.sites, self.now) = (jobs, files, sites, now)
     }
 
     var title: String { "Activity" }
@@ -27,9 +30,17 @@ struct JobsPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         // `JobsScript` shows this line when the connection is lost, and replaces the content of `jobs`.
-        // `JobsScript` shows this line when the connection is lost, and replaces the content of `jobs`.
         html.element(
             "p", ["id": "lost", "class": "notice", "role": "alert", "hidden": ""], say: .connectionLost)
+        // `JobsScript` shows the button if the browser has notifications.
+        if isActive {
+            html.element(
+                "button",
+                [
+                    "id": "notify", "type": "button", "class": "quiet", "hidden": "",
+                    "data-off": html.words(.notifyOff),
+                ], say: .notifyOn)
+        }
         html.element("div", ["id": "jobs", "data-live": PortalLinks.live]) { html in
             let active = jobs.filter { !$0.isOver }
             html.element("h2", say: .jobsInProgress)
@@ -60,7 +71,12 @@ struct JobsPage: PortalPage {
             }
             html.element("p") { html in
                 html.element("span", ["class": "badge"], say: job.stateSentence)
+                if job.state == .running, let phase = job.progress?.phase {
+                    html.text(" ")
+                    html.say(phase.sentence)
+                }
             }
+            if job.state == .running, let progress = job.progress { html.progressBar(progress) }
             if let progress = job.progress { progress.write(to: &html) }
             // A job that has not started is cancelled, and leaves nothing behind.
             html.commandButton(
@@ -76,9 +92,12 @@ struct JobsPage: PortalPage {
         html.element("span", ["class": "name"]) { $0.isolatedText(Wording.cut(title, to: 160)) }
         html.text(" ")
         html.element("span", ["class": job.isGood ? "badge" : "badge warn"], say: job.stateSentence)
-        for line in job.outcome.prefix(60) {
-            html.element("span", ["class": "soft"]) {
-                $0.isolatedText(Wording.cut(line.text(in: context.language)))
+        let lines = job.outcome.prefix(60)
+        for line in lines.prefix(Self.maxOpenLines) { html.outcomeLine(line) }
+        if lines.count > Self.maxOpenLines {
+            html.element("details") { html in
+                html.element("summary", say: .jobLog)
+                for line in lines.dropFirst(Self.maxOpenLines) { html.outcomeLine(line) }
             }
         }
         html.element("span", ["class": "soft"]) { $0.time(job.addedAt, now: now) }
@@ -99,9 +118,42 @@ struct JobsPage: PortalPage {
                     warns: true)
             }
         }
-        if job.canRetry {
-            html.commandButton("goon", .doRetry, about: title, context, fields: [("job", "\(job.number)")])
+        let links = self.links(of: job, context)
+        guard job.canRetry || !links.isEmpty else { return }
+        html.element("div", ["class": "orders small"]) { html in
+            for (address, phrase) in links {
+                html.link(address, ["class": "button quiet"]) { html in
+                    html.say(phrase)
+                    html.element("span", ["class": "hidden"], text: " \(Wording.cut(title, to: 80))")
+                }
+            }
+            if job.canRetry {
+                html.commandButton(
+                    "goon", .doRetry, about: title, context, fields: [("job", "\(job.number)")])
+            }
         }
+    }
+
+    /// The number of lines of an outcome that are shown at once; a click opens the others.
+    private static let maxOpenLines = 3
+
+    /// The links to the results of an ended job: the copy of the site, and its problems.
+    private func links(of job: PortalJob, _ context: PortalContext) -> [(address: String, text: Phrase)] {
+        guard let name = job.command.workedSite else { return [] }
+        let site = sites.first { $0.name == name || $0.start.contains(name) }
+        guard let site else { return [] }
+        var links: [(address: String, text: Phrase)] = []
+        if site.published != nil, let address = context.mirrorAddress(of: site.start.first ?? site.name) {
+            links.append((address, Phrase(.doOpen)))
+        }
+        let count = job.outcome.lazy.compactMap { line in
+            line.sentence == .endedFailed || line.sentence == .checkFailed ? line.parts.first : nil
+        }.first
+        if let count {
+            let sentence: Sentence = count == "1" ? .viewProblem : .viewProblems
+            links.append((context.links.missing(of: site.id), Phrase(sentence, count)))
+        }
+        return links
     }
 
     /// The file that an export made; nil if it was deleted or has expired.
@@ -146,6 +198,36 @@ extension PortalJob {
         case .ended(.cancelled): .stateCancelled
         case .ended(.failed): .stateFailed
         case .ended(.interrupted): .stateInterrupted
+        }
+    }
+}
+
+extension PortalCommand {
+    /// The site whose content the command fetches or checks; nil for other commands.
+    fileprivate var workedSite: String? {
+        switch self {
+        case .prefetch(let address, _): address
+        case .update(let site): site
+        case .check(let site), .checkLinks(let site): site
+        case .fetch, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .changeSettings,
+            .installTimer, .export, .importArchive, .save:
+            nil
+        }
+    }
+}
+
+extension HTMLWriter {
+    fileprivate mutating func outcomeLine(_ line: Phrase) {
+        element("span", ["class": "soft"]) { $0.isolatedText(Wording.cut(line.text(in: $0.language))) }
+    }
+}
+
+extension JobProgress.Phase {
+    fileprivate var sentence: Sentence {
+        switch self {
+        case .fetching: .phaseFetching
+        case .storing: .phaseStoring
+        case .indexing: .phaseIndexing
         }
     }
 }

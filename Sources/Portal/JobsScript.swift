@@ -15,12 +15,16 @@ enum JobsScript {
           if (!place) return;
           const lost = document.getElementById("lost");
           let source = null, known = null, isLoading = false;
-          const key = (jobs) => jobs.map((job) => `${job.job} ${job.state} ${Boolean(job.figures)}`).join();
+          const key = (jobs) => jobs.map((job) => `${job.job} ${job.state} ${Boolean(job.figures)} ${job.figures?.phase}`).join();
           const fill = (job) => {
             const card = place.querySelector(`[data-job="${Number(job.job)}"]`);
             if (!card || !job.figures) return;
             for (const part of card.querySelectorAll("[data-figure]")) {
               const value = job.figures[part.dataset.figure];
+              if (part.dataset.figure === "share") {
+                if (typeof value === "number") part.value = value; else part.removeAttribute("value");
+                continue;
+              }
               if (part.dataset.figure !== "hosts") { part.textContent = String(value ?? ""); continue; }
               part.replaceChildren(...value.map((host) => {
                 const row = document.createElement("tr");
@@ -38,7 +42,7 @@ enum JobsScript {
             if (isLoading) return;
             isLoading = true;
             try {
-              const reply = await fetch(location.pathname, { headers: { Accept: "text/html" } });
+              const reply = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
               const page = new DOMParser().parseFromString(await reply.text(), "text/html");
               const fresh = page.getElementById("jobs");
               const focused = place.contains(document.activeElement);
@@ -49,25 +53,47 @@ enum JobsScript {
             }
             isLoading = false;
           };
+          // Notifications are off until the user turns them on.
+          const button = document.getElementById("notify"), store = "larder-notify";
+          const wants = () => window.Notification && Notification.permission === "granted" && localStorage[store] === "1";
+          const label = button && button.textContent;
+          const showButton = () => { button.hidden = false; button.textContent = wants() ? button.dataset.off : label; };
+          if (button && window.Notification) {
+            showButton();
+            button.addEventListener("click", async () => {
+              if (wants()) localStorage[store] = "0";
+              else localStorage[store] = await Notification.requestPermission() === "granted" ? "1" : "0";
+              showButton();
+            });
+          }
+          let titles = null;
+          const notify = (jobs) => {
+            const now = new Map(jobs.map((job) => [job.job, job.title]));
+            for (const [number, title] of titles || []) {
+              if (wants() && !now.has(number)) new Notification("Larder", { body: title, tag: `larder-${number}` });
+            }
+            titles = now;
+          };
           const listen = () => {
             if (source) return;
             source = new EventSource(place.dataset.live);
             source.addEventListener("error", () => {
-              lost.hidden = false;
+              if (lost) lost.hidden = false;
               known = null;
               // Browsers do not reconnect after an invalid response.
               if (source && source.readyState === EventSource.CLOSED) { source = null; setTimeout(listen, 3000); }
             });
             source.addEventListener("jobs", async (event) => {
-              lost.hidden = true;
+              if (lost) lost.hidden = true;
               const state = JSON.parse(event.data), next = `${key(state.jobs)} ${state.over}`;
               if (next !== known) { known = next; await load(); }
               state.jobs.forEach(fill);
+              notify(state.jobs);
               if (!state.jobs.length) { source.close(); source = null; }
             });
           };
           document.addEventListener("visibilitychange", () => {
-            if (document.hidden) { if (source) source.close(); source = null; } else { known = null; listen(); }
+            if (document.hidden) { if (wants()) return; if (source) source.close(); source = null; } else { known = null; listen(); }
           });
           listen();
         })();

@@ -18,7 +18,7 @@ package struct Portal {
     package let layout: OriginLayout
     /// The objects that carry out commands; nil if the portal is read-only.
     package let services: PortalServices?
-    private let links = PortalLinks()
+    let links = PortalLinks()
     /// Counts and reports that this thread's store reader computed.
     package let cache: PortalCache
     /// The results of bundle checks; nil if there are none to show.
@@ -79,6 +79,8 @@ package struct Portal {
         if request.path == PortalLinks.barFrame { return try barFrame(request, visitor, reader) }
         if let answer = try redirectToSnapshot(Self.pastedURL(target), visitor, reader) { return answer }
         if let screenshot = try screenshot(request, reader) { return screenshot }
+        if let icon = try icon(request, reader) { return icon }
+        if request.path == PortalLinks.random, let answer = try randomPage(visitor, reader) { return answer }
         if let file = resultFile(request, visitor) { return file }
         let page = try page(request, visitor, reader) ?? NotFoundPage(target: target)
         let isJSON = request["format"] == "json" || Self.prefersJSON(visitor.accept)
@@ -183,15 +185,22 @@ package struct Portal {
         let place = request["after"].flatMap(SearchPosition.init)
         switch request.path {
         case "/", "/-/":
-            return try HomePage(reader, cache)
+            let isLocal = services.map { $0.accessGuard.principal(of: visitor) == .localUser }
+            return try HomePage(
+                reader, cache, request, jobs: services.map { jobs(for: visitor, $0) } ?? [],
+                showsReading: isLocal ?? !layout.isExposed, now: now())
         case PortalLinks.search:
-            return try SearchPage(request["q"] ?? "", in: nil, from: place, reader, cache)
+            return try SearchPage(
+                request["q"] ?? "", in: nil, SearchFacets(request), from: place, now: now(), reader, cache)
         case PortalLinks.scripts:
             return try ScriptsPage(from: place, reader, verdicts)
         case PortalLinks.storage:
             return try StoragePage(reader, cache)
         case PortalLinks.jobs:
-            return services.map { JobsPage(jobs(for: visitor, $0), files: $0.jobRunner.files, now: now()) }
+            guard let services else { return nil }
+            return JobsPage(
+                jobs(for: visitor, services), files: services.jobRunner.files, sites: try cache.sites(reader),
+                now: now())
         case PortalLinks.importForm:
             return services?.jobRunner.files == nil ? nil : ImportPage(try cache.sites(reader))
         case PortalLinks.add:
@@ -246,7 +255,10 @@ package struct Portal {
                 $0.jobRunner.files == nil ? nil : ExportPage(site, formats: $0.exportForms)
             }
         case "search":
-            return try SearchPage(request["q"] ?? "", in: site, from: place, reader, cache)
+            var facets = SearchFacets(request)
+            facets.site = nil
+            return try SearchPage(
+                request["q"] ?? "", in: site, facets, from: place, now: now(), reader, cache)
         case "missing":
             return try MissingPage(
                 site, request["kind"].flatMap(LinkList.init), after: request.number("after"), reader, cache)
@@ -255,6 +267,10 @@ package struct Portal {
                 site, from: request.snapshot("from"), to: request.snapshot("to"),
                 kind: request["kind"].flatMap(ChangesPage.Kind.init), page: Int(request.number("page") ?? 0),
                 reader)
+        case "compare":
+            guard let href = request["url"] else { return nil }
+            return try ComparePage(
+                site, href, from: request.snapshot("from"), to: request.snapshot("to"), reader)
         case "pictures":
             return try ScreenshotsPage(
                 site, from: request.snapshot("from"), to: request.snapshot("to"),
@@ -292,26 +308,6 @@ package struct Portal {
                 ("Cross-Origin-Embedder-Policy", "require-corp"), ("X-DNS-Prefetch-Control", "off"),
             ],
             body: frame.html(visitor.language), sharing: .portalBar)
-    }
-
-    /// Returns a stored screenshot; nil for other requests, or if there is none.
-    private func screenshot(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> Answer? {
-        guard request.path.hasPrefix(PortalLinks.sites), request.path.hasSuffix("/picture"),
-            let id = Int64(
-                request.path.dropFirst(PortalLinks.sites.utf8.count).dropLast("/picture".utf8.count)),
-            let name = request.snapshot("snapshot"), let href = request["url"],
-            let site = try cache.sites(reader).first(where: { $0.id == id }),
-            let snapshot = site.snapshots.last(where: { $0.name == name }),
-            let body = try reader.screenshot(of: href, in: snapshot.id)?.body,
-            let bytes = try reader.content(of: body)?.load(),
-            // Only PNG data is served under the portal's origin, whatever the row says: another type could run scripts
-            // that read the portal's token.
-            bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
-        else { return nil }
-        return Answer(
-            status: 200,
-            fields: [("Content-Type", "image/png"), ("Cache-Control", "no-store")] + securityFields,
-            body: bytes)
     }
 
     /// Returns the file that a job made. Nil for other requests, if there is no file, or if the visitor may not see the
@@ -544,6 +540,10 @@ package enum PortalLimits {
     static let maxTitles = 200
     /// The maximum number of pages with screenshots.
     package static let maxScreenshotPages = 12
+    /// The maximum number of sites on one home page, so that it stays below 100 kB.
+    static let maxSiteCards = 36
+    /// The maximum number of pages that were read last.
+    static let maxRecentPages = 6
     /// The maximum number of search hits.
     static let maxSearchHits = 20
     /// The maximum number of URLs that are read to list a folder. Beyond it, the list continues on the next page.

@@ -17,6 +17,15 @@ package final class PortalCache {
     private var typeTallies: [Int64: [TypeTally]] = [:]
     /// The missing URLs of sites, by the ids of the sites.
     private var needs: [Int64: SiteNeeds] = [:]
+    /// The icons of sites, by the ids of the site and its shown snapshot; nil for a site without one. They stay when the
+    /// store changes, since finding them reads start pages.
+    private var icons: [[Int64]: StoredBody?] = [:]
+    /// The newest snapshots with a screenshot of the start page, by the ids of the sites.
+    private var pictures: [Int64: SnapshotName?] = [:]
+    /// The changes between snapshots, by the ids of the earlier and the later snapshot.
+    private var changeCounts: [[Int64]: SnapshotTimeline.ChangeCounts] = [:]
+    /// The pages that were read last, and when they were looked up, in seconds since 1970.
+    private var lastRead: (pages: [StoreReader.ReadPage], at: Int64)?
     /// For sites that were too large to walk: the highest limit that was tried. A walk with the same limit would fail again.
     private var triedLimits: [Int64: Int] = [:]
     /// The numbers of responses of each kind for the metrics, by the ids of snapshots.
@@ -34,7 +43,7 @@ package final class PortalCache {
     func update(from reader: StoreReader) throws(StoreError) {
         let version = try reader.dataVersion()
         guard reader !== self.reader || version != self.version else { return }
-        if reader !== self.reader { searcher = nil }
+        if reader !== self.reader { (searcher, icons) = (nil, [:]) }
         self.reader = reader
         self.version = version
         sites = nil
@@ -42,7 +51,64 @@ package final class PortalCache {
         typeTallies = [:]
         (needs, triedLimits) = ([:], [:])
         kindCounts = [:]
+        (pictures, changeCounts, lastRead) = ([:], [:], nil)
+        if icons.count > Self.maxIcons { icons = [:] }
     }
+
+    /// The changes in the last snapshots of a site, by the id of the later snapshot.
+    func changeCounts(
+        of site: Site, _ reader: StoreReader
+    ) throws(StoreError) -> [Int64: SnapshotTimeline.ChangeCounts] {
+        var counts: [Int64: SnapshotTimeline.ChangeCounts] = [:]
+        for (from, to) in SnapshotTimeline.pairs(of: site) {
+            let key = [from.id, to.id]
+            if let known = changeCounts[key] {
+                counts[to.id] = known
+                continue
+            }
+            let report = try DifferenceReport(of: site, from: from, to: to, reader)
+            counts[to.id] = SnapshotTimeline.ChangeCounts(report)
+            changeCounts[key] = counts[to.id]
+        }
+        return counts
+    }
+
+    /// The icon of a site; nil if none is stored.
+    func icon(of site: SiteReport, _ reader: StoreReader) throws(StoreError) -> StoredBody? {
+        let key = [site.id, site.shown?.id ?? 0]
+        if let known = icons[key] { return known }
+        let icon = try SiteIcon.find(of: site.start, reader)
+        icons[key] = .some(icon)
+        return icon
+    }
+
+    private static let maxIcons = 2_000
+
+    /// The newest complete snapshot with a screenshot of the start page; nil if there is none. Older ones than the last
+    /// `maxPictureSnapshots` are not searched.
+    func picture(of site: Site, start: String, _ reader: StoreReader) throws(StoreError) -> SnapshotName? {
+        if let known = pictures[site.id] { return known }
+        var found: SnapshotName?
+        let complete = site.snapshots.filter { $0.finished != nil && $0.base == nil }
+        for snapshot in complete.suffix(Self.maxPictureSnapshots).reversed() where found == nil {
+            if try reader.screenshot(of: start, in: snapshot.id) != nil { found = snapshot.name }
+        }
+        pictures[site.id] = .some(found)
+        return found
+    }
+
+    private static let maxPictureSnapshots = 5
+
+    /// The pages that were read last. Servers record them once a minute, so that they are looked up again only after
+    /// `secondsBetweenReads`.
+    func lastReadPages(now: Int64, _ reader: StoreReader) throws(StoreError) -> [StoreReader.ReadPage] {
+        if let lastRead, now - lastRead.at < Self.secondsBetweenReads { return lastRead.pages }
+        let pages = try reader.lastReadPages(atMost: PortalLimits.maxRecentPages)
+        lastRead = (pages, now)
+        return pages
+    }
+
+    private static let secondsBetweenReads: Int64 = 10
 
     /// All sites of the store.
     func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {

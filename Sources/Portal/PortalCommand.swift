@@ -171,6 +171,9 @@ package struct SiteSettingsForm: Sendable, Equatable {
     /// URL patterns of pages to fetch and to leave out.
     package var include: [String] = []
     package var exclude: [String] = []
+    /// The user's tags and note for the site. They do not affect updates.
+    package var tags: [String] = []
+    package var note = ""
 
     package init() {}
 
@@ -220,6 +223,8 @@ package struct SiteSettingsForm: Sendable, Equatable {
         }
         include = Self.lines(form["include"])
         exclude = Self.lines(form["exclude"])
+        tags = Self.tags(form["tags"])
+        note = Wording.cut(form["note"] ?? "", to: Self.maxNoteBytes)
     }
 
     /// Takes the valid fields of a form that is shown again for correction.
@@ -231,6 +236,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
         depth = form["depth"].flatMap { Int($0) }
         maxPages = form["pages"].flatMap { Int($0) }
         maxBytes = form["bytes"]
+        updateInterval = form["every"].flatMap { UpdateSchedule($0)?.text }
     }
 
     /// The fields of an equivalent form. Fields without a value are left out.
@@ -243,6 +249,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
             ("bytes", maxBytes), ("every", updateInterval),
             ("include", include.isEmpty ? nil : include.joined(separator: "\n")),
             ("exclude", exclude.isEmpty ? nil : exclude.joined(separator: "\n")),
+            ("tags", tags.isEmpty ? nil : tags.joined(separator: ", ")), ("note", note.isEmpty ? nil : note),
         ]
         return all.compactMap { name, value in value.map { (name, $0) } }
     }
@@ -260,6 +267,21 @@ package struct SiteSettingsForm: Sendable, Equatable {
         updateInterval = UpdateSchedule(settings: text)?.text ?? Self.never
         include = texts("include")
         exclude = texts("exclude")
+        tags = texts("tags")
+        note = json["note"]?.string ?? ""
+    }
+
+    private static let (maxTags, maxTagBytes, maxNoteBytes) = (10, 40, 500)
+
+    /// The tags in a field, which commas separate. Further and longer ones are cut.
+    private static func tags(_ text: String?) -> [String] {
+        var tags: [String] = []
+        for part in (text ?? "").utf8.split(separator: UInt8(ascii: ",")) {
+            let words = String(decoding: part, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+            let tag = Wording.cut(words.joined(separator: " "), to: maxTagBytes)
+            if !tag.isEmpty, !tags.contains(tag), tags.count < maxTags { tags.append(tag) }
+        }
+        return tags
     }
 
     /// The patterns in a text area, which blanks or line breaks separate; at most 100.

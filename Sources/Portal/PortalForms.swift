@@ -203,6 +203,9 @@ extension SiteSettingsForm {
                     hint: .formPerHostHint)
                 html.linesField("include", .formInclude, include, hint: .formIncludeHint)
                 html.linesField("exclude", .formExclude, exclude, hint: .formExcludeHint)
+                html.inputField(
+                    "tags", .formTags, value: tags.joined(separator: ", "), hint: .formTagsHint, isWide: true)
+                html.inputField("note", .formNote, value: note, hint: .formNoteHint, isWide: true)
             }
         }
     }
@@ -210,7 +213,7 @@ extension SiteSettingsForm {
 
 extension SiteSettingsForm {
     /// Writes the list of update intervals.
-    private func writeSchedule(to html: inout HTMLWriter) {
+    fileprivate func writeSchedule(to html: inout HTMLWriter) {
         var choices: [(value: String, words: Phrase)] = [
             (Self.never, Phrase(.everyNever)), ("hourly", Phrase(.everyHour)), ("6h", Phrase(.everySix)),
             ("daily", Phrase(.everyDay)), ("weekly", Phrase(.everyWeek)),
@@ -258,6 +261,7 @@ extension HTMLWriter {
             html.choiceField(
                 "what", .formWhat, [("site", .whatSite), (SiteSettingsForm.pageOnly, .whatPage)],
                 chosen: plan.isOnlyPage ? SiteSettingsForm.pageOnly : "site")
+            plan.writeSchedule(to: &html)
             html.element("details", ["open": isMistaken ? "" : nil]) { html in
                 html.element("summary", say: .formMore)
                 plan.write(to: &html, isNew: true)

@@ -11,7 +11,7 @@ enum PortalFrame {
         html.literal("<!doctype html>\n")
         html.element("html", ["lang": context.language.tag]) { html in
             html.element("head") { writeHead(page, to: &$0) }
-            html.element("body") { html in
+            html.element("body", ["class": page.isWide ? "wide" : nil]) { html in
                 html.link("\(context.address)#content", ["class": "skip"], say: .skipToContent)
                 writeBanner(page, to: &html, context)
                 html.element("main", ["id": "content", "tabindex": "-1"]) { html in
@@ -71,11 +71,11 @@ enum PortalFrame {
                 html.element("nav", ["aria-label": "Larder"]) { html in
                     html.element("ul") { html in
                         writeNavigationEntry(.sites, context.links.home, page.section == .sites, to: &html)
-                        writeNavigationEntry(
-                            .scripts, PortalLinks.scripts, page.section == .scripts, to: &html)
                         writeNavigationEntry(.search, PortalLinks.search, page.section == .search, to: &html)
                         writeNavigationEntry(
-                            .storage, PortalLinks.storage, page.section == .storage, to: &html)
+                            .storage, PortalLinks.storage,
+                            page.section == .storage || page.section == .scripts,
+                            to: &html)
                         if context.hasJobs {
                             writeNavigationEntry(
                                 .activity, PortalLinks.jobs, page.section == .jobs, to: &html)
@@ -176,6 +176,8 @@ protocol PortalPage {
     var heading: Sentence? { get }
     /// The values for the placeholders of the heading.
     var headingParts: [String] { get }
+    /// Whether the page uses the whole width of a large window.
+    var isWide: Bool { get }
     /// The breadcrumb, from the home page down.
     func trail(_ context: PortalContext) -> [(text: String, address: String)]
     /// Writes the content below the heading.
@@ -191,6 +193,7 @@ extension PortalPage {
     var script: String? { nil }
     var heading: Sentence? { nil }
     var headingParts: [String] { [] }
+    var isWide: Bool { false }
     func trail(_ context: PortalContext) -> [(text: String, address: String)] { [] }
 }
 

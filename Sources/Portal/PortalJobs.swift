@@ -87,8 +87,18 @@ package enum JobEnd: String, Sendable {
 package struct JobProgress: Sendable, Equatable {
     /// The site that the job works on; empty if there is none.
     package var site = ""
-    /// Whether all requests have ended and the last responses are being stored.
-    package var isStoring = false
+    /// The phase of a running prefetch; nil for other jobs.
+    package var phase: Phase?
+
+    /// A phase of a prefetch. The raw value is in JSON.
+    package enum Phase: String, Sendable {
+        case fetching
+        /// All requests have ended, and the last responses are being stored.
+        case storing
+        /// Pages are being added to the search index.
+        case indexing
+    }
+
     /// The number of fetched pages.
     package var pages = 0
     /// The number of pages that wait to be fetched.
@@ -112,6 +122,13 @@ package struct JobProgress: Sendable, Equatable {
     package var hostCount = 0
     /// The number of responses so far, for imports and exports, which do not count pages.
     package var responses: Int?
+
+    /// The part of the known work that is done, from 0 to 1; nil while too little is known.
+    package var share: Double? {
+        let (done, queued) = (pages + files, queuedPages + queuedFiles)
+        guard done + queued >= 5 else { return nil }
+        return (Double(done) / Double(done + queued) * 100).rounded() / 100
+    }
 
     /// The progress on one host.
     package struct Host: Sendable, Equatable {
@@ -322,12 +339,14 @@ extension PortalJob: JSONObject {
 extension JobProgress: JSONObject {
     package var members: JSONMembers {
         [
-            "site": site, "storing": isStoring, "pages": Wording.number(pages),
+            "site": site, "phase": phase?.rawValue, "storing": phase == .storing,
+            "pages": Wording.number(pages),
             "queuedPages": Wording.number(queuedPages), "files": Wording.number(files),
             "queuedFiles": Wording.number(queuedFiles), "failed": Wording.number(failed),
             "size": Wording.bytes(Int64(byteCount)), "speed": Wording.bytes(Int64(bytesPerSecond)) + "/s",
             "elapsed": Self.clock(seconds), "left": secondsLeft.map(Self.clock) ?? "–",
-            "hosts": hosts, "hostCount": hostCount, "responses": responses.map(Wording.number),
+            "share": share, "hosts": hosts, "hostCount": hostCount,
+            "responses": responses.map(Wording.number),
         ]
     }
 

@@ -32,6 +32,10 @@ package enum PortalStyle {
             --accent: #8fd1ae; --tint: #1f3329; --warn: #f2b184; --warn-tint: #3b2517;
           }
         }
+        @media (prefers-contrast: more) {
+          :root { --soft: var(--ink); --line: var(--ink); --edge: var(--ink); }
+        }
+        [hidden] { display: none !important; }
         *, *::before, *::after { box-sizing: border-box; }
         html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
         body { margin: 0; background: var(--paper); color: var(--ink); }
@@ -60,8 +64,8 @@ package enum PortalStyle {
           gap: 0 1.5rem; }
         .brand { display: inline-flex; align-items: center; gap: .5rem; font-weight: 700; font-size: 1.15rem;
           color: var(--ink); text-decoration: none; padding: .4rem 0; }
-        .banner nav { margin-left: auto; }
-        .banner ul { display: flex; gap: .25rem; list-style: none; margin: 0 -.7rem 0 0; padding: 0; }
+        .banner nav { margin-inline-start: auto; }
+        .banner ul { display: flex; gap: .25rem; list-style: none; margin: 0; margin-inline-end: -.7rem; padding: 0; }
         .banner li a { display: block; padding: .55rem .7rem; color: var(--ink); text-decoration: none; border-radius: .4rem; }
         .banner li a:hover { text-decoration: underline; }
         .banner li a[aria-current] { color: var(--accent); font-weight: 600; box-shadow: inset 0 -2px var(--accent);
@@ -69,6 +73,49 @@ package enum PortalStyle {
         footer { max-width: 64rem; margin: 0 auto; padding: 1rem; border-top: 1px solid var(--line); color: var(--soft);
           font-size: .9rem; }
         footer p { margin: 0; max-width: none; }
+
+        .wide main, .wide .bar, .wide footer { max-width: 90rem; }
+        main { position: relative; }
+        .adder > summary { position: absolute; top: 1.2rem; inset-inline-end: 1rem; list-style: none; }
+        .adder > summary::-webkit-details-marker { display: none; }
+        .adder > form { background: var(--card); border: 1px solid var(--line); border-radius: .8rem; padding: 1rem 1.15rem; }
+        .cards:has(.site) { grid-template-columns: repeat(auto-fill, minmax(min(100%, 25rem), 1fr)); }
+        .card.site { display: grid; grid-template-columns: 6.5rem minmax(0, 1fr); gap: 1rem; align-items: start; }
+        .card.site h2 { font-size: 1.1rem; margin: 0; }
+        .card.site h2 img { vertical-align: -.1em; margin-inline-end: .4rem; }
+        .card.site p { margin: .25rem 0; }
+        .card.site .url { font-size: .82em; }
+        .card.site .line { font-size: .95rem; }
+        .card.site .orders { margin: .6rem 0 0; }
+        .line { display: flex; flex-wrap: wrap; gap: .2rem .9rem; align-items: baseline; }
+        .tile { aspect-ratio: 4 / 3; display: grid; place-items: center; border-radius: .5rem; overflow: hidden;
+          background: var(--tint); color: var(--accent); font-size: 2rem; font-weight: 700; }
+        .tile.shot { border: 1px solid var(--line); background: #fff; }
+        .tile.shot img { width: 100%; height: 100%; object-fit: cover; object-position: top; }
+        .tag { display: inline-block; padding: .1rem .6rem; border: 1px solid var(--line); border-radius: 1rem;
+          font-size: .85rem; text-decoration: none; margin-inline-end: .35rem; }
+        progress { display: block; width: 100%; height: .6rem; accent-color: var(--accent); margin: .4rem 0; }
+        .facets { flex: 1 0 100%; display: flex; flex-wrap: wrap; gap: .35rem .8rem; }
+        .facets .field { max-width: 100%; }
+        .facets label { font-weight: 400; font-size: .9rem; color: var(--soft); }
+        .timeline { list-style: none; margin: .6rem 0 1rem; padding: 0; border-inline-start: 2px solid var(--line); }
+        .timeline > li { position: relative; padding: 0 0 1.1rem 1.2rem; }
+        .timeline > li::before { content: ""; position: absolute; inset-inline-start: -.4rem; top: .5rem; width: .7rem;
+          height: .7rem; border-radius: 50%; background: var(--edge); }
+        .timeline > li:has(.badge:not(.warn))::before { background: var(--accent); }
+        .timeline p { margin: 0 0 .2rem; max-width: none; }
+        .small .button, .small button { min-height: 2.25rem; padding: .2rem .7rem; font-size: .9rem; }
+        .orders.small { margin: .4rem 0 0; }
+        .kinds svg { display: block; width: 100%; max-width: 20rem; height: .4rem; fill: var(--accent); margin-top: .2rem; }
+        .diff { background: var(--card); border: 1px solid var(--line); border-radius: .8rem; padding: .8rem 1rem; }
+        .diff p { margin: 0 0 .35rem; max-width: none; }
+        .diff del, .diff ins { display: block; padding: .1rem .5rem; border-inline-start: 4px solid; }
+        .diff del { background: var(--warn-tint); border-color: var(--warn); }
+        .diff ins { background: var(--tint); border-color: var(--accent); text-decoration: none; }
+        .recent { list-style: none; margin: .5rem 0 1rem; padding: 0; display: grid; gap: .6rem 1.5rem;
+          grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); }
+        .recent .name { font-weight: 600; }
+        .recent .soft { display: block; font-size: .88rem; }
 
         .trail ol { list-style: none; display: flex; flex-wrap: wrap; margin: 0 0 .6rem; padding: 0; font-size: .9rem; }
         .trail li:not(:last-child)::after { content: "/"; color: var(--soft); padding: 0 .5rem; }
@@ -80,7 +127,8 @@ package enum PortalStyle {
         .badge.warn { background: var(--warn-tint); color: var(--warn); }
 
         .actions { display: flex; flex-wrap: wrap; gap: .6rem; margin: 1rem 0; max-width: none; }
-        .button, button { font: inherit; font-weight: 600; display: inline-block; padding: .5rem 1rem; min-height: 2.75rem;
+        .button, button { font: inherit; font-weight: 600; display: inline-flex; align-items: center;
+          gap: .35em; padding: .5rem 1rem; min-height: 2.75rem;
           border-radius: .5rem; border: 1px solid var(--accent); background: var(--accent); color: var(--paper);
           text-decoration: none; cursor: pointer; }
         .button.quiet { background: transparent; color: var(--accent); }
@@ -113,7 +161,7 @@ package enum PortalStyle {
         .list .button { overflow-wrap: anywhere; }
         .order details { margin: 0 0 .8rem; }
         .order summary { cursor: pointer; color: var(--accent); padding: .5rem 0; }
-        .notice { background: var(--tint); border-left: 4px solid var(--accent); padding: .6rem .9rem; max-width: none;
+        .notice { background: var(--tint); border-inline-start: 4px solid var(--accent); padding: .6rem .9rem; max-width: none;
           border-radius: .3rem; }
         .notice.warn { background: var(--warn-tint); border-color: var(--warn); }
         .notice form { margin: .5rem 0 0; }
@@ -157,10 +205,10 @@ package enum PortalStyle {
         .list .soft { font-size: .88rem; }
         .list .line { display: flex; flex-wrap: nowrap; align-items: baseline; gap: .6rem; }
         .list .line .url { flex: 1 1 auto; min-width: 0; }
-        .list .folder::before { content: "\\25B8"; content: "\\25B8" / ""; color: var(--soft); display: inline-block; padding-right: .45rem; }
+        .list .folder::before { content: "\\25B8"; content: "\\25B8" / ""; color: var(--soft); display: inline-block; padding-inline-end: .45rem; }
         .entry { display: grid; grid-template-columns: minmax(0, 1fr) max-content; column-gap: 1.5rem; }
         .entry > * { grid-column: 1; justify-self: start; }
-        .entry > .soft { grid-column: 2; grid-row: 1; justify-self: end; text-align: right; padding-top: .1rem; }
+        .entry > .soft { grid-column: 2; grid-row: 1; justify-self: end; text-align: end; padding-top: .1rem; }
         .hits .part::before { content: " \\B7  "; color: var(--soft); }
         .hits .snippet { margin: .15rem 0; max-width: none; }
         .hits mark { background: var(--tint); color: inherit; font-weight: 600; }
@@ -181,28 +229,30 @@ package enum PortalStyle {
           linear-gradient(to right, var(--line), transparent) left / .8rem 100% no-repeat scroll,
           linear-gradient(to left, var(--line), transparent) right / .8rem 100% no-repeat scroll; }
         table { border-collapse: collapse; width: 100%; }
-        caption { text-align: left; color: var(--soft); font-size: .9rem; padding-bottom: .4rem; }
-        th, td { text-align: left; vertical-align: top; padding: .45rem 1.4rem .45rem 0; border-bottom: 1px solid var(--line);
+        caption { text-align: start; color: var(--soft); font-size: .9rem; padding-bottom: .4rem; }
+        th, td { text-align: start; vertical-align: top; padding: .45rem 0; padding-inline-end: 1.4rem; border-bottom: 1px solid var(--line);
           font-weight: 400; overflow-wrap: normal; }
         thead th { color: var(--soft); font-size: .88rem; white-space: nowrap; }
-        td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+        td.number, th.number { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }
         td time { white-space: nowrap; }
-        tr > :last-child { padding-right: 0; }
+        tr > :last-child { padding-inline-end: 0; }
         .hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 
         @media (max-width: 40rem) {
           main { padding-top: 1.1rem; }
+          .adder > summary { top: .8rem; }
+          .card.site { grid-template-columns: 4.5rem minmax(0, 1fr); gap: .8rem; }
           h1 { font-size: 1.4rem; }
           .sheet { grid-template-columns: minmax(0, 6.5rem) minmax(0, 1fr); column-gap: .9rem; }
-          th, td { padding-right: .8rem; }
+          th, td { padding-inline-end: .8rem; }
           tbody th { overflow-wrap: anywhere; }
           .entry { grid-template-columns: minmax(0, 1fr); }
-          .entry > .soft { grid-column: 1; grid-row: auto; justify-self: start; text-align: left; }
+          .entry > .soft { grid-column: 1; grid-row: auto; justify-self: start; text-align: start; }
           .facts { grid-template-columns: repeat(2, minmax(0, 1fr)); }
           .actions { gap: .5rem; }
           .actions .button { padding: .5rem .7rem; font-size: .95rem; }
-          .banner nav { margin-left: 0; }
-          .banner ul { margin-left: -.7rem; flex-wrap: wrap; gap: 0; }
+          .banner nav { margin-inline-start: 0; }
+          .banner ul { margin-inline-start: -.7rem; flex-wrap: wrap; gap: 0; }
         }
         @media print { .banner, .skip, footer, form.find, .actions { display: none; } }
 

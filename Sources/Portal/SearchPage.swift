@@ -10,6 +10,8 @@ struct SearchPage: PortalPage {
     let words: String
     /// The site to search; nil to search all sites.
     let site: Site?
+    /// The filters that the visitor chose.
+    let facets: SearchFacets
     /// The names of all sites by their ids.
     let siteNames: [Int64: String]
     /// The hits of the index; nil if it was not used or found nothing.
@@ -26,12 +28,14 @@ struct SearchPage: PortalPage {
     let script: String? = SearchScript.path
 
     init(
-        _ words: String, in site: Site?, from position: SearchPosition?, _ reader: StoreReader,
-        _ cache: PortalCache
+        _ words: String, in site: Site?, _ facets: SearchFacets = SearchFacets(),
+        from position: SearchPosition?, now: Int64, _ reader: StoreReader, _ cache: PortalCache
     ) throws(StoreError) {
+        self.facets = facets
         self.words = Wording.cut(Self.trimmed(words), to: PortalLimits.maxSearchTextBytes)
         self.site = site
-        siteNames = Dictionary(uniqueKeysWithValues: try cache.sites(reader).map { ($0.id, $0.name) })
+        let siteNames = Dictionary(uniqueKeysWithValues: try cache.sites(reader).map { ($0.id, $0.name) })
+        self.siteNames = siteNames
         isContinued = position != nil
         guard !self.words.isEmpty else {
             (report, queryError, entries, next) = (nil, nil, [], nil)
@@ -42,7 +46,11 @@ struct SearchPage: PortalPage {
         if WebURL(self.words)?.isHTTP != true, position?.isInIndex ?? true {
             do throws(SearchQueryError) {
                 let query = try SearchQuery(self.words)
-                answer = try Self.searchIndex(query, site, position, cache.searcher(reader))
+                var options = SearchOptions()
+                options.site = site?.name ?? facets.site.flatMap { siteNames[$0] }
+                options.type = facets.type?.filter
+                options.fetchedSince = facets.age.map { now - $0.seconds }
+                answer = try Self.searchIndex(query, options, position, cache.searcher(reader))
             } catch {
                 queryError = error.description
             }
@@ -54,15 +62,20 @@ struct SearchPage: PortalPage {
             next = answer.hasMore ? .hits((position?.offset ?? 0) + answer.hits.count) : nil
             return
         }
-        (entries, next) = try Self.searchTitlesAndURLs(self.words, site?.id, from: position ?? .start, reader)
+        let found = try Self.searchTitlesAndURLs(
+            self.words, site?.id ?? facets.site, from: position ?? .start, reader)
+        next = found.1
+        entries = found.0.filter { entry in
+            facets.type?.filter?.matches(entry.type) ?? true
+                && entry.fetched >= facets.age.map { now - $0.seconds } ?? .min
+        }
     }
 
     /// Searches the index. Returns nil if there is none, or the store cannot be read.
     private static func searchIndex(
-        _ query: SearchQuery, _ site: Site?, _ position: SearchPosition?, _ searcher: Searcher
+        _ query: SearchQuery, _ options: SearchOptions, _ position: SearchPosition?, _ searcher: Searcher
     ) throws(SearchQueryError) -> SearchReport? {
-        var options = SearchOptions()
-        options.site = site?.name
+        var options = options
         options.limit = PortalLimits.maxSearchHits
         options.offset = position?.offset ?? 0
         do throws(StoreError) {
@@ -133,7 +146,10 @@ struct SearchPage: PortalPage {
         let action = site.map { "\(context.links.site($0.id))/search" } ?? PortalLinks.search
         let label =
             html.words(site == nil ? .searchLabel : .searchLabelSite)
-        html.searchForm(action, label: label, words: words)
+        html.searchForm(action, label: label, words: words) { html in
+            guard !siteNames.isEmpty else { return }
+            html.element("div", ["class": "facets"]) { writeFacets(to: &$0) }
+        }
         // `SearchScript` replaces the content of this element. The data attributes have its texts.
         html.element(
             "div",
@@ -147,18 +163,32 @@ struct SearchPage: PortalPage {
         }
     }
 
+    /// Writes the fields that filter by site, type and time.
+    private func writeFacets(to html: inout HTMLWriter) {
+        if site == nil, siteNames.count > 1 {
+            let sites = siteNames.sorted { ($0.value, $0.key) < ($1.value, $1.key) }
+            html.selectField(
+                "site", .site, [("", html.words(.anySite))] + sites.map { ("\($0.key)", $0.value) },
+                facets.site.map { "\($0)" })
+        }
+        html.selectField(
+            "type", .facetType,
+            [("", html.words(.anyType))]
+                + SearchFacets.Kind.allCases.map { ($0.rawValue, html.words($0.sentence)) },
+            facets.type?.rawValue)
+        html.selectField(
+            "age", .facetAge,
+            [("", html.words(.anyAge))]
+                + SearchFacets.Age.allCases.map { ($0.rawValue, html.words($0.sentence)) },
+            facets.age?.rawValue)
+    }
+
     /// Writes the summary, the proposals, the results of either search, and the link to the next page.
     private func writeResults(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !words.isEmpty else { return }
         html.element("p", ["role": "status"], text: summary(in: context.language))
         if let report { writeHits(report, to: &html, context) }
-        if let unread = report?.unread, unread > 0 {
-            html.element("p", ["class": "soft"]) { html in
-                html.text(html.count(unread, .unindexedOne, .unindexedMany))
-                html.element("code", text: "larder index")
-                html.say(.unindexedEnd)
-            }
-        }
+        if let note = unindexedNote(in: context.language) { html.element("p", ["class": "soft"], text: note) }
         if !entries.isEmpty {
             html.element("h2", ["class": "hidden"], say: .results)
             html.element("ul", ["class": "list"]) { html in
@@ -170,7 +200,8 @@ struct SearchPage: PortalPage {
             }
         }
         if let next {
-            let address = context.links.search(words, in: site?.id, after: next.text)
+            let address = context.links.search(
+                words, in: site?.id, filters: facets.fields, after: next.text)
             html.nextLink(
                 address,
                 html.words(entries.count < PortalLimits.maxListItems ? .continueSearching : .moreResults))
@@ -182,7 +213,8 @@ struct SearchPage: PortalPage {
         for proposal in report.proposals {
             html.element("p") { html in
                 html.say(.didYouMean)
-                html.link(context.links.search(proposal, in: site?.id), text: proposal)
+                html.link(
+                    context.links.search(proposal, in: site?.id, filters: facets.fields), text: proposal)
                 html.say(.questionMark)
             }
         }
@@ -211,12 +243,18 @@ struct SearchPage: PortalPage {
                         }
                     }
                     html.link(context.links.details(hit.url), ["class": "url soft"]) { $0.url(hit.url) }
-                    if site == nil, siteNames.count > 1 {
-                        html.element("span", ["class": "soft"]) { $0.isolatedText(hit.site) }
-                    }
+                    html.element("span", ["class": "soft"]) { $0.time(hit.fetched, now: context.now) }
                 }
             }
         }
+    }
+
+    /// Says how many pages are not in the index yet; nil if all are.
+    private func unindexedNote(in language: PortalLanguage) -> String? {
+        guard let unread = report?.unread, unread > 0 else { return nil }
+        let start = (unread == 1 ? Sentence.unindexedOne : .unindexedMany).text(
+            in: language, [Wording.number(unread)])
+        return start + "larder index" + Sentence.unindexedEnd.text(in: language)
     }
 
     /// Returns the URL of the mirrored page, at the section with the words.
@@ -247,13 +285,82 @@ struct SearchPage: PortalPage {
 
     func members(_ context: PortalContext) -> JSONMembers {
         [
-            "words": words, "site": site?.name, "outcome": words.isEmpty ? "" : summary(in: context.language),
+            "words": words, "site": site?.name ?? facets.site.flatMap { siteNames[$0] },
+            "type": facets.type?.rawValue, "age": facets.age?.rawValue,
+            "note": unindexedNote(in: context.language),
+            "outcome": words.isEmpty ? "" : summary(in: context.language),
             "hits": (report?.hits ?? []).map { hit -> JSONMembers in
                 hit.members + ["address": address(of: hit, context)]
             },
             "proposals": report?.proposals ?? [], "results": entries.map { $0.members(context) },
             "after": next?.text,
         ]
+    }
+}
+
+/// The filters of a search: the site, the kind of content, and the time of the response.
+struct SearchFacets: Equatable {
+    /// The id of the site; nil for all, and on the page that searches one site.
+    var site: Int64?
+    var type: Kind?
+    var age: Age?
+
+    /// A kind of documents that have texts. The raw value is the field `type`.
+    enum Kind: String, CaseIterable {
+        case html, pdf, text
+
+        var filter: TypeFilter? {
+            switch self {
+            case .html: TypeFilter("html")
+            case .pdf: TypeFilter("application/pdf")
+            case .text: TypeFilter("text/plain")
+            }
+        }
+
+        var sentence: Sentence {
+            switch self {
+            case .html: .typePages
+            case .pdf: .typePDF
+            case .text: .typeText
+            }
+        }
+    }
+
+    /// The longest time since the response was fetched. The raw value is the field `age`.
+    enum Age: String, CaseIterable {
+        case day, week, month, year
+
+        var seconds: Int64 {
+            switch self {
+            case .day: 86_400
+            case .week: 7 * 86_400
+            case .month: 30 * 86_400
+            case .year: 365 * 86_400
+            }
+        }
+
+        var sentence: Sentence {
+            switch self {
+            case .day: .ageDay
+            case .week: .ageWeek
+            case .month: .ageMonth
+            case .year: .ageYear
+            }
+        }
+    }
+
+    init() {}
+
+    /// Unknown values count as missing.
+    init(_ request: PortalRequest) {
+        site = request.number("site")
+        type = request["type"].flatMap(Kind.init)
+        age = request["age"].flatMap(Age.init)
+    }
+
+    /// The fields of the form, for the addresses of links.
+    var fields: [(name: String, value: String?)] {
+        [("site", site.map { "\($0)" }), ("type", type?.rawValue), ("age", age?.rawValue)]
     }
 }
 

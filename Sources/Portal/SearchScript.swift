@@ -15,7 +15,14 @@ enum SearchScript {
           const place = document.getElementById("found");
           const field = document.querySelector("form.find input[name=q]");
           if (!place || !field) return;
-          let timer = 0, running = null, asked = field.value.trim();
+          const form = field.form;
+          // The fields of the form that have a value, with other words if they are given.
+          const query = (words = field.value.trim()) => {
+            const parts = new URLSearchParams();
+            for (const [name, value] of new FormData(form)) if (name !== "q" && value) parts.append(name, value);
+            return "q=" + encodeURIComponent(words) + (parts.size ? "&" + parts : "");
+          };
+          let timer = 0, running = null, asked = query();
           // A later search of this page replaces an earlier one.
           const asker = Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) => part.toString(36)).join("");
           const make = (name, text, type) => {
@@ -37,7 +44,8 @@ enum SearchScript {
             const snippet = make("p", "", "snippet"), words = make("bdi");
             for (const part of found.snippet) words.append(part.marked ? make("mark", part.text) : part.text);
             snippet.append(words);
-            item.append(snippet, make("span", found.url, "url soft"));
+            const url = make("span", found.url, "url soft");
+            item.append(snippet, url, make("span", found.fetched.slice(0, 10), "soft"));
             return item;
           };
           const entry = (found) => {
@@ -53,18 +61,19 @@ enum SearchScript {
             list.append(...answer.hits.map(hit), ...answer.results.map(entry));
             const proposals = answer.proposals.map((words) => {
               const line = make("p", place.dataset.mean);
-              line.append(link(place.dataset.search + "?q=" + encodeURIComponent(words), words), place.dataset.mark);
+              line.append(link(place.dataset.search + "?" + query(words), words), place.dataset.mark);
               return line;
             });
-            place.replaceChildren(...(answer.words ? [status, ...proposals, list] : []));
+            const notes = answer.note ? [make("p", answer.note, "soft")] : [];
+            place.replaceChildren(...(answer.words ? [status, ...proposals, list, ...notes] : []));
           };
           const ask = async () => {
-            const words = field.value.trim();
-            if (words === asked) return;
-            asked = words;
+            const wanted = query();
+            if (wanted === asked) return;
+            asked = wanted;
             if (running) running.abort();
             running = new AbortController();
-            const address = place.dataset.search + "?q=" + encodeURIComponent(words);
+            const address = place.dataset.search + "?" + wanted;
             try {
               const reply = await fetch(address + "&format=json&asker=" + asker, { signal: running.signal });
               if (!reply.ok) return;
@@ -78,6 +87,7 @@ enum SearchScript {
             clearTimeout(timer);
             timer = setTimeout(ask, 150);
           });
+          form.addEventListener("change", ask);
           document.addEventListener("keydown", (event) => {
             if (event.ctrlKey || event.metaKey || event.altKey) return;
             const inField = document.activeElement === field;

@@ -431,12 +431,100 @@ extension Sentence {
                 "要打开存储的副本，请将原始网址接在此服务器地址之后："
             )
         case .doOpen: ("Open", "打开")
-        case .viewDetails: ("View details", "查看详情")
+        case .addSite: ("+ Add site", "+ 添加站点")
+        case .onePage: ("%1 page", "%1 个网页")
+        case .manyPages: ("%1 pages", "%1 个网页")
+        case .oneProblem: ("%1 problem", "%1 个问题")
+        case .manyProblems: ("%1 problems", "%1 个问题")
+        case .stateUpdating: ("Updating", "更新中")
+        case .progress: ("Progress", "进度")
+        case .continueReading: ("Continue reading", "继续阅读")
+        case .randomPage: ("Random page", "随机网页")
+        case .filterSites: ("Filter sites", "筛选站点")
+        case .noMatchingSites: ("No site matches this filter.", "没有符合条件的站点。")
+        case .tag: ("Tag", "标签")
+        case .allTags: ("All tags", "所有标签")
+        case .sortBy: ("Sort by", "排序")
+        case .sortName: ("Name", "名称")
+        case .sortNewest: ("Newest first", "最新的在前")
+        case .sortOldest: ("Oldest first", "最旧的在前")
+        case .sortLargest: ("Largest first", "最大的在前")
+        case .doFilter: ("Apply", "应用")
+        case .formTags: ("Tags", "标签")
+        case .formTagsHint: ("Separated by commas, for example: work, manuals", "用英文逗号分隔，例如：work, manuals")
+        case .formNote: ("Note", "备注")
+        case .formNoteHint: ("A note for yourself, which the home page shows.", "写给自己的备注，会显示在主页上。")
         case .homeEmpty: ("No sites are stored yet.", "尚未存储任何站点。")
         case .homeNewSite: ("New site", "添加站点")
         case .homeInTerminal:
             ("Or in a terminal; the assets that the pages need are fetched too:", "也可以在终端中运行；网页所需的资源会一并获取：")
         case .homeReload: ("Then reload this page.", "然后重新加载本页。")
+
+        // The sections of a site's page, and the links of ended jobs
+        case .problems: ("Problems", "问题")
+        case .allProblems: ("All problems", "所有问题")
+        case .causeServerError: ("The server had an error", "服务器出错")
+        case .causeRefused: ("The server refused the request", "服务器拒绝请求")
+        case .causeNoAddress: ("The host was not found", "找不到主机")
+        case .causeNotStored: ("Not fetched yet", "尚未获取")
+        case .causePart: ("Only a part is stored", "只存储了一部分")
+        case .causeOther: ("Other causes", "其他原因")
+        case .responseCount: ("%1 responses", "%1 个响应")
+        case .noChanges: ("No changes", "没有变化")
+        case .addedCount: ("%1 added", "新增 %1")
+        case .changedCount: ("%1 changed", "更改 %1")
+        case .goneCount: ("%1 gone", "移除 %1")
+        case .movedCount: ("%1 moved", "移动 %1")
+        case .confirmedAt: ("Unchanged when checked ", "上次确认无变化：")
+        case .advanced: ("Advanced", "高级")
+        case .manifest: ("Manifest", "清单")
+        case .trustedKeys: ("Trusted keys", "可信密钥")
+        case .kindImages: ("Images", "图片")
+        case .kindStyles: ("Style sheets", "样式表")
+        case .kindFonts: ("Fonts", "字体")
+        case .kindMedia: ("Audio and video", "音频和视频")
+        case .kindDocuments: ("Documents", "文档")
+        case .kindData: ("Data and text", "数据和文本")
+        case .kindOther: ("Other", "其他")
+        case .viewProblem: ("View %1 problem", "查看 %1 个问题")
+        case .viewProblems: ("View %1 problems", "查看 %1 个问题")
+        case .jobLog: ("Log", "日志")
+        case .phaseFetching: ("Fetching", "正在获取")
+        case .phaseStoring: ("Storing the last responses", "正在存储最后的响应")
+        case .phaseIndexing: ("Indexing pages for the search", "正在为搜索建立索引")
+        case .notifyOn: ("Notify me when a task ends", "任务结束时通知我")
+        case .notifyOff: ("Turn notifications off", "关闭通知")
+
+        // The comparison of a page in two snapshots
+        case .compareTitle: ("Compare a page", "比较网页")
+        case .textDifferences: ("Differences in the text", "文字差异")
+        case .textNotComparable:
+            (
+                "The texts cannot be compared: one of them is missing, damaged or too large, or it has no text.",
+                "无法比较文字：其中一个缺失、已损坏、过大，或没有文字。"
+            )
+        case .textUnchanged:
+            (
+                "The text is the same. Scripts, styles, links or images may differ.",
+                "文字相同。脚本、样式、链接或图片可能不同。"
+            )
+        case .removedLine: ("Removed:", "已删除：")
+        case .addedLine: ("Added:", "已新增：")
+        case .equalLines: ("Equal lines: %1", "相同的行：%1")
+
+        // The filters of the search
+        case .anySite: ("All sites", "所有站点")
+        case .facetType: ("Type", "类型")
+        case .anyType: ("All types", "所有类型")
+        case .typePages: ("Web pages", "网页")
+        case .typePDF: ("PDF", "PDF")
+        case .typeText: ("Plain text", "纯文本")
+        case .facetAge: ("Fetched", "获取时间")
+        case .anyAge: ("Any time", "不限")
+        case .ageDay: ("Last 24 hours", "24 小时内")
+        case .ageWeek: ("Last 7 days", "7 天内")
+        case .ageMonth: ("Last 30 days", "30 天内")
+        case .ageYear: ("Last year", "一年内")
 
         // Original URLs in the address of the portal, and the page for an unknown path
         case .snapshotWordInvalid:
@@ -462,7 +550,6 @@ extension Sentence {
 
         // A site
         case .searchSite: ("Search this site", "搜索此站点")
-        case .openCopy: ("Open copy", "打开副本")
         case .missingURLs: ("Missing URLs", "缺失的网址")
         case .pagesByTitle: ("Pages by title", "按标题浏览")
         case .settings: ("Settings", "设置")
@@ -484,9 +571,8 @@ extension Sentence {
         case .compareSnapshots: ("Compare snapshots", "比较快照")
         case .screenshots: ("Screenshots", "网页截图")
         case .liveBadge: ("Live", "当前")
-        case .overlayOn: (" Overlay on snapshot %1", " 叠加层，基于快照 %1")
+        case .overlayOn: ("Overlay on snapshot %1", "叠加层，基于快照 %1")
         case .unfinished: ("Unfinished", "未完成")
-        case .notLive: ("Not live", "非当前")
         case .rejected: ("Rejected", "已拒绝")
         case .snapshotNumber: ("snapshot %1", "快照 %1")
         case .failedCount: ("%1 failed", "%1 项获取失败")

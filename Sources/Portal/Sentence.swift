@@ -93,17 +93,36 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // The home page
     case homeLead, oneSite, manySites, searchStoredPages, openOriginal, openOriginalHint, doOpen,
-        viewDetails, homeEmpty, homeNewSite, homeInTerminal, homeReload
+        homeEmpty, homeNewSite, homeInTerminal, homeReload, addSite, onePage, manyPages, oneProblem,
+        manyProblems, stateUpdating, progress, continueReading, randomPage, filterSites, noMatchingSites,
+        tag, allTags, sortBy, sortName, sortNewest, sortOldest, sortLargest, doFilter, formTags, formTagsHint,
+        formNote, formNoteHint
+
+    // The sections of a site's page, and the links of ended jobs
+    case problems, allProblems, causeServerError, causeRefused, causeNoAddress, causeNotStored, causePart,
+        causeOther, responseCount, noChanges, addedCount, changedCount, goneCount, movedCount, confirmedAt,
+        advanced, manifest, trustedKeys, kindImages, kindStyles, kindFonts, kindMedia, kindDocuments,
+        kindData,
+        kindOther, viewProblem, viewProblems, jobLog, phaseFetching, phaseStoring, phaseIndexing, notifyOn,
+        notifyOff
+
+    // The comparison of a page in two snapshots
+    case compareTitle, textDifferences, textNotComparable, textUnchanged, removedLine, addedLine, equalLines
+
+    // The filters of the search
+    case anySite, facetType, anyType, typePages, typePDF, typeText, facetAge, anyAge, ageDay, ageWeek,
+        ageMonth,
+        ageYear
 
     // Original URLs in the address of the portal, and the page for an unknown path
     case snapshotWordInvalid, snapshotURLMissing, snapshotNotFound, snapshotsNotAtRoot, notFoundTitle,
         noPageAt, openByFullURL
 
     // A site
-    case searchSite, openCopy, missingURLs, pagesByTitle, settings, pagesAndAssets, nothingBelowStart,
+    case searchSite, missingURLs, pagesByTitle, settings, pagesAndAssets, nothingBelowStart,
         moreOfFolder, byHost, moreHosts, mediaTypes, basedOnFirstResponses, mediaType, responses,
         notSpecified, snapshots, snapshot, started, state, actions, compareSnapshots, screenshots,
-        liveBadge, overlayOn, unfinished, notLive, rejected, snapshotNumber, failedCount, complete,
+        liveBadge, overlayOn, unfinished, rejected, snapshotNumber, failedCount, complete,
         incomplete, empty, siteFetched, siteNotChecked, siteChecked, siteStarted, siteUnfinished,
         siteNeverPrefetched, brokenOnLiveSite, failed, notFetched, notCheckedYet
 

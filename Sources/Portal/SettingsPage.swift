@@ -39,7 +39,7 @@ struct SettingsPage: PortalPage {
             "depth": plan.depth, "maxPages": plan.maxPages, "perHost": plan.connectionsPerHost,
             "schedule": plan.updateInterval == SiteSettingsForm.never ? nil : plan.updateInterval,
             "include": plan.include,
-            "exclude": plan.exclude,
+            "exclude": plan.exclude, "tags": plan.tags, "note": plan.note,
         ]
     }
 }

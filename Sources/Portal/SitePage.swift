@@ -3,7 +3,7 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// The page about a site: its state, its stored pages, media types and snapshots, and the commands for it.
+/// The page about a site: its state, problems, snapshots, stored pages and size, and the commands for it.
 struct SitePage: PortalPage {
     let site: SiteReport
     let hosts: FolderListing
@@ -11,7 +11,7 @@ struct SitePage: PortalPage {
     let folder: FolderListing
     /// The media types of the shown snapshot; empty if there is none.
     let types: [TypeTally]
-    let hasScreenshots: Bool
+    let timeline: SnapshotTimeline
     let isPinned: Bool
     /// The result of the last check of the site's links; nil if there is none.
     let linkCheck: LinkCheckSummary?
@@ -20,10 +20,12 @@ struct SitePage: PortalPage {
     var title: String { site.title }
 
     init(_ site: Site, _ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
-        hasScreenshots = try reader.hasScreenshots(of: site)
         isPinned = try reader.pins().contains(Pin(.site, site.name))
         linkCheck = try reader.lastLinkCheck(of: site)
         self.site = try cache.report(on: site, reader)
+        timeline = SnapshotTimeline(
+            site: self.site, changes: try cache.changeCounts(of: site, reader),
+            hasScreenshots: try reader.hasScreenshots(of: site))
         hosts = try FolderListing.list("", site: site.id, from: nil, limit: PortalLimits.maxListItems, reader)
         folder = try FolderListing.list(
             Self.folder(of: self.site.start), site: site.id, from: nil, limit: Self.maxFolderItems, reader)
@@ -35,7 +37,7 @@ struct SitePage: PortalPage {
     }
 
     /// The maximum number of items of the folder. The page of the folder shows all.
-    private static let maxFolderItems = 25
+    private static let maxFolderItems = 12
 
     /// The URL up to the last slash of its path; empty if the URL is invalid.
     static func folder(of href: String) -> String {
@@ -55,43 +57,57 @@ struct SitePage: PortalPage {
         }
         site.writeState(to: &html, context)
         html.idleScheduleNotice(context, isScheduled: site.site.schedule != nil)
-        writeNavigation(to: &html, context)
+        html.explainReadOnly(context)
+        writeActions(to: &html, context)
         site.writeCounts(to: &html)
-        writeCommands(to: &html, context)
         html.searchForm(
             "\(context.links.site(site.id))/search", label: html.words(.searchSite))
+        ProblemsSection(site: site).write(to: &html, context)
+        timeline.write(to: &html, context)
         writeStartFolder(to: &html, context)
+        if !types.isEmpty {
+            html.element("h2", ["id": "kinds"], say: .storage)
+            StorageByKind(types).write(labelledBy: "kinds", to: &html)
+        }
         LinkCheckSection(site: site, summary: linkCheck).write(to: &html, context)
-        writeTypes(to: &html)
-        writeSnapshots(to: &html, context)
+        writeAdvanced(to: &html, context)
     }
 
-    /// Writes the links to the copy and to the other pages about the site.
-    private func writeNavigation(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("p", ["class": "actions"]) { html in
+    /// Writes the first row: open, update, check, export, and the settings.
+    private func writeActions(to html: inout HTMLWriter, _ context: PortalContext) {
+        let fields = [("site", site.site.name)]
+        html.element("div", ["class": "orders"]) { html in
             if let address = context.mirrorAddress(of: site.start) {
-                html.link(address, ["class": "button"], say: .openCopy)
+                html.link(address, ["class": "button"], say: .doOpen)
             }
-            html.link(
-                context.links.missing(of: site.id), ["class": "button quiet"], say: .missingURLs)
-            html.link(context.links.titles(of: site.id), ["class": "button quiet"], say: .pagesByTitle)
-            if context.token != nil {
-                html.link(context.links.settings(of: site.id), ["class": "button quiet"], say: .settings)
-                if context.hasFiles {
-                    html.link(context.links.export(of: site.id), ["class": "button quiet"], say: .exportTitle)
-                }
+            guard context.token != nil else { return }
+            html.commandButton("update", .doUpdate, about: title, context, fields: fields)
+            html.commandButton("check", .doCheck, about: title, context, fields: fields)
+            if context.hasFiles {
+                html.link(context.links.export(of: site.id), ["class": "button quiet"], say: .exportTitle)
             }
+            html.link(context.links.settings(of: site.id), ["class": "button quiet"], say: .settings)
         }
     }
 
-    /// Writes the buttons for the whole site: update, check, pin and remove; nothing if the visitor may give no commands.
-    private func writeCommands(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.explainReadOnly(context)
+    /// Writes what few users need: media types, bundles and their manifest, missing URLs, the pin, and the removal.
+    private func writeAdvanced(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("h2", say: .advanced)
+        html.element("p", ["class": "actions"]) { html in
+            html.link(context.links.missing(of: site.id), ["class": "button quiet"], say: .missingURLs)
+            html.link(PortalLinks.scripts, ["class": "button quiet"], say: .scripts)
+        }
+        // The manifest may be a file of this machine.
+        if let manifest = site.site.manifest, !context.layout.isExposed {
+            html.element("dl", ["class": "sheet"]) { html in
+                html.sheetRow(.manifest, manifest)
+                if let trust = site.site.trustText { html.sheetRow(.trustedKeys, trust) }
+            }
+        }
+        writeTypes(to: &html)
         guard context.token != nil else { return }
         let fields = [("site", site.site.name)]
         html.element("div", ["class": "orders"]) { html in
-            html.commandButton("update", .doUpdate, about: title, context, fields: fields)
-            html.commandButton("check", .doCheck, about: title, context, fields: fields)
             html.commandButton(
                 isPinned ? "unpin" : "pin", isPinned ? .doUnpin : .doPin, about: title, context,
                 fields: fields)
@@ -102,6 +118,7 @@ struct SitePage: PortalPage {
     /// Writes the items of the folder with the start page, and the hosts if there are several.
     private func writeStartFolder(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", say: .pagesAndAssets)
+        html.element("p") { $0.link(context.links.titles(of: site.id), say: .pagesByTitle) }
         guard !folder.items.isEmpty else {
             html.element("p", ["class": "soft"], say: .nothingBelowStart)
             return writeHosts(to: &html, context)
@@ -132,7 +149,13 @@ struct SitePage: PortalPage {
     /// Writes the number of responses and the size of each media type as a table.
     private func writeTypes(to html: inout HTMLWriter) {
         guard !types.isEmpty else { return }
-        html.element("h2", ["id": "types"], say: .mediaTypes)
+        html.element("details") { html in
+            html.element("summary", ["id": "types"], say: .mediaTypes)
+            writeTypeTable(to: &html)
+        }
+    }
+
+    private func writeTypeTable(to html: inout HTMLWriter) {
         html.scrollRegion(labelledBy: "types") { html in
             html.element("table") { html in
                 if areTypesCut {
@@ -161,76 +184,6 @@ struct SitePage: PortalPage {
 
     /// Whether only the first responses of the snapshot were counted.
     private var areTypesCut: Bool { types.reduce(0) { $0 + $1.count } == PortalLimits.maxCountedResponses }
-
-    /// Writes the latest snapshots as a table, the newest first.
-    private func writeSnapshots(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2", ["id": "snapshots"], say: .snapshots)
-        html.scrollRegion(labelledBy: "snapshots") { html in
-            html.element("table") { html in
-                var columns = [
-                    (html.words(.snapshot), false), (html.words(.started), false),
-                    (html.words(.responses), true), (html.words(.state), false),
-                ]
-                if context.token != nil { columns.append((html.words(.actions), false)) }
-                html.tableHead(columns)
-                html.element("tbody") { html in
-                    for snapshot in site.site.snapshots.suffix(PortalLimits.maxListItems).reversed() {
-                        writeSnapshotRow(snapshot, to: &html, context)
-                    }
-                }
-            }
-        }
-        if site.site.snapshots.count > 1 {
-            html.nextLink(context.links.changes(of: site.id), html.words(.compareSnapshots))
-        }
-        if hasScreenshots { html.nextLink(context.links.pictures(of: site.id), html.words(.screenshots)) }
-    }
-
-    /// Writes the row of a snapshot. A complete one can be made live, and all except the live one can be removed.
-    private func writeSnapshotRow(
-        _ snapshot: StatusReport.Snapshot, to html: inout HTMLWriter, _ context: PortalContext
-    ) {
-        let state = site.site.state(of: snapshot)
-        html.element("tr") { html in
-            html.element("th", ["scope": "row"]) { html in
-                if let address = site.address(of: snapshot, context) {
-                    html.link(address, text: "\(snapshot.name)")
-                } else {
-                    html.text("\(snapshot.name)")
-                }
-            }
-            html.element("td") { $0.moment(snapshot.started) }
-            html.element("td", ["class": "number"], text: Wording.number(snapshot.responses))
-            html.element("td") { html in
-                switch state {
-                case .live:
-                    html.element("span", ["class": "badge"], say: .liveBadge)
-                case .overlay(let isLive):
-                    if isLive { html.element("span", ["class": "badge"], say: .liveBadge) }
-                    html.say(.overlayOn, "\(snapshot.name.number)")
-                case .unfinished:
-                    html.element("span", ["class": "badge warn"], say: .unfinished)
-                case .rejected:
-                    html.element("span", ["class": "badge warn"], say: .rejected)
-                case .complete:
-                    html.say(.notLive)
-                }
-            }
-            guard context.token != nil else { return }
-            html.element("td") { html in
-                let fields = [("site", site.site.name), ("snapshot", "\(snapshot.name)")]
-                let about = html.words(.snapshotNumber, "\(snapshot.name)")
-                if state == .complete {
-                    html.commandButton("rollback", .doMakeLive, about: about, context, fields: fields)
-                }
-                if state != .live {
-                    html.text(" ")
-                    html.commandButton(
-                        "drop", .doRemoveSnapshot, about: about, context, fields: fields, warns: true)
-                }
-            }
-        }
-    }
 
     func members(_ context: PortalContext) -> JSONMembers {
         site.members(context) + [

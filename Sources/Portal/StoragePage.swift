@@ -50,6 +50,7 @@ struct StoragePage: PortalPage {
             writeMap(to: &html, context)
             writeTable(to: &html, context)
         }
+        html.element("p") { $0.link(PortalLinks.scripts, say: .scripts) }
         html.element("h2", say: .cleanup)
         html.element("p", say: .cleanupLead)
         html.explainReadOnly(context)

@@ -8,6 +8,8 @@ public struct SearchOptions: Sendable {
     public var site: String?
     /// The media type; nil for all.
     public var type: TypeFilter?
+    /// Only responses that were fetched at or after this time, in seconds since 1970; nil for all.
+    public var fetchedSince: Int64?
     /// The snapshot of `site`, or of the only site, to search; nil for live snapshots.
     public var snapshot: SnapshotName?
     /// The maximum number of hits.
@@ -20,7 +22,7 @@ public struct SearchOptions: Sendable {
 
     /// Whether stored types or snapshots must be looked up for each match, since the index does not contain
     /// them.
-    var isFiltering: Bool { type != nil || snapshot != nil }
+    var isFiltering: Bool { type != nil || snapshot != nil || fetchedSince != nil }
 }
 
 /// The result of a search.

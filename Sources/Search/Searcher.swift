@@ -201,7 +201,12 @@ package final class Searcher {
         for body in try index.bodies(of: match.id) {
             let responses = try reader.responsesWithText(
                 body.sha256, form: body.form, site: site?.id, snapshot: snapshot, limit: 4)
-            for response in responses where options.type?.matches(response.type) ?? true { return response }
+            for response in responses
+            where options.type?.matches(response.type) ?? true
+                && response.fetched >= options.fetchedSince ?? .min
+            {
+                return response
+            }
         }
         return nil
     }

@@ -119,6 +119,15 @@ package final class ActivityDatabase {
         return times
     }
 
+    /// The URLs that were served last, the latest first, with the times in seconds since 1970.
+    package func lastServed(atMost count: Int) throws(StoreError) -> [(url: Int64, at: Int64)] {
+        var served: [(url: Int64, at: Int64)] = []
+        try connection.prepare("SELECT url, at FROM served ORDER BY at DESC, url LIMIT ?").each(
+            .integer(Int64(count))
+        ) { served.append(($0.integer(0), $0.integer(1))) }
+        return served
+    }
+
     /// Removes the times of URLs that the store no longer has, because their ids may be reused.
     func deleteServedTimes(ofURLs urls: [Int64]) throws(StoreError) {
         let delete = try connection.prepare("DELETE FROM served WHERE url = ?")

@@ -100,7 +100,7 @@ struct PortalTests {
         defer { service.stop() }
         let visit = try Chromium().open(service.address)
         _ = try visit.evaluate(
-            "document.querySelector('#q').value = 'recipes/7?'; document.querySelector('form button').click()"
+            "document.querySelector('#q').value = 'recipes/7?'; document.querySelector('form.find button').click()"
         )
         // Results also appear during typing. On a busy machine, the navigation after the click starts later than `settle`
         // waits.

@@ -106,6 +106,13 @@ import Testing
             try urls("jam") { $0.snapshot = 1 }.sorted() == ["http://a.test/pear", "http://a.test/plum"])
     }
 
+    @Test func `hits can be restricted to responses of a time`() throws {
+        try store(["plum": Self.page("Plums", "Jam.")])
+        try index()
+        #expect(try urls("jam") { $0.fetchedSince = 1 }.count == 1)
+        #expect(try urls("jam") { $0.fetchedSince = 2 } == [])
+    }
+
     @Test func `hits can be restricted to a site or a type`() throws {
         try store(["": Self.page("Plums", "jam")])
         try store(["": Self.page("Pears", "jam")], site: "http://b.test/")

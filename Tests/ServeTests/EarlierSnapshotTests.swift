@@ -120,8 +120,8 @@ import Web
         defer { server.stop() }
         let page = try get("/-/sites/1", "localhost").text
         #expect(
-            page.contains("<a href=\"http://past-1-example-test.localhost:\(server.port)/\">1</a>"))
-        #expect(page.contains("<a href=\"http://example-test.localhost:\(server.port)/\">2</a>"))
+            page.contains("<a href=\"http://past-1-example-test.localhost:\(server.port)/\">snapshot 1</a>"))
+        #expect(page.contains("<a href=\"http://example-test.localhost:\(server.port)/\">snapshot 2</a>"))
         let site = try JSONValue.parse(try get("/-/sites/1?format=json", "localhost").text.utf8.span)
         #expect(
             site["snapshots"]?.array?.map { $0["mirror"]?.string } == [

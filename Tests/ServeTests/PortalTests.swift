@@ -161,7 +161,7 @@ import Web
     @Test func `the home page shows the size, the age and the completeness of each site`() throws {
         let page = try shelf.get("/").body
         for words in [
-            "Recipes", ">Live<", "Not checked yet", "1 minute ago", "<dd>3</dd>",
+            "Recipes", ">Live<", "1 minute ago", "3 pages",
             "http://example-test.localhost:8080/",
         ] {
             #expect(page.contains(words), "\(words)")
@@ -177,6 +177,7 @@ import Web
         #expect(sites[0]["failed"]?.content == .null)
         #expect(sites[0]["complete"]?.content == .null)
         #expect(sites[1]["complete"]?.bool == false)
+        #expect(sites.map { $0["state"]?.string } == ["live", "incomplete"])
     }
 
     @Test func `a site's page lists its folders, its types and its snapshots`() throws {

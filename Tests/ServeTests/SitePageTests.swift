@@ -1,0 +1,145 @@
+import Reports
+import Search
+import Testing
+import Web
+
+@testable import Mirror
+@testable import Portal
+@testable import Store
+
+@Suite struct SitePageTests {
+    private static let start = "https://example.test/"
+
+    @Test func `the timeline says what changed in each snapshot`() throws {
+        let shelf = try PortalShelf([
+            .init(href: Self.start, text: "one"), .init(href: Self.start + "a", text: "a"),
+        ])
+        #expect(!(try shelf.get("/-/sites/1").body.contains("1 changed")))
+        try shelf.snapshot([
+            .init(href: Self.start, text: "two"), .init(href: Self.start + "b", text: "b"),
+            .init(href: Self.start + "a", text: nil, status: 404),
+        ])
+        let page = try shelf.get("/-/sites/1").body
+        for words in [">1 added<", ">1 changed<", ">1 gone<", "/-/sites/1/changes?from=1&amp;to=2"] {
+            #expect(page.contains(words), "\(words)")
+        }
+    }
+
+    @Test func `large snapshots and single ones are not compared`() {
+        func site(_ counts: [Int]) -> Site {
+            let snapshots = counts.enumerated().map { index, count in
+                Snapshot(
+                    id: Int64(index + 1), number: Int64(index + 1), started: 1, finished: 2,
+                    responseCount: count)
+            }
+            return Site(id: 1, name: Self.start, start: [Self.start], snapshots: snapshots, published: 1)
+        }
+        func pairs(_ counts: [Int]) -> [[Int64]] {
+            SnapshotTimeline.pairs(of: site(counts)).map { [$0.from.id, $0.to.id] }
+        }
+        #expect(pairs([1]) == [])
+        #expect(pairs([1, 1, 1]) == [[2, 3], [1, 2]])
+        #expect(pairs([1, SnapshotTimeline.maxComparedResponses + 1, 1, 1]) == [[3, 4]])
+        #expect(pairs(Array(repeating: 1, count: 20)).count == SnapshotTimeline.maxComparisons)
+    }
+
+    @Test(arguments: [
+        (SiteNeeds.UnmetNeed.Reason.answered(status: 503), ProblemsSection.Cause.serverError),
+        (.answered(status: 403), .refused), (.answered(status: 302), .other), (.notStored, .notStored),
+        (.part, .part), (.other("its host has no address"), .noAddress),
+        (.other("the server answered 500"), .serverError), (.other("the server answered "), .other),
+        (.other(""), .other),
+    ])
+    func `a problem has a cause`(reason: SiteNeeds.UnmetNeed.Reason, cause: ProblemsSection.Cause) {
+        #expect(ProblemsSection.Cause(reason) == cause)
+    }
+
+    @Test(arguments: [
+        ("text/html", StorageByKind.Kind.pages), ("application/xhtml+xml", .pages),
+        ("image/svg+xml", .images),
+        ("text/javascript", .scripts), ("text/css", .styles), ("font/woff2", .fonts), ("video/mp4", .media),
+        ("application/pdf", .documents), ("application/json", .data), ("application/zip", .other),
+        ("", .other),
+    ])
+    func `a media type belongs to a kind of content`(type: String, kind: StorageByKind.Kind) {
+        #expect(StorageByKind.Kind(type) == kind)
+    }
+
+    @Test func `kinds are listed by size`() {
+        let tallies = [
+            TypeTally(type: "image/png", count: 1, byteCount: 5),
+            TypeTally(type: "text/html", count: 2, byteCount: 7),
+            TypeTally(type: "image/gif", count: 1, byteCount: 5),
+            TypeTally(type: nil, count: 1, byteCount: 0),
+        ]
+        let kinds = StorageByKind(tallies).kinds
+        #expect(kinds.map(\.kind) == [.images, .pages, .other])
+        #expect(kinds.map(\.count) == [2, 2, 1])
+    }
+
+    @Test(arguments: [
+        ("", 2), ("&type=html", 2), ("&type=pdf", 0), ("&age=day", 2), ("&site=1", 2), ("&site=7", 0),
+        ("&type=x&age=x&site=x", 2),
+    ])
+    func `a search filters by site, type and age`(filters: String, count: Int) throws {
+        let shelf = try PortalShelf([
+            .init(href: Self.start + "jam/plum", title: "Plum jam"),
+            .init(href: Self.start + "jam/pear", title: "Pear jam"),
+        ])
+        let found = try shelf.get("/-/search?q=jam\(filters)&format=json").json()
+        #expect(found["results"]?.array?.count == count)
+    }
+
+    @Test func `the filters of a search stay selected`() throws {
+        let page = try PortalShelf([.init(href: Self.start)]).get("/-/search?q=jam&type=pdf&age=week").body
+        #expect(page.contains("<option value=\"pdf\" selected=\"\">"))
+        #expect(page.contains("<option value=\"week\" selected=\"\">"))
+    }
+
+    @Test func `a changed page is compared by its text`() throws {
+        let shelf = try PortalShelf([
+            .init(href: Self.start, text: "<p>first<p>old words<p>last"),
+            .init(href: Self.start + "a", text: "a"),
+        ])
+        let target = "/-/sites/1/compare?url=\(Self.start)"
+        #expect(try shelf.get(target).status == 404)
+        try shelf.snapshot([
+            .init(href: Self.start, text: "<p>first<p>new &lt;words&gt;<p>last"),
+            .init(href: Self.start + "a", text: "a"),
+        ])
+        #expect(try shelf.get("/-/sites/1/changes").body.contains("/compare?url="))
+        let page = try shelf.get(target).body
+        for words in ["old words", "new &lt;words&gt;", "<del>", "<ins>"] {
+            #expect(page.contains(words), "\(words)")
+        }
+        let lines = try shelf.get(target + "&format=json").json()["lines"]?.array
+        #expect(lines?.compactMap { $0["added"]?.string } == ["new <words>"])
+        for other in ["?url=\(Self.start)none", "", "?url=\(Self.start)&from=9&to=8x"] {
+            let status = try shelf.get("/-/sites/1/compare\(other)").status
+            #expect(status == (other.hasSuffix("8x") ? 200 : 404), "\(other)")
+        }
+    }
+
+    @Test(arguments: [
+        ("a b c", "a b c", ""), ("a", "b", "-a +b"), ("a b", "b", "-a =b"), ("b", "b c", "=b +c"),
+        ("1 2 3 4 x 5 6 7 8", "1 2 3 4 y 5 6 7 8", "~2 =3 =4 -x +y =5 =6 ~2"), ("a", "", "-a"),
+    ])
+    func `equal lines far from a difference are left out`(old: String, new: String, expected: String) {
+        func words(_ text: String) -> [String] { text.split(separator: " ").map(String.init) }
+        let lines = TextDifference(from: words(old), to: words(new))?.lines.map { line in
+            switch line {
+            case .same(let text): "=\(text)"
+            case .removed(let text): "-\(text)"
+            case .added(let text): "+\(text)"
+            case .gap(let count): "~\(count)"
+            }
+        }
+        #expect(lines?.joined(separator: " ") == expected)
+    }
+
+    @Test func `texts with too many different lines are not compared`() {
+        let many = (0...TextDifference.maxComparedLines).map { "\($0)" }
+        #expect(TextDifference(from: many, to: []) == nil)
+        #expect(TextDifference(from: many, to: many)?.isEmpty == true)
+    }
+}
