@@ -105,13 +105,16 @@ struct JobsPage: PortalPage {
             html.element("div", ["class": "orders"]) { html in
                 html.link(
                     PortalLinks.file(of: job.number, named: result.name), ["class": "button", "download": ""]
-                ) {
-                    html in
-                    html.say(.doDownload)
-                    html.text(" ")
-                    html.isolatedText(
-                        html.words(
-                            .withNote, Wording.cut(result.name, to: 120), Wording.bytes(result.byteCount)))
+                ) { html in
+                    // One element, because the parts of a flex container are separate blocks of text.
+                    html.element("span") { html in
+                        html.say(.doDownload)
+                        html.text(" ")
+                        html.isolatedText(
+                            html.words(
+                                .withNote, Wording.cut(result.name, to: 120), Wording.bytes(result.byteCount))
+                        )
+                    }
                 }
                 html.commandButton(
                     "forget", .doDeleteFile, about: result.name, context, fields: [("job", "\(job.number)")],

@@ -93,8 +93,8 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // The home page
     case homeLead, oneSite, manySites, searchStoredPages, openOriginal, openOriginalHint, doOpen,
-        homeEmpty, homeNewSite, homeInTerminal, homeReload, addSite, onePage, manyPages, oneProblem,
-        manyProblems, stateUpdating, progress, continueReading, randomPage, filterSites, noMatchingSites,
+        homeEmpty, homeNewSite, homeInTerminal, homeReload, addSite, onePage, manyPages,
+        stateUpdating, progress, continueReading, randomPage, filterSites, noMatchingSites,
         tag, allTags, sortBy, sortName, sortNewest, sortOldest, sortLargest, doFilter, formTags, formTagsHint,
         formNote, formNoteHint
 

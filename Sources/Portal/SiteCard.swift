@@ -128,7 +128,7 @@ struct SiteCard {
             if let failed = report.missing?.failed, failed > 0 {
                 html.link(
                     context.links.missing(of: report.id),
-                    text: html.count(failed, .oneProblem, .manyProblems))
+                    text: html.words(.failedCount, Wording.number(failed)))
             }
         }
         guard let job, let progress = job.progress, job.state == .running else { return }

@@ -195,7 +195,7 @@ struct PortalWorkTests {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let visit = try Chromium().open(service.address + "-/sites/1")
-        try press("Remove", visit)
+        try press("Remove site", visit)
         try waitUntil(visit, says: "Starts in a few seconds")
         try press("Cancel", visit)
         try waitUntil(visit, says: "Cancelled")
@@ -513,7 +513,7 @@ struct PortalWorkTests {
         try send("Hide bar")
         try wait(says: "The bar is hidden")
         try go("-/sites/1")
-        try send("Remove")
+        try send("Remove site")
         try wait(says: "Starts in a few seconds")
         try send("Cancel")
         try wait(says: "Cancelled")

@@ -26,7 +26,10 @@ struct ServedFolder: Sendable {
             guard stat(file, &status) == 0 else { return nil }
         }
         guard status.st_mode & S_IFMT == S_IFREG, let bytes = contents(of: file) else { return nil }
-        let tag = "\"\(String(bytes.count, radix: 16))-\(String(status.st_mtim.tv_sec, radix: 16))\""
+        // Tests change files more than once a second.
+        let (seconds, nanoseconds) = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+        let tag =
+            "\"\(String(bytes.count, radix: 16))-\(String(seconds, radix: 16))-\(String(nanoseconds, radix: 16))\""
         let answer = OriginAnswer.file(bytes, type: mediaType(ofFile: file))
             .validated(entityTag: tag, lastModified: httpDate(status.st_mtim.tv_sec))
         return fields.reduce(answer) { $0.adding($1.0, $1.1) }
