@@ -26,7 +26,7 @@ package enum PathReference {
 
     /// The path of the file that a reference names, relative to the root. Nil if the reference has a query or a fragment,
     /// names a folder or another origin, or is not UTF-8.
-    static func path(of reference: String) -> String? {
+    package static func path(of reference: String) -> String? {
         var rest = reference.utf8[...]
         guard !rest.contains(where: { $0 == 0x3F || $0 == 0x23 }), !rest.starts(with: [0x2F, 0x2F]) else {
             return nil

@@ -81,19 +81,25 @@ package struct Channel: Sendable, Equatable {
         _ id: String, order: Int? = nil, at now: HTTPDate
     ) -> Rollout? {
         guard let index = rollouts.firstIndex(where: { $0.id == id }) else { return nil }
-        let (platform, runtimeVersions): (Release.Platform, [String])
-        switch rollouts[index].content {
-        case .release(let release):
-            (platform, runtimeVersions) = (release.platform, release.runtimeVersions.sorted())
-        case .embedded(let own, let version): (platform, runtimeVersions) = (own, [version])
+        let platform = rollouts[index].platform
+        var versions = Set(rollouts[index].runtimeVersions)
+        let isForAll = versions.contains(Rollout.anyVersion)
+        // Devices of one version may have had an update for that version only.
+        if isForAll {
+            for earlier in rollouts[..<index] where earlier.platform == platform {
+                versions.formUnion(earlier.runtimeVersions)
+            }
         }
         rollouts[index].stop()
         let order = order ?? nextOrder
         var last: Rollout?
         var published: Set<Release> = []
-        for version in runtimeVersions {
+        // In alphabetical order, so that the update for all versions is first, and those for single ones replace it.
+        for version in versions.sorted() {
             let device = Device(id: nil, platform: platform, runtimeVersion: version)
             let before = rollouts[..<index].last { $0.fits(device) && $0.includes(device, at: now) }
+            // The first one is already for all versions.
+            if before == nil, isForAll, version != Rollout.anyVersion { continue }
             let content = before?.content ?? .embedded(platform, runtimeVersion: version)
             // One release may be for several versions.
             if case .release(let release) = content, !published.insert(release).inserted { continue }

@@ -74,14 +74,13 @@ package struct Rollout: Sendable, Equatable {
         ramp.filter { $0.time <= now }.map(\.share).reduce(share, max)
     }
 
+    /// The runtime version of releases for all versions. Devices that do not know theirs give it, too.
+    package static let anyVersion = ""
+
     /// Whether the app of a device can run it.
     package func fits(_ device: Device) -> Bool {
-        switch content {
-        case .release(let release):
-            release.platform == device.platform && release.runtimeVersions.contains(device.runtimeVersion)
-        case .embedded(let platform, let runtimeVersion):
-            platform == device.platform && runtimeVersion == device.runtimeVersion
-        }
+        platform == device.platform
+            && runtimeVersions.contains { $0 == device.runtimeVersion || $0 == Self.anyVersion }
     }
 
     /// Whether a device gets it, if it fits and no newer one does.

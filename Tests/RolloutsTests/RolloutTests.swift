@@ -215,6 +215,31 @@ import Web
         #expect(channel.decision(for: device("x", version: "3"), at: Self.now) == .none)
     }
 
+    @Test func `a release for all versions is for devices of any version`() throws {
+        var channel = Channel("production")
+        let first = channel.publish(.release(try release("a", versions: ["1"])), at: Self.now)
+        let second = channel.publish(.release(try release("b", versions: [""])), at: Self.now)
+        for version in ["", "1", "2"] { #expect(update(channel, device("x", version: version)) == second.id) }
+        // A device that does not give its version gets no release for a single one.
+        channel.update(second.id) { $0.stop() }
+        #expect(update(channel, device("x")) == first.id)
+        #expect(update(channel, device("x", version: "")) == nil)
+    }
+
+    @Test func `a roll-back of a release for all versions gives each version its earlier update`() throws {
+        var channel = Channel("production")
+        let first = channel.publish(.release(try release("a", versions: ["1"])), at: Self.now)
+        let second = channel.publish(.release(try release("b", versions: [""])), at: Self.now)
+        channel.rollBackLast(at: Self.now)
+        #expect(update(channel, device("x", current: second.id)) == channel.rollouts.last?.id)
+        #expect(channel.rollouts.last?.content == first.content)
+        guard case .embedded = channel.decision(for: device("x", version: "2"), at: Self.now) else {
+            Issue.record("another version does not run the code that it was built with")
+            return
+        }
+        #expect(channel.last.count == 2)
+    }
+
     @Test func `updates of one second have different times and IDs`() throws {
         var channel = Channel("production")
         for _ in 0..<5 { channel.publish(.release(try release("a")), at: Self.now) }

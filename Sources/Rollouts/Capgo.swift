@@ -1,0 +1,223 @@
+internal import Digest
+internal import Web
+
+// The protocol of Capgo's plugin for Capacitor, as its documentation for self-hosted servers and its clients have it. The
+// three URLs of the plugin's configuration are `updateUrl`, `statsUrl` and `channelUrl`.
+
+/// A request of Capgo's client for the newest bundle (`updateUrl`).
+package struct CapgoCheck: Sendable, Equatable {
+    package let channel: String
+    package let device: Device
+    /// The version that the device runs: the ID of a roll-out, `builtin`, or that of the native code.
+    package let versionName: String
+    /// Whether the client downloads single files, which it has since version 6.2 (without errors since 7).
+    package let readsFileLists: Bool
+
+    /// The version that stands for the code that the app was built with.
+    static let builtIn = "builtin"
+
+    /// The maximum size of a request.
+    package static let maxBytes = 16 * 1024
+
+    /// - Parameters:
+    ///   - body: the body of the request.
+    ///   - parameters: those of the query. `channel` is that of devices that name none.
+    package init(_ body: [UInt8], parameters: [String: String] = [:]) throws(UpdateProblem) {
+        let values = RequestValues(try RequestValues.json(body, atMost: Self.maxBytes))
+        channel = try values.channel("defaultChannel", orElse: parameters["channel"])
+        versionName = try values.text("version_name") ?? Self.builtIn
+        device = Device(
+            id: try values.required("device_id"), platform: .any,
+            runtimeVersion: try values.text("version_build") ?? Rollout.anyVersion,
+            currentUpdate: versionName == Self.builtIn ? nil : versionName.lowercased())
+        let major = try values.text("plugin_version")?.utf8.prefix { $0 != UInt8(ascii: ".") }
+        readsFileLists = major.flatMap { Int(String($0) ?? "") } ?? 0 >= 7
+    }
+
+    /// The report that the request is: the device runs the update.
+    package var report: DeviceReport? {
+        DeviceReport(channel: channel, rollout: device.currentUpdate, device: device.id, hasFailed: false)
+    }
+}
+
+/// The events that Capgo's client sends (`statsUrl`): one, or a list of them.
+package struct CapgoEvents: Sendable, Equatable {
+    /// The events that tell whether an update runs. Others, such as the progress of downloads, are left out: those name the
+    /// version that the device runs instead of the one that failed.
+    package let reports: [DeviceReport]
+
+    /// The maximum size of a request. The client sends at most 200 events.
+    package static let maxBytes = 512 * 1024
+    /// The maximum number of events in a request.
+    private static let maxEvents = 500
+
+    /// - Parameters:
+    ///   - body: the body of the request.
+    ///   - parameters: those of the query. `channel` is that of devices that name none.
+    package init(_ body: [UInt8], parameters: [String: String] = [:]) throws(UpdateProblem) {
+        let json = try RequestValues.json(body, atMost: Self.maxBytes)
+        let events = json.array ?? [json]
+        guard events.count <= Self.maxEvents else { throw .tooLarge }
+        var reports: [DeviceReport] = []
+        for event in events {
+            guard event.members != nil else { throw .noJSON }
+            let values = RequestValues(event)
+            let hasFailed: Bool
+            switch try values.required("action") {
+            case "set", "app_launch_ready": hasFailed = false
+            case "update_fail", "set_fail", "app_launch_timeout": hasFailed = true
+            default: continue
+            }
+            let report = DeviceReport(
+                channel: try values.channel("defaultChannel", orElse: parameters["channel"]),
+                rollout: try values.text("version_name"), device: try values.text("device_id"),
+                hasFailed: hasFailed)
+            if let report { reports.append(report) }
+        }
+        self.reports = reports
+    }
+}
+
+/// A request of Capgo's client about its channel (`channelUrl`). The client stores the channel and sends it with later requests,
+/// so that the server stores none.
+package struct CapgoChannelRequest: Sendable, Equatable {
+    package enum Action: Sendable, Equatable {
+        /// `POST`: the device wants to belong to the channel.
+        case set
+        /// `PUT`: the device asks which channel it belongs to.
+        case get
+        /// `DELETE`: the device belongs to the default channel again.
+        case unset
+        /// `GET`: the device asks which channels it may belong to.
+        case list
+    }
+
+    package let action: Action
+    /// The channel that is meant: the wanted one, or that of the device.
+    package let channel: String
+
+    /// - Parameters:
+    ///   - method: the method of the request.
+    ///   - body: its body.
+    ///   - parameters: those of the query, which has the values of `GET` and `DELETE`.
+    package init(
+        method: String, _ body: [UInt8], parameters: [String: String] = [:]
+    ) throws(UpdateProblem) {
+        let values: RequestValues
+        switch method {
+        case "POST": action = .set
+        case "PUT": action = .get
+        case "DELETE": action = .unset
+        default: action = .list
+        }
+        switch action {
+        case .set, .get: values = RequestValues(try RequestValues.json(body, atMost: CapgoCheck.maxBytes))
+        case .unset, .list: values = RequestValues(parameters)
+        }
+        switch action {
+        case .set:
+            _ = try values.required("channel")
+            channel = try values.channel("channel", orElse: nil)
+        case .get, .list: channel = try values.channel("defaultChannel", orElse: parameters["channel"])
+        case .unset: channel = RequestValues.defaultChannel
+        }
+    }
+}
+
+extension DeviceAnswer {
+    /// The answer to events of Capgo's client.
+    package static let capgoReceived = DeviceAnswer(["status": "ok"])
+
+    /// The maximum number of files in a list. Clients get the zip file of a release with more.
+    private static let maxListedFiles = 1000
+
+    /// The answer to a request of Capgo's client that cannot be answered otherwise.
+    package init(capgo problem: UpdateProblem) {
+        let code =
+            switch problem {
+            case .noJSON: "invalid_json_body"
+            case .tooLarge: "body_too_large"
+            case .missing, .invalid, .tooLong: "missing_info"
+            case .unknownChannel: "channel_not_found"
+            case .noUpdate: "no_new_version_available"
+            }
+        // The client looks for channel_not_found only in answers with this status.
+        let status = problem.status == 404 ? 400 : problem.status
+        self.init(status: status, ["error": code, "message": problem.description, "kind": "failed"])
+    }
+
+    /// Answers Capgo's client with the bundle that the channel has decided on.
+    ///
+    /// The version is the ID of the roll-out, which the client sends back. If it runs an update and must run the code that it was
+    /// built with, the version is `builtin`.
+    ///
+    /// - Parameter served: the release of the decision; nil if it cannot be delivered.
+    package init(to check: CapgoCheck, _ decision: Channel.Decision, _ served: ServedRelease?) {
+        switch decision {
+        case .release(let release, let rollout, isNew: true):
+            guard let served, let archive = release.archive else { break }
+            let files = check.readsFileLists ? Self.listedFiles(served) : []
+            self.init([
+                "version": rollout.id, "url": served.archiveURL, "checksum": archive.sha256.hex,
+                "manifest": IfAny(files),
+            ])
+            return
+        case .embedded
+        where check.device.currentUpdate != nil && check.versionName != check.device.runtimeVersion:
+            self.init(["version": CapgoCheck.builtIn])
+            return
+        case .release, .embedded, .none: break
+        }
+        self.init([
+            "error": "no_new_version_available", "message": "No new version available", "kind": "up_to_date",
+            "version": check.versionName,
+        ])
+    }
+
+    /// The files with their digests, from which the client downloads those that it does not have. Empty if it must download the
+    /// zip file: of that it finds `index.html` in a folder, too, and it does not decompress files that are called `.br`.
+    private static func listedFiles(_ served: ServedRelease) -> [JSONMembers] {
+        let files = served.contents.files
+        guard files.count <= maxListedFiles, files.contains(where: { $0.path == "index.html" }),
+            !files.contains(where: { $0.path.hasSuffix(".br") })
+        else { return [] }
+        return files.map {
+            [
+                "file_name": $0.path, "file_hash": $0.sha256.hex,
+                "download_url": served.base + $0.reference,
+            ]
+        }
+    }
+
+    /// Answers a request about channels.
+    ///
+    /// The list has only the default channel and that of the device: names of channels are not told to everyone who asks.
+    ///
+    /// - Parameter exists: whether the app has the channel.
+    package init(to request: CapgoChannelRequest, exists: Bool) {
+        switch request.action {
+        case .set:
+            guard exists else {
+                self.init(capgo: .unknownChannel(request.channel))
+                return
+            }
+            self.init(["status": "ok"])
+        case .get:
+            guard exists else {
+                self.init(capgo: .unknownChannel(request.channel))
+                return
+            }
+            self.init(["status": "ok", "channel": request.channel, "allowSet": true])
+        case .unset: self.init(["status": "ok"])
+        case .list:
+            var names = [RequestValues.defaultChannel]
+            if exists, request.channel != names[0] { names.append(request.channel) }
+            let list = names.enumerated().map { index, name -> JSONMembers in
+                ["id": index + 1, "name": name, "public": index == 0, "allow_self_set": index > 0]
+            }
+            var writer = JSONWriter(.compact)
+            writer.value(list)
+            self.init(writer.text)
+        }
+    }
+}
