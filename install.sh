@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs Larder from a release. `sh install.sh --help` lists the options.
-# Downloads are compared with SHA256SUMS. Where minisign is installed, its signature is verified too.
+# Compares downloads with SHA256SUMS. If minisign is installed, verifies its signature too.
 set -eu
 
-# scripts/release fills in these three.
+# scripts/release sets these three variables.
 version=
 home=
 public_key=
@@ -25,7 +25,7 @@ TEXT
 }
 
 say() { printf '%s\n' "$*" >&2; }
-# Exit status 2: wrong usage. 3: the machine or the network is in the way. 1: the download is not what it should be.
+# Exit status 1: the download is wrong. 2: wrong usage. 3: a problem of this machine or of the network.
 fail() { say "install.sh: $1"; exit "${2:-1}"; }
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -75,7 +75,7 @@ remove_listed() {
     place sh -c '
         cd "$1"
         grep -v "/\$" "$2" | while IFS= read -r name; do rm -f "./$name"; done
-        # Folders come after the folders in them.
+        # The list names a folder after its subfolders.
         grep "/\$" "$2" | LC_ALL=C sort -r | while IFS= read -r name; do rmdir "./$name" 2>/dev/null || true; done
     ' sh "$folder" "$1"
 }
@@ -98,7 +98,7 @@ make_work() {
 uninstall() {
     if [ -f "$list" ]; then
         make_work
-        # The list comes after the files, so that an interrupted removal can be repeated.
+        # Removes the list after the files, so that an interrupted removal can be repeated.
         { grep -v '/$' "$list" && echo share/larder/installed-files; } >"$work/files"
         grep '/$' "$list" >"$work/folders" || true
         remove_listed "$work/files"
@@ -151,7 +151,7 @@ choose_fetch() {
     esac
 }
 
-# verify_list: verifies the signature of SHA256SUMS, where that is possible.
+# verify_list: verifies the signature of SHA256SUMS, if that is possible.
 verify_list() {
     unchecked=''
     if [ -z "$public_key" ]; then
@@ -173,12 +173,12 @@ verify_list() {
     say "the signature is right"
 }
 
-# download: $work/$file, whose checksum is right.
+# download: downloads $work/$file and compares its checksum.
 download() {
     if [ -z "$sum" ] || [ -n "$require" ]; then
         get SHA256SUMS
         verify_list
-        # The name is the whole second word: larder-1.tar.gz is not larder-1.tar.gz.old.
+        # Compares the whole second word: larder-1.tar.gz is not larder-1.tar.gz.old.
         listed=$(awk -v name="$file" '$2 == name || $2 == "*" name {print tolower($1)}' "$work/SHA256SUMS")
         [ "${#listed}" -eq 64 ] || fail "SHA256SUMS of $base does not list $file; nothing is installed"
         [ "${sum:-$listed}" = "$listed" ] || fail "the release lists $listed for $file, and --sha256 names $sum; nothing is installed"
@@ -191,7 +191,7 @@ download() {
         fail "$file is not the file of the release: its SHA-256 is $actual instead of $sum; nothing is installed"
 }
 
-# adapt_units: puts the path of the command into the units, and the units where systemd finds them.
+# adapt_units: writes the path of the command into the systemd units, and moves them to folders that systemd reads.
 adapt_units() {
     path=$folder/bin/
     case $path in
@@ -204,7 +204,7 @@ adapt_units() {
     esac
     for unit in "$work/new/lib/systemd/user/larder.service" "$work"/new/lib/systemd/system/*; do
         [ -f "$unit" ] || continue
-        # The environment passes backslashes on as they are.
+        # Values in the environment keep their backslashes.
         BIN=$path QUOTE=$quote awk '
             index($0, "ExecStart=/usr/bin/") == 1 {
                 rest = substr($0, length("ExecStart=/usr/bin/") + 1)
@@ -214,7 +214,7 @@ adapt_units() {
             {print}' "$unit" >"$work/unit"
         cat "$work/unit" >"$unit"
     done
-    # In lib, systemd looks below /usr/local only, and below share also in a home folder. There are no system units in a home folder.
+    # systemd reads units from lib only below /usr/local, and from share also in a home folder. A home folder has no system units.
     if [ "$folder" != /usr/local ]; then
         rm -rf "$work/new/lib/systemd/system"
         mkdir -p "$work/new/share"
@@ -236,7 +236,7 @@ install_archive() {
     mkdir -p "$work/new/share/larder"
     (cd "$work/new" && find . ! -type d -print) | sed 's|^\./||' | sort >"$work/files"
     (cd "$work/new" && find . -mindepth 1 -type d -print) | sed 's|^\./||; s|$|/|' | sort >"$work/folders"
-    # Folders that are there already belong to others, unless an earlier installation made them.
+    # Existing folders are not removed later, unless an earlier installation made them.
     while IFS= read -r name; do [ -d "$folder/$name" ] || printf '%s\n' "$name"; done <"$work/folders" >"$work/made"
     : >"$work/earlier"
     if [ -f "$list" ]; then cat "$list" >"$work/earlier"; fi
@@ -244,13 +244,13 @@ install_archive() {
     sort -u "$work/files" "$work/made" "$work/earlier" >"$work/all"
     place mkdir -p "$folder" || fail "cannot write to $folder; name another folder with --prefix" 3
     write_list "$work/all"
-    # A new file takes the place of the old one, so that a running command keeps its own.
+    # Replaces files instead of overwriting them, so that a running command keeps its own.
     place cp -R --remove-destination "$work/new/." "$folder/" || fail "cannot write to $folder; name another folder with --prefix" 3
-    # Files and folders of the earlier version that this one does not have.
+    # Removes files and folders of the earlier version that this one does not have.
     sort "$work/files" "$work/folders" >"$work/current"
     grep -vxFf "$work/current" "$work/earlier" >"$work/old" || true
     remove_listed "$work/old"
-    # An old folder with files of others stays, and stays in the list.
+    # An old folder that contains other files remains, also in the list.
     {
         grep -xFf "$work/current" "$work/all"
         while IFS= read -r name; do [ ! -d "$folder/$name" ] || printf '%s\n' "$name"; done <"$work/old"
@@ -281,7 +281,7 @@ install_release() {
         esac
         base=$home/releases/download/v$version
     fi
-    # A folder of this machine, such as a USB stick.
+    # A local folder, such as a USB stick.
     if [ -d "$base" ]; then base=file://$(cd "$base" && pwd); fi
     base=${base%/}
     choose_fetch
@@ -292,7 +292,7 @@ install_release() {
         deb)
             # apt-get reads the file as another user.
             chmod 755 "$work"
-            # The version was asked for by the choice of install.sh, even if a newer one is installed.
+            # Installs the version of this install.sh, even if a newer one is installed.
             as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --allow-downgrades install "$work/$file" ||
                 fail "apt-get could not install $file; run apt-get update first" 3
             command=/usr/bin/larder
@@ -323,7 +323,7 @@ main() {
             --system) scope=system ;;
             --user) scope=user ;;
             --prefix | --base | --sha256 | --public-key)
-                # An empty value is most often a variable that was not set.
+                # An empty value usually comes from a variable that is not set.
                 [ -n "${2:-}" ] || fail "$1 needs a value; see --help" 2
                 case $1 in
                     --prefix) prefix=$2 ;;
@@ -343,7 +343,7 @@ main() {
     case $sum in *[!0-9a-f]*) fail "--sha256 needs 64 hexadecimal digits" 2 ;; esac
     case ${#sum} in 0 | 64) ;; *) fail "--sha256 needs 64 hexadecimal digits" 2 ;; esac
     [ -n "$scope" ] || if is_root; then scope=system; else scope=user; fi
-    # Other users run the command, whatever the umask of root is.
+    # Makes the files readable for other users, whatever the umask of root is.
     [ "$scope" = user ] || umask 022
     case $prefix in
         '') if [ "$scope" = system ]; then folder=/usr/local; else folder=$HOME/.local; fi ;;
@@ -353,7 +353,7 @@ main() {
     while [ "$folder" != "${folder%/}" ]; do folder=${folder%/}; done
     case $folder in
         '') fail "--prefix needs a folder below /" 2 ;;
-        # systemd runs no command with these in its path.
+        # systemd does not run commands whose paths contain these characters.
         *[[:cntrl:]\"\'\\]*) fail "--prefix has a quote, a backslash or a control character" 2 ;;
     esac
     list=$folder/share/larder/installed-files
@@ -364,7 +364,7 @@ main() {
     if [ "$action" = uninstall ]; then uninstall; else install_release; fi
 }
 
-# The shell runs a group only when it has read its end, so a download of this script that breaks off runs nothing.
+# The shell runs a group only after reading its end, so an incomplete download of this script runs nothing.
 {
     main "$@"
     exit 0

@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
-"""Stress tests of stores with the real command: kills, full disks, flipped bits, simultaneous first runs, new snapshots while
-clients read, and origins with wrong responses. Each prints counts at the end. The exit status is 1 if stored content was lost
-or wrong content was served.
+"""Stress tests of stores with the real command. Each prints counts at the end. The exit status is 1 if stored content was lost or
+wrong content was served.
 
-  torture.py kills|full-disks|flips|first-runs|switches|updates|origins [COUNT] [--seed N] [--binary PATH]
+  kills       updates that are killed at random times
+  full-disks  prefetches, servers and garbage collections on a full disk (needs root)
+  flips       stores in which one random bit is changed
+  first-runs  five simultaneous first prefetches into a new store
+  switches    new snapshots while 200 clients send requests
+  updates     many updates; the size of the store afterwards
+  origins     updates from origins with wrong responses
 """
 
 import argparse
@@ -203,11 +208,11 @@ class Torture:
         origin, larder, port = Origin(), self.larder(), free_port()
         status, _, errors = larder.prefetch(origin.url)
         if status:
-            return self.fail(f"the first prefetch: {status} {errors}")
+            return self.fail(f"the first prefetch exited with {status}: {errors}")
         started = time.monotonic()
         larder.prefetch(origin.url)
         usual = time.monotonic() - started
-        shown = 1
+        last_edition = 1
         for number in range(self.count):
             origin.edition = number + 2
             process = larder.start("update", "--quiet", "--render", "never")
@@ -223,14 +228,14 @@ class Torture:
                 elif path.endswith(".html") or path == "/":
                     editions.add(int(body.split(b"edition=")[1].split(b".")[0]))
             # If the killed run was complete, the next run continues and publishes that edition.
-            if len(editions) != 1 or not shown <= max(editions) <= origin.edition:
-                self.fail(f"kill {number}: editions {editions} after {shown}")
-            shown = max(editions, default=shown)
+            if len(editions) != 1 or not last_edition <= max(editions) <= origin.edition:
+                self.fail(f"kill {number}: editions {editions} after {last_edition}")
+            last_edition = max(editions, default=last_edition)
             status, output, _ = larder.run("fsck")
             if status:
-                self.fail(f"kill {number}: fsck says {output}")
+                self.fail(f"kill {number}: fsck reports {output}")
             self.tally("kills")
-            self.tally("kills after which the new snapshot was live", shown == origin.edition)
+            self.tally("kills after which the new snapshot was live", last_edition == origin.edition)
 
     def flips(self):
         origin, port = Origin(), free_port()
@@ -261,7 +266,7 @@ class Torture:
                 answers = fetch_all(port, origin.paths())
                 # Status 3: the server reports that the store is damaged, and does not start.
                 if server.poll() not in (None, 3):
-                    self.fail(f"{place}: the server ended with {server.returncode}: {server.stderr.read().strip()[-300:]}")
+                    self.fail(f"{place}: the server exited with {server.returncode}: {server.stderr.read().strip()[-300:]}")
             wrong = [path for path, (code, body) in answers.items() if code == 200 and body != expected[path][1]]
             lost = [path for path, (code, _) in answers.items() if code != 200]
             for path in wrong:
@@ -272,7 +277,7 @@ class Torture:
             found = status != 0
             self.tally("flips that fsck found", found)
             if lost and not found:
-                self.fail(f"{place}: {lost[0]} is {answers[lost[0]][0]} ({len(lost)} in all), and fsck finds nothing")
+                self.fail(f"{place}: {lost[0]} is {answers[lost[0]][0]} ({len(lost)} in total), but fsck reports nothing")
             status, output, errors = larder.run("fsck", "--repair")
             larder.prefetch(origin.url)
             with larder.serving(origin.url, port) as server:
@@ -282,7 +287,7 @@ class Torture:
             status, after, _ = larder.run("fsck")
             if left or status:
                 codes = sorted({healed[path][0] for path in left})
-                self.fail(f"{place}: not healed: {left[:2]}, {len(left)} in all with {codes}, server {ended}, {status} {output.strip()[-200:]} {errors.strip()[-200:]} {after.strip()[-200:]}")
+                self.fail(f"{place}: not healed: {left[:2]}, {len(left)} in total with {codes}, exit status of the server {ended}, {status} {output.strip()[-200:]} {errors.strip()[-200:]} {after.strip()[-200:]}")
             else:
                 self.tally("flips that were healed")
             if not found:
@@ -294,7 +299,7 @@ class Torture:
                 with larder.serving(origin.url, port):
                     rebuilt = fetch_all(port, origin.paths())
                 if rebuilt != expected:
-                    self.fail(f"{place}: fsck found nothing, and the rebuilt database lacks pages")
+                    self.fail(f"{place}: fsck reported nothing, but the rebuilt database lacks pages")
                 else:
                     self.tally("flips without any effect")
 
@@ -310,7 +315,7 @@ class Torture:
                     self.fail(f"round {number}: {run.returncode} {errors.strip()}")
             status, output, _ = larder.run("fsck")
             if status:
-                self.fail(f"round {number}: fsck says {output}")
+                self.fail(f"round {number}: fsck reports {output}")
             self.tally("rounds of 5 simultaneous first runs")
             shutil.rmtree(larder.store)
 
@@ -323,17 +328,17 @@ class Torture:
         disk.mkdir()
         larder = Larder(self.binary, disk / "store")
         for number in range(self.count):
-            room = int(size * self.chance.uniform(0.02, 1.5)) if number % 2 else int(size * 1.5)
-            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", disk], check=True)
+            disk_size = int(size * self.chance.uniform(0.02, 1.5)) if number % 2 else int(size * 1.5)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={disk_size}", "tmpfs", disk], check=True)
             try:
                 status, _, errors = larder.prefetch(origin.url)
                 self.tally("first prefetches that found the disk full", status != 0)
                 if status not in (0, 3) or status and "No space left" not in errors and "is full" not in errors:
-                    self.fail(f"disk {number} of {room}: {status} {errors.strip()}")
+                    self.fail(f"disk {number} of {disk_size} bytes: {status} {errors.strip()}")
                 subprocess.run(["mount", "-o", f"remount,size={size * 4}", disk], check=True)
                 status, _, errors = larder.prefetch(origin.url)
                 if status:
-                    self.fail(f"disk {number}: with room it ends with {status} {errors.strip()}")
+                    self.fail(f"disk {number}: the prefetch with enough space exited with {status} {errors.strip()}")
                 # Fills the disk to the last byte.
                 filler = open(disk / "filler", "wb", buffering=0)
                 block = 1 << 20
@@ -348,17 +353,17 @@ class Torture:
                         answers = fetch_all(port, origin.paths())
                     bad = [path for path, (code, _) in answers.items() if code != 200]
                     if bad:
-                        self.fail(f"disk {number}: serve --policy {policy}: {bad[0]} is {answers[bad[0]][0]} ({len(bad)} in all)")
+                        self.fail(f"disk {number}: serve --policy {policy}: {bad[0]} is {answers[bad[0]][0]} ({len(bad)} in total)")
                 status, output, errors = larder.run("search", "honey")
                 if status:
-                    self.fail(f"disk {number}: search ends with {status} {errors.strip()}")
+                    self.fail(f"disk {number}: search exited with {status} {errors.strip()}")
                 status, output, errors = larder.run("gc", "--max-size", str(size // 2), "--allow-incomplete")
                 self.tally("collections on a full disk that fitted", status == 0)
                 if status == 3:
                     self.fail(f"disk {number}: gc: {errors.strip()}")
                 status, output, _ = larder.run("fsck")
                 if status:
-                    self.fail(f"disk {number}: fsck says {output.strip()}")
+                    self.fail(f"disk {number}: fsck reports {output.strip()}")
                 os.unlink(disk / "filler")
                 status, _, errors = larder.prefetch(origin.url)
                 with larder.serving(origin.url, port):
@@ -371,7 +376,7 @@ class Torture:
                 subprocess.run(["umount", "-l", disk], check=True)
 
     def updates(self):
-        """The store after many updates of 1 % of the pages."""
+        """The size of the store after many updates of 1 % of the pages."""
         origin, larder = Origin(pages=100), self.larder()
         larder.prefetch(origin.url)
         for number in range(self.count):
@@ -391,7 +396,7 @@ class Torture:
         self.counts |= {"updates": self.count, "bytes before gc": before, "bytes after gc --keep-last 3": after,
                         "bytes of the live snapshot alone": live}
         if after > 3 * live:
-            self.fail(f"the store takes {after / live:.1f} times the live snapshot")
+            self.fail(f"the store is {after / live:.1f} times as large as the live snapshot")
 
     def switches(self):
         """Clients never get an older edition than one they have seen."""
@@ -418,7 +423,7 @@ class Torture:
                     continue
                 requests += 1
                 if not head.startswith(b"HTTP/1.1 200"):
-                    self.fail(f"a client got {head[:20]}")
+                    self.fail(f"a client received {head[:20]}")
                     continue
                 edition = int(body.split(b"edition=")[1].split(b".")[0])
                 if edition < seen:
@@ -463,17 +468,17 @@ class Torture:
             "500": lambda h, p, k, b, t: send(h, 500, b"oops"),
             "511": lambda h, p, k, b, t: send(h, 511, hotel),
             "a redirect to a portal": lambda h, p, k, b, t: send(h, 302, b"", fields=[("Location", "http://127.0.0.1:9/login")]),
-            "half of the bytes, and a length that says so": lambda h, p, k, b, t: send(h, 200, b[:len(b) // 2], k, t, len(b) // 2),
-            "all bytes, and half of the length": lambda h, p, k, b, t: send(h, 200, b, k, t, len(b) // 2),
-            "half of the bytes, and all of the length": lambda h, p, k, b, t: (send(h, 200, b[:len(b) // 2], k, t, len(b)), h.connection.close()),
-            "half of the bytes, ended by closing": lambda h, p, k, b, t: send(h, 200, b[:len(b) // 2], k, t, "none"),
-            "half of a gzip": lambda h, p, k, b, t: send(h, 200, gzip.compress(b)[:len(b) // 8], k, t, fields=[("Content-Encoding", "gzip")]),
+            "half of the bytes, with a matching length": lambda h, p, k, b, t: send(h, 200, b[:len(b) // 2], k, t, len(b) // 2),
+            "all bytes, with half of the length": lambda h, p, k, b, t: send(h, 200, b, k, t, len(b) // 2),
+            "half of the bytes, with the full length": lambda h, p, k, b, t: (send(h, 200, b[:len(b) // 2], k, t, len(b)), h.connection.close()),
+            "half of the bytes without a length": lambda h, p, k, b, t: send(h, 200, b[:len(b) // 2], k, t, "none"),
+            "half of a gzip body": lambda h, p, k, b, t: send(h, 200, gzip.compress(b)[:len(b) // 8], k, t, fields=[("Content-Encoding", "gzip")]),
         }
         port = free_port()
         cases = [(name, wrong_response, share) for name, wrong_response in wrong_responses.items() for share in (1.0, 0.5)]
         for number in range(self.count):
             name, wrong_response, share = cases[number % len(cases)]
-            label = f"{name} for {'everything' if share == 1 else 'half of it'}"
+            label = f"{name} for {'all URLs' if share == 1 else 'half of the URLs'}"
             origin, larder = Origin(pages=20), self.larder(f"store-{number}")
             larder.prefetch(origin.url)
             with larder.serving(origin.url, port):
@@ -482,15 +487,15 @@ class Torture:
             origin.wrong_response = lambda h, p, k, b, t: (wrong_response(h, p, k, b, t), True)[1] if p in chosen else False
             status, output, errors = larder.run("update", "--render", "never", "--max-time", "30s")
             self.tally("updates with wrong responses")
-            self.tally("updates with wrong responses that ended with 0", status == 0)
+            self.tally("updates with wrong responses that exited with 0", status == 0)
             with larder.serving(origin.url, port):
                 answers = fetch_all(port, origin.paths())
             bad = [path for path in expected if answers[path] != expected[path]]
-            # If half of the site is reported as gone, the update may accept that, and ends with an error status.
+            # If half of the site is reported as gone, the update may accept that, and exits with an error status.
             if name in ("404", "410") and share < 1 and status != 0:
                 bad = [path for path in bad if path not in chosen]
             if bad:
-                self.fail(f"{label}: {len(bad)} of {len(expected)} changed, such as {bad[0]} ({answers[bad[0]][0]}); status {status}")
+                self.fail(f"{label}: {len(bad)} of {len(expected)} changed, such as {bad[0]} ({answers[bad[0]][0]}); exit status {status}")
             origin.wrong_response = None
             status, output, errors = larder.run("update", "--quiet", "--render", "never")
             with larder.serving(origin.url, port):
@@ -504,28 +509,30 @@ class Torture:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("torture", choices=COUNTS)
-    parser.add_argument("count", type=int, nargs="?")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / ".build" / "release" / "larder")
+    parser.add_argument("test", choices=COUNTS, metavar="TEST", help="one of the tests above")
+    parser.add_argument("count", type=int, nargs="?", help="number of repetitions (default: 30 to 1000, depending on the test)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random numbers (default 1)")
+    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / ".build" / "release" / "larder",
+                        help="the larder command (default: the release build)")
     arguments = parser.parse_args()
-    arguments.count = arguments.count or COUNTS[arguments.torture]
+    arguments.count = arguments.count or COUNTS[arguments.test]
     # A mount namespace of its own hides the tmpfs from other processes.
-    if arguments.torture == "full-disks" and "LARDER_TORTURE_NAMESPACE" not in os.environ:
+    if arguments.test == "full-disks" and "LARDER_TORTURE_NAMESPACE" not in os.environ:
         os.environ["LARDER_TORTURE_NAMESPACE"] = "1"
         os.execvp("unshare", ["unshare", "-m", sys.executable, *sys.argv])
     torture = Torture(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     started = time.monotonic()
     try:
-        getattr(torture, arguments.torture.replace("-", "_"))()
+        getattr(torture, arguments.test.replace("-", "_"))()
     finally:
         shutil.rmtree(torture.folder, ignore_errors=True)
-    print(f"{arguments.torture}, seed {arguments.seed}, {time.monotonic() - started:.0f} s")
+    print(f"{arguments.test}, seed {arguments.seed}, {time.monotonic() - started:.0f} s")
     for name, value in torture.counts.items():
         print(f"  {value:>10,} {name}")
     print(f"  {len(torture.failures):>10,} failures")
     sys.exit(1 if torture.failures else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
