@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Clients that cost a server patience: some that keep a connection and ask for nothing, some that read slowly.
+"""Opens connections to a server: IDLE ones that send one HEAD request and nothing more, and SLOW ones that read a response slowly.
 
     crowd.py PORT HOST TARGET IDLE SLOW
 
-Says "ready" when all of them are there, and goes on until it is ended; then says how many the server has let go.
+Prints "ready" when all connections are open. On SIGTERM, prints "closed" and the number of connections that the server has closed.
 """
 
 import resource
@@ -20,7 +20,7 @@ PAUSE = 1.0
 def connect(port, receive_buffer=None):
     client = socket.socket()
     if receive_buffer:
-        # The kernel shall not read in our stead.
+        # With a larger buffer, the kernel would read the response.
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
     client.connect(("127.0.0.1", port))
     return client
@@ -44,11 +44,11 @@ def main():
         client.sendall(f"GET {target} {head}".encode())
         client.setblocking(False)
         slow.append(client)
-    ended = []
-    signal.signal(signal.SIGTERM, lambda number, frame: ended.append(number))
+    signals = []
+    signal.signal(signal.SIGTERM, lambda number, frame: signals.append(number))
     print("ready", flush=True)
-    gone = 0
-    while not ended:
+    closed = 0
+    while not signals:
         for client in list(slow):
             try:
                 if client.recv(READ_SIZE):
@@ -58,13 +58,13 @@ def main():
             except OSError:
                 pass
             slow.remove(client)
-            gone += 1
+            closed += 1
         time.sleep(PAUSE)
     with selectors.DefaultSelector() as selector:
         for client in idle:
             selector.register(client, selectors.EVENT_READ)
-        gone += len(selector.select(0))
-    print(f"gone {gone}", flush=True)
+        closed += len(selector.select(0))
+    print(f"closed {closed}", flush=True)
 
 
 if __name__ == "__main__":

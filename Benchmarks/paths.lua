@@ -1,5 +1,6 @@
--- wrk: asks for the paths named in a file, in turn; with a third argument, each time by a query that nobody used before.
---   wrk ... -s paths.lua URL -- PATHS-FILE HOST [RUN]; ends with one line of figures.
+-- A script for wrk that requests the paths in a file one after the other, and prints one line of figures at the end:
+--   wrk ... -s paths.lua URL -- PATHS-FILE HOST [RUN]
+-- With RUN, each request has another query, so that no cache has its response.
 
 local started = 0
 
@@ -12,7 +13,7 @@ function init(arguments)
     paths = {}
     for path in io.lines(arguments[1]) do paths[#paths + 1] = path end
     host, run = arguments[2], arguments[3]
-    -- Threads start at different places of the list.
+    -- Each thread starts at another place in the list.
     position = number * 7919
     requests = {}
     for index, path in ipairs(paths) do requests[index] = wrk.format("GET", path, { Host = host }) end

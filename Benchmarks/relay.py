@@ -1,19 +1,19 @@
-"""A TCP relay that adds latency and no limit of bandwidth: relay.py LISTEN-PORT TARGET-PORT DELAY-MS
+"""A TCP relay that adds latency but does not limit the bandwidth: relay.py LISTEN-PORT TARGET-PORT DELAY-MS
 
-Every byte arrives DELAY-MS later than it was sent, in order, in either direction. What a client sends counts from two delays
-after its connection was taken, since a handshake over such a way takes a round trip that the kernel on loopback does not.
+In both directions, every byte arrives DELAY-MS after it was sent. The first bytes of a client arrive two delays later still: the TCP
+handshake takes a round trip on a real network, but none on loopback.
 """
 
 import asyncio
 import collections
 import sys
 
-# A timer of the loop may be late by a millisecond and is never early; half of that in advance, the mean is right.
+# Timers of the event loop are up to a millisecond late and never early. Half a millisecond less makes the mean delay right.
 EARLY = 0.0005
 
 
 class Lane:
-    """One direction: bytes in, the same bytes out when their time has come."""
+    """One direction of a connection. Delivers bytes when their delay is over."""
 
     def __init__(self, loop, delay, not_before):
         self.loop, self.delay, self.not_before = loop, delay, not_before
@@ -22,7 +22,7 @@ class Lane:
         self.timer = None
 
     def push(self, data):
-        """`data` is None at the end."""
+        """Queues bytes, or None for the end of the stream."""
         due = max(self.loop.time(), self.not_before) + self.delay
         self.waiting.append((due, data))
         self.arm()
@@ -48,7 +48,7 @@ class Lane:
 
 
 class End(asyncio.Protocol):
-    """One of a connection's two sockets."""
+    """One of the two sockets of a relayed connection."""
 
     def __init__(self, sends, receives, opened=None):
         self.sends, self.receives, self.opened = sends, receives, opened

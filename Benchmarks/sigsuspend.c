@@ -1,5 +1,5 @@
-// Loaded before a program that runs in Valgrind 3.19, which writes into the mask that it is given. That of Swift's main
-// thread cannot be written to.
+// Preloaded into programs that run in Valgrind 3.19. Valgrind writes into the mask that a program passes to sigsuspend, but the
+// mask of Swift's main thread is in read-only memory. This version passes a copy.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-"""What the benchmarks share: packages, nginx, measured runs, tables, results, and cleaning up."""
+"""Functions that the benchmarks share: installing packages, running nginx, measuring commands, printing tables, storing results."""
 
 import contextlib
 import json
@@ -25,11 +25,12 @@ SITES = {
 
 
 def note(text):
+    """Prints a line to standard error, so that standard output contains only the tables."""
     print(text, file=sys.stderr, flush=True)
 
 
 def need_packages(names):
-    """Installs what is missing, by the rules of scripts/support; ends with its status when that cannot be done."""
+    """Installs missing Debian packages by the rules of scripts/support. Exits with its status if that fails."""
     script = '. "$1"; shift; need_packages "$@"'
     status = subprocess.run(["bash", "-euc", script, "support", str(ROOT / "scripts" / "support"), *names]).returncode
     if status != 0:
@@ -37,25 +38,28 @@ def need_packages(names):
 
 
 def larder_binary():
-    """The release binary, up to date; None, with a clear word, when it cannot be built."""
+    """The path of the `larder` command: LARDER_BENCH_BINARY, or else the release build, which is brought up to date first.
+
+    Prints a message and returns None if the build fails.
+    """
     if "LARDER_BENCH_BINARY" in os.environ:
         return BINARY
     status = subprocess.run([str(ROOT / "scripts" / "larder"), "--version"], stdout=subprocess.DEVNULL).returncode
     if status == 0:
         return BINARY
-    note(f"larder is missing here: `scripts/larder --version` ended with {status}. Measuring the others alone.")
+    note(f"larder could not be built: `scripts/larder --version` exited with {status}")
     return None
 
 
-def processes(leader):
-    """A process and its children."""
+def process_and_children(leader):
     children = open(f"/proc/{leader}/task/{leader}/children").read().split()
     return [leader, *map(int, children)]
 
 
 def peak_memory(leader):
+    """The sum of the peak resident sizes of a process and its children, in bytes."""
     total = 0
-    for number in processes(leader):
+    for number in process_and_children(leader):
         for line in open(f"/proc/{number}/status"):
             if line.startswith("VmHWM:"):
                 total += int(line.split()[1]) * 1024
@@ -63,15 +67,16 @@ def peak_memory(leader):
 
 
 def cpu_seconds(leader):
+    """The user and system time of a process and its children."""
     ticks = 0
-    for number in processes(leader):
+    for number in process_and_children(leader):
         fields = open(f"/proc/{number}/stat").read().rsplit(")", 1)[1].split()
         ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def stop_on_terminate():
-    """Makes SIGTERM and SIGHUP unwind like Ctrl-C, so that everything is cleaned up."""
+    """Makes SIGTERM and SIGHUP raise SystemExit, so that processes are stopped and folders are deleted."""
 
     def stop(number, frame):
         sys.exit(128 + number)
@@ -99,7 +104,7 @@ def wait_for_port(port, process, limit=20):
     deadline = time.monotonic() + limit
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise RuntimeError(f"{process.args[0]} ended with {process.returncode} before it listened on port {port}")
+            raise RuntimeError(f"{process.args[0]} exited with {process.returncode} before it listened on port {port}")
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
             return
@@ -110,15 +115,15 @@ def wait_for_port(port, process, limit=20):
 
 @contextlib.contextmanager
 def background(command, **options):
-    """A process in a group of its own, which ends with the block."""
+    """Starts a process in a process group of its own, which is terminated at the end of the block."""
     process = subprocess.Popen([str(word) for word in command], start_new_session=True, **options)
     try:
         yield process
     finally:
-        end_group(process)
+        stop_group(process)
 
 
-def end_group(process):
+def stop_group(process):
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -161,11 +166,13 @@ http {{
 
 
 class Nginx:
-    """nginx on loopback, on a port of its own, serving folders below paths."""
+    """nginx on a free loopback port. It serves folders below given paths."""
 
-    def __init__(self, folder, places, secure=None):
-        """`secure` is "tls" or "http2": then it is asked by https at `secure_port`, with `certificate` to be trusted."""
+    def __init__(self, folder, roots, secure=None):
+        """`roots` maps paths to folders. If `secure` is "tls" or "http2", nginx also listens for HTTPS on `secure_port`, with a
+        self-signed `certificate`."""
         self.port = free_port()
+        self.certificate = None
         lines = ""
         if secure:
             self.secure_port = free_port()
@@ -179,9 +186,9 @@ class Nginx:
                      f"ssl_certificate {self.certificate}; ssl_certificate_key {folder}/key.pem; ssl_session_cache shared:s:4m;")
         self.base = f"http://127.0.0.1:{self.port}"
         folder.mkdir(parents=True, exist_ok=True)
-        # Workers of a master that runs as root would otherwise be nobody, who may not read temporary folders.
+        # If the master process runs as root, its workers run as the user "nobody" by default and cannot read temporary folders.
         user = "user root;" if os.getuid() == 0 else ""
-        locations = "\n".join(f"location {path} {{ alias {os.path.realpath(root)}/; }}" for path, root in places.items())
+        locations = "\n".join(f"location {path} {{ alias {os.path.realpath(root)}/; }}" for path, root in roots.items())
         self.configuration = folder / "nginx.conf"
         self.configuration.write_text(NGINX.format(folder=folder, port=self.port, locations=locations, user=user, secure=lines))
 
@@ -194,17 +201,50 @@ class Nginx:
             yield self
 
     def counts(self):
-        """Connections and requests so far, without those of this question."""
-        with urllib.request.urlopen(self.base + "/nginx-status") as answer:
-            numbers = answer.read().split(b"\n")[2].split()
-        accepted, requests = int(numbers[0]), int(numbers[2])
-        return accepted, requests
+        """The numbers of accepted connections and of requests so far. Each call adds one to both."""
+        with urllib.request.urlopen(self.base + "/nginx-status") as response:
+            numbers = response.read().split(b"\n")[2].split()
+        return int(numbers[0]), int(numbers[2])
+
+
+def add_connection_options(parser):
+    """Adds --tls, --http2 and --delay, which `serve_sites` takes."""
+    secure = parser.add_mutually_exclusive_group()
+    secure.add_argument("--tls", action="store_const", const="tls", dest="secure", help="use HTTPS with HTTP/1.1 instead of plain HTTP")
+    secure.add_argument("--http2", action="store_const", const="http2", dest="secure",
+                        help="use HTTPS, with HTTP/2 for the tools that support it")
+    parser.add_argument("--delay", type=float, default=0, metavar="MS",
+                        help="latency in each direction in milliseconds: 25 makes a round trip of 50 ms (default 0)")
+
+
+def serve_sites(stack, folder, sites, arguments):
+    """Starts nginx, and the relay if there is a delay. Returns nginx and the URL below which each site is a folder."""
+    roots = {f"/{site}/": SITES[site][1] for site in sites}
+    nginx = stack.enter_context(Nginx(folder / "nginx", roots, arguments.secure).running())
+    port = nginx.secure_port if arguments.secure else nginx.port
+    if arguments.delay > 0:
+        target, port = port, free_port()
+        command = [sys.executable, ROOT / "Benchmarks" / "relay.py", port, target, arguments.delay]
+        wait_for_port(port, stack.enter_context(background(command)))
+    return nginx, f"{'https' if arguments.secure else 'http'}://127.0.0.1:{port}"
+
+
+def stored_urls(url, certificate, folder):
+    """The URLs that `larder prefetch` stores of a site, without rendering. Uses a temporary store in the folder."""
+    store = folder / "urls-store"
+    trust = ["--ca", certificate] if certificate else []
+    command = [BINARY, "prefetch", url, "--store", store, "--quiet", "--render", "never", "--no-index", *trust]
+    subprocess.run(command, stdout=subprocess.DEVNULL)
+    report = json.loads(subprocess.run([BINARY, "list", "--store", store, "--json"], capture_output=True, text=True).stdout)
+    shutil.rmtree(store)
+    return sorted(row["url"] for row in report)
 
 
 def measure(command, folder, limit):
-    """Runs a command to its end; wall and CPU seconds, peak memory in bytes, status (None: over the limit, killed).
+    """Runs a command. Returns its wall and CPU seconds, its peak memory in bytes, and its exit status, which is None if the command
+    was killed because it took longer than `limit` seconds.
 
-    GNU time starts the command, because the peak memory of a child of ours would never be below our own.
+    GNU time starts the command: a child of this process would report at least the memory of this process as its peak.
     """
     report = folder / "time"
     started = time.monotonic()
@@ -220,7 +260,7 @@ def measure(command, folder, limit):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
         if process.returncode is None:
-            end_group(process)
+            stop_group(process)
     wall = time.monotonic() - started
     killed = process.returncode == -signal.SIGKILL
     peak = int(report.read_text().split()[-1]) * 1024 if not killed else usage.ru_maxrss * 1024
@@ -233,7 +273,7 @@ def measure(command, folder, limit):
 
 
 def tree_size(folder, without=()):
-    """Files and bytes below a folder."""
+    """The number of files below a folder, and the sum of their sizes in bytes. Skips the names in `without`."""
     files = size = 0
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in without]
@@ -249,14 +289,18 @@ def median(rounds, key):
 
 
 def with_spread(values, digits=2):
-    """The median, and half the difference between the largest and the smallest value in per cent of it."""
+    """Text such as `0.71 ±4%`: the median, and half the difference between the largest and the smallest value relative to it.
+
+    A single value has no spread."""
     middle = statistics.median(values)
+    if len(values) == 1:
+        return f"{middle:,.{digits}f}"
     half = (max(values) - min(values)) / 2
     return f"{middle:,.{digits}f} ±{100 * half / middle if middle else 0:.0f}%"
 
 
 def table(rows, header):
-    """Aligned text: the first column to the left, the others to the right."""
+    """A table as text: the first column is left-aligned, the others are right-aligned."""
     cells = [header] + [[str(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     lines = []
@@ -269,6 +313,7 @@ def table(rows, header):
 
 
 def version(command):
+    """The first line that a command prints, or None if it is not installed."""
     try:
         output = subprocess.run(command, capture_output=True, text=True)
     except OSError:
@@ -288,7 +333,7 @@ def machine():
 
 
 class Results:
-    """One JSON object a line in Benchmarks/results/NAME-TIME.jsonl; the first one tells of the machine."""
+    """A file Benchmarks/results/NAME-TIME.jsonl with one JSON object per line. The first one describes the machine."""
 
     def __init__(self, name, **about):
         RESULTS.mkdir(parents=True, exist_ok=True)
