@@ -29,5 +29,5 @@ async function show(tab, text, title, color) {
   }
 }
 
-// For automation, which cannot press a button of the toolbar, and for nobody else: no page reaches a service worker.
+// For browser automation, which cannot press a button in the toolbar. Web pages cannot send messages to this service worker.
 Object.assign(globalThis, {pair, pairing, saveTab})

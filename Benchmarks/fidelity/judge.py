@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures how true mirrors of dynamic sites are. See README.md."""
+"""Compares mirrors of dynamic sites with the sites, page by page, in Chromium. README.md explains the sites and the results."""
 
 import argparse
 import collections
@@ -25,7 +25,7 @@ HOME = pathlib.Path(
     os.environ.get("FIDELITY_HOME") or pathlib.Path(tempfile.gettempdir()) / "larder-fidelity"
 )
 
-# All visible text, with shadow trees; and the pictures that have loaded.
+# Returns all visible text, including shadow trees, and the number of loaded images.
 TEXT = """() => {
   const parts = [], pictures = [0];
   const visit = root => {
@@ -61,7 +61,7 @@ def start(command, log, **more):
 
 
 def stop(process):
-    """Ends a process and its group."""
+    """Terminates a process and its group."""
     for sign, patience in ((signal.SIGTERM, 4), (signal.SIGKILL, 4)):
         try:
             os.killpg(process.pid, sign)
@@ -98,7 +98,7 @@ def wait_for(url, process, patience):
 
 
 class Relay:
-    """Passes connections on to the origin, and notes the request lines."""
+    """Forwards connections to the origin, and records the request lines."""
 
     LINE = re.compile(rb"^(GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) (\S+) HTTP/1\.[01]\r?$", re.M)
 
@@ -137,7 +137,7 @@ class Relay:
 
     def close(self):
         try:
-            # Wakes the thread that accepts, which would keep the port in use.
+            # Wakes the thread that accepts connections, which would keep the port in use.
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
@@ -188,7 +188,7 @@ def exception_key(text):
 
 
 class View:
-    """A page in the browser, with what went wrong."""
+    """A page in the browser, with its failed requests and exceptions."""
 
     def __init__(self, context):
         self.page = context.new_page()
@@ -231,7 +231,7 @@ class View:
         return False
 
     def settle(self, seconds=12):
-        """Waits until the network is quiet and the text stays the same."""
+        """Waits until there are no requests and the text no longer changes."""
         end = time.time() + seconds
         try:
             self.page.wait_for_load_state("networkidle", timeout=4000)
@@ -288,7 +288,7 @@ class View:
 
 
 def look(context, site, address, pictures):
-    """Opens all pages, performs all actions, and returns what was seen."""
+    """Opens all pages and performs all actions. Returns texts, images, failed requests and exceptions."""
     seen = []
     for number, page in enumerate(site["pages"]):
         page = page if isinstance(page, dict) else {"path": page}
@@ -381,7 +381,7 @@ def judge_page(online, offline):
 
 
 def judge_action(path, online, offline):
-    """With an expected text, that must appear; otherwise the text must be alike."""
+    """If the action has an expected text, it must appear. Otherwise the text must be similar to that online."""
     like = likeness(online["text"], offline["text"])
     ok = not offline["problem"] and (offline["found"] if online["expect"] else like >= 0.9)
     if ok and online["pictures"] and offline["pictures"] < online["pictures"] * 0.9:
@@ -405,8 +405,8 @@ def judge_action(path, online, offline):
 
 
 class FolderSite:
-    """Serves a folder as the origin would, on the origin's own port, so that absolute URLs and those that scripts
-    put together lead to it as well. Files whose names contain a query answer URLs with that query."""
+    """Serves a folder on the port of the origin, so that absolute URLs and URLs that scripts build work too. URLs with a query
+    get the file whose name contains that query."""
 
     def __init__(self, folder, port, files):
         class Handler(http.server.SimpleHTTPRequestHandler):
@@ -425,7 +425,7 @@ class FolderSite:
                 return str(folder / "no such file")
 
             def guess_type(self, path):
-                # The programs keep names without a suffix.
+                # The programs store files without a suffix under their names.
                 file = pathlib.Path(path)
                 start = file.read_bytes()[:512].lstrip().lower() if file.is_file() else b""
                 if start.startswith((b"<!doctype html", b"<html")):
@@ -452,11 +452,11 @@ class FolderSite:
 
 
 def mirror_with(program, urls, folder, cookies, log, patience):
-    """Mirrors with wget2 or HTTrack. Returns the time, the folder with the site's files, and their names by the
-    path of the URL where the program has changed them."""
+    """Mirrors a site with wget2 or HTTrack. Returns the duration, the folder of the files, and the names of renamed files by
+    the path of their URL."""
     folder.mkdir()
     if program == "wget2":
-        # With --page-requisites, it follows no links.
+        # With --page-requisites, wget2 would not follow links.
         command = ["wget2", "--recursive", "--level=5", "--no-host-directories"]
         command += ["--tries=1", f"--directory-prefix={folder}"]
         command += [f"--load-cookies={cookies}"] if cookies else []
@@ -527,7 +527,7 @@ def run_larder(larder, arguments, log, patience):
 
 
 def named_by_check(report):
-    """The URLs that the check said are left out or missing."""
+    """The URLs that larder check reports as left out or missing."""
     try:
         urls = json.loads(report.read_text())["urls"]
     except (OSError, ValueError, KeyError):
@@ -674,7 +674,7 @@ def judge(result, run, origin, online, offline):
         for x, y in zip(a["actions"], b["actions"])
     ]
     bad = [p for p in result["pages"] if p["verdict"] != "GOOD"]
-    # Other programs have no check.
+    # The other programs have no command like larder check.
     rc = result["check"]["rc"] if "check" in result else None
     named = named_by_check(run / "check.json")
     result["untrue"] = rc == 0 and any(origin + p["path"].split("#")[0] not in named for p in bad)
@@ -743,14 +743,14 @@ def summary(results):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--larder", help="binary; without it, only the online half runs")
-    parser.add_argument("--peer", choices=["wget2", "httrack"], help="judge this program instead")
+    parser.add_argument("--larder", help="the larder command; without it, the sites are only opened online")
+    parser.add_argument("--peer", choices=["wget2", "httrack"], help="compare mirrors of this program instead")
     parser.add_argument("--set", choices=["open", "held-out"])
-    parser.add_argument("--sites", help="names, separated by commas")
+    parser.add_argument("--sites", help="comma-separated names of sites (default: all of the set)")
     parser.add_argument("--args", default="", help="more options for larder prefetch")
     parser.add_argument("--output", help="write the results to this file")
     parser.add_argument("--details", action="store_true", help="also print each bad page and action")
-    parser.add_argument("--summary", action="store_true", help="print only the sums")
+    parser.add_argument("--summary", action="store_true", help="print only the totals")
     parser.add_argument("--chromium", default=os.environ.get("FIDELITY_CHROMIUM", "/usr/bin/chromium"))
     options = parser.parse_args()
     names = sorted(p.parent.name for p in (HERE / "sites").glob("*/site.json"))

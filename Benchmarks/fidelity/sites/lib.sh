@@ -6,7 +6,7 @@ home=${FIDELITY_HOME:-${TMPDIR:-/tmp}/larder-fidelity}
 public=${FIDELITY_PUBLIC_PORT:-$port}
 mkdir -p "$work" "$home/envs"
 
-# with PACKAGE...: makes an environment of the site's own with these packages; sets $bin.
+# with PACKAGE...: makes a virtual environment for the site with these Python packages, and sets $bin.
 with() {
     bin=$home/envs/$(basename "$here")/bin
     if [ ! -e "$bin/../ready" ]; then
@@ -21,7 +21,7 @@ with() {
     fi
 }
 
-# debian PACKAGE...: installs those that are missing.
+# debian PACKAGE...: installs missing Debian packages.
 debian() {
     for p; do
         dpkg -s "$p" >/dev/null 2>&1 ||

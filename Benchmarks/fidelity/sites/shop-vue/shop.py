@@ -1,4 +1,4 @@
-"""Serves the shop: every path that is no file and no API is the app."""
+"""Serves the shop. Every path without a file or API response returns the HTML of the app."""
 
 import http.server
 import json
