@@ -391,7 +391,7 @@ package final class Crawl {
         workerState.map { $0.canHaveStored(from: url.origin) } ?? true
     }
 
-    /// Waits until a request ends, something is due, or another thread wakes the loop. Returns the ended
+    /// Waits until a request ends, something is due, or another thread wakes the loop. Returns some of the ended
     /// requests.
     func waitForResults(atMost maxWait: Duration = .seconds(60)) throws(CrawlError) -> [FetchResult] {
         try storing { () throws(StoreError) in try cacheLookup?.endTransaction() }
@@ -402,7 +402,7 @@ package final class Crawl {
         defer { lastTurn = now }
         let results: [FetchResult]
         do throws(FetchFailure) {
-            results = try loop.turn(waitingAtMost: most)
+            results = try loop.turn(waitingAtMost: most, maxResults: Self.maxResultsPerTurn)
         } catch {
             throw .fetch(error)
         }
@@ -411,6 +411,10 @@ package final class Crawl {
         if away > Self.maxTurnDelay { try apply(.processingDelayed(away)) }
         return results
     }
+
+    /// With HTTP/2, a hundred responses may arrive at once. Requests that follow from the first of them are sent
+    /// before the others are processed, so that the host is not idle meanwhile.
+    private static let maxResultsPerTurn = 16
 
     /// A longer delay between two turns means that the store blocked or the machine was busy.
     private static let maxTurnDelay = Duration.milliseconds(500)

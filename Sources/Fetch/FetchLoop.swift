@@ -12,7 +12,7 @@ internal import Web
 ///
 /// - `waiting`: the rate limit is used up, so the request has not been given to libcurl.
 /// - `running`: a `Transfer` runs it.
-/// - `results`: it has ended, or failed before it began. The next `turn` returns the result.
+/// - `results`: it has ended, or failed before it began. One of the next calls of `turn` returns the result.
 ///
 /// So each request that is started gets exactly one result, from `turn` or `cancelAll`.
 package final class FetchLoop {
@@ -86,10 +86,20 @@ package final class FetchLoop {
 
     /// Advances all transfers and returns the results of those that have ended. If none has, waits for the
     /// network or the waker, at most for `timeout`.
-    package func turn(waitingAtMost timeout: Duration) throws(FetchFailure) -> [FetchResult] {
+    ///
+    /// - Parameter maxResults: the maximum number of results, at least 1. Later turns return the others. A caller
+    ///   that starts a request for each result thus sends the first ones before it has processed all results.
+    package func turn(
+        waitingAtMost timeout: Duration, maxResults: Int = .max
+    ) throws(FetchFailure) -> [FetchResult] {
         try advance(waitingAtMost: timeout)
-        defer { results.removeAll(keepingCapacity: true) }
-        return results
+        let taken = Array(results.prefix(max(1, maxResults)))
+        if taken.count == results.count {
+            results.removeAll(keepingCapacity: true)
+        } else {
+            results.removeFirst(taken.count)
+        }
+        return taken
     }
 
     /// Runs expired timers and resumes paused transfers, and returns results like `turn`. It does not look at

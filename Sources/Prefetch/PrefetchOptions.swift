@@ -100,7 +100,7 @@ extension CrawlPlan {
             userAgent: Product.userAgent)
         fetch = try options.network.options(for: start, spoolFolder: folder.incoming)
         if fetch.cookies == nil, !options.network.isAnonymous {
-            fetch.cookies = CookieOptions(login: folder.login(of: StoreFolder.loginName(of: site)))
+            fetch.cookies = CookieOptions(login: folder.login(for: site))
         }
         if !options.network.isAnonymous { cookieFiles = options.network.cookies }
         if !options.isRepeat { notice = options.notice }

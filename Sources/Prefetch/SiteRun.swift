@@ -123,7 +123,7 @@ package struct SiteRun {
         of storedPlan: SitePlan, named name: WebURL, _ options: inout PrefetchOptions
     ) {
         guard options.network.cookies.isEmpty, !options.network.isAnonymous,
-            folder.login(of: StoreFolder.loginName(of: name)) == nil
+            folder.login(for: name) == nil
         else { return }
         for file in storedPlan.cookieFiles {
             if WholeFile.exists(file) {

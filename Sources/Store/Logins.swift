@@ -47,6 +47,12 @@ extension StoreFolder {
         return Login(site: site, path: path, cookieCount: lines.count, stored: Int64(status.st_mtim.tv_sec))
     }
 
+    /// The login whose cookies are sent to a URL, or nil if there is none.
+    package func login(for url: WebURL) -> Login? {
+        // Without any login, the public suffix list is not needed. Loading it takes some milliseconds.
+        Folder.exists(loginFolder) ? login(of: Self.loginName(of: url)) : nil
+    }
+
     /// Stores the cookies of a site, in place of earlier ones.
     ///
     /// - Parameter lines: the cookies in the format of a Netscape cookie file.
