@@ -1,8 +1,9 @@
-import Fetch
 import System
 import TestOrigin
 import Testing
 import Web
+
+@testable import Fetch
 
 @Suite struct FetchLoopTests {
     private let origin: TestOrigin
@@ -161,6 +162,22 @@ import Web
         #expect(!unknown.canRetry)
         #expect(unreachable.kind == .unreachable)
         #expect(unreachable.canRetry)
+    }
+
+    @Test func `a turn returns at most the given number of results, and later turns return the others`()
+        throws
+    {
+        // The loop answers these requests itself, so that all results are there at once.
+        let loop = try FetchLoop(options { $0.strictTransport?.add("a.test \"unlimited\"") })
+        let url = try #require(WebURL("http://a.test/"))
+        for number in 0..<5 {
+            loop.start(FetchRequest(number: UInt32(number), url: url, nearestZone: .thisMachine))
+        }
+        #expect(try loop.turn(waitingAtMost: .zero, maxResults: 2).map(\.number) == [0, 1])
+        #expect(loop.patience == .zero)
+        #expect(try loop.turn(waitingAtMost: .seconds(20), maxResults: 2).map(\.number) == [2, 3])
+        #expect(try loop.turn(waitingAtMost: .seconds(20), maxResults: 2).map(\.number) == [4])
+        #expect(try loop.turn(waitingAtMost: .zero, maxResults: 2).isEmpty)
     }
 
     @Test func `requests succeed after failed requests on the same loop`() throws {
