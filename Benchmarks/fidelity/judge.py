@@ -456,7 +456,7 @@ def mirror_with(program, urls, folder, cookies, log, patience):
     the path of their URL."""
     folder.mkdir()
     if program == "wget2":
-        # With --page-requisites, wget2 would not follow links.
+        # With `--page-requisites`, wget2 would not follow links.
         command = ["wget2", "--recursive", "--level=5", "--no-host-directories"]
         command += ["--tries=1", f"--directory-prefix={folder}"]
         command += [f"--load-cookies={cookies}"] if cookies else []
