@@ -3,11 +3,11 @@ internal import Glibc
 internal import System
 internal import TestOrigin
 
-/// How many pages a second a browser renders:
+/// Measures how many pages per second a browser renders:
 ///
 ///     swift run BrowserBenchmark PAGES TABS [QUIET-MS [PROGRAM [FLAG...]]]
 ///
-/// The pages are scripted and small: a style sheet, a script, two requests of its own, thirty links.
+/// The pages are small. Each has a style sheet and a script, which sends two requests and adds 30 links.
 @main
 enum Rendering {
     static func main() {
@@ -32,7 +32,7 @@ enum Rendering {
                 let good = outcomes.filter { $0.ending == .complete && $0.links.count == 30 }.count
                 let waits = outcomes.map { $0.elapsed / .milliseconds(1) }.sorted()
                 print(
-                    "round \(round): \(good) of \(pageCount) pages, \(Double(pageCount) / seconds) a second;",
+                    "round \(round): \(good) of \(pageCount) pages, \(Double(pageCount) / seconds) per second;",
                     "median \(waits[waits.count / 2]) ms, slowest \(waits[waits.count - 1]) ms")
             }
             let end = Stopwatch()
@@ -40,7 +40,7 @@ enum Rendering {
             var usage = rusage()
             getrusage(RUSAGE_CHILDREN.rawValue, &usage)
             let times = [usage.ru_utime, usage.ru_stime].map { Double($0.tv_sec) + Double($0.tv_usec) / 1e6 }
-            print("closed after \(end.elapsed); \(times[0] + times[1]) seconds of processors")
+            print("closed after \(end.elapsed); \(times[0] + times[1]) s of CPU time")
         } catch {
             print(error)
         }
@@ -71,7 +71,7 @@ enum Rendering {
     }
 }
 
-/// So many pages, of which some are open at a time.
+/// Opens `pageCount` pages, several at the same time.
 private final class Work: Sendable {
     private struct State: Sendable {
         var next = 0

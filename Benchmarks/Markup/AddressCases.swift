@@ -1,7 +1,7 @@
 internal import Markup
 internal import Web
 
-/// Resolving every reference of the documents against their addresses.
+/// Measures resolving all references of the documents against their URLs.
 enum AddressCases {
     static func run(_ meter: Meter) {
         let scanner = LinkScanner()
@@ -19,7 +19,9 @@ enum AddressCases {
             references[index].count { WebURL(utf8: $0.span, base: bases[index]) != nil }
         }
         let addresses = set.bodies.indices.map { index in
-            references[index].compactMap { WebURL(utf8: $0.span, base: bases[index]).map { Array($0.href.utf8) } }
+            references[index].compactMap {
+                WebURL(utf8: $0.span, base: bases[index]).map { Array($0.href.utf8) }
+            }
         }
         meter.measure("parse", counting: "addresses") { index in
             addresses[index].count { WebURL(utf8: $0.span) != nil }

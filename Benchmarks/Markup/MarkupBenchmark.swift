@@ -1,9 +1,10 @@
 internal import Glibc
 internal import Markup
 
-/// Measures what `Benchmarks/markup` asks for: lines `NAME<tab>PATH` on its standard input, files of one format a name.
+/// The program behind `Benchmarks/markup`. Reads lines `NAME<tab>PATH` from standard input; all files of a name have
+/// the same format.
 ///
-/// Prints one JSON object a measurement. The argument is the number of rounds.
+/// Prints one JSON object per measurement. The argument is the number of rounds.
 @main enum MarkupBenchmark {
     static func main() {
         let rounds = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 5

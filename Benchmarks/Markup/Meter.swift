@@ -1,17 +1,18 @@
 internal import Glibc
 internal import Web
 
-/// Times passes over a set of files, and prints what comes of it.
+/// Measures passes over a set of files, and prints the figures.
 struct Meter {
     let set: FileSet
     let rounds: Int
 
-    /// Short passes say nothing: small sets are gone through again and again until so many bytes have been read.
-    private static let leastByteCount = 20_000_000
+    /// Small sets are read repeatedly until this number of bytes is reached, because short times are not accurate.
+    private static let minByteCount = 20_000_000
 
-    /// Prints the time of going through the whole set; `body` gets the index of a file, and returns what it counts.
+    /// Prints the time of a pass over the whole set. `body` receives the index of a file, and returns a count of
+    /// `unit`.
     func measure(_ name: String, counting unit: String, _ body: (Int) -> Int) {
-        let passes = max(1, Self.leastByteCount / max(set.byteCount, 1))
+        let passes = max(1, Self.minByteCount / max(set.byteCount, 1))
         var count = 0
         let seconds = (0..<rounds).map { _ in
             let start = Self.cpuSeconds()
@@ -35,7 +36,7 @@ struct Meter {
         fflush(nil)
     }
 
-    /// The time that this process has had on a core: other work on the machine does not count.
+    /// The CPU time of this process. Unlike wall time, it does not depend on other processes.
     private static func cpuSeconds() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

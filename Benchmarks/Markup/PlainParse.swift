@@ -1,6 +1,6 @@
 internal import CXML2
 
-/// libxml2's SAX parser over a whole document, for comparison: what it costs to learn the elements, without any places.
+/// Parses a whole document with libxml2's SAX parser, for comparison. It reports elements, but no byte ranges.
 enum PlainParse {
     static func elementCount(_ body: [UInt8]) -> Int {
         var count = 0
@@ -13,7 +13,7 @@ enum PlainParse {
             htmlCtxtUseOptions(parser, Int32(HTML_PARSE_NOERROR.rawValue | HTML_PARSE_NOWARNING.rawValue))
             body.withUnsafeBytes {
                 let bytes = $0.baseAddress?.assumingMemoryBound(to: CChar.self)
-                // What it thinks of the document is no matter here.
+                // Errors in the document do not matter.
                 _ = htmlParseChunk(parser, bytes, Int32($0.count), 1)
             }
             htmlFreeParserCtxt(parser)

@@ -2,8 +2,8 @@ internal import Digest
 internal import Store
 internal import Web
 
-/// Texts put together of the lines of others, each with a line of its own: the words are as frequent as
-/// people use them, and stand beside those that they belong to.
+/// Generates texts from the lines of other texts, so that the frequency and order of words are natural. Each text also
+/// has a unique line.
 struct MadeTexts {
     private var titles: [String] = []
     private var lines: [[UInt8]] = []
@@ -88,7 +88,7 @@ struct MadeTexts {
 
     private mutating func text(_ number: Int, site: String) -> Made {
         var document = DocumentText()
-        // Of most sites a title has the site's name, and some words of its own.
+        // On most sites, a title contains the name of the site.
         let own = random.of(titles)
         document.title = random.below(3) == 0 ? "\(own) — site" : "\(own) \(words(of: random.of(lines), 1))"
         document.language = "en"
@@ -104,18 +104,18 @@ struct MadeTexts {
             document.body += random.of(lines)
             document.body.append(0x0A)
         }
-        document.body += "Number \(number) of those that there are.\n".utf8
+        document.body += "This text has the number \(number).\n".utf8
         document.aside = Array("Home Search Contents Index About this site\n".utf8)
         let name = words(of: random.of(lines), 2).replacing(" ", with: "-")
         let depth = (0..<random.below(4)).map { _ in words(of: random.of(lines), 1) + "/" }.joined()
-        // Few pages are led to by many.
+        // Few pages have many incoming links.
         let prior = Double((random.below(1 << 16) | 1).leadingZeroBitCount - (Int.bitWidth - 16))
         return Made(
             href: WebURL("\(site)\(depth)\(name)-\(number).html")?.href ?? "\(site)\(number)",
             document: document, prior: prior)
     }
 
-    /// So many of a line's words, one behind the other.
+    /// A sequence of `count` words of a line.
     private mutating func words(of line: [UInt8], _ count: Int) -> String {
         let words = String(decoding: line, as: UTF8.self).split(separator: " ").filter { word in
             word.utf8.allSatisfy { $0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A }
@@ -125,10 +125,10 @@ struct MadeTexts {
         return words[start..<start + count].joined(separator: " ")
     }
 
-    // MARK: - Questions
+    // MARK: - Queries
 
-    /// Words that stand together, titles, single words, what somebody has typed so far, words of two
-    /// subjects, slips.
+    /// Queries of different kinds: adjacent words, titles, single words, incomplete words, words of two subjects, and
+    /// words with typing errors.
     func questions(_ count: Int) -> [String] {
         var made = self
         return (0..<count).map { _ in made.question() }
@@ -151,11 +151,11 @@ struct MadeTexts {
     }
 }
 
-/// The same numbers each time.
+/// Pseudorandom numbers, which are the same in each run.
 struct Chance {
     var state: UInt64
 
-    /// By SplitMix64.
+    /// A number below `limit`, by SplitMix64.
     mutating func below(_ limit: Int) -> Int {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state

@@ -2,12 +2,12 @@ internal import Glibc
 internal import Search
 internal import Store
 
-/// Measures what `Benchmarks/search --million` asks for.
+/// The program behind `Benchmarks/search --million`.
 ///
-///     SearchBenchmark fill FOLDER SOURCE COUNT    so many texts, made of those of another store
-///     SearchBenchmark questions SOURCE COUNT      what people might ask of them, a line each
-///     SearchBenchmark ask FOLDER ROUNDS           the questions of the standard input
-///     SearchBenchmark texts FOLDER                what scriptindex (Xapian) makes an index of
+///     SearchBenchmark fill FOLDER SOURCE COUNT    fills a store with texts that are made from those of another store
+///     SearchBenchmark questions SOURCE COUNT      prints queries that fit these texts, one per line
+///     SearchBenchmark ask FOLDER ROUNDS           measures the queries on standard input
+///     SearchBenchmark texts FOLDER                prints all texts in the input format of Xapian's scriptindex
 @main enum SearchBenchmark {
     static func main() {
         let words = Array(CommandLine.arguments.dropFirst())
@@ -18,8 +18,8 @@ internal import Store
             case ("questions", 3, let count?):
                 for question in try MadeTexts(of: StoreFolder(words[1])).questions(count) { print(question) }
             case ("ask", 3, let rounds?): try Asking(StoreFolder(words[1])).run(rounds: max(1, rounds))
-            case ("texts", 2, _): try Asking(StoreFolder(words[1])).tellTexts()
-            default: stop("unknown words: \(words)")
+            case ("texts", 2, _): try Asking(StoreFolder(words[1])).printTexts()
+            default: stop("unknown arguments: \(words)")
             }
         } catch {
             stop("\(error)")
@@ -32,7 +32,7 @@ internal import Store
     }
 }
 
-/// Asks, and takes the time of each question.
+/// Measures the time of each query.
 struct Asking {
     private let folder: StoreFolder
     private let clock = ContinuousClock()
@@ -47,7 +47,7 @@ struct Asking {
         let start = clock.now
         let searcher = Searcher(try StoreReader(folder))
         if let (_, question) = questions.first { _ = try searcher.search(question, SearchOptions()) }
-        print("opening, with the first question: \(Self.milliseconds(clock.now - start)) ms")
+        print("opening the index, with the first query: \(Self.milliseconds(clock.now - start)) ms")
         var taken: [(time: Duration, cpu: Duration, text: String, hits: Int)] = []
         for round in 0..<rounds {
             taken = []
@@ -57,16 +57,16 @@ struct Asking {
                 taken.append((clock.now - start, Self.cpuTime - before, text, report.hits.count))
             }
             print(
-                "round \(round): \(taken.count) questions: \(Self.shares(taken.map(\.time))), of the processor \(Self.shares(taken.map(\.cpu)))"
+                "round \(round): \(taken.count) queries: \(Self.shares(taken.map(\.time))), CPU time \(Self.shares(taken.map(\.cpu)))"
             )
         }
         for slow in taken.sorted(by: { $1.cpu < $0.cpu }).prefix(12) {
-            let times = "\(Self.milliseconds(slow.time)) ms, \(Self.milliseconds(slow.cpu)) of the processor"
+            let times = "\(Self.milliseconds(slow.time)) ms, \(Self.milliseconds(slow.cpu)) ms of CPU time"
             print("  \(times): \(slow.text) (\(slow.hits) hits)")
         }
     }
 
-    func tellTexts() throws(StoreError) {
+    func printTexts() throws(StoreError) {
         guard let index = try SearchIndex.openIfExists(folder) else {
             SearchBenchmark.stop("there is no index")
         }

@@ -1,6 +1,7 @@
 internal import Store
 
-/// Makes a store smaller, twice: to some share of it, and to what is left then.
+/// Measures garbage collection: once with nothing to do, and once with a limit that is a percentage of the size of the
+/// store.
 struct Collecting {
     private let folder: StoreFolder
 

@@ -1,6 +1,7 @@
 internal import Store
 
-/// A site such as a large documentation: small pages of their own, a few links each, the header fields of a usual server.
+/// Fills a store with a generated site like a large documentation: different small pages with a few links and usual
+/// headers.
 struct Filling {
     private let folder: StoreFolder
     private static let batchSize = 500
@@ -40,7 +41,8 @@ struct Filling {
 
     private func response(_ number: Int) throws(StoreError) -> NewResponse {
         let line = "<p>Page \(number) of the documentation, with some words about it.</p>\n"
-        let text = "<!doctype html><title>Page \(number)</title>" + String(repeating: line, count: 5 + number % 13)
+        let text =
+            "<!doctype html><title>Page \(number)</title>" + String(repeating: line, count: 5 + number % 13)
         let body = try NewBody(
             .bytes(Array(text.utf8)), form: "html;utf-8", title: "Page \(number)",
             links: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 60), in: folder)
@@ -63,7 +65,7 @@ struct Filling {
         return response
     }
 
-    /// To its children, the next page, and a style sheet and a script that all have.
+    /// The links of a page: to its children, the next page, and a style sheet and a script that all pages have.
     private func links(_ number: Int, of count: Int) -> NewLinks {
         func target(_ number: Int) -> NewLinks.Target {
             NewLinks.Target(href: Self.href(number), number: UInt32(number))

@@ -1,8 +1,8 @@
 internal import Cluster
 internal import Store
 
-/// Measures the frontier that workers share through PostgreSQL as it grows: the time to add URLs, to lease hosts, and to
-/// read the waiting URLs of these hosts.
+/// Measures the frontier that workers share through PostgreSQL as it grows: the time to add URLs, to lease hosts, and
+/// to read the waiting URLs of these hosts.
 struct FrontierGrowth {
     private let frontier: SharedFrontier
     private let folder: StoreFolder

@@ -1,6 +1,6 @@
 internal import Store
 
-/// One body that no memory holds, into a store and out of it again.
+/// Measures storing, reading and verifying a body that is larger than the memory.
 struct LargeBody {
     private let folder: StoreFolder
     private static let href = "https://docs.example.org/film"
@@ -9,7 +9,7 @@ struct LargeBody {
         self.folder = folder
     }
 
-    /// The file is moved into the store, so that it should be on the same disk.
+    /// Stores a file. It is moved into the store, so it should be in the same file system.
     func put(file: String) throws(StoreError) {
         let writer = try StoreWriter(folder)
         let snapshot = try writer.begin(site: Self.href, start: [Self.href], now: 1)
@@ -20,7 +20,8 @@ struct LargeBody {
             try writer.add(
                 [
                     NewResponse(
-                        href: Self.href, referrer: nil, status: 200, role: 1, fields: "", fetched: 1, body: .new(body))
+                        href: Self.href, referrer: nil, status: 200, role: 1, fields: "", fetched: 1,
+                        body: .new(body))
                 ], to: snapshot)
             try writer.end(snapshot, .publish(now: 2))
         }
@@ -29,7 +30,8 @@ struct LargeBody {
 
     func get() throws(StoreError) {
         let reader = try StoreReader(folder)
-        guard let body = try reader.response(for: Self.href)?.body, let content = try reader.content(of: body) else {
+        guard let body = try reader.response(for: Self.href)?.body, let content = try reader.content(of: body)
+        else {
             preconditionFailure("\(Self.href) is not there")
         }
         var byteCount = 0

@@ -1,18 +1,18 @@
 internal import Glibc
 internal import Web
 
-/// Takes times, and prints them.
+/// Measures times, and prints figures.
 enum Meter {
     private static let clock = ContinuousClock()
 
-    /// Seconds.
+    /// The duration of `body` in seconds.
     static func time<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) -> Double {
         let started = clock.now
         try body()
         return (clock.now - started) / .seconds(1)
     }
 
-    /// What this process has had of the cores so far: other work on the machine does not count.
+    /// The CPU time of this process. Unlike wall time, it does not depend on other processes.
     static func cpuSeconds() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

@@ -1,7 +1,7 @@
 internal import Store
 internal import Web
 
-/// What servers, `larder status` and `larder show` ask.
+/// Measures the queries of servers, `larder status` and `larder show`.
 struct Reading {
     private let folder: StoreFolder
     private let rounds: Int
@@ -32,7 +32,7 @@ struct Reading {
         Meter.print(name, [("median", Meter.median(seconds))] + more)
     }
 
-    /// The same URLs twice, anywhere in the store: the second time they are warm.
+    /// Looks up URLs that are spread over the store, twice: the second time, their rows are in the page cache.
     private func lookUp(_ reader: StoreReader, count: Int) throws(StoreError) {
         let numbers = (0..<20_000).map { $0 &* 7_919_777 % max(count, 1) }
         for pass in ["cold", "warm"] {

@@ -1,15 +1,14 @@
 internal import Glibc
 internal import Store
 
-/// Measures what `Benchmarks/store` asks for. Prints one JSON object a measurement.
+/// The program behind `Benchmarks/store`. Prints one JSON object per measurement.
 ///
-///     StoreBenchmark fill FOLDER COUNT       so many URLs, as one snapshot of one site
-///     StoreBenchmark read FOLDER ROUNDS      opening, looking up and counting
-///     StoreBenchmark collect FOLDER SHARE    down to so many hundredths of what it takes
-///     StoreBenchmark put FOLDER FILE         a large body into a store
-///     StoreBenchmark get FOLDER              and out of it
-///     StoreBenchmark frontier PLACE COUNT    so many URLs into the frontier that workers share, on a
-/// PostgreSQL
+///     StoreBenchmark fill FOLDER COUNT         stores COUNT URLs as one snapshot of one site
+///     StoreBenchmark read FOLDER ROUNDS        opens the store, looks up URLs and counts
+///     StoreBenchmark collect FOLDER PERCENT    collects garbage until PERCENT of the size remain
+///     StoreBenchmark put FOLDER FILE           stores a large body
+///     StoreBenchmark get FOLDER                reads and verifies it
+///     StoreBenchmark frontier ADDRESS COUNT    adds COUNT URLs to the shared frontier in PostgreSQL
 @main enum StoreBenchmark {
     static func main() {
         let words = Array(CommandLine.arguments.dropFirst())
@@ -21,7 +20,7 @@ internal import Store
             case ("put", 3, _): try LargeBody(StoreFolder(words[1])).put(file: words[2])
             case ("get", 2, _): try LargeBody(StoreFolder(words[1])).get()
             case ("frontier", 3, let count?): try FrontierGrowth(StoreFolder(words[1])).run(count: count)
-            default: stop("unknown words: \(words)")
+            default: stop("unknown arguments: \(words)")
             }
         } catch {
             stop("\(error)")
