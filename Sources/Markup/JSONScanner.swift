@@ -142,7 +142,7 @@ struct JSONScanner {
         for group in list["assetGroups"]?.array ?? [] {
             for url in group["urls"]?.array ?? [] {
                 guard let name = url.string else { continue }
-                add(url, ScriptScanner.kind(ofName: name) ?? .data)
+                add(url, FileEndings.kind(ofName: name) ?? .data)
             }
         }
     }

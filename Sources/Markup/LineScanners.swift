@@ -59,7 +59,7 @@ enum PlaylistScanner {
     }
 
     private static func isPlaylist(_ address: Bytes) -> Bool {
-        ScriptScanner.kind(ofFile: address) == .playlist
+        FileEndings.kind(ofFile: address) == .playlist
     }
 
     /// Whether a URL contains `{$name}`, which another tag or the URL of the playlist defines.

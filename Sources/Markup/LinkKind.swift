@@ -107,9 +107,74 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
 
     /// Whether the kind is always requested in CORS mode: fonts, modules and manifests by their standards;
     /// data, playlists and models because scripts load them that way by default.
-    private var isAlwaysCORS: Bool {
-        self == .font || self == .module || self == .manifest || self == .data || self == .playlist
-            || self == .model
+    private var isAlwaysCORS: Bool { traits.isAlwaysCORS }
+
+    /// Whether the target is a part of the page: an asset, or a document shown inside it.
+    package var isPartOfPage: Bool {
+        switch traits.use {
+        case .embeddedDocument, .resource: true
+        case .destination, .reference: false
+        }
+    }
+
+    /// How a page that is opened as a file loads the target.
+    package var fileLoading: FileLoading { traits.fileLoading }
+
+    /// How a page that is opened as a file loads the target of a link. Browsers refuse such pages some requests.
+    package enum FileLoading: Sendable {
+        /// Loads like from a server.
+        case direct
+        /// A script fetches it, which browsers refuse.
+        case byScript
+        /// Browsers refuse modules from files.
+        case asModule
+        /// Browsers refuse workers from files.
+        case asWorker
+        /// An element fetches it, which browsers refuse, and no script can do so in its place.
+        case never
+    }
+
+    /// How a page uses the target of a link.
+    private enum Use {
+        /// A person navigates to it.
+        case destination
+        /// The page shows it inside itself.
+        case embeddedDocument
+        /// The page needs it to look and work as on the live site.
+        case resource
+        /// The page only names it.
+        case reference
+    }
+
+    private struct Traits {
+        let use: Use
+        let fileLoading: FileLoading
+        let isAlwaysCORS: Bool
+
+        init(_ use: Use, _ fileLoading: FileLoading = .direct, isAlwaysCORS: Bool = false) {
+            (self.use, self.fileLoading, self.isAlwaysCORS) = (use, fileLoading, isAlwaysCORS)
+        }
+    }
+
+    /// The properties that other code depends on. A new kind does not compile before it is added here.
+    private var traits: Traits {
+        switch self {
+        case .page, .form, .refresh, .alternate, .canonical, .navigation, .prefetch, .about, .speculation,
+            .feedEntry, .sitemapEntry:
+            Traits(.destination)
+        case .frame: Traits(.embeddedDocument)
+        case .script, .style, .image, .icon, .media, .track, .embed, .applet, .search, .preload, .htmlImport,
+            .drawing, .transform, .enclosure, .entity:
+            Traits(.resource)
+        case .font, .manifest, .playlist: Traits(.resource, isAlwaysCORS: true)
+        case .data: Traits(.resource, .byScript, isAlwaysCORS: true)
+        case .module: Traits(.resource, .asModule, isAlwaysCORS: true)
+        case .worker: Traits(.resource, .asWorker)
+        case .model: Traits(.resource, .never, isAlwaysCORS: true)
+        case .base, .codebase, .ping, .citation, .profile, .imageMap, .item, .sharing, .metadata, .submission,
+            .origin, .parameter, .policy, .sourceMap, .name, .part:
+            Traits(.reference)
+        }
     }
 
     /// A short name to show to users.

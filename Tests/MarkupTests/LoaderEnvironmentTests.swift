@@ -31,7 +31,7 @@ import Web
             #expect(scan.faults == [])
             bodies.append((try #require(WebURL(script.place, base: document)), scan.table.notes))
         }
-        for body in bodies { environment.apply(body.notes, of: body.url) }
+        for body in bodies { environment.apply(body.notes) }
         return bodies.flatMap { environment.links(of: $0.notes, in: $0.url) }.map {
             let text =
                 $0.url.href.hasPrefix("https://a.test/") ? String($0.url.href.dropFirst(14)) : $0.url.href
@@ -302,11 +302,11 @@ import Web
             LoaderNote(.base, "/j"), LoaderNote(.path, "b", name: "a"), LoaderNote(.definition, "c"),
         ]
         #expect(!environment.isConfigured)
-        let first = environment.apply(notes, of: url)
+        let first = environment.apply(notes)
         #expect(first && environment.isConfigured && environment.hasLoader)
-        let again = environment.apply(notes, of: url)
-        let changed = environment.apply([LoaderNote(.path, "x", name: "a")], of: url)
-        let request = environment.apply([LoaderNote(.request, "a")], of: url)
+        let again = environment.apply(notes)
+        let changed = environment.apply([LoaderNote(.path, "x", name: "a")])
+        let request = environment.apply([LoaderNote(.request, "a")])
         #expect(!again && changed && !request)
     }
 }

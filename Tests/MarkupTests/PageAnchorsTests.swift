@@ -52,7 +52,7 @@ import Testing
                 ["a", "c"]
             ),
         ] as [(BodyFormat, String, [String])])
-    func `documents of XML have fragments`(format: BodyFormat, text: String, names: [String]) {
+    func `XML documents have fragments`(format: BodyFormat, text: String, names: [String]) {
         #expect(Self.anchors(text, format).names == Set(names))
     }
 
@@ -94,7 +94,7 @@ import Testing
             ("<p onclick='start()'>", true),
             ("<!-- <script>start()</script> --><textarea><script>start()</script></textarea>", false),
         ])
-    func `scripts are noticed`(html: String, hasScripts: Bool) {
+    func `scripts and event handlers are noticed`(html: String, hasScripts: Bool) {
         #expect(Self.anchors(html).hasScripts == hasScripts)
     }
 

@@ -37,10 +37,11 @@ package struct PageAnchors: Sendable, Equatable {
         isMarkdown = true
         isIncomplete = names.count >= AnchorCollector.maxNames
         self.names = names.union(names.map { $0.lowercased() })
-        if collapsesHyphens { self.names.formUnion(self.names.map(Self.collapsed)) }
+        if collapsesHyphens { self.names.formUnion(self.names.map(Self.collapseHyphens)) }
     }
 
-    private static func collapsed(_ name: String) -> String {
+    /// Replaces each series of hyphens by one.
+    private static func collapseHyphens(in name: String) -> String {
         var last: UInt8 = 0
         let bytes = name.utf8.filter { byte in
             defer { last = byte }

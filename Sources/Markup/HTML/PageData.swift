@@ -121,7 +121,7 @@ enum PageData {
         guard 5...512 ~= text.utf8.count, !text.hasPrefix("//"),
             ["/", "./", "../"].contains(where: text.hasPrefix), text.utf8.allSatisfy(isPlain)
         else { return nil }
-        let kind = Array(text.utf8).withUnsafeBufferPointer { ScriptScanner.kind(ofFile: $0) }
+        let kind = Array(text.utf8).withUnsafeBufferPointer { FileEndings.kind(ofFile: $0) }
         guard let kind, kind.role == .asset else { return nil }
         return ImpliedLink(text, kind, .isGuess)
     }

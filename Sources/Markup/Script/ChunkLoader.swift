@@ -78,7 +78,7 @@ struct ChunkLoader {
         let text = String(decoding: name, as: UTF8.self)
         guard !name.contains(where: \.isSpace), !text.contains("31d6cfe0d16ae931"),
             !text.contains("undefined"),
-            let kind = name.withUnsafeBufferPointer({ ScriptScanner.kind(ofFile: $0) })
+            let kind = name.withUnsafeBufferPointer({ FileEndings.kind(ofFile: $0) })
         else { return nil }
         switch publicPath {
         case .script(let up):

@@ -38,14 +38,12 @@ package struct LoaderEnvironment: Hashable, Sendable {
     }
 
     /// Applies the settings of a body of the page. Returns false if none of them is new.
-    ///
-    /// - Parameter url: The URL of the body.
     @discardableResult
-    package mutating func apply(_ notes: [LoaderNote], of url: WebURL) -> Bool {
+    package mutating func apply(_ notes: [LoaderNote]) -> Bool {
         let before = isConfigured || hasLoader ? nil : (isConfigured, hasLoader)
         var isNew = false
         for note in notes where note.kind.isSetting && count < Self.maxSettings {
-            if set(note, url) { isNew = true }
+            if set(note) { isNew = true }
         }
         return isNew || before.map { $0 != (isConfigured, hasLoader) } ?? false
     }
@@ -53,7 +51,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
     private var count: Int { paths.count + packages.count + definitions.count + prefixes.count }
 
     /// Applies one setting. Returns whether it is new.
-    private mutating func set(_ note: LoaderNote, _ url: WebURL) -> Bool {
+    private mutating func set(_ note: LoaderNote) -> Bool {
         switch note.kind {
         case .base:
             let value = replacingConstants(in: note.value)
@@ -151,7 +149,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
         case .dependency: return hasLoader ? modules(note.value, url) : []
         case .resource:
             guard hasLoader, let value = replacingConstants(in: note.value) else { return [] }
-            return link(address(of: value, url, suffix: ""), ScriptScanner.kind(ofName: value) ?? .data)
+            return link(address(of: value, url, suffix: ""), FileEndings.kind(ofName: value) ?? .data)
         case .address:
             guard let value = replacingConstants(in: note.value) else { return [] }
             return link(WebURL(value, base: document), note.link)
@@ -217,11 +215,11 @@ package struct LoaderEnvironment: Hashable, Sendable {
             let isNamed = name.hasSuffix(".css") || name.contains("?")
             return link(address(of: name, url, suffix: isNamed ? "" : ".css"), .style)
         case "text", "json", "image", "img", "html", "raw", "template", "noext":
-            return link(address(of: name, url, suffix: ""), ScriptScanner.kind(ofName: name) ?? .data)
+            return link(address(of: name, url, suffix: ""), FileEndings.kind(ofName: name) ?? .data)
         case "hbs": return link(address(of: name, url, suffix: name.contains(".") ? "" : ".hbs"), .data)
         default:
             // An unknown plugin may resolve a name in any way, unless the name is that of a file.
-            guard let kind = ScriptScanner.kind(ofName: name), kind.role == .asset else { return [] }
+            guard let kind = FileEndings.kind(ofName: name), kind.role == .asset else { return [] }
             return link(address(of: name, url, suffix: ""), kind)
         }
     }

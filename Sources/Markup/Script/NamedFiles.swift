@@ -67,7 +67,7 @@ package enum NamedFiles {
             if address.count == 8, !isWhole(address) { return nil }
         }
         guard index < bytes.count, address.count > 8, isWhole(address) else { return nil }
-        let kind = address.withUnsafeBufferPointer { ScriptScanner.kind(ofFile: $0) }
+        let kind = address.withUnsafeBufferPointer { FileEndings.kind(ofFile: $0) }
         return kind?.role == .asset ? address : nil
     }
 

@@ -324,7 +324,7 @@ extension ScriptScanner {
             handleBuildFile(literal.range, before: 2)
         }
         guard lexer.firstByte(before: 3) == UInt8(ascii: "(") else { return }
-        guard let name = folder(before: 2), isWhole(literal), let kind = loadedKind(before: 4) else {
+        guard let name = folder(before: 2), isWholeArgument, let kind = loadedKind(before: 4) else {
             return noteComposedURL(before: 3)
         }
         modules.addURL(value(of: literal), in: name, kind)
@@ -332,8 +332,8 @@ extension ScriptScanner {
 
     /// Handles `join(base_url, "a.json")`. Returns false if the literal is not part of such a call.
     mutating func handleJoin(_ literal: ScriptLiteral) -> Bool {
-        guard lexer.firstByte(before: 3) == UInt8(ascii: "("), isWhole(literal), let name = folder(before: 2),
-            let kind = Self.kind(ofFile: text.bytes.part(literal.range)), kind.role == .asset
+        guard lexer.firstByte(before: 3) == UInt8(ascii: "("), isWholeArgument, let name = folder(before: 2),
+            let kind = FileEndings.kind(ofFile: text.bytes.part(literal.range)), kind.role == .asset
         else { return false }
         let path = value(of: literal)
         let isWorker =
@@ -393,7 +393,7 @@ extension ScriptScanner {
     private mutating func handlePagefindFile(_ range: Range<Int>) {
         let name = text.bytes.part(range)
         guard name.starts(with: "pagefind"), name.count < 32, implied.count + 1 < Self.maxImplied,
-            let kind = Self.kind(ofFile: name) ?? (name.equals("pagefind-entry.json") ? .data : nil)
+            let kind = FileEndings.kind(ofFile: name) ?? (name.equals("pagefind-entry.json") ? .data : nil)
         else { return }
         let file = String(decoding: name, as: UTF8.self)
         implied.append(ImpliedLink(file, kind, .isGuess))
@@ -452,7 +452,8 @@ extension ScriptScanner {
     }
 
     private mutating func implyFile(_ path: Bytes, in folder: String = "") {
-        guard let kind = Self.kind(ofFile: path), kind.role == .asset, path.allSatisfy(Self.isPathByte),
+        guard let kind = FileEndings.kind(ofFile: path), kind.role == .asset,
+            path.allSatisfy(Self.isPathByte),
             path.firstIndex(of: "..") == nil, implied.count < Self.maxImplied
         else { return }
         implied.append(
@@ -505,7 +506,7 @@ extension ScriptScanner {
             guard let reference, !reference.contains("${"), implied.count < Self.maxImplied else {
                 continue
             }
-            implied.append(ImpliedLink(reference, Self.kind(ofName: reference) ?? .data))
+            implied.append(ImpliedLink(reference, FileEndings.kind(ofName: reference) ?? .data))
         }
     }
 

@@ -199,8 +199,8 @@ struct ScriptScanner {
         }
     }
 
-    /// Whether the literal is the whole argument rather than the start of an expression.
-    func isWhole(_ literal: ScriptLiteral) -> Bool {
+    /// Whether the literal that was just read is the whole argument rather than the start of an expression.
+    var isWholeArgument: Bool {
         let next = lexer.skipTrivia(from: lexer.index)
         guard next < lexer.count else { return false }
         return lexer.bytes[next] == UInt8(ascii: ")") || lexer.bytes[next] == UInt8(ascii: ",")
@@ -243,7 +243,7 @@ extension ScriptScanner {
 
     /// Handles a literal after an opening parenthesis, usually the first argument of a call.
     mutating func handleFirstArgument(_ literal: ScriptLiteral) {
-        guard isWhole(literal) else { return noteComposedURL(before: 1) }
+        guard isWholeArgument else { return noteComposedURL(before: 1) }
         if mayBeAngularWorker(literal.range) { handleAngularWorker(literal) }
         switch lexer.firstByte(before: 2) {
         case UInt8(ascii: "i"):
@@ -315,7 +315,7 @@ extension ScriptScanner {
     private mutating func handleLaterArgument(_ literal: ScriptLiteral) {
         if handleNextElement(literal) || handleJoin(literal) { return }
         if importScripts >= 0, lexer.openings.last?.before == importScripts {
-            if isWhole(literal) { add(literal, .script) }
+            if isWholeArgument { add(literal, .script) }
             return
         }
         // open("GET", "…")
@@ -328,7 +328,7 @@ extension ScriptScanner {
         let isReading =
             lexer.bytes[method - 1] == lexer.bytes[method + 3] && text.bytes.starts(with: "get", at: method)
         guard isReading else { return }
-        if isWhole(literal) { add(ofDocument: literal, .data, .isGuess) } else { noteComposedURL() }
+        if isWholeArgument { add(ofDocument: literal, .data, .isGuess) } else { noteComposedURL() }
     }
 
     /// Handles `window.open("…")`, which opens a page. An external script does not know its document, so a
@@ -385,7 +385,7 @@ extension ScriptScanner {
             let isFolder = [UInt8(ascii: "/"), UInt8(ascii: ".")].contains(
                 lexer.bytes[literal.range.upperBound - 1])
             add(literal, isWorker ? .worker : kind(ofFile: literal, else: .data), isFolder ? .isGuess : [])
-        } else if let kind = Self.kind(ofFile: text.bytes.part(literal.range)) {
+        } else if let kind = FileEndings.kind(ofFile: text.bytes.part(literal.range)) {
             // Bundlers write these bases instead of `import.meta.url` in classic scripts and classic workers.
             if isPath(["document", "currentScript"], at: base) || isPath(["self", "location"], at: base) {
                 add(literal, kind, .isGuess)
@@ -489,7 +489,7 @@ extension ScriptScanner {
     /// Returns the kind of asset that a file of that name is; nil if the string is not a plain file name or
     /// is not used as one.
     private func fileKind(_ address: Bytes, mayBeArgument: Bool = false) -> LinkKind? {
-        guard let kind = Self.kind(ofFile: address), kind.role == .asset,
+        guard let kind = FileEndings.kind(ofFile: address), kind.role == .asset,
             isValue(orArgument: mayBeArgument),
             address.allSatisfy(Self.isPathByte)
         else { return nil }
@@ -563,31 +563,9 @@ extension ScriptScanner {
         }
     }
 
-    private static let kinds: [(StaticString, LinkKind)] = [
-        ("js", .script), ("mjs", .module), ("css", .style), ("png", .image), ("jpg", .image),
-        ("jpeg", .image),
-        ("gif", .image), ("webp", .image), ("avif", .image), ("svg", .image), ("bmp", .image), ("ico", .icon),
-        ("woff2", .font), ("woff", .font), ("ttf", .font), ("otf", .font), ("eot", .font), ("mp4", .media),
-        ("webm", .media), ("ogv", .media), ("mp3", .media), ("ogg", .media), ("m4a", .media), ("wav", .media),
-        ("flac", .media), ("vtt", .track), ("m3u8", .playlist), ("mpd", .playlist),
-        ("webmanifest", .manifest), ("glb", .model), ("gltf", .model), ("usdz", .model),
-        ("json", .data), ("wasm", .data), ("html", .page), ("htm", .page),
-    ]
-
-    /// Returns the kind of a file by its name extension.
+    /// Returns the kind of the file that a literal names; `kind` if its ending is not known.
     func kind(ofFile literal: ScriptLiteral, else kind: LinkKind) -> LinkKind {
-        Self.kind(ofFile: text.bytes.part(literal.range)) ?? kind
-    }
-
-    static func kind(ofName name: String) -> LinkKind? {
-        Array(name.utf8).withUnsafeBufferPointer { kind(ofFile: $0) }
-    }
-
-    static func kind(ofFile name: Bytes) -> LinkKind? {
-        let path = name.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
-        guard let dot = path.lastIndex(of: UInt8(ascii: ".")) else { return nil }
-        let suffix = name.part(dot + 1..<path.endIndex)
-        return kinds.first { suffix.equals($0.0) }?.1
+        FileEndings.kind(ofFile: text.bytes.part(literal.range)) ?? kind
     }
 
     func urlForm(of literal: ScriptLiteral) -> ScriptURLForm {

@@ -4,7 +4,7 @@ indirect enum ScriptValue: Equatable {
     case text(String)
     case list([ScriptValue])
     case object([Member])
-    case truth(Bool)
+    case bool(Bool)
     /// Any value that only running the script determines.
     case unknown
 
@@ -131,7 +131,7 @@ struct ScriptValueParser {
                 guard token.kind == .number else { return .unknown }
                 let isZero = bytes.part(token.range).equals("0")
                 advance()
-                return .truth(isZero)
+                return .bool(isZero)
             }
             return .unknown
         case .number, .expression:
@@ -148,7 +148,7 @@ struct ScriptValueParser {
         var name = isGlobal ? "" : String(decoding: bytes[token.range], as: UTF8.self)
         if isTrue || isName("false") {
             advance()
-            return .truth(isTrue)
+            return .bool(isTrue)
         }
         if isName("function") || isName("async") || isName("new") || isName("class") { return .unknown }
         advance()

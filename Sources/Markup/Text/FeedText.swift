@@ -58,7 +58,7 @@ struct FeedText {
         }
     }
 
-    /// The text of a feed's element is usually HTML.
+    /// Reads the text of an element, which usually is HTML.
     private static func text(of words: [UInt8]) -> DocumentText {
         words.contains(UInt8(ascii: "<")) ? HTMLTextReader.read(words) : PlainText.read(words)
     }
