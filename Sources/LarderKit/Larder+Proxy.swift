@@ -146,7 +146,7 @@ extension Larder {
         settings.ports = proxy.connectPorts.contains(0) ? nil : settings.ports?.union(proxy.connectPorts)
         settings.untouched = proxy.passthroughHosts.map { $0.lowercased() }
         settings.mayReachPrivate = options.network.mayReachPrivate
-        if options.policy != .offline {
+        if options.policy.allowsNetwork {
             let fetching: FetchOptions
             do throws(NetworkOptionError) {
                 fetching = try options.network.fetchOptions(for: [], spoolFolder: folder.incoming)

@@ -67,8 +67,8 @@ extension Larder {
         mirror.walk = { reader, site, limit throws(StoreError) in
             try OfflineCheck.needs(of: site, limit: limit, reader)
         }
-        // A policy that loads responses needs a store to put them in; `offline` needs one that exists.
-        if options.createsStore && !folder.exists || options.proxy != nil && options.policy != .offline {
+        // A policy that loads responses needs a store for them; `offline` needs one that exists.
+        if options.createsStore && !folder.exists || options.proxy != nil && options.policy.allowsNetwork {
             try createOrMigrateStore()
         }
         let log = options.proxy.map { _ in ProxyLog() }
@@ -140,7 +140,7 @@ extension Larder {
     private func fetchOptions(
         _ options: ServeOptions, _ mirror: MirrorOptions
     ) throws(LarderError) -> FetchOptions? {
-        guard mirror.policy != .offline else { return nil }
+        guard mirror.policy.allowsNetwork else { return nil }
         try createOrMigrateStore()
         let start = mirror.root.map { [$0] } ?? []
         // Requests of other machines never use this user's credentials.

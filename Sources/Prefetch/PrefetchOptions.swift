@@ -117,7 +117,7 @@ extension CrawlPlan {
         allowedZone = options.network.allowedZone(startZone)
         rules = try CacheRules(texts: options.plan.rules)
         rules.inspection = .rejectingHTMLStandIns
-        guard options.policy != .offline else {
+        guard options.policy.allowsNetwork else {
             throw LarderError(
                 .input,
                 "the policy \(options.policy.rawValue) makes no requests: choose another policy to prefetch"

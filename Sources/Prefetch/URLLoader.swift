@@ -182,7 +182,7 @@ package final class URLLoader {
         let policy = policy ?? rules.policy(for: url) ?? .protocol
         if let bundle {
             if let copy = try verifiedBundle(at: url, as: bundle, rules) { return copy }
-            guard policy != .offline else { throw Self.notStoredError(url, " with the required content") }
+            guard policy.allowsNetwork else { throw Self.notStoredError(url, " with the required content") }
             return try requestBundle(url, nearestZone, bundle)
         }
         let copy = try liveCopy(of: url, policy, rules)
@@ -261,10 +261,8 @@ package final class URLLoader {
     {
         guard let reader else { return nil }
         return try mapStoreError { () throws(StoreError) in
-            // Only policies that use stored responses of any age accept one of a similar URL.
-            let acceptsSimilarURLs = policy == .offline || policy == .preferCache
             let found =
-                acceptsSimilarURLs
+                policy.acceptsAnyAge
                 ? try reader.lookUp(url, rules: rules)?.response : try reader.response(for: url.href)
             guard let found else { return nil }
             guard let body = found.body else { return StoredCopy(response: found, bytes: []) }

@@ -46,6 +46,34 @@ package enum CacheAction: Sendable, Equatable {
     case miss
 }
 
+/// The properties of policies that other code depends on. A new policy does not compile before it is added here.
+extension CachePolicy {
+    /// Whether the policy may send requests.
+    package var allowsNetwork: Bool {
+        switch self {
+        case .offline: false
+        case .protocol, .preferCache, .reload, .reloadEndToEnd, .revalidate, .refreshBehind, .auto: true
+        }
+    }
+
+    /// Whether stored responses are used whatever their age and without validation. Only then may the response of a
+    /// similar URL stand in for a missing one.
+    package var acceptsAnyAge: Bool {
+        switch self {
+        case .offline, .preferCache: true
+        case .protocol, .reload, .reloadEndToEnd, .revalidate, .refreshBehind, .auto: false
+        }
+    }
+
+    /// Whether every response is loaded anew, without use of the stored one.
+    package var reloadsEverything: Bool {
+        switch self {
+        case .reload, .reloadEndToEnd: true
+        case .protocol, .preferCache, .offline, .revalidate, .refreshBehind, .auto: false
+        }
+    }
+}
+
 extension CachePolicy {
     /// Decides how to handle a request, given the stored response that it selects.
     ///
@@ -109,7 +137,7 @@ extension CachePolicy {
     }
 
     private func isOffline(_ reachability: Reachability) -> Bool {
-        self == .offline || (self == .auto && reachability == .unreachable)
+        !allowsNetwork || (self == .auto && reachability == .unreachable)
     }
 
     /// RFC 9111, section 4, and the request's directives of section 5.2.1.

@@ -124,7 +124,7 @@ extension MessageSignature.Component {
 
     private func fieldValue(in message: SignedMessage) throws(MessageSignature.Unusable) -> String {
         guard !has("req") else { throw Unusable("covers \(identifier), a field of the request") }
-        let lines = message.fields.all(name).map(Self.unfolded)
+        let lines = message.fields.all(name).map(Self.unfold)
         guard !lines.isEmpty else { throw Unusable("covers \(identifier), which the response lacks") }
         let joined = lines.joined(separator: ", ")
         if parameters.isEmpty { return joined }
@@ -151,7 +151,7 @@ extension MessageSignature.Component {
     ]
 
     /// The value of a line without the spaces around it, and with each fold as one space.
-    private static func unfolded(_ value: String) -> String {
+    private static func unfold(_ value: String) -> String {
         var bytes: [UInt8] = []
         for byte in HTTPGrammar.trimmed(Array(value.utf8)) {
             guard byte == 0x0D || byte == 0x0A else {

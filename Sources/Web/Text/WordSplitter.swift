@@ -42,7 +42,7 @@ private struct SplitterState {
 
     /// The maximum length of a word in bytes. The rest of a longer word is ignored.
     private static let maxWordBytes = 64
-    /// A word with as many part boundaries is not split into parts: it is probably a key or encoded data.
+    /// A word with this many boundaries between parts is not split into parts: it is probably a key or encoded data.
     private static let maxParts = 8
 
     private var characters = FoldedCharacters()
@@ -172,8 +172,8 @@ private struct SplitterState {
             swap(&previous, &word)
             start = next
         }
-        // A query has the last character alone only if it is a single character. The index has it to find
-        // such queries.
+        // The index also gets the last character alone, so that queries of one character find it. Longer queries do
+        // not get it.
         guard purpose == .index || isAlone, !previous.isEmpty else { return true }
         let last = previous
         return take(last.span, start..<index, false)
@@ -190,9 +190,9 @@ private struct SplitterState {
             let (character, length) = Self.character(text, at: index)
             let count = word.count
             let kind = characters.fold(character, into: &word)
-            let isTaken = index == start ? kind == .unspaced : kind == .mark
-            if !isTaken || word.count > Self.maxCharacterBytes { word.removeLast(word.count - count) }
-            guard isTaken else { break }
+            let belongsToRun = index == start ? kind == .unspaced : kind == .mark
+            if !belongsToRun || word.count > Self.maxCharacterBytes { word.removeLast(word.count - count) }
+            guard belongsToRun else { break }
             index += length
         }
         return index > start ? start : nil
