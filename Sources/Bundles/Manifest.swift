@@ -61,7 +61,7 @@ package struct Manifest: Sendable, Equatable {
     /// Parses a manifest, in the given format or in the one that is detected. `file` names it in errors and
     /// is not opened.
     package init(_ source: [UInt8], file: String, format: ManifestFormat? = nil) throws(ManifestError) {
-        self = try SourceText(bytes: source, file: file).manifest(format)
+        self = try ManifestText(bytes: source, file: file).manifest(format)
     }
 
     mutating func note(_ text: String) {

@@ -50,9 +50,9 @@ package struct ManifestAge: Sendable, Equatable {
         self.isVersionSeparate = isVersionSeparate
     }
 
-    /// Compares with another manifest of the same location. The version decides; if it is the same, or has no order,
-    /// the time does. A manifest that leaves out what would decide counts as older: leaving it out must not circumvent
-    /// the comparison.
+    /// Compares with another manifest of the same location. The version decides. If the versions are equal or have no
+    /// order, the time decides. A manifest without a version or time that the other one has counts as older, so that
+    /// leaving it out does not circumvent the comparison.
     package func order(after other: ManifestAge) -> Order {
         if isVersionSeparate, signer != nil { return orderOfParts(after: other) }
         if digest == other.digest { return .same }
@@ -106,7 +106,7 @@ package struct ManifestAge: Sendable, Equatable {
 
     /// The age to store when this manifest has been accepted. Of the same manifest with another signature, or with
     /// another version in the file that names it, the newest version and time count.
-    package func accepted(after last: ManifestAge?) -> ManifestAge {
+    package func accept(after last: ManifestAge?) -> ManifestAge {
         guard let last, last.digest == digest, signer == nil || last.signer != nil else { return self }
         var age = self
         // The new version may have come before its own manifest, which must not be refused later.
@@ -224,7 +224,7 @@ package enum ManifestAgeText {
     }
 
     /// Why a manifest is refused that has the version of another one.
-    package static func mixed(_ age: ManifestAge, with last: ManifestAge) -> String {
+    package static func sameVersionReason(_ last: ManifestAge) -> String {
         "it is not the one that was accepted last as \(last.text), although it has the same version: files of two releases "
             + "were combined, or the release was changed; publish it with a new version, or allow it"
     }
@@ -232,7 +232,9 @@ package enum ManifestAgeText {
     /// Why an expired manifest is not current.
     ///
     /// - Parameter serverDate: the time that the server of the manifest gave; nil if it gave none.
-    package static func expired(_ expires: HTTPDate, now: HTTPDate, serverDate: HTTPDate? = nil) -> String {
+    package static func expiryReason(_ expires: HTTPDate, now: HTTPDate, serverDate: HTTPDate? = nil)
+        -> String
+    {
         let days = (now.secondsSinceEpoch - expires.secondsSinceEpoch) / 86_400
         let age = days == 0 ? "" : days == 1 ? ", a day ago" : ", \(days) days ago"
         return "expired at \(expires.iso8601)\(age) by this machine's clock (\(now.iso8601))"

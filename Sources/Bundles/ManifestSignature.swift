@@ -67,7 +67,7 @@ package struct ManifestSignature: Sendable, Hashable {
     private static func adding(
         _ name: String, _ value: String, to source: [UInt8]
     ) throws(ManifestError) -> [UInt8] {
-        let root = try SourceText(bytes: source, file: "manifest").json()
+        let root = try ManifestText(bytes: source, file: "manifest").json()
         guard let last = root.value.members?.last, root[name] == nil, root[memberName] == nil else {
             throw root.error("expected an unsigned manifest in Larder's own format")
         }

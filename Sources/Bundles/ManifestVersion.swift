@@ -3,7 +3,7 @@ internal import Web
 /// A version that was parsed so that two of them can be put in order. Tools write versions in many ways; those of
 /// different kinds have no order.
 enum ManifestVersion: Equatable {
-    /// Numbers with dots, such as `5.0.0.12`, and what may follow them.
+    /// Numbers with dots, such as `5.0.0.12`, with an optional suffix.
     case release(Release)
     /// A year, a month and a day, and further numbers: `2026-11-28`, `2026.11.28-3`, `2026-11-28T10:00:00Z`.
     case date([Number])

@@ -153,10 +153,10 @@ import Web
         let last = ManifestAge(version: "2", digest: "b", signer: "A", isVersionSeparate: true)
         var early = last
         early.version = "3"
-        #expect(early.accepted(after: last) == last)
+        #expect(early.accept(after: last) == last)
         let whole = ManifestAge(version: "3", digest: "c", signer: "A", isVersionSeparate: true)
-        #expect(whole.order(after: early.accepted(after: last)) == .newer)
-        #expect(whole.accepted(after: last) == whole)
+        #expect(whole.order(after: early.accept(after: last)) == .newer)
+        #expect(whole.accept(after: last) == whole)
     }
 
     /// The signers of the last and the new manifest, the trusted ones, and whether the last manifest counts.
@@ -203,18 +203,18 @@ import Web
         let (early, late) = (HTTPDate(rfc3339: Self.early), HTTPDate(rfc3339: Self.late))
         let last = ManifestAge(version: "2", created: late, digest: "1", signer: "A")
         var same = ManifestAge(version: "1", created: early, digest: "1", signer: "A")
-        #expect(same.accepted(after: last) == last)
+        #expect(same.accept(after: last) == last)
         same.version = nil
-        #expect(same.accepted(after: last) == last)
+        #expect(same.accept(after: last) == last)
         same.version = "3"
-        #expect(same.accepted(after: last).version == "3")
+        #expect(same.accept(after: last).version == "3")
         // A first signature replaces what anyone could have written.
         var unsigned = last
         unsigned.signer = nil
-        #expect(same.accepted(after: unsigned) == same)
+        #expect(same.accept(after: unsigned) == same)
         let other = ManifestAge(version: "1", created: early, digest: "2")
-        #expect(other.accepted(after: last) == other)
-        #expect(other.accepted(after: nil) == other)
+        #expect(other.accept(after: last) == other)
+        #expect(other.accept(after: nil) == other)
     }
 
     @Test func `a stored age is read again`() throws {
@@ -275,12 +275,12 @@ import Web
         #expect(ManifestAgeText.older(dated, than: last, now: now).hasPrefix("it gives no version, but"))
         let undated = ManifestAge(version: "1.0", digest: "6")
         #expect(ManifestAgeText.older(undated, than: old, now: now).hasPrefix("it gives no time, but"))
-        #expect(ManifestAgeText.mixed(last, with: last).contains("accepted last as version 2.0"))
+        #expect(ManifestAgeText.sameVersionReason(last).contains("accepted last as version 2.0"))
 
-        let expired = ManifestAgeText.expired(now.adding(seconds: -366 * 86_400), now: now)
+        let expired = ManifestAgeText.expiryReason(now.adding(seconds: -366 * 86_400), now: now)
         #expect(expired.contains("366 days ago by this machine's clock (2026-11-28T12:00:00Z)"))
         #expect(!expired.contains("server's"))
-        let server = ManifestAgeText.expired(
+        let server = ManifestAgeText.expiryReason(
             now.adding(seconds: -1), now: now, serverDate: now.adding(seconds: -366 * 86_400))
         #expect(server.contains("while the server's clock says 2025-11-27T12:00:00Z"))
 

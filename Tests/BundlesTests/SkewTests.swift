@@ -55,9 +55,6 @@ import Web
         #expect(explained([1]).name == "mismatch")
         #expect(explained(Sample.body) == .verified)
     }
-
-    private static let monday = "Mon, 06 Jan 2025 10:00:00 GMT"
-    private static let tuesday = "Tue, 07 Jan 2025 10:00:00 GMT"
 }
 
 @Suite struct HashedNameTests {

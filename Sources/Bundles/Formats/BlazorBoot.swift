@@ -33,7 +33,7 @@ struct BlazorBoot {
     }
 
     /// Reads the configuration inside a script.
-    static func read(script source: SourceText) throws(ManifestError) -> Manifest {
+    static func read(script source: ManifestText) throws(ManifestError) -> Manifest {
         guard let range = configuration(in: source.bytes) else {
             throw source.error(
                 at: 0,
@@ -49,11 +49,11 @@ struct BlazorBoot {
     }
 
     /// Whether a script contains a boot configuration.
-    static func isRecognised(_ source: SourceText) -> Bool {
+    static func isRecognised(_ source: ManifestText) -> Bool {
         guard let range = configuration(in: source.bytes) else { return false }
         let text = Array(source.bytes[range])
         return ["\"resources\"", "AssemblyName\""].allSatisfy {
-            !SourceText.offsets(of: $0, in: text, atMost: 1).isEmpty
+            !ManifestText.offsets(of: $0, in: text, atMost: 1).isEmpty
         }
     }
 
@@ -62,8 +62,8 @@ struct BlazorBoot {
 
     /// The range between the marks; nil if there are none with an object between them.
     private static func configuration(in bytes: [UInt8]) -> Range<Int>? {
-        let starts = SourceText.offsets(of: startMark, in: bytes, atMost: 16)
-        let ends = SourceText.offsets(of: endMark, in: bytes, atMost: 16).map { $0 - endMark.utf8.count }
+        let starts = ManifestText.offsets(of: startMark, in: bytes, atMost: 16)
+        let ends = ManifestText.offsets(of: endMark, in: bytes, atMost: 16).map { $0 - endMark.utf8.count }
         for start in starts where bytes[start...].first(where: { $0 > 0x20 }) == 0x7B {
             if let end = ends.first(where: { $0 >= start }) { return start..<end }
         }

@@ -155,7 +155,7 @@ enum WebpackStats {
 /// Vite's `manifest.json`: chunks by name, with their imports. Chunks that an entry reaches are required, all
 /// others optional.
 struct ViteManifest {
-    private let source: SourceText
+    private let source: ManifestText
     private let chunks: [(name: String, node: ManifestNode)]
     private let indices: [String: Int]
 

@@ -3,9 +3,9 @@ internal import Web
 
 /// A checksum list as `md5sum` and similar tools write it, with a line for each file.
 struct ChecksumList {
-    private let source: SourceText
+    private let source: ManifestText
 
-    init(_ source: SourceText) {
+    init(_ source: ManifestText) {
         self.source = source
     }
 

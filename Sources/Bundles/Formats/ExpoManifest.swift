@@ -16,7 +16,7 @@ enum ExpoManifest {
     }
 
     /// Reads a `multipart/mixed` response, whose part `manifest` is the manifest.
-    static func read(multipart source: SourceText) throws(ManifestError) -> Manifest {
+    static func read(multipart source: ManifestText) throws(ManifestError) -> Manifest {
         let parts = try ExpoParts(source)
         if let directive = parts["directive"] {
             let node = try source.json(in: directive.body)

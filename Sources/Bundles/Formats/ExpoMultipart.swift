@@ -34,7 +34,7 @@ package struct ExpoResponse: Sendable, Equatable {
             (content, signedBytes, self.signature, certificateChain) = (.manifest, bytes, signature, nil)
             return
         }
-        let source = SourceText(bytes: bytes, file: file)
+        let source = ManifestText(bytes: bytes, file: file)
         let parts = try ExpoParts(source)
         certificateChain = parts["certificate_chain"].map { String(decoding: bytes[$0.body], as: UTF8.self) }
         // Expo's client follows the directive if there are both.
@@ -84,7 +84,7 @@ struct ExpoParts {
     }
 
     private var parts: [Part] = []
-    private let source: SourceText
+    private let source: ManifestText
     private let delimiter: [UInt8]
 
     /// The maximum number of parts. Expo's servers send at most four.
@@ -94,7 +94,7 @@ struct ExpoParts {
     /// The maximum size of the head of a part. A longer one is an error.
     private static let maxHeadBytes = 8 * 1024
 
-    init(_ source: SourceText) throws(ManifestError) {
+    init(_ source: ManifestText) throws(ManifestError) {
         self.source = source
         let bytes = source.bytes
         guard let first = Self.firstLine(of: bytes) else {
@@ -135,7 +135,7 @@ struct ExpoParts {
     static func isRecognised(_ bytes: [UInt8]) -> Bool {
         guard let first = firstLine(of: bytes) else { return false }
         let head = bytes[first.upperBound...].prefix(maxHeadBytes).map(\.lowercasedASCII)
-        return !SourceText.offsets(of: "\ncontent-disposition:", in: head, atMost: 1).isEmpty
+        return !ManifestText.offsets(of: "\ncontent-disposition:", in: head, atMost: 1).isEmpty
     }
 
     /// The first line without spaces at its end, if it is a delimiter.

@@ -6,9 +6,9 @@ internal import Web
 /// The keys are URLs relative to the worker, percent-encoded and possibly with a query. The key `/` stands for the
 /// start page. Newer versions of Flutter write a worker that only removes earlier ones and lists no files.
 struct FlutterWorker {
-    private let source: SourceText
+    private let source: ManifestText
 
-    init(_ source: SourceText) {
+    init(_ source: ManifestText) {
         self.source = source
     }
 
@@ -41,9 +41,9 @@ struct FlutterWorker {
 
     /// Whether a script has a `RESOURCES` table with an MD5, or uses the caches of Flutter's workers.
     static func isRecognised(_ bytes: [UInt8]) -> Bool {
-        if !SourceText.offsets(of: cacheName, in: bytes, atMost: 1).isEmpty { return true }
+        if !ManifestText.offsets(of: cacheName, in: bytes, atMost: 1).isEmpty { return true }
         guard let start = tableStart(in: bytes) else { return false }
-        var parser = ScriptLiteralParser(SourceText(bytes: bytes, file: ""), at: start)
+        var parser = ScriptLiteralParser(ManifestText(bytes: bytes, file: ""), at: start)
         guard case .object(let members)? = try? parser.parseLiteral().content else { return false }
         return members.contains { $0.value.text.flatMap { Digest(.md5, hex: $0) } != nil }
     }
@@ -59,7 +59,7 @@ struct FlutterWorker {
 
     /// The offset of the object that is assigned to `RESOURCES`; nil if there is none.
     private static func tableStart(in bytes: [UInt8]) -> Int? {
-        for end in SourceText.offsets(of: name, in: bytes, atMost: .max) {
+        for end in ManifestText.offsets(of: name, in: bytes, atMost: .max) {
             let before = end - name.utf8.count - 1
             guard before < 0 || bytes[before] <= 0x20 || bytes[before] == 0x3B || bytes[before] == 0x2C else {
                 continue
@@ -76,7 +76,7 @@ struct FlutterWorker {
 
     private var noTableError: ManifestError {
         let found =
-            SourceText.offsets(of: "unregister", in: source.bytes, atMost: 1).isEmpty
+            ManifestText.offsets(of: "unregister", in: source.bytes, atMost: 1).isEmpty
             ? "none" : "a service worker that only removes earlier ones"
         return source.error(
             at: 0,

@@ -6,9 +6,9 @@ struct ManifestNode {
     let value: JSONValue
     /// The path of the value, such as `bundles[3].md5`; empty for the root.
     let key: String
-    let source: SourceText
+    let source: ManifestText
 
-    init(_ value: JSONValue, key: String, in source: SourceText) {
+    init(_ value: JSONValue, key: String, in source: ManifestText) {
         self.value = value
         self.key = key
         self.source = source

@@ -5,7 +5,7 @@ internal import Web
 /// must satisfy all of them, each by a browser's rules: the strongest algorithm counts, and a malformed
 /// digest matches no body.
 enum PageIntegrities {
-    static func read(_ source: SourceText) throws(ManifestError) -> Manifest {
+    static func read(_ source: ManifestText) throws(ManifestError) -> Manifest {
         let (base, found) = IntegrityScanner().scan(source.bytes.span)
         var manifest = Manifest(.html)
         manifest.base = base

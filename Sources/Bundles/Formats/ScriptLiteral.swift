@@ -37,7 +37,7 @@ struct ScriptLiteral {
 /// Parses literals in a script, from an offset on. Allows strings in double quotes, single quotes and backticks, comments,
 /// and trailing commas. Other expressions, such as calls and placeholders in backticks, are errors.
 struct ScriptLiteralParser {
-    private let source: SourceText
+    private let source: ManifestText
     private let bytes: [UInt8]
     /// The offset of the next byte.
     private(set) var offset: Int
@@ -45,7 +45,7 @@ struct ScriptLiteralParser {
     private var depth = 0
     private var valuesLeft = ManifestLimits.maxValues
 
-    init(_ source: SourceText, at offset: Int) {
+    init(_ source: ManifestText, at offset: Int) {
         self.source = source
         bytes = source.bytes
         self.offset = offset

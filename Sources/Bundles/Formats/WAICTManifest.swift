@@ -7,7 +7,7 @@ internal import Web
 /// Firefox uses standard base64, the draft base64url without padding; both are read. Keys are URLs relative to the root
 /// of the origin. A line with a proof of transparency may follow the JSON; Larder does not verify it.
 enum WAICTManifest {
-    static func read(_ source: SourceText) throws(ManifestError) -> Manifest {
+    static func read(_ source: ManifestText) throws(ManifestError) -> Manifest {
         guard let end = proofStart(in: source.bytes) else { return try read(try source.json()) }
         return try read(try source.json(in: 0..<end))
     }

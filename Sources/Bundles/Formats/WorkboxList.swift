@@ -4,9 +4,9 @@ internal import Web
 /// Workbox's precache list: `["/app.3f2a9c81.js", {"url", "revision", "integrity"}]`, alone or inside a built
 /// service worker.
 struct WorkboxList {
-    private let source: SourceText
+    private let source: ManifestText
 
-    init(_ source: SourceText) {
+    init(_ source: ManifestText) {
         self.source = source
     }
 
@@ -25,7 +25,7 @@ struct WorkboxList {
 
     /// Whether a script contains a name that only service workers with a precache list have.
     static func isRecognised(_ bytes: [UInt8]) -> Bool {
-        markers.contains { marker in !SourceText.offsets(of: marker, in: bytes, atMost: 1).isEmpty }
+        markers.contains { marker in !ManifestText.offsets(of: marker, in: bytes, atMost: 1).isEmpty }
     }
 
     private static let markers = [
@@ -47,7 +47,7 @@ struct WorkboxList {
         }
         var lists: [ScriptLiteral] = []
         var scannedEnd = 0
-        let offsets = Self.markers.flatMap { SourceText.offsets(of: $0, in: source.bytes, atMost: .max) }
+        let offsets = Self.markers.flatMap { ManifestText.offsets(of: $0, in: source.bytes, atMost: .max) }
             .sorted()
         for offset in offsets where offset >= scannedEnd {
             scannedEnd = offset
@@ -88,7 +88,7 @@ struct WorkboxList {
     }
 
     private var noListError: ManifestError {
-        guard let offset = SourceText.offsets(of: "__WB_MANIFEST", in: source.bytes, atMost: 1).first else {
+        guard let offset = ManifestText.offsets(of: "__WB_MANIFEST", in: source.bytes, atMost: 1).first else {
             return source.error(at: 0, "expected precacheAndRoute([…]) or a list of URLs, found neither")
         }
         return source.error(

@@ -1,7 +1,7 @@
 internal import Web
 
 /// The bytes of a manifest, and its name in error messages.
-struct SourceText {
+struct ManifestText {
     let bytes: [UInt8]
     let file: String
 
@@ -58,7 +58,7 @@ struct SourceText {
     var folderOfFile: Substring { file.lastIndex(of: "/").map { file[..<$0] } ?? "" }
 }
 
-extension SourceText {
+extension ManifestText {
     /// Parses the text as a manifest. Without a format it is detected: first by the first character (JSON), then by the form
     /// of the first lines (checksums, parts of a response), by names in a script (Workbox, Blazor, Flutter), and by the
     /// first character again (HTML).
