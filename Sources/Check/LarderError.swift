@@ -44,7 +44,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// Returns the error with a clause before it, such as what stays as it was. The end of the message remains that which
     /// goes with the remedy.
-    package func preceded(by clause: String) -> LarderError {
+    package func addingClause(_ clause: String) -> LarderError {
         var error = LarderError(kind, "\(clause): \(description)", remedy: remedy)
         error.isServerFailure = isServerFailure
         error.isExpired = isExpired

@@ -61,10 +61,11 @@ extension ManifestSource {
                 .refused, "the manifest \(name) is refused: \(reason)", remedy: .allowRollback)
         case .mixed(let last):
             throw LarderError(
-                .refused, "the manifest \(name) is refused: \(ManifestAgeText.mixed(age, with: last))",
+                .refused,
+                "the manifest \(name) is refused: \(ManifestAgeText.sameVersionReason(last))",
                 remedy: .allowRollback)
         case .expired(let expires):
-            let reason = ManifestAgeText.expired(expires, now: now, serverDate: serverDate)
+            let reason = ManifestAgeText.expiryReason(expires, now: now, serverDate: serverDate)
             let message = "the manifest \(name) \(reason)"
             var error = LarderError(.refused, message)
             error.isExpired = true

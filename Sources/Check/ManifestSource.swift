@@ -383,7 +383,7 @@ struct ManifestLoader {
     ) throws(LarderError) -> [UInt8] {
         guard let url = location.url else { return try read(location.name) }
         if readsFromStore {
-            if let bytes = try stored(url) { return bytes }
+            if let bytes = try storedBody(of: url) { return bytes }
             throw LarderError(.input, "the manifest \(url.href) is not stored: prefetch it first")
         }
         let fields = expoRequest(location)?.fields ?? [:]
@@ -393,7 +393,7 @@ struct ManifestLoader {
             responses.append(.init(url: url.key, fields: response.fields, bytes: response.bytes))
             return response.bytes
         case .failure(let failure):
-            throw LarderError(failure, fetching: url).preceded(by: "cannot fetch the manifest")
+            throw LarderError(failure, fetching: url).addingClause("cannot fetch the manifest")
         }
     }
 
@@ -420,7 +420,7 @@ struct ManifestLoader {
             }
         }
         if readsFromStore {
-            return try stored(url).map(text) ?? .missing("\(place.name) is not stored")
+            return try storedBody(of: url).map(text) ?? .missing("\(place.name) is not stored")
         }
         switch try fetch(url, max(allowedZone, zone), MinisignSignature.maxBytes) {
         case .success(let response):
@@ -432,8 +432,8 @@ struct ManifestLoader {
             if let status = failure.status, (400..<500).contains(status), status != 408, status != 429 {
                 return .missing("\(place.name): \(failure)")
             }
-            throw LarderError(failure, fetching: url).preceded(
-                by: "cannot fetch the signature of the manifest")
+            throw LarderError(failure, fetching: url).addingClause(
+                "cannot fetch the signature of the manifest")
         }
     }
 
@@ -474,7 +474,7 @@ struct ManifestLoader {
     }
 
     /// The stored body of a URL; nil if there is none.
-    private func stored(_ url: WebURL) throws(LarderError) -> [UInt8]? {
+    private func storedBody(of url: WebURL) throws(LarderError) -> [UInt8]? {
         let content: BodyContent?
         do throws(StoreError) {
             let reader = try StoreReader(folder)

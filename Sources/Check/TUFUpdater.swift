@@ -96,8 +96,8 @@ package final class TUFFetcher {
     private let network: NetworkOptions?
     private let nearestZone: NetworkZone
     private let interruption: Interruption
-    /// The most public network zone that a response came from, which limits what the files may refer to; that of the user
-    /// before the first response.
+    /// The most public network zone of the responses so far; the user's zone before the first one. The files may refer only to
+    /// URLs in this zone or a more public one.
     package private(set) var zone: NetworkZone
     /// The number of requests.
     package private(set) var requestCount = 0

@@ -55,16 +55,16 @@ enum BLAKE2b {
     private static func mix(_ state: inout [UInt64], _ lane: [Int], _ first: UInt64, _ second: UInt64) {
         let (a, b, c, d) = (lane[0], lane[1], lane[2], lane[3])
         state[a] = state[a] &+ state[b] &+ first
-        state[d] = rotated(state[d] ^ state[a], by: 32)
+        state[d] = rotateRight(state[d] ^ state[a], by: 32)
         state[c] = state[c] &+ state[d]
-        state[b] = rotated(state[b] ^ state[c], by: 24)
+        state[b] = rotateRight(state[b] ^ state[c], by: 24)
         state[a] = state[a] &+ state[b] &+ second
-        state[d] = rotated(state[d] ^ state[a], by: 16)
+        state[d] = rotateRight(state[d] ^ state[a], by: 16)
         state[c] = state[c] &+ state[d]
-        state[b] = rotated(state[b] ^ state[c], by: 63)
+        state[b] = rotateRight(state[b] ^ state[c], by: 63)
     }
 
-    private static func rotated(_ word: UInt64, by bits: UInt64) -> UInt64 {
+    private static func rotateRight(_ word: UInt64, by bits: UInt64) -> UInt64 {
         word >> bits | word << (64 - bits)
     }
 

@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// A public key for Ed25519 signatures (RFC 8032), with which anyone verifies what the private key signed.
+/// A public key for Ed25519 signatures (RFC 8032). It verifies the signatures of its private key.
 package struct Ed25519PublicKey: Hashable, Sendable {
     /// The encoded point, 32 bytes.
     package let bytes: [UInt8]

@@ -327,7 +327,7 @@ struct ReleaseFolder {
         return new
     }
 
-    /// Compares what the store has with the digests of the files.
+    /// Compares the stored bodies with the digests of the files.
     private func verify(in store: StoreFolder) throws(LarderError) {
         let digests =
             files.map { ($0.url, $0.sha256) }

@@ -138,7 +138,7 @@ final class S3BodyDepot: ExternalBodyStorage {
         guard case .file(let path) = body.content else {
             throw unexpectedResponse("a large body that is not a file")
         }
-        let file = try mapSystemError(path) { () throws(SystemError) in try File(path, O_RDONLY) }
+        let file = try mapSystemError { () throws(SystemError) in try File(path, O_RDONLY) }
         var tags: [String] = []
         var start = 0
         while start < body.byteCount {
@@ -147,7 +147,7 @@ final class S3BodyDepot: ExternalBodyStorage {
                 var part = call(
                     "PUT", body.name, ["partNumber": "\(tags.count + calls.count + 1)", "uploadId": upload])
                 let from = Int64(start)
-                part.body = try mapSystemError(path) { () throws(SystemError) in
+                part.body = try mapSystemError { () throws(SystemError) in
                     try file.read(from: from, byteCount: size)
                 }
                 guard let bytes = part.body, !bytes.isEmpty else {
@@ -167,7 +167,7 @@ final class S3BodyDepot: ExternalBodyStorage {
     }
 
     private func mapSystemError<Value: ~Copyable>(
-        _ path: String, _ body: () throws(SystemError) -> Value
+        _ body: () throws(SystemError) -> Value
     ) throws(StoreError) -> Value {
         do throws(SystemError) { return try body() } catch { throw StoreError(error) }
     }

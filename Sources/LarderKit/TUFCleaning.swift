@@ -45,7 +45,7 @@ struct TUFCleaning {
             let top: SignedMetadata<TargetsMetadata> = try files.file(
                 .targets, snapshot.role.files["targets.json"]?.version ?? 0)
             keepTargets(top)
-            for role in try files.delegated(by: top, snapshot).values { keepTargets(role) }
+            for role in try files.delegatedRoles(of: top, snapshot).values { keepTargets(role) }
         }
         // Newer versions are those of an interrupted publication. Their numbers must not be used again.
         var newest = ["snapshot": current]
@@ -56,7 +56,7 @@ struct TUFCleaning {
                 metadata.append("\(version).\(role).json")
             }
         }
-        // Snapshots first: one that stays must find what it lists, also if the removal is interrupted.
+        // Snapshots are removed first. If the removal is interrupted, each remaining snapshot still has the files that it lists.
         let isSnapshot: (String) -> Bool = { $0.hasSuffix(".snapshot.json") }
         metadata.sort { (isSnapshot($0) ? 0 : 1, $0) < (isSnapshot($1) ? 0 : 1, $1) }
         let plainNames = Set(published.targetFiles.keys.compactMap { try? TargetPath($0).filePath })

@@ -5,7 +5,7 @@ internal import System
 internal import TUF
 package import Web
 
-/// A repository by The Update Framework (TUF) in a folder, from which clients fetch files that they can trust.
+/// A folder with a repository of The Update Framework (TUF), from which clients fetch files that they can trust.
 ///
 /// A web server serves its folders `metadata` and `targets`. Changes are drafts until `publish`; several people can
 /// sign them on different machines. All methods block.
@@ -38,7 +38,7 @@ public struct TUFRepository: Sendable {
 
     // MARK: - Creating
 
-    /// Drafts the first version of a repository without targets. It exists for clients when it is published.
+    /// Drafts the first version of a repository without targets. Clients can use it once it is published.
     ///
     /// - Parameters:
     ///   - keys: the public keys of each role.
@@ -120,7 +120,7 @@ public struct TUFRepository: Sendable {
                     + (skipped.first.map { " (\($0.name): \($0.reason))" } ?? "")
                     + "; name a folder with files")
         }
-        // What could not be read must not vanish for clients.
+        // Files that could not be read stay targets: they must not vanish for clients.
         let kept = Set(skipped.compactMap { try? TargetPath(ofFile: folder + $0.name).text })
         let start = (try? TargetPath(ofFile: folder.dropLast().description))?.text ?? ""
         let others =
@@ -131,7 +131,7 @@ public struct TUFRepository: Sendable {
         return try change(&repository, files, of: role, adding: found, removing: Set(others), skipped)
     }
 
-    /// Drafts targets without some of them. Their files stay, for clients that are updating.
+    /// Drafts a list of targets that lacks these. Their files stay, for clients that are updating.
     ///
     /// - Parameters:
     ///   - targets: their paths.
@@ -412,7 +412,7 @@ public struct TUFRepository: Sendable {
             }
         }
         let old = repository.published?.targetFiles ?? [:]
-        // Plain names that stayed would be those of old files.
+        // Existing plain names are replaced as well: they would still name the old files.
         let placesPlainNames = hasPlainNames || files.hasPlainNames(of: old)
         try files.publish(publication.files)
         if placesPlainNames, let result = publication.result {

@@ -63,7 +63,7 @@ struct TUFRepositoryFiles: ~Copyable {
 
     /// The repository with its drafts.
     func repository() throws(LarderError) -> Repository {
-        let published = try published()
+        let published = try publishedVersions()
         let draftTargets: SignedMetadata<TargetsMetadata>? = try draftFile(Self.targetsName)
         var draftDelegated: [String: SignedMetadata<TargetsMetadata>] = [:]
         for name in Self.delegatedNames(in: [published?.targets, draftTargets]) {
@@ -94,7 +94,7 @@ struct TUFRepositoryFiles: ~Copyable {
     }
 
     /// The published version of each role; nil if nothing is published.
-    private func published() throws(LarderError) -> Repository.Published? {
+    private func publishedVersions() throws(LarderError) -> Repository.Published? {
         guard WholeFile.exists(metadata + "/timestamp.json") else { return nil }
         guard let rootVersion = metadataVersions()["root"]?.max() else {
             throw LarderError(.input, "\(metadata) has a timestamp, but no root; restore it from a backup")
@@ -106,12 +106,12 @@ struct TUFRepositoryFiles: ~Copyable {
             .targets, snapshot.role.files["targets.json"]?.version ?? 0)
         return .init(
             root: try file(.root, rootVersion), targets: targets, snapshot: snapshot, timestamp: timestamp,
-            delegated: try delegated(by: targets, snapshot))
+            delegated: try delegatedRoles(of: targets, snapshot))
     }
 
     /// The published versions of the roles that targets delegate to.
-    func delegated(
-        by targets: SignedMetadata<TargetsMetadata>, _ snapshot: SignedMetadata<SnapshotMetadata>
+    func delegatedRoles(
+        of targets: SignedMetadata<TargetsMetadata>, _ snapshot: SignedMetadata<SnapshotMetadata>
     ) throws(LarderError) -> [String: SignedMetadata<TargetsMetadata>] {
         var delegated: [String: SignedMetadata<TargetsMetadata>] = [:]
         for role in targets.role.delegations?.listed ?? [] {

@@ -1,7 +1,7 @@
 internal import TUF
 internal import Web
 
-/// The state of a TUF repository, and what a call changed.
+/// The state of a TUF repository, and the changes that a call made.
 public struct TUFRepositoryReport: Sendable {
     /// A published role.
     public struct Role: Sendable {

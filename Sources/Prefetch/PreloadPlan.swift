@@ -70,10 +70,11 @@ package struct PreloadPlan: Sendable, Equatable {
     /// Decides the step for one bundle.
     static func step(_ bundle: Bundle, _ copies: StoredCopies) -> Step {
         guard bundle.canBeVerified else { return .fetch(copies.served == nil ? .new : .unproven) }
-        guard let shown = copies.served else { return copies.isStoredElsewhere ? .adopt : .fetch(.new) }
-        let finding = bundle.finding(knowing: shown.digests, byteCount: shown.byteCount, shown.stated)
+        guard let served = copies.served else { return copies.isStoredElsewhere ? .adopt : .fetch(.new) }
+        let finding = bundle.finding(
+            knowing: served.digests, byteCount: served.byteCount, served.stated)
         let isRight = finding?.verdict == .verified
-        if isRight, shown.isSound { return copies.isFromOwnSnapshot ? .reuse : .adopt }
+        if isRight, served.isSound { return copies.isFromOwnSnapshot ? .reuse : .adopt }
         return copies.isStoredElsewhere ? .adopt : .fetch(isRight ? .damaged : .differs)
     }
 }
@@ -104,32 +105,32 @@ extension PreloadPlan {
             let hrefs = bundles.map(\.url.href)
             var rest = hrefs.indices.sorted { hrefs[$0] < hrefs[$1] }[...]
             while !rest.isEmpty {
-                let some = rest.prefix(Self.bundlesPerQuery)
+                let batch = rest.prefix(Self.bundlesPerQuery)
                 rest = rest.dropFirst(Self.bundlesPerQuery)
                 // A transaction for each look-up takes longer than the look-up.
                 try reader.inReadTransaction { () throws(StoreError) in
-                    let shown = try reader.availability(of: some.map { hrefs[$0] })
-                    for index in some {
+                    let available = try reader.availability(of: batch.map { hrefs[$0] })
+                    for index in batch {
                         let (url, bundle) = bundles[index]
                         var copies = PreloadPlan.StoredCopies()
-                        if let shown = shown[hrefs[index]], shown.status < 400 {
-                            copies.isFromOwnSnapshot = own.contains(shown.snapshot)
+                        if let served = available[hrefs[index]], served.status < 400 {
+                            copies.isFromOwnSnapshot = own.contains(served.snapshot)
                             if let hidden, copies.isFromOwnSnapshot {
                                 let next = try reader.previewResponse(for: url.href, ifPublished: hidden)
-                                copies.isSuperseded = next?.snapshot != shown.snapshot
+                                copies.isSuperseded = next?.snapshot != served.snapshot
                             }
                             // Only the header fields can verify a body that a key must have signed.
                             let stated =
                                 bundle.requiresSignature
                                 ? try reader.responseWithBody(at: url)?.0.statedIntegrity : nil
-                            if let body = shown.body {
+                            if let body = served.body {
                                 copies.served = try servedBody(
-                                    of: body, isThere: shown.isBodyStored, isImported: shown.isImported,
+                                    of: body, isStored: served.isBodyStored, isImported: served.isImported,
                                     bundle, stated, finder, reader, &md5s)
                             } else if let (response, body) = try reader.responseWithBody(at: url) {
                                 copies.served = try servedBody(
-                                    of: body, isThere: reader.isStored(body),
-                                    isImported: shown.isImported || response.isImported, bundle, stated,
+                                    of: body, isStored: reader.isStored(body),
+                                    isImported: served.isImported || response.isImported, bundle, stated,
                                     finder, reader, &md5s)
                             }
                         }
@@ -149,14 +150,14 @@ extension PreloadPlan {
     }
 
     private static func servedBody(
-        of body: StoredBody, isThere: Bool, isImported: Bool, _ bundle: Bundle, _ stated: ResponseIntegrity?,
+        of body: StoredBody, isStored: Bool, isImported: Bool, _ bundle: Bundle, _ stated: ResponseIntegrity?,
         _ finder: BundleFinder, _ reader: StoreReader, _ md5s: inout KnownMD5s
     ) throws(StoreError) -> PreloadPlan.StoredCopies.ServedBody? {
         guard let sha256 = Digest(.sha256, bytes: body.sha256) else { return nil }
         var version = PreloadPlan.StoredCopies.ServedBody(
             digests: [sha256], byteCount: body.byteCount, stated: stated)
         // An imported body is always hashed: its stored digest is not trusted.
-        version.isSound = try isThere ? finder.isSound(body, provesBytes: isImported) : false
+        version.isSound = try isStored ? finder.isSound(body, provesBytes: isImported) : false
         if isImported, version.isSound, let content = try reader.content(of: body) {
             version.digests = try content.measurement(for: bundle, stated).decoded.digests
             return version

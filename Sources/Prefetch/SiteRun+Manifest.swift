@@ -42,12 +42,11 @@ extension SiteRun {
                 options.manifestAgeRules,
                 isNew: isNew)
         } catch  where error.kind == .refused {
-            throw error.preceded(by: liveSetText(of: manifest))
+            throw error.addingClause(liveSetText(of: manifest))
         }
         if let failure = loaded.failure, loaded.requiresSignature, loaded.verifier.signer == nil {
-            throw failure.preceded(
-                by:
-                    "the stored manifest has no signature, so that it does not take the place of the current one"
+            throw failure.addingClause(
+                "the stored manifest has no signature, so that it does not take the place of the current one"
             )
         }
         guard options.requiresStrongDigests else { return loaded }
@@ -58,7 +57,7 @@ extension SiteRun {
             .refused,
             "the manifest \(manifest.place) is refused: \(first.url)\(others): \(first.reason), but SHA-256 or better is "
                 + "required: have its publisher list such digests"
-        ).preceded(by: liveSetText(of: manifest))
+        ).addingClause(liveSetText(of: manifest))
     }
 
     /// The beginning of a message about a refused manifest: the snapshot that stays live.

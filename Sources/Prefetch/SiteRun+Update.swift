@@ -49,7 +49,7 @@ extension SiteRun {
         } else if source.bases[0].url == nil,
             let first = update.list.files.first(where: { $0.base != nil })?.base
         {
-            guard let found = try siteWithBody(first, update) else {
+            guard let found = try siteWithBody(first) else {
                 throw LarderError(
                     .input,
                     "the update file \(update.path) does not name its site, and no stored site has \(first.url) as the update expects it: "
@@ -105,7 +105,7 @@ extension SiteRun {
     /// Returns the name of the site with a manifest whose bundle at the URL of a base has its bytes, and the base of its URLs;
     /// nil if there is none or more than one.
     private func siteWithBody(
-        _ base: UpdateList.Base, _ update: UpdateReader
+        _ base: UpdateList.Base
     ) throws(LarderError) -> (site: String, base: String?)? {
         guard folder.exists else { return nil }
         var found: [(site: String, base: String?)] = []
@@ -160,7 +160,7 @@ extension SiteRun {
                 age, after: manifest.accepted, trustedSigners: Set(plan.trustedKeys), rules)
         } catch {
             // Else the message names the place from which the site otherwise loads its manifest.
-            throw manifest.isUpdateFile ? error : error.preceded(by: update.path)
+            throw manifest.isUpdateFile ? error : error.addingClause(update.path)
         }
         return LoadedManifest(
             verifier: try ManifestVerifier(source, options: checkOptions, folder: folder), plan: plan,

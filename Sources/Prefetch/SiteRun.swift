@@ -47,10 +47,10 @@ package struct SiteRun {
         }
         manifest.isAlone = false
         let loaded = try loadAcceptedManifest(manifest, zone, options)
-        var own = options
-        loaded.verifier.apply(to: &own)
+        var siteOptions = options
+        loaded.verifier.apply(to: &siteOptions)
         return try crawl(
-            makeCrawlPlan(site: first, start: start, zone, own, by: principal), loaded.plan, loaded)
+            makeCrawlPlan(site: first, start: start, zone, siteOptions, by: principal), loaded.plan, loaded)
     }
 
     /// Prefetches the site of a manifest that the user named.
@@ -59,17 +59,18 @@ package struct SiteRun {
     ) throws(LarderError) -> PrefetchReport {
         if options.allowsRollback { try TUFLocation.requireNoRollback(of: manifest.place) }
         let loaded = try loadAcceptedManifest(manifest, principal.nearestZone, options, isNew: true)
-        var own = options
-        loaded.verifier.apply(to: &own)
+        var siteOptions = options
+        loaded.verifier.apply(to: &siteOptions)
         var target = try resolveSite(of: loaded, trusting: options.trustedKeys)
         do throws(LarderError) {
             try requireCurrent(loaded, &target, options.manifestAgeRules)
         } catch {
-            throw error.preceded(by: liveSetText(ofSite: target.site.href))
+            throw error.addingClause(liveSetText(ofSite: target.site.href))
         }
         let zone = startZone(target.site, target.start, for: principal)
         return try crawl(
-            makeCrawlPlan(site: target.site, start: target.start, zone, own, by: principal), target.manifest,
+            makeCrawlPlan(site: target.site, start: target.start, zone, siteOptions, by: principal),
+            target.manifest,
             loaded)
     }
 
@@ -77,12 +78,12 @@ package struct SiteRun {
     /// principal, or the stored zone of the site if that is nearer and the site already has all these start
     /// URLs.
     func startZone(_ name: WebURL, _ start: [WebURL], for principal: Principal) -> NetworkZone {
-        let own = principal.nearestZone
+        let principalZone = principal.nearestZone
         guard let site = sites.first(where: { $0.name == name.href }),
             let stored = SitePlan(text: site.settings).zone,
             start.allSatisfy({ site.start.contains($0.href) })
-        else { return own }
-        return max(own, stored)
+        else { return principalZone }
+        return max(principalZone, stored)
     }
 
     /// Updates a stored site. The zone that is stored with the site limits its start URLs, whichever
@@ -93,13 +94,13 @@ package struct SiteRun {
         _ site: Site, options: PrefetchOptions, by principal: Principal
     ) throws(LarderError) -> PrefetchReport {
         let storedPlan = SitePlan(text: site.settings)
-        var own = options
-        own.plan = options.plan.overriding(storedPlan)
+        var siteOptions = options
+        siteOptions.plan = options.plan.overriding(storedPlan)
         var start: [WebURL] = []
         for url in site.start { start.append(try WebURL.start(url)) }
         let name: WebURL
-        if let own = WebURL(site.name) { name = own } else { name = try WebURL.starts(site.start).first }
-        readCookieFilesAgain(of: storedPlan, named: name, &own)
+        if let url = WebURL(site.name) { name = url } else { name = try WebURL.starts(site.start).first }
+        addCookieFiles(of: storedPlan, named: name, &siteOptions)
         let zone = storedPlan.zone ?? principal.nearestZone
         guard let manifest = storedPlan.manifest else {
             guard options.trustedKeys.isEmpty else {
@@ -107,19 +108,19 @@ package struct SiteRun {
                     .input,
                     "\(site.name) has no manifest, so that there is nothing to sign: name no key for it")
             }
-            return try crawl(makeCrawlPlan(site: name, start: start, zone, own, by: principal))
+            return try crawl(makeCrawlPlan(site: name, start: start, zone, siteOptions, by: principal))
         }
         let loaded = try loadAcceptedManifest(manifest, zone, options)
-        loaded.verifier.apply(to: &own)
+        loaded.verifier.apply(to: &siteOptions)
         let named = try loaded.verifier.startURLs()
         if !named.isEmpty, !manifest.isAlone { start = named }
         return try crawl(
-            makeCrawlPlan(site: name, start: start, zone, own, by: principal), loaded.plan, loaded)
+            makeCrawlPlan(site: name, start: start, zone, siteOptions, by: principal), loaded.plan, loaded)
     }
 
     /// Adds the cookie files of the last prefetch to the options of an update that names none. A login that was stored
     /// later replaces them.
-    private func readCookieFilesAgain(
+    private func addCookieFiles(
         of storedPlan: SitePlan, named name: WebURL, _ options: inout PrefetchOptions
     ) {
         guard options.network.cookies.isEmpty, !options.network.isAnonymous,
@@ -275,20 +276,20 @@ package struct SiteRun {
         // A pipe can be read only once, by the crawl.
         let files = plan.cookieFiles.filter { WholeFile.exists($0) }
         guard !files.isEmpty else { return nil }
-        let census: CookieCounts
+        let counts: CookieCounts
         do throws(FetchFailure) {
-            census = try CookieCounts(files: files, start: plan.start, now: SystemClock.secondsSinceEpoch())
+            counts = try CookieCounts(files: files, start: plan.start, now: SystemClock.secondsSinceEpoch())
         } catch {
             throw LarderError(.input, error.detail)
         }
-        guard census.valid == 0 else { return census }
+        guard counts.valid == 0 else { return counts }
         let names = files.joined(separator: ", ")
         let hosts = Set(plan.start.map(\.host)).sorted().joined(separator: ", ")
         plan.notice?(
-            census.expired > 0
+            counts.expired > 0
                 ? "all cookies in \(names) for \(hosts) have expired; log in with the browser and export them again"
                 : "no cookie in \(names) is for \(hosts)")
-        return census
+        return counts
     }
 
     /// Runs a crawl, with the requirements of all manifests and the recorded misses of the site, and stores its facts.
@@ -330,7 +331,7 @@ package struct SiteRun {
         // Misses that the crawl could not answer stay for the next run, until they are old.
         if report.isPublished, report.work?.isLast ?? true {
             let now = SystemClock.secondsSinceEpoch()
-            try forget(
+            try deleteMisses(
                 misses.filter {
                     !unanswered.contains(CrawlPlan.RecordedMiss($0, start: plan.start)?.url.href ?? "")
                         || now - $0.last > Self.maxMissAgeSeconds
@@ -374,8 +375,8 @@ package struct SiteRun {
 
     /// Returns the previous page limit of the site if the new limit is higher or there is none; else nil.
     private func previousPageLimit(_ plan: CrawlPlan) -> Int? {
-        guard let wanted = self.storedPlan(of: plan.site)?.maxPages else { return nil }
-        return plan.limits.pages.map { $0 > wanted } ?? true ? wanted : nil
+        guard let previous = self.storedPlan(of: plan.site)?.maxPages else { return nil }
+        return plan.limits.pages.map { $0 > previous } ?? true ? previous : nil
     }
 
     /// Stores facts of this run with the site: the pages that were skipped and why, for later questions, and
@@ -421,21 +422,21 @@ package struct SiteRun {
     /// starts at the origin of the miss or of its referrer. A miss whose referrer is on a start origin of
     /// this site is its own.
     private func belongsToSite(_ miss: Miss, _ plan: CrawlPlan) -> Bool {
-        let asking = miss.referrer.flatMap { WebURL($0)?.origin }
+        let referrerOrigin = miss.referrer.flatMap { WebURL($0)?.origin }
         guard let origin = CrawlPlan.RecordedMiss(miss, start: plan.start)?.url.origin,
-            !plan.start.contains(where: { $0.origin == origin || $0.origin == asking })
+            !plan.start.contains(where: { $0.origin == origin || $0.origin == referrerOrigin })
         else { return true }
         return !sites.contains {
-            $0.start.contains { [origin, asking].contains(WebURL($0)?.origin ?? "") }
+            $0.start.contains { [origin, referrerOrigin].contains(WebURL($0)?.origin ?? "") }
         }
     }
 
     /// Removes recorded misses.
-    private func forget(_ misses: [Miss]) throws(LarderError) {
+    private func deleteMisses(_ misses: [Miss]) throws(LarderError) {
         guard !misses.isEmpty else { return }
         try mapStoreError { () throws(StoreError) in
-            let notes = try ActivityDatabase.openIfExists(folder)
-            try notes?.deleteMisses(at: misses.map(\.href))
+            let activity = try ActivityDatabase.openIfExists(folder)
+            try activity?.deleteMisses(at: misses.map(\.href))
         }
     }
 }

@@ -87,7 +87,7 @@ struct UpdateUnpacking {
         var made: [UpdateList.Blob: String] = [:]
         var storedURLs: [UpdateList.Blob: WebURL] = [:]
         try findFaults(for: verifier, missing, bodies, &outcome)
-        guard outcome.problems.isEmpty else { return refused(outcome, site.href, version) }
+        guard outcome.problems.isEmpty else { return addRefusal(to: outcome, site.href, version) }
         for (index, file) in update.list.files.enumerated() {
             guard !interruption.isRequested else { throw .interrupted }
             let url = try verifier.url(of: file.url)
@@ -144,7 +144,7 @@ struct UpdateUnpacking {
             outcome.otherURLs.append(site.key)
         }
         outcome.responses = SuppliedResponses(responses)
-        return refused(outcome, site.href, version)
+        return addRefusal(to: outcome, site.href, version)
     }
 
     /// Returns the response at the URL of a site, which web servers give without a file of that name: `index.html`, else a
@@ -181,7 +181,7 @@ struct UpdateUnpacking {
     }
 
     /// Adds the message of a refusal if there are problems.
-    private func refused(_ outcome: Outcome, _ site: String, _ version: String?) -> Outcome {
+    private func addRefusal(to outcome: Outcome, _ site: String, _ version: String?) -> Outcome {
         guard let first = outcome.problems.first else { return outcome }
         var outcome = outcome
         if outcome.lacksBase {
@@ -259,7 +259,7 @@ struct UpdateUnpacking {
         case copy(BodyContent)
     }
 
-    /// Finds what a body is made from; nil if it is not stored.
+    /// Finds the stored or unpacked bytes from which a body is made; nil if there are none.
     private func source(
         of file: UpdateList.File, _ verifier: ManifestVerifier, _ bodies: Bodies,
         _ made: [UpdateList.Blob: String], _ storedURLs: [UpdateList.Blob: WebURL]

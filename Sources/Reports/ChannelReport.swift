@@ -13,7 +13,7 @@ public struct ChannelReport: Sendable, Equatable {
 
     /// An update that devices get: a release, or the order to run the code that the app was built with.
     public struct Update: Sendable, Equatable {
-        /// What the update does at the moment.
+        /// The present state of an update.
         public enum State: String, Sendable, CaseIterable {
             /// All devices get it.
             case live
@@ -35,7 +35,7 @@ public struct ChannelReport: Sendable, Equatable {
         public let runtimeVersions: [String]
         /// When it was published, in seconds since 1970.
         public let published: Int64
-        /// What it does.
+        /// The present state.
         public let state: State
         /// The share of devices that get it now, such as `10%`.
         public let share: String

@@ -22,15 +22,15 @@ package struct LinkCheckSummary: Sendable, Equatable {
             target: String, _ verdict: LinkVerdict, _ detail: String, page: String?, line: Int,
             placeCount: Int
         ) {
-            self.target = Self.shortened(target)
-            (self.verdict, self.detail) = (verdict, Self.shortened(detail))
-            (self.page, self.line, self.placeCount) = (page.map(Self.shortened), line, placeCount)
+            self.target = Self.limitLength(of: target)
+            (self.verdict, self.detail) = (verdict, Self.limitLength(of: detail))
+            (self.page, self.line, self.placeCount) = (page.map(Self.limitLength), line, placeCount)
         }
 
         /// Longer texts are cut, so that a hostile page cannot fill the store.
         private static let maxTextBytes = 1000
 
-        private static func shortened(_ text: String) -> String {
+        private static func limitLength(of text: String) -> String {
             guard text.utf8.count > maxTextBytes else { return text }
             return String(decoding: text.utf8.prefix(maxTextBytes), as: UTF8.self) + "…"
         }

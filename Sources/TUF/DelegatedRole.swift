@@ -27,7 +27,7 @@ package struct DelegatedRole: Sendable, Equatable {
     }
 
     init(_ node: MetadataNode) throws(TUFError) {
-        let nameNode = try node.required("name")
+        let nameNode = try node.member("name")
         name = try nameNode.string()
         try Self.checkName(name, nameNode)
         keys = try RoleKeys(node, known: Self.memberNames)
@@ -96,10 +96,10 @@ package struct SuccinctRoles: Sendable, Equatable {
 
     init(_ node: MetadataNode) throws(TUFError) {
         keys = try RoleKeys(node, known: Self.memberNames)
-        let length = try node.required("bit_length")
+        let length = try node.member("bit_length")
         bitLength = try length.integer(atLeast: 1)
         guard bitLength <= 32 else { throw length.error("expected at most 32") }
-        let prefix = try node.required("name_prefix")
+        let prefix = try node.member("name_prefix")
         namePrefix = try prefix.string()
         // The longest suffix is a hyphen and 8 digits.
         guard namePrefix.utf8.count <= TUFLimits.maxRoleNameBytes - 9 else {

@@ -19,7 +19,7 @@ package struct MetadataNode {
     }
 
     /// Returns the member with this name.
-    func required(_ name: String) throws(TUFError) -> MetadataNode {
+    func member(_ name: String) throws(TUFError) -> MetadataNode {
         guard case .object = value else { throw error("expected an object") }
         guard let member = self[name] else { throw error("has no \"\(name)\"") }
         return member

@@ -151,7 +151,7 @@ private struct PublicationStep {
             if let waiting = publication.draftRoot?.role,
                 targets.file.missingSignatures(.targets, waiting) > 0
             {
-                publication.draftTargets = targets.file.changed(
+                publication.draftTargets = targets.file.unsigned(
                     version: targets.file.version + 1, expires: targets.file.expires)
             }
         }
@@ -168,7 +168,7 @@ private struct PublicationStep {
             guard let waiting, let keys = waiting.keys(of: name),
                 next.file.missingSignatures(of: keys, in: waiting.keys) > 0
             else { continue }
-            publication.draftDelegated[name] = next.file.changed(
+            publication.draftDelegated[name] = next.file.unsigned(
                 version: next.file.version + 1, expires: next.file.expires)
         }
     }
@@ -224,7 +224,7 @@ private struct PublicationStep {
                 waiting.append(.init(role: "targets", version: draft.version, missingSignatures: missing))
             }
         }
-        guard let next = try renewedTargets(root, waiting) else { return nil }
+        guard let next = try renewedTargets(root) else { return nil }
         guard
             let delegated = nextDelegated(of: next.file.role, isDraft: false, isWaiting: false, &waiting)
         else {
@@ -256,7 +256,7 @@ private struct PublicationStep {
                     chosen[role.name] = (draft, true)
                     continue
                 }
-                // What the drafted targets demand was reported before.
+                // Signatures that the drafted targets demand have been reported already.
                 let isReported = !isDraft && drafted?.keys(of: role.name) != nil
                 if missing > 0, !isReported {
                     waiting.append(
@@ -273,7 +273,7 @@ private struct PublicationStep {
             guard draft == nil, !isWaiting, periods.isDue(.targets, expires: current.expires, now) else {
                 continue
             }
-            var renewed = current.changed(
+            var renewed = current.unsigned(
                 version: repository.nextVersion(ofDelegated: role.name),
                 expires: periods.expiry(of: .targets, now))
             let counting = repository.delegatedSigners(of: role.name)
@@ -295,18 +295,14 @@ private struct PublicationStep {
     }
 
     /// The published targets, if necessary with a later expiry; nil if they cannot be used, so that the draft must be.
-    ///
-    /// - Parameter waiting: the drafts that cannot be published.
-    private func renewedTargets(
-        _ root: RootMetadata, _ waiting: [Publication.Waiting]
-    ) throws(RepositoryError) -> Next<TargetsMetadata>? {
+    private func renewedTargets(_ root: RootMetadata) throws(RepositoryError) -> Next<TargetsMetadata>? {
         guard let current = repository.published?.targets else { return nil }
         let isValid =
             current.missingSignatures(.targets, root) == 0 && current.expires > now.secondsSinceEpoch
         if isValid, !periods.isDue(.targets, expires: current.expires, now) { return (current, false) }
         // The draft would have the same version as a renewed one.
         if repository.draftTargets == nil {
-            var renewed = current.changed(
+            var renewed = current.unsigned(
                 version: repository.nextVersion(of: .targets), expires: periods.expiry(of: .targets, now))
             renewed.sign(with: keys, of: .targets, authorities)
             let missing = renewed.missingSignatures(.targets, root)
@@ -354,7 +350,7 @@ private struct PublicationStep {
         let version = repository.nextVersion(of: .snapshot)
         let expires = periods.expiry(of: .snapshot, now)
         var new =
-            current?.changed(version: version, expires: expires) { $0.files = files }
+            current?.unsigned(version: version, expires: expires) { $0.files = files }
             ?? SignedMetadata(
                 SnapshotMetadata(header: MetadataHeader(version: version, expires: expires), files: files))
         new.sign(with: keys, of: .snapshot, authorities)
@@ -372,7 +368,7 @@ private struct PublicationStep {
         let current = repository.published?.timestamp
         let entry = snapshot.isNew ? Self.entry(snapshot.file) : current?.role.snapshot
         var new =
-            current?.changed(version: version, expires: expires) { timestamp in
+            current?.unsigned(version: version, expires: expires) { timestamp in
                 if let entry { timestamp.snapshot = entry }
             }
             ?? SignedMetadata(

@@ -12,17 +12,18 @@ extension Publication {
         guard let result else { return }
         var new: [String: [UInt8]] = [:]
         for file in files { new[file.name] = file.bytes }
-        func served(_ name: String) -> [UInt8]? { new[name] ?? bytes(name) }
+        func publishedFile(_ name: String) -> [UInt8]? { new[name] ?? bytes(name) }
         let current = (repository.published?.root ?? result.root).version
         let first =
-            (1...current).first { served(RepositoryRole.root.fileName(version: $0)) != nil } ?? current
+            (1...current).first { publishedFile(RepositoryRole.root.fileName(version: $0)) != nil } ?? current
         for version in Set([first, current]) {
-            guard let root = served(RepositoryRole.root.fileName(version: version)) else { continue }
+            guard let root = publishedFile(RepositoryRole.root.fileName(version: version)) else { continue }
             do throws(TUFError) {
                 try Self.update(
-                    from: root, now: now, listsTargets: version == current && canListTargets(now), served)
+                    from: root, now: now, listsTargets: version == current && canListTargets(now),
+                    publishedFile)
             } catch {
-                throw .rejected(error)
+                throw .rejectedByClients(error)
             }
         }
     }
@@ -37,7 +38,7 @@ extension Publication {
     ///
     /// - Parameter listsTargets: whether it also loads the delegated roles.
     private static func update(
-        from root: [UInt8], now: HTTPDate, listsTargets: Bool, _ served: (String) -> [UInt8]?
+        from root: [UInt8], now: HTTPDate, listsTargets: Bool, _ publishedFile: (String) -> [UInt8]?
     ) throws(TUFError) {
         var client = TUFClient(now: now.secondsSinceEpoch)
         if listsTargets { client.list() }
@@ -45,7 +46,7 @@ extension Publication {
             let answer: TUFClient.Answer
             switch request.source {
             case .storage: answer = request.name == "root.json" ? .bytes(root) : .missing
-            case .server: answer = served(request.name).map { .bytes($0) } ?? .missing
+            case .server: answer = publishedFile(request.name).map { .bytes($0) } ?? .missing
             }
             _ = try client.receive(answer)
         }

@@ -84,7 +84,7 @@ extension Repository {
         let role = DelegatedRole(
             name: name, keys: RoleKeys(keyIDs: ids.sorted(), threshold: threshold), scope: .paths(patterns),
             isTerminating: isTerminating)
-        var roles = try Self.listed(in: base)
+        var roles = try Self.namedRoles(in: base)
         if let index = roles.firstIndex(where: { $0.name == name }) {
             guard roles[index] != role else { return }
             roles[index] = role
@@ -102,7 +102,7 @@ extension Repository {
         let expires = periods.expiry(of: .targets, now)
         let version = draftDelegated[name]?.version ?? nextVersion(ofDelegated: name)
         draftDelegated[name] =
-            current?.changed(version: version, expires: expires)
+            current?.unsigned(version: version, expires: expires)
             ?? SignedMetadata(TargetsMetadata(header: MetadataHeader(version: version, expires: expires)))
     }
 
@@ -111,7 +111,7 @@ extension Repository {
         to name: String, periods: RepositoryPeriods, now: HTTPDate
     ) throws(RepositoryError) {
         guard let base = latestTargets else { throw .notCreated }
-        let roles = try Self.listed(in: base)
+        let roles = try Self.namedRoles(in: base)
         guard roles.contains(where: { $0.name == name }) else {
             throw .input("the targets do not delegate to \(name)")
         }
@@ -128,13 +128,13 @@ extension Repository {
         for key in keys { delegations.keys.insert(key) }
         let used = Set(roles.flatMap(\.keys.keyIDs))
         for id in delegations.keys.ids where !used.contains(id) { delegations.keys.remove(id) }
-        draftTargets = base.changed(
+        draftTargets = base.unsigned(
             version: draftTargets?.version ?? nextVersion(of: .targets),
             expires: periods.expiry(of: .targets, now)
         ) { $0.delegations = roles.isEmpty ? nil : delegations }
     }
 
-    private static func listed(
+    private static func namedRoles(
         in targets: SignedMetadata<TargetsMetadata>
     ) throws(RepositoryError) -> [DelegatedRole] {
         if case .succinct? = targets.role.delegations?.roles {

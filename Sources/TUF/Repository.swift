@@ -6,8 +6,8 @@ package import Web
 ///
 /// Changes go into drafts, since the keys of root and targets may be offline and belong to several people. The targets
 /// may delegate paths to other roles; these delegate to no further ones.
-/// `publication` decides what can be published. A value without input and output; `TUFRepository` of LarderKit has
-/// its files.
+/// `publication` decides which drafts can be published. The value does no input or output; `TUFRepository` of LarderKit
+/// reads and writes its files.
 package struct Repository: Sendable {
     /// One published version of each role.
     package struct Published: Sendable {
@@ -149,10 +149,10 @@ package struct Repository: Sendable {
         let expires = periods.expiry(of: .targets, now)
         if let role {
             let version = draftDelegated[role]?.version ?? nextVersion(ofDelegated: role)
-            draftDelegated[role] = base.changed(version: version, expires: expires) { $0.targets = targets }
+            draftDelegated[role] = base.unsigned(version: version, expires: expires) { $0.targets = targets }
         } else {
             let version = draftTargets?.version ?? nextVersion(of: .targets)
-            draftTargets = base.changed(version: version, expires: expires) { $0.targets = targets }
+            draftTargets = base.unsigned(version: version, expires: expires) { $0.targets = targets }
         }
         return changes
     }
@@ -181,7 +181,7 @@ package struct Repository: Sendable {
                 "the role \(role.rawValue) would have \(keys.keyIDs.count) keys, fewer than its threshold of "
                     + "\(keys.threshold); add keys, or set another threshold")
         }
-        draftRoot = base.changed(
+        draftRoot = base.unsigned(
             version: draftRoot?.version ?? nextVersion(of: .root), expires: periods.expiry(of: .root, now)
         ) { root in
             root.roles[role.rawValue] = keys
@@ -193,7 +193,7 @@ package struct Repository: Sendable {
         if let published, draftTargets == nil, let root = latestRoot,
             published.targets.missingSignatures(.targets, root) > 0
         {
-            draftTargets = published.targets.changed(
+            draftTargets = published.targets.unsigned(
                 version: nextVersion(of: .targets), expires: periods.expiry(of: .targets, now))
         }
     }
@@ -241,16 +241,16 @@ package struct Repository: Sendable {
     /// clients would reject it.
     mutating func renewDrafts(_ periods: RepositoryPeriods, _ now: HTTPDate) {
         if let root = draftRoot, root.signatures.isEmpty || root.expires <= now.secondsSinceEpoch {
-            draftRoot = root.changed(version: root.version, expires: periods.expiry(of: .root, now))
+            draftRoot = root.unsigned(version: root.version, expires: periods.expiry(of: .root, now))
         }
         if let targets = draftTargets, targets.signatures.isEmpty || targets.expires <= now.secondsSinceEpoch
         {
-            draftTargets = targets.changed(
+            draftTargets = targets.unsigned(
                 version: targets.version, expires: periods.expiry(of: .targets, now))
         }
         for (name, draft) in draftDelegated
         where draft.signatures.isEmpty || draft.expires <= now.secondsSinceEpoch {
-            draftDelegated[name] = draft.changed(
+            draftDelegated[name] = draft.unsigned(
                 version: draft.version, expires: periods.expiry(of: .targets, now))
         }
     }
@@ -383,8 +383,8 @@ extension SignedMetadata {
         max(0, keys.threshold - validKeyIDs(of: keys, in: table).count)
     }
 
-    /// Another version without signatures. Members that Larder does not know stay.
-    func changed(
+    /// Another version of the metadata, without signatures. It keeps members that Larder does not know.
+    func unsigned(
         version: Int, expires: Int64, _ edit: (inout Role) -> Void = { _ in }
     ) -> SignedMetadata {
         var new = role

@@ -8,7 +8,7 @@ package struct RepositoryError: Error, Sendable, Equatable, CustomStringConverti
     package static func input(_ description: String) -> RepositoryError { RepositoryError(description) }
 
     /// A file of the repository is not valid.
-    package static func malformed(_ file: String, _ detail: String) -> RepositoryError {
+    package static func malformedFile(_ file: String, _ detail: String) -> RepositoryError {
         RepositoryError("\(file): \(detail); restore it from a backup")
     }
 
@@ -23,13 +23,13 @@ package struct RepositoryError: Error, Sendable, Equatable, CustomStringConverti
     }
 
     /// Clients would not accept the result.
-    static func rejected(_ error: TUFError) -> RepositoryError {
+    static func rejectedByClients(_ error: TUFError) -> RepositoryError {
         RepositoryError(
             "clients would reject the result, so that nothing was published: \(error.file): \(error.detail)")
     }
 
     /// Runs `body` and turns the error of a reader into one of a repository.
     static func map<Value>(_ body: () throws(TUFError) -> Value) throws(RepositoryError) -> Value {
-        do throws(TUFError) { return try body() } catch { throw .malformed(error.file, error.detail) }
+        do throws(TUFError) { return try body() } catch { throw .malformedFile(error.file, error.detail) }
     }
 }

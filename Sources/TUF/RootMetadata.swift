@@ -23,10 +23,10 @@ package struct RootMetadata: RoleMetadata {
 
     package init(_ node: MetadataNode, header: MetadataHeader) throws(TUFError) {
         self.header = header
-        keys = try KeyTable(node.required("keys"))
+        keys = try KeyTable(node.member("keys"))
         roles = [:]
-        let list = try node.required("roles")
-        for name in Self.topLevelRoles { _ = try list.required(name) }
+        let list = try node.member("roles")
+        for name in Self.topLevelRoles { _ = try list.member(name) }
         // "mirrors" is optional, and other names are preserved.
         for role in try list.members() { roles[role.name] = try RoleKeys(role.node) }
         consistentSnapshot = try node["consistent_snapshot"]?.bool()

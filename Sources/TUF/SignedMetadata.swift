@@ -46,20 +46,20 @@ package struct MetadataHeader: Sendable, Equatable {
     }
 
     init(_ node: MetadataNode, type: String, memberNames: Set<String>) throws(TUFError) {
-        let foundType = try node.required("_type").string()
+        let foundType = try node.member("_type").string()
         // Otherwise keys of two roles could pass one role's metadata off as the other's.
         guard foundType == type else {
             throw node.error("is \"\(foundType)\" metadata, expected \"\(type)\"")
         }
-        specVersion = try node.required("spec_version").string()
+        specVersion = try node.member("spec_version").string()
         // Section 4.3 leaves the comparison to the client. Versions with the same first number are compatible.
         guard specVersion.hasPrefix("1.") else {
             throw node.error("follows version \(specVersion) of the specification, expected 1.x")
         }
-        let versionNode = try node.required("version")
+        let versionNode = try node.member("version")
         version = try versionNode.integer(atLeast: 1)
         guard version <= Self.maxVersion else { throw versionNode.error("is over \(Self.maxVersion)") }
-        expires = try Self.time(node.required("expires"))
+        expires = try Self.time(node.member("expires"))
         others = try node.others(than: "_type", "spec_version", "version", "expires")
             .filter { !memberNames.contains($0.key) }
     }
@@ -96,8 +96,8 @@ package struct TUFSignature: Sendable, Equatable {
     }
 
     init(_ node: MetadataNode) throws(TUFError) {
-        keyID = try node.required("keyid").string()
-        text = try node.required("sig").string()
+        keyID = try node.member("keyid").string()
+        text = try node.member("sig").string()
     }
 }
 
@@ -120,8 +120,8 @@ package struct SignedMetadata<Role: RoleMetadata>: Sendable, Equatable {
     /// - Parameter file: the name for errors.
     package init(_ bytes: [UInt8], file: String) throws(TUFError) {
         let root = MetadataNode(try CanonicalJSON(bytes, file: file), file: file, path: "the file")
-        let signed = MetadataNode(try root.required("signed").value, file: file)
-        let list = try root.required("signatures").elements()
+        let signed = MetadataNode(try root.member("signed").value, file: file)
+        let list = try root.member("signatures").elements()
         guard list.count <= TUFLimits.maxSignatures else {
             throw root.error("over \(TUFLimits.maxSignatures) signatures")
         }

@@ -15,7 +15,7 @@ package struct MetaFile: Sendable, Equatable {
     }
 
     init(_ node: MetadataNode) throws(TUFError) {
-        version = try node.required("version").integer(atLeast: 1)
+        version = try node.member("version").integer(atLeast: 1)
         byteCount = try node["length"]?.integer(atLeast: 1)
         if let hashes = node["hashes"] { self.hashes = try FileHashes(hashes) }
         others = try node.others(than: "version", "length", "hashes")
@@ -104,8 +104,8 @@ package struct TimestampMetadata: RoleMetadata {
 
     package init(_ node: MetadataNode, header: MetadataHeader) throws(TUFError) {
         self.header = header
-        let meta = try node.required("meta")
-        snapshot = try MetaFile(meta.required("snapshot.json"))
+        let meta = try node.member("meta")
+        snapshot = try MetaFile(meta.member("snapshot.json"))
         guard try meta.object().count == 1 else {
             throw meta.error("describes other files than snapshot.json")
         }
@@ -133,7 +133,7 @@ package struct SnapshotMetadata: RoleMetadata {
     package init(_ node: MetadataNode, header: MetadataHeader) throws(TUFError) {
         self.header = header
         files = [:]
-        let meta = try node.required("meta")
+        let meta = try node.member("meta")
         for member in try meta.members() { files[member.name] = try MetaFile(member.node) }
         guard files["targets.json"] != nil else { throw meta.error("has no \"targets.json\"") }
     }

@@ -121,33 +121,34 @@ package struct TUFClient: Sendable {
 
     private var request: Request? {
         switch state {
-        case .loadingRoot: stored("root.json", limits.maxRootBytes)
-        case .fetchingRoot: served("\(rootVersion + 1).root.json", limits.maxRootBytes)
-        case .loadingTimestamp: stored("timestamp.json", limits.maxTimestampBytes)
-        case .fetchingTimestamp: served("timestamp.json", limits.maxTimestampBytes)
-        case .loadingSnapshot: stored("snapshot.json", limits.maxSnapshotBytes)
-        case .fetchingSnapshot: served("snapshot", try? trusted?.snapshotFile(), limits.maxSnapshotBytes)
+        case .loadingRoot: storedFile("root.json", limits.maxRootBytes)
+        case .fetchingRoot: servedFile("\(rootVersion + 1).root.json", limits.maxRootBytes)
+        case .loadingTimestamp: storedFile("timestamp.json", limits.maxTimestampBytes)
+        case .fetchingTimestamp: servedFile("timestamp.json", limits.maxTimestampBytes)
+        case .loadingSnapshot: storedFile("snapshot.json", limits.maxSnapshotBytes)
+        case .fetchingSnapshot:
+            servedMetadata("snapshot", try? trusted?.snapshotFile(), limits.maxSnapshotBytes)
         case .loadingTargets(let delegation):
-            stored(Self.fileName(of: delegation.role), limits.maxTargetsBytes)
+            storedFile(Self.fileName(of: delegation.role), limits.maxTargetsBytes)
         case .fetchingTargets(let delegation):
-            served(delegation.role, try? trusted?.file(of: delegation.role), limits.maxTargetsBytes)
+            servedMetadata(delegation.role, try? trusted?.file(of: delegation.role), limits.maxTargetsBytes)
         case .endingRoots, .visitingRoles, .idle, .failed: nil
         }
     }
 
-    private func stored(_ name: String, _ maxBytes: Int) -> Request {
+    private func storedFile(_ name: String, _ maxBytes: Int) -> Request {
         Request(source: .storage, name: name, maxBytes: maxBytes)
     }
 
-    private func served(_ name: String, _ maxBytes: Int) -> Request {
+    private func servedFile(_ name: String, _ maxBytes: Int) -> Request {
         Request(source: .server, name: name, maxBytes: maxBytes)
     }
 
     /// The request for a file that other metadata describes. It has at most the described size, and with consistent
     /// snapshots its version in its name.
-    private func served(_ role: String, _ file: MetaFile?, _ maxBytes: Int) -> Request {
+    private func servedMetadata(_ role: String, _ file: MetaFile?, _ maxBytes: Int) -> Request {
         let prefix = if usesConsistentSnapshots, let file { "\(file.version)." } else { "" }
-        return served(prefix + Self.fileName(of: role), min(file?.byteCount ?? maxBytes, maxBytes))
+        return servedFile(prefix + Self.fileName(of: role), min(file?.byteCount ?? maxBytes, maxBytes))
     }
 
     /// The name of a role's metadata file. Names of delegated roles are escaped, since they may contain slashes.
@@ -214,7 +215,7 @@ package struct TUFClient: Sendable {
             state = .fetchingTimestamp
             return []
         case .fetchingTimestamp:
-            let bytes = try Self.required(bytes, request)
+            let bytes = try Self.unwrap(bytes, request)
             let isNew = try trusted?.update(timestamp: bytes) ?? false
             // Also if it is not new: an earlier update may have ended directly after its timestamp.
             state = .loadingSnapshot
@@ -224,7 +225,7 @@ package struct TUFClient: Sendable {
             state = isCurrent ? .visitingRoles : .fetchingSnapshot
             return []
         case .fetchingSnapshot:
-            let bytes = try Self.required(bytes, request)
+            let bytes = try Self.unwrap(bytes, request)
             try trusted?.update(snapshot: bytes, file: request.name)
             state = .visitingRoles
             return [.store(name: "snapshot.json", bytes: bytes)]
@@ -233,7 +234,7 @@ package struct TUFClient: Sendable {
             state = isCurrent ? .visitingRoles : .fetchingTargets(delegation)
             return []
         case .fetchingTargets(let delegation):
-            let bytes = try Self.required(bytes, request)
+            let bytes = try Self.unwrap(bytes, request)
             try trusted?.update(bytes, of: delegation, file: request.name)
             state = .visitingRoles
             return [.store(name: Self.fileName(of: delegation.role), bytes: bytes)]
@@ -255,7 +256,8 @@ package struct TUFClient: Sendable {
             + [.store(name: "root.json", bytes: bytes)]
     }
 
-    private static func required(_ bytes: [UInt8]?, _ request: Request) throws(TUFError) -> [UInt8] {
+    /// Returns the bytes that the server sent for a request without which the update cannot continue.
+    private static func unwrap(_ bytes: [UInt8]?, _ request: Request) throws(TUFError) -> [UInt8] {
         guard let bytes else { throw TUFError(.missing, request.name, "the server does not have it") }
         return bytes
     }

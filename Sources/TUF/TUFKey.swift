@@ -27,9 +27,9 @@ package struct TUFKey: Sendable, Equatable {
 
     init(_ node: MetadataNode) throws(TUFError) {
         json = node.value
-        keyType = try node.required("keytype").string()
-        scheme = try node.required("scheme").string()
-        let keyValue = try node.required("keyval")
+        keyType = try node.member("keytype").string()
+        scheme = try node.member("scheme").string()
+        let keyValue = try node.member("keyval")
         _ = try keyValue.object()
         publicText = if case .string(let text)? = keyValue["public"]?.value { text } else { nil }
         id = DigestStream.digest(.sha256, of: json.bytes.span).hex
@@ -129,11 +129,11 @@ package struct RoleKeys: Sendable, Equatable {
 
     /// - Parameter known: further names of members that the caller reads.
     init(_ node: MetadataNode, known: Set<String> = []) throws(TUFError) {
-        let ids = try node.required("keyids").strings()
+        let ids = try node.member("keyids").strings()
         guard ids.count <= TUFLimits.maxKeys else { throw node.error("over \(TUFLimits.maxKeys) keys") }
         var seen: Set<String> = []
         keyIDs = ids.filter { seen.insert($0).inserted }
-        threshold = try node.required("threshold").integer(atLeast: 1)
+        threshold = try node.member("threshold").integer(atLeast: 1)
         others = try node.others(than: "keyids", "threshold").filter { !known.contains($0.key) }
     }
 

@@ -19,7 +19,7 @@ package struct TargetsMetadata: RoleMetadata {
     package init(_ node: MetadataNode, header: MetadataHeader) throws(TUFError) {
         self.header = header
         targets = [:]
-        for member in try node.required("targets").members() {
+        for member in try node.member("targets").members() {
             guard !member.name.isEmpty, member.name.utf8.count <= TUFLimits.maxTargetPathBytes else {
                 throw member.node.error("is empty or too long for the path of a target")
             }
@@ -51,8 +51,8 @@ package struct TargetFile: Sendable, Equatable {
     }
 
     init(_ node: MetadataNode) throws(TUFError) {
-        byteCount = try node.required("length").integer(atLeast: 0)
-        hashes = try FileHashes(node.required("hashes"))
+        byteCount = try node.member("length").integer(atLeast: 0)
+        hashes = try FileHashes(node.member("hashes"))
         if let custom = node["custom"] {
             _ = try custom.object()
             self.custom = custom.value
@@ -101,7 +101,7 @@ package struct Delegations: Sendable, Equatable {
     }
 
     init(_ node: MetadataNode) throws(TUFError) {
-        keys = try KeyTable(node.required("keys"))
+        keys = try KeyTable(node.member("keys"))
         switch (node["roles"], node["succinct_roles"]) {
         case (let list?, nil):
             var roles: [DelegatedRole] = []

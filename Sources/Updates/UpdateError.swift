@@ -30,7 +30,7 @@ package struct UpdateError: Error, Sendable, Equatable, CustomStringConvertible 
     }
 
     /// The error for a file that does not have the form that `UpdateWriter` gives it.
-    static func damaged(_ path: String, _ detail: String) -> UpdateError {
+    static func damagedFile(_ path: String, _ detail: String) -> UpdateError {
         UpdateError(
             .refused, "the update file \(path) is refused: \(detail); copy it again from its publisher")
     }

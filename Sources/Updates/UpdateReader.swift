@@ -44,7 +44,7 @@ package final class UpdateReader {
             let bytes = try input.entry(
                 UpdateArchive.signatureName, atMost: Self.maxSignatureBytes, opened, header: next)
             guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw UpdateError.damaged(path, "its signature is not text")
+                throw UpdateError.damagedFile(path, "its signature is not text")
             }
             signature = text
             next = try input.block(opened)
@@ -53,7 +53,7 @@ package final class UpdateReader {
         }
         let sums = try input.entry(UpdateArchive.sumsName, atMost: 1024, opened, header: next)
         guard sums == UpdateArchive.sums(listBytes, signature: signature) else {
-            throw UpdateError.damaged(path, "the digests in \(UpdateArchive.sumsName) do not match")
+            throw UpdateError.damagedFile(path, "the digests in \(UpdateArchive.sumsName) do not match")
         }
         do throws(UpdateList.Malformation) {
             list = try UpdateList(listBytes)
@@ -64,14 +64,14 @@ package final class UpdateReader {
         }
         manifest = try input.entry(UpdateArchive.manifestName, atMost: UpdateLimits.maxListBytes, opened)
         guard UpdateList.Blob(manifest) == list.manifest else {
-            throw UpdateError.damaged(path, "the digest of \(UpdateArchive.manifestName) does not match")
+            throw UpdateError.damagedFile(path, "the digest of \(UpdateArchive.manifestName) does not match")
         }
         var offsets: [Int: Int64] = [:]
         for (index, entry) in list.files.enumerated() {
             guard let frame = entry.frame else { continue }
             let name = UpdateList.frameName(ofFile: index)
             guard try input.block(opened) == UpdateArchive.header(name, frame.byteCount) else {
-                throw UpdateError.damaged(path, "the header of \(name) does not match")
+                throw UpdateError.damagedFile(path, "the header of \(name) does not match")
             }
             offsets[index] = input.offset
             try input.skip(frame.byteCount, opened)
@@ -108,7 +108,7 @@ package final class UpdateReader {
             var pieces = FramePieces(offset, frame.byteCount)
             while let piece = try pieces.next(file) { sha256.update(piece.span) }
             guard sha256.finish() == frame.sha256 else {
-                throw UpdateError.damaged(
+                throw UpdateError.damagedFile(
                     path, "the digest of \(UpdateList.frameName(ofFile: index)) does not match")
             }
         }
@@ -145,13 +145,13 @@ package final class UpdateReader {
         case nil:
             throw UpdateError(
                 .machine, "cannot read the update file \(path): libzstd is missing; install libzstd1")
-        case .invalid: throw UpdateError.damaged(path, "\(name) is not a frame for its base")
-        case .incomplete: throw UpdateError.damaged(path, "\(name) has another length than its frame")
+        case .invalid: throw UpdateError.damagedFile(path, "\(name) is not a frame for its base")
+        case .incomplete: throw UpdateError.damagedFile(path, "\(name) has another length than its frame")
         case .tooLarge: throw UpdateError.excessive(path, "\(name) contains more bytes than it announces")
         case .complete: break
         }
         guard byteCount == body.byteCount, sha256.finish() == body.sha256 else {
-            throw UpdateError.damaged(path, "\(entry.url) does not have the digest that it announces")
+            throw UpdateError.damagedFile(path, "\(entry.url) does not have the digest that it announces")
         }
         do throws(SystemError) { try output.close() } catch { throw UpdateError(error) }
     }
@@ -170,14 +170,14 @@ private struct EntryReader {
     private mutating func bytes(_ count: Int, _ file: borrowing File) throws(UpdateError) -> [UInt8] {
         // The size is checked first, so that a wrong one cannot allocate more than the file has.
         guard let size = file.byteCount, Int64(size) - offset >= Int64(count) else {
-            throw UpdateError.damaged(path, "it is truncated")
+            throw UpdateError.damagedFile(path, "it is truncated")
         }
         let start = offset
         let bytes: [UInt8]
         do throws(SystemError) { bytes = try file.read(from: start, byteCount: count) } catch {
             throw UpdateError(error)
         }
-        guard bytes.count == count else { throw UpdateError.damaged(path, "it is truncated") }
+        guard bytes.count == count else { throw UpdateError.damagedFile(path, "it is truncated") }
         offset += Int64(count)
         return bytes
     }
@@ -195,7 +195,7 @@ private struct EntryReader {
     ) throws(UpdateError) -> [UInt8] {
         let header = if let header { header } else { try block(file) }
         guard let count = UpdateArchive.byteCount(in: header, of: name) else {
-            throw UpdateError.damaged(path, "it does not contain \(name) in its place")
+            throw UpdateError.damagedFile(path, "it does not contain \(name) in its place")
         }
         guard count <= limit else {
             throw UpdateError.excessive(path, "\(name) has \(count) bytes, and \(limit) are allowed")
@@ -207,7 +207,7 @@ private struct EntryReader {
 
     mutating func skip(_ count: Int, _ file: borrowing File) throws(UpdateError) {
         guard let size = file.byteCount, Int64(size) - offset >= Int64(count) else {
-            throw UpdateError.damaged(path, "it is truncated")
+            throw UpdateError.damagedFile(path, "it is truncated")
         }
         offset += Int64(count)
         try requirePadding(after: count, file)
@@ -217,14 +217,14 @@ private struct EntryReader {
         let padding = UpdateArchive.padding(after: count)
         guard padding > 0 else { return }
         guard try bytes(padding, file).allSatisfy({ $0 == 0 }) else {
-            throw UpdateError.damaged(path, "it has bytes between its entries")
+            throw UpdateError.damagedFile(path, "it has bytes between its entries")
         }
     }
 
     mutating func requireEnd(_ file: borrowing File) throws(UpdateError) {
         guard try bytes(UpdateArchive.endBytes, file).allSatisfy({ $0 == 0 }), file.byteCount == Int(offset)
         else {
-            throw UpdateError.damaged(path, "it has further bytes at its end")
+            throw UpdateError.damagedFile(path, "it has further bytes at its end")
         }
     }
 }

@@ -24,7 +24,7 @@ import Web
     }
 
     private func notes(_ filter: LinkFilter) throws -> [String] {
-        try filter.finish(LinkCheckReport(name: "dist"))
+        try filter.finish()
     }
 
     // MARK: - Rules

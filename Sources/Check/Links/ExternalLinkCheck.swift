@@ -4,7 +4,7 @@ internal import Markup
 internal import Reports
 internal import Web
 
-/// Decides how one URL of another site is requested, and what the responses mean for the links to it. It has no clock and makes
+/// Decides how one URL of another site is requested, and which verdict the responses give the links to it. It has no clock and makes
 /// no requests.
 ///
 /// The driver sends the request that `url`, `method`, `maxBytes` and `nearestZone` describe, reports its end to `didReceive` or

@@ -77,7 +77,7 @@ struct LinkFilter {
 
     /// The reason why a rule excludes a link, whatever its verdict; nil if none does.
     mutating func ruleReason(toIgnore target: String, in document: String) -> String? {
-        for number in rules.matches(target, in: document) {
+        for number in rules.numbers(matching: target, in: document) {
             let rule = rules.all[number]
             guard rule.expiry.map({ today <= $0 }) ?? true else {
                 expiredRules.insert(number)
@@ -101,7 +101,7 @@ struct LinkFilter {
     }
 
     /// Writes the new baseline. Returns notes about rules that have expired or match nothing.
-    func finish(_ report: LinkCheckReport) throws(LarderError) -> [String] {
+    func finish() throws(LarderError) -> [String] {
         var notes: [String] = []
         for (number, rule) in rules.all.enumerated() {
             guard let ignoreFile, let line = rule.line else { continue }

@@ -104,7 +104,7 @@ struct LinkFindings {
         report.verifiedCount = isVerified.indices.count { isVerified[$0] && collected[$0] == nil }
         report.findings.sort { ($1.verdict.severity, $0.target) < ($0.verdict.severity, $1.target) }
         addNotes(to: &report)
-        report.notes += try filter.finish(report)
+        report.notes += try filter.finish()
     }
 
     private func addNotes(to report: inout LinkCheckReport) {

@@ -131,7 +131,7 @@ struct LinkIgnoreRules {
     }
 
     /// The numbers of the rules for a link, in their order.
-    func matches(_ target: String, in document: String) -> [Int] {
+    func numbers(matching target: String, in document: String) -> [Int] {
         guard !all.isEmpty else { return [] }
         let (target, document) = (Array(target.utf8), Array(document.utf8))
         return (byTarget.candidates(for: target) + byDocument.candidates(for: document)).sorted().filter {
