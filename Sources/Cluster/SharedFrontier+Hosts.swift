@@ -209,10 +209,8 @@ extension SharedFrontier {
     /// The statement locks the row of the snapshot before it takes a number. Therefore redirects become visible in the
     /// order of their numbers, and a worker that has read a number has also read all lower ones.
     package func addStartRedirect(
-        from source: String, to target: String, by worker: Int64, of snapshot: Int64
-    )
-        throws(StoreError)
-    {
+        from source: String, to target: String, of snapshot: Int64
+    ) throws(StoreError) {
         _ = try connection.prepare(
             """
             WITH alone AS MATERIALIZED (SELECT snapshot FROM work_snapshot WHERE snapshot = ?1 FOR NO KEY UPDATE),

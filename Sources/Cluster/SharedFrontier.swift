@@ -205,8 +205,8 @@ package final class SharedFrontier {
     /// deadlock. Every function of this class throws in these cases, so callers wrap each call, or several that can be
     /// repeated together, in `retrying`. Do not call it in an open transaction: a new session has lost its changes.
     ///
-    /// If only the server's answer to a commit was lost, the repeated `body` finds its changes already made. What the
-    /// first attempt would have returned, such as leased hosts, is lost then: `hasLostCommitAnswer` says so.
+    /// If only the server's answer to a commit was lost, the repeated `body` finds its changes already made. The
+    /// result of the first attempt, such as the leased hosts, is lost then, and `hasLostCommitAnswer` is true.
     package func retrying<Value>(_ body: (SharedFrontier) throws(StoreError) -> Value) throws(StoreError)
         -> Value
     {

@@ -376,8 +376,7 @@ package final class WorkerSync: Sendable {
             }
             for redirect in outgoing.startRedirects {
                 try frontier.retrying { (frontier) throws(StoreError) in
-                    try frontier.addStartRedirect(
-                        from: redirect.from, to: redirect.to, by: worker, of: snapshot)
+                    try frontier.addStartRedirect(from: redirect.from, to: redirect.to, of: snapshot)
                 }
             }
             try frontier.retrying { (frontier) throws(StoreError) in

@@ -11,7 +11,7 @@ package struct NumberSet: Sendable {
 
     /// Adds a number. The bit set at least doubles when it grows, so that many insertions take linear time.
     package mutating func insert(_ number: Int64) {
-        guard Self.close.contains(number) else {
+        guard Self.smallIDs.contains(number) else {
             others.insert(number)
             return
         }
@@ -23,11 +23,11 @@ package struct NumberSet: Sendable {
     }
 
     package func contains(_ number: Int64) -> Bool {
-        guard Self.close.contains(number) else { return others.contains(number) }
+        guard Self.smallIDs.contains(number) else { return others.contains(number) }
         let word = Int(number >> 6)
         return word < words.count && words[word] & 1 << UInt64(number & 63) != 0
     }
 
     /// The ids in the bit set, which takes at most 16 MB for them. A damaged database may have any other ids.
-    private static let close: Range<Int64> = 0..<1 << 27
+    private static let smallIDs: Range<Int64> = 0..<1 << 27
 }

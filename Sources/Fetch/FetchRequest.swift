@@ -202,8 +202,6 @@ package struct Exchange: Sendable, Equatable {
 
     /// Times since the start of the transfer; zero for steps that did not take place.
     package struct Timings: Sendable, Equatable {
-        /// The end of the name lookup.
-        package var nameFound: Duration
         /// The end of the TCP handshake.
         package var connected: Duration
         /// The end of the TLS handshake.

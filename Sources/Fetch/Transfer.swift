@@ -399,8 +399,8 @@ extension Transfer {
             peer: peer, usesProxy: usesProxy, isReused: connections == 0,
             usedCredentials: usesCredentials,
             timings: Exchange.Timings(
-                nameFound: time(CURLINFO_NAMELOOKUP_TIME_T), connected: time(CURLINFO_CONNECT_TIME_T),
-                secured: time(CURLINFO_APPCONNECT_TIME_T), requestSent: time(CURLINFO_PRETRANSFER_TIME_T),
+                connected: time(CURLINFO_CONNECT_TIME_T), secured: time(CURLINFO_APPCONNECT_TIME_T),
+                requestSent: time(CURLINFO_PRETRANSFER_TIME_T),
                 firstByte: time(CURLINFO_STARTTRANSFER_TIME_T), done: time(CURLINFO_TOTAL_TIME_T)))
     }
 

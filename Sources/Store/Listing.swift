@@ -144,12 +144,12 @@ package struct ResponseAvailability: Sendable {
     package let status: Int
     package let isImported: Bool
     package let body: StoredBody?
-    /// Whether as many bytes are stored as the body has. None of them was read.
+    /// Whether the stored bytes are as many as the size of the body says. Their content is not read.
     package fileprivate(set) var isBodyStored: Bool
 }
 
 extension StoreReader {
-    /// Returns the response that readers see for each of the URLs. These must be sorted.
+    /// Returns the response that readers see for each of the URLs, which must be sorted.
     ///
     /// If they are more than a quarter of the stored URLs between the first and the last, one statement reads
     /// the whole range, in a third of the time of single look-ups.

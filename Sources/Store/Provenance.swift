@@ -32,10 +32,6 @@ package struct Provenance: Sendable, Hashable {
         zone = flags.intersection(.zoneFlags)
         usedCredentials = flags.contains(.isPrivate)
     }
-
-    /// Whether the origin sent the response to this user. Only such a response may be validated with the
-    /// origin, counts as fresh, and can be confirmed by a 304.
-    package var isFromOrigin: Bool { kind != .imported }
 }
 
 extension ResponseFlags {

@@ -27,8 +27,6 @@ struct ConfigFile: Sendable, Equatable {
         let key: String
         let value: Value
         let line: Int
-        /// The line on which the section begins.
-        let sectionLine: Int
     }
 
     let path: String
@@ -96,22 +94,20 @@ struct ConfigFile: Sendable, Equatable {
         }
         var entries: [OptionEntry] = []
         for member in members where member.key != Self.schemaKey || member.value.string == nil {
-            let line = TextPosition(of: member.keyOffset, in: bytes.span).line
-            if let own = member.value.members {
-                for inner in own {
+            if let sectionMembers = member.value.members {
+                for inner in sectionMembers {
                     let innerLine = TextPosition(of: inner.keyOffset, in: bytes.span).line
                     entries.append(
                         OptionEntry(
                             section: member.key, key: inner.key,
-                            value: try Self.value(inner, "\(path):\(innerLine)"), line: innerLine,
-                            sectionLine: line))
+                            value: try Self.value(inner, "\(path):\(innerLine)"), line: innerLine))
                 }
             } else {
+                let line = TextPosition(of: member.keyOffset, in: bytes.span).line
                 entries.append(
                     OptionEntry(
                         section: nil, key: member.key, value: try Self.value(member, "\(path):\(line)"),
-                        line: line,
-                        sectionLine: line))
+                        line: line))
             }
         }
         self.entries = entries

@@ -274,11 +274,11 @@ import Web
     }
 
     @Test func `the flags of provenance determine one kind`() {
-        #expect(Provenance([]).kind == .fetched && Provenance([]).isFromOrigin)
+        #expect(Provenance([]).kind == .fetched)
         #expect(Provenance(.isLoaded).kind == .loaded)
         #expect(Provenance(.isRecorded).kind == .recorded)
         let imported = Provenance([.isImported, .isLoaded, .isPrivate, .fromThisMachine])
-        #expect(imported.kind == .imported && !imported.isFromOrigin && imported.usedCredentials)
+        #expect(imported.kind == .imported && imported.usedCredentials)
         #expect(imported.zone == .fromThisMachine)
     }
 }

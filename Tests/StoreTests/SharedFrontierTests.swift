@@ -234,15 +234,15 @@ struct SharedFrontierTests {
         let one = try frontier.join(snapshot, named: "one")
         let other = try SharedFrontier(folder)
         try frontier.transaction { () throws(StoreError) in
-            try frontier.addStartRedirect(from: "http://a/", to: "http://b/", by: one, of: snapshot)
+            try frontier.addStartRedirect(from: "http://a/", to: "http://b/", of: snapshot)
             try other.connection.execute("SET lock_timeout = '100ms'")
             // Otherwise, workers could read the redirect with the higher number first.
             #expect(throws: StoreError.self) {
-                try other.addStartRedirect(from: "http://c/", to: "http://d/", by: one, of: snapshot)
+                try other.addStartRedirect(from: "http://c/", to: "http://d/", of: snapshot)
             }
         }
         for _ in 1...2 {
-            try other.addStartRedirect(from: "http://c/", to: "http://d/", by: one, of: snapshot)
+            try other.addStartRedirect(from: "http://c/", to: "http://d/", of: snapshot)
         }
         let redirects = try frontier.renewLease(of: one, in: snapshot, .init())?.startRedirects
         #expect(redirects?.map(\.source) == ["http://a/", "http://c/"])

@@ -122,9 +122,9 @@ import Web
         #expect(try servedText(to: english) == "Hallo")
     }
 
-    /// Otherwise, requesters other than the last one would get an outdated 404 for ever.
+    /// Otherwise, an outdated 404 would be served forever, except to requests like the last one.
     @Test(arguments: ["Accept-Language", "Accept-Language, Accept", "*"])
-    func `a response from before a Vary header matches no request any more`(vary: String) throws {
+    func `a response stored before its URL varied matches no request any more`(vary: String) throws {
         for (before, newer) in [("old", "new"), (nil, "there again")] {
             try store.snapshot([response(before, vary: "", to: german, fetched: 9)])
             let snapshot = try store.snapshot([response(newer, vary: vary, to: german, fetched: 10)])

@@ -75,9 +75,6 @@ package final class TestOrigin: Sendable {
     /// The number of connections accepted so far.
     package var connectionCount: Int { server.state.withLock { $0.connectionCount } }
 
-    /// The number of open connections.
-    package var openConnectionCount: Int { server.state.withLock { $0.connections.count } }
-
     /// Clears the recorded requests. Connections keep their numbers.
     package func forgetRequests() {
         server.state.withLock { $0.requests = [] }
