@@ -81,8 +81,7 @@ final class CacheLookup {
         self.reader = reader
         dictionaries = StoredDictionaries(reader, snapshot: snapshot.id)
         // A policy that reloads everything does not rely on stored bodies without reading them.
-        let provesBytes = policy == .reload || policy == .reloadEndToEnd
-        finder = try BundleFinder(reader, folder, provesBytes: provesBytes)
+        finder = try BundleFinder(reader, folder, provesBytes: policy.reloadsEverything)
         hasWholePacks = try reader.hasWholePacks()
         self.snapshot = snapshot
         self.isShared = isShared

@@ -3,7 +3,6 @@ internal import Cluster
 internal import Fetch
 internal import Markup
 internal import Store
-internal import Synchronization
 package import System
 internal import Web
 
@@ -256,7 +255,9 @@ package final class Crawl {
             for missing in report.missing where missing.failure == .softNotFound {
                 try writes.markSoftNotFound(missing.url)
             }
-            try end(hasFailed: failure != nil)
+            let ending = CrawlEnding(
+                plan: plan, snapshot: snapshotID, writes: writes, cacheLookup: cacheLookup)
+            try ending.end(&report, hasFailed: failure != nil, now: Self.secondsSinceEpoch())
         } catch {
             // The first error explains the others.
             failure = failure ?? .store(error)
@@ -269,73 +270,6 @@ package final class Crawl {
         }
         report.elapsed = stopwatch.elapsed
         return report
-    }
-
-    /// The number of pages of earlier snapshots that are left out now because they are not content.
-    private func storedPagesLeftOut() throws(StoreError) -> Int {
-        guard let cacheLookup else { return 0 }
-        var count = 0
-        for skipped in report.skipped where !skipped.isAsset && skipped.cause.isNoContent {
-            if try cacheLookup.holds(skipped.address) { count += 1 }
-        }
-        return count
-    }
-
-    /// - Parameter number: the number of the live snapshot, if the new one shows the same.
-    private func noteUnchanged(_ number: Int64?) {
-        guard let number else { return }
-        report.isUnchanged = true
-        report.snapshot = number
-    }
-
-    /// Ends the snapshot. A snapshot that would go live is rejected if it has too few pages, if it is a login
-    /// page in place of the site, or if the gate rejects it. The last two are checked once everything is
-    /// stored.
-    private func end(hasFailed: Bool) throws(StoreError) {
-        let now = Self.secondsSinceEpoch()
-        var ending = hasFailed ? SnapshotEnding.keepOpen : report.ending(now: now)
-        if ending.isPublishing, let fewest = plan.minPages, report.limit == nil {
-            // Failed pages keep their earlier response, so they are not lost.
-            let failed = report.missing.count {
-                !$0.isAsset && !$0.failure.isGone && $0.failure != .softNotFound
-            }
-            var stored = report.pages + failed
-            if stored < fewest { stored += try storedPagesLeftOut() }
-            if stored < fewest {
-                // The responses may not come from the site at all.
-                ending = .reject(now: now)
-                report.hasShrunk = true
-                report.isRejected = true
-                report.isPublished = false
-            }
-        }
-        guard ending.isPublishing, plan.publishCheck != nil || plan.rejectsInterceptionPages else {
-            return try noteUnchanged(writes.finish(ending))
-        }
-        let (snapshot, refused, plan) = (snapshotID, report.refused, plan)
-        // If there is a gate, a run with a time or byte limit must not add to the live snapshot
-        // (`publishSoFar`).
-        let passing = plan.publishCheck == nil ? ending : .publishIfChanged(now: now)
-        let found = Mutex<(isRejected: Bool, interception: InterceptionPage?, passwordPage: String?)>(
-            (false, nil, nil))
-        let unchanged = try writes.finish { () throws(StoreError) in
-            var interception: InterceptionPage?
-            if plan.rejectsInterceptionPages {
-                let reader = try StoreReader(plan.folder)
-                interception = try InterceptionPage.find(
-                    in: snapshot, start: plan.start, hadSession: plan.hadSession, reader)
-                if !plan.hasSession {
-                    let page = try InterceptionPage.passwordPage(among: plan.start, in: snapshot, reader)
-                    found.withLock { $0.passwordPage = page }
-                }
-            }
-            if interception == nil, try plan.publishCheck?(snapshot, refused) ?? true { return passing }
-            found.withLock { ($0.isRejected, $0.interception) = (true, interception) }
-            return .reject(now: now)
-        }
-        noteUnchanged(unchanged)
-        (report.isRejected, report.interceptionPage, report.passwordPage) = found.withLock { $0 }
-        report.isPublished = !report.isRejected
     }
 
     /// Runs the crawl's loop until the frontier has nothing left to do, a time limit is reached, or the user
@@ -536,82 +470,6 @@ extension Crawl {
         case .reuse(let stored)?:
             try reuse(number, url, stored, isOfThisSnapshot: false)
         }
-    }
-
-    /// Repeats the header fields that a page's script added to the request for the stored response, if no
-    /// page of this run has set its own. Fields that the user sets for this host are left to the user.
-    private func repeatFields(of stored: StoredResponse?, _ number: UInt32) {
-        guard let stored, !stored.variant.isEmpty, scriptFields[number] == nil else { return }
-        let own = plan.fetch.hostFields.fields(for: frontier.url(number))
-        let fields = stored.scriptFields.list.filter { !own.contains($0.name) }
-        if !fields.isEmpty { scriptFields[number] = HTTPFields(fields) }
-    }
-
-    /// Applies the required digest of a URL, and the signatures that a page demands, to the target of its redirect.
-    func propagateDigest(from url: WebURL, to target: WebURL?) {
-        guard let target else { return }
-        if let bundle = required[url], required[target] == nil { required.require(bundle, at: target) }
-        signatureRequests.add(from: url, to: target)
-    }
-
-    /// Requests an entry.
-    ///
-    /// - Parameter isAnonymous: whether no cookies are sent; nil to let `CookieTraces` decide.
-    func sendRequest(
-        _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil,
-        isAnonymous: Bool? = nil
-    ) throws(CrawlError) {
-        if let supplied = plan.supplied {
-            return try didFetch(
-                storing { () throws(StoreError) in try supplied.result(number, url) })
-        }
-        var request = FetchRequest(
-            number: number, url: url, nearestZone: max(plan.allowedZone, frontier.nearestZone(number)),
-            fields: fields)
-        if let said = scriptFields[number] {
-            for field in said.list where !request.fields.contains(field.name) {
-                request.fields.append(field.name, field.value)
-            }
-        }
-        if !request.fields.contains("Accept-Signature"),
-            let wanted = required[url]?.acceptSignature
-                ?? signatureRequests.value(for: url, storedBefore[number])
-        {
-            request.fields.append("Accept-Signature", wanted)
-        }
-        // Servers of single-page apps send the app to clients that accept HTML, and 404 to others; some
-        // servers send JSON to these.
-        if frontier.role(of: number) == .page, !request.fields.contains("Accept"),
-            !plan.fetch.hostFields.fields(for: url).contains("Accept")
-        {
-            request.fields.append("Accept", Self.acceptOfPages)
-        }
-        request.cookies = rendering?.cookies[number] ?? []
-        if plan.hasOnlyOwnCookies, request.cookies.isEmpty, frontier.role(of: number) == .page {
-            request.isAnonymous = isAnonymous ?? cookieTraces.noteRequest(number, url)
-        }
-        // The redirect target is requested by CORS, too.
-        if request.fields.contains("Origin") { try apply(.requestedWithCORS(number)) }
-        if plan.fetch.sendsReferrer { request.referrer = frontier.referrer(of: number) }
-        // A conditional request has the whole body in the store, so there is nothing to resume.
-        request.resume =
-            resume ?? (validating[number] == nil ? partials.remove(url.href).map(PartialBody.init) : nil)
-        if let part = request.resume { resumed[number] = part.byteCount }
-        if request.resume == nil, !request.isAnonymous, !withoutDictionary.contains(number) {
-            try offerDictionary(in: &request)
-        }
-        loop.start(request)
-    }
-
-    /// The value that browsers send.
-    private static let acceptOfPages = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-
-    /// Sends a request that belongs to no entry.
-    func request(_ purpose: RequestPurpose, _ url: WebURL, _ nearestZone: NetworkZone) {
-        var request = FetchRequest(
-            number: purpose.number, url: url, nearestZone: max(plan.allowedZone, nearestZone))
-        request.maxBytes = purpose.maxBytes
-        loop.start(request)
     }
 
     /// Uses a stored response in place of a request. A response of an earlier snapshot is added to this one,

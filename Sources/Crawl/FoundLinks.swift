@@ -306,7 +306,7 @@ extension Frontier.Role {
     init?(_ kind: LinkKind) {
         switch kind.role {
         // A frame is part of the page that contains it.
-        case .page: self = kind == .frame ? .asset : .page
+        case .page: self = kind.isPartOfPage ? .asset : .page
         case .asset: self = .asset
         case .other: return nil
         }

@@ -219,7 +219,7 @@ package struct ManifestPlan: Sendable, Equatable {
 
     /// Records the age of a manifest whose bundles are live.
     package mutating func accept(_ age: ManifestAge) {
-        accepted = age.accepted(after: accepted)
+        accepted = age.accept(after: accepted)
     }
 
     /// Whether both read their manifest from the same location with the same base URL. Their other properties may differ.

@@ -121,7 +121,7 @@ struct Traps: Sendable {
     ) -> Verdict {
         let shape = URLShape(url)
         let isEmpty = print.skeleton.map { skeletons.checkAndInsert($0) && !hasNewAssets } ?? false
-        if print.skeleton != nil, isRare(shape) { addRarePage(url, shape, print, isEmpty, newPages) }
+        if print.skeleton != nil, isRare(shape) { addRarePage(url, print, isEmpty, newPages) }
         var (newLinks, newLinksToSamePattern) = (0, 0)
         // `kind(of:_:)` uses the links only for these traits, and computing their shapes is expensive.
         if !shape.traits.isDisjoint(with: [.dates, .manyParameters, .keys]) {
@@ -159,7 +159,7 @@ struct Traps: Sendable {
     /// Adds a page of a rare shape to the record of its origin's rare shapes. Flags them all if most of these pages are
     /// empty and link to hardly anything but further rare shapes.
     private mutating func addRarePage(
-        _ url: WebURL, _ shape: URLShape, _ print: ContentPrint, _ isEmpty: Bool,
+        _ url: WebURL, _ print: ContentPrint, _ isEmpty: Bool,
         _ newPages: some Sequence<WebURL>
     ) {
         var (newLinks, newLinksToSamePattern) = (0, 0)

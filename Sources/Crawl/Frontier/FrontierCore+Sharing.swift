@@ -249,9 +249,10 @@ extension FrontierCore {
         sendUnreachable(from: released)
     }
 
-    /// Sends what the next worker of a released host cannot find by itself. It reads the stored responses of the host
-    /// again, and so finds the links in them. But entries that were found on other hosts while this worker had the lease
-    /// are not in the database. So for each entry, its nearest referrer that must be sent is sent, or the entry itself.
+    /// Sends the entries of a released host that its next worker cannot find in the store. That worker reads the stored
+    /// responses of the host again, and so finds the links in them. But entries that were found on other hosts while this
+    /// worker had the lease are not in the database. So for each entry, its nearest referrer that must be sent is sent, or
+    /// the entry itself.
     private mutating func sendUnreachable(from released: [UInt32]) {
         var checked: Set<UInt32> = []
         for number in released {

@@ -81,26 +81,7 @@ struct FrontierCore: Sendable {
     /// Variants that wait until no page is left to render, because rendered pages may lead to pages with other
     /// content.
     private var waitingVariants: [UInt32] = []
-    /// The names of side pages that were found.
-    private(set) var sideNames: [SidePageKey: SidePageGroup] = [:]
-    /// The names of side pages below each page.
-    private var sideFolders: [UInt32: Set<String>] = [:]
-
-    /// A name of side pages on a host, such as `history` in `/Home/history`.
-    struct SidePageKey: Hashable, Sendable {
-        let host: UInt32
-        let name: String
-    }
-
-    /// The pages with such a name.
-    struct SidePageGroup: Sendable {
-        let page: SidePage
-        /// The pages below which there are pages with this name.
-        var folders: Set<UInt32> = []
-        /// Pages that wait until it is clear whether the name means side pages.
-        var held: [UInt32] = []
-        var isLeftOut = false
-    }
+    private(set) var sidePages = SidePageGroups()
     /// The number of variants of each page.
     private var variantCounts: [UInt32: UInt8] = [:]
     /// The page whose rendering first requested a URL that no scan had found.
@@ -472,14 +453,14 @@ struct FrontierCore: Sendable {
     private mutating func isSidePage(_ number: UInt32) -> Bool {
         let url = url(number)
         guard let (name, page, folder) = sidePage(at: url) else { return false }
-        let host = records[Int(number)].host
-        sideFolders[folder, default: []].insert(name)
+        sidePages.note(name, below: folder)
         guard scope.leavesOut(page, at: url) else { return false }
-        let key = SidePageKey(host: host, name: name)
-        sideNames[key, default: SidePageGroup(page: page)].folders.insert(folder)
         holdUntilRendered(number)
-        sideNames[key]?.held.append(number)
-        for name in sideFolders[folder] ?? [] { leaveOutSidePages(.init(host: host, name: name)) }
+        let found = sidePages.add(
+            number, .init(host: records[Int(number)].host, name: name), page, below: folder)
+        for side in found where records[Int(side.number)].state == .waiting {
+            skip(side.number, .sidePage(side.page))
+        }
         return true
     }
 
@@ -492,26 +473,6 @@ struct FrontierCore: Sendable {
             let known = urls.find(target.key), records[Int(known)].role == .page
         else { return nil }
         return (name, .history, known)
-    }
-
-    /// Skips the waiting pages of a name if it turns out to be one of side pages.
-    private mutating func leaveOutSidePages(_ key: SidePageKey) {
-        guard var found = sideNames[key] else { return }
-        if !found.isLeftOut {
-            if key.name.hasPrefix(".") {
-                // The page of which the URL names another format is known for sure.
-                found.isLeftOut = found.folders.count > 1 && found.held.count > SidePage.minFolders
-            } else {
-                let folders = found.folders.count { (sideFolders[$0]?.count ?? 0) > 1 }
-                found.isLeftOut = folders >= SidePage.minFolders
-            }
-        }
-        guard found.isLeftOut else { return }
-        for held in found.held where records[Int(held)].state == .waiting {
-            skip(held, .sidePage(found.page))
-        }
-        found.held = []
-        sideNames[key] = found
     }
 
     /// The number of the page whose URL is that of this page without the last part of its path; nil if there is no
@@ -604,60 +565,5 @@ struct FrontierCore: Sendable {
         hosts[hosts.count - 1].isElsewhere = sharing != nil
         hostNumbers[origin] = hosts.count - 1
         return hosts.count - 1
-    }
-}
-
-extension FrontierCore {
-    private static let maxReportedHosts = 32
-
-    /// The current progress. Takes time in proportion to the number of hosts, not of entries.
-    func progress(now: Duration) -> CrawlProgress {
-        var figures = CrawlProgress(elapsed: now)
-        figures.done = doneCount
-        figures.doneAssets = doneAssetCount
-        figures.failed = max(0, failures.count - wrongGuessCount)
-        figures.known = urls.count
-        figures.running = runningCount
-        figures.toRetry = retries.count
-        figures.queuedPages = order.queue.pageCount
-        var busy: [String: CrawlProgress.Host] = [:]
-        for (origin, number) in hostNumbers {
-            figures.awaitingRobots += hosts[number].awaitingRobots.count
-            figures.queuedAssets += hosts[number].queuedAssetCount
-            figures.queuedPages += hosts[number].queuedCount - hosts[number].queuedAssetCount
-            guard hosts[number].queuedCount > 0 || hosts[number].pace.runningCount > 0 else { continue }
-            let name = Self.host(of: origin)
-            var figure = busy[name] ?? CrawlProgress.Host(name: name)
-            figure.running += hosts[number].pace.runningCount
-            figure.queued += hosts[number].queuedCount
-            figure.limit += hosts[number].pace.limit
-            // A pause does not count as waiting while requests are running.
-            if hosts[number].pace.runningCount == 0, let start = hosts[number].pace.nextStart, start > now {
-                figure.pause = max(figure.pause ?? .zero, start - now)
-            }
-            busy[name] = figure
-        }
-        figures.hostCount = busy.count
-        figures.hosts = busy.values.sorted { left, right in
-            let (one, two) = (left.running + left.queued, right.running + right.queued)
-            return one != two ? one > two : left.name < right.name
-        }
-        if figures.hosts.count > Self.maxReportedHosts {
-            figures.hosts.removeLast(figures.hosts.count - Self.maxReportedHosts)
-        }
-        return figures
-    }
-
-    /// The host of an origin such as `https://example.com:8080`, without scheme and port.
-    private static func host(of origin: String) -> String {
-        let bytes = Array(origin.utf8)
-        let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
-        var end = bytes.count
-        if let colon = bytes.lastIndex(of: UInt8(ascii: ":")), colon > start,
-            bytes[colon...].allSatisfy({ $0 != UInt8(ascii: "]") })
-        {
-            end = colon
-        }
-        return String(decoding: bytes[start..<end], as: UTF8.self)
     }
 }

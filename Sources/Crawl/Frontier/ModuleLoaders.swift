@@ -65,7 +65,7 @@ struct ModuleLoaders: Sendable {
     ) -> [ModuleLinks] {
         guard !notes.isEmpty else { return [] }
         var environment = environments[document.number] ?? LoaderEnvironment(document: document.base)
-        let isNews = environment.apply(notes, of: url)
+        let isNews = environment.apply(notes)
         if environments.count < Limit.environments || environments[document.number] != nil {
             environments[document.number] = environment
         }

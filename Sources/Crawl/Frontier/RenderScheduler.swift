@@ -93,14 +93,7 @@ package struct RenderScheduler: Sendable {
     /// The set of scripts of each page.
     private var scriptSets: [UInt32: UInt64] = [:]
     /// The reasons found in scripts and other assets.
-    private var assetReasons: [UInt32: RenderReasons] = [:]
-    /// The assets that scripts need.
-    private var assetsOfScripts: [UInt32: [UInt32]] = [:]
-    /// Assets that are new, or differ from those in an earlier snapshot.
-    private var changedAssets: Set<UInt32> = []
-    /// Whether `spreadReasons` must run again, because the assets of patterns, their reasons or their own assets
-    /// have changed.
-    private var mustSpreadReasons = false
+    private var assetReasons = AssetReasons()
     /// Whether pages or assets were added since the last call of `settle`.
     private(set) var isUnsettled = false
     private var hasSettled = false
@@ -151,9 +144,6 @@ package struct RenderScheduler: Sendable {
     private static let nameLimit = 512
     /// The maximum number of assets that are recorded for a pattern.
     private static let assetLimit = 4096
-    /// The maximum number of assets that are recorded for a script.
-    private static let assetLimitOfScript = 64
-    private static let scriptLimit = 65_536
 
     /// - Parameters:
     ///   - known: patterns for which rendering found something in the last snapshot.
@@ -199,7 +189,7 @@ package struct RenderScheduler: Sendable {
         }
         patterns[place].ownReasons.formUnion(reasons)
         for asset in assets where patterns[place].assets.count < Self.assetLimit {
-            if patterns[place].assets.insert(asset).inserted { mustSpreadReasons = true }
+            if patterns[place].assets.insert(asset).inserted { assetReasons.mustSpread = true }
         }
     }
 
@@ -266,19 +256,8 @@ package struct RenderScheduler: Sendable {
     ) {
         guard isOn else { return }
         if !isUnchanged, !reasons.isEmpty, !patterns.isEmpty { expectsPages = true }
-        if !isUnchanged, !renderedBefore.isEmpty, changedAssets.count < Self.scriptLimit,
-            changedAssets.insert(number).inserted
-        {
-            (mustSpreadReasons, isUnsettled) = (true, true)
-        }
-        if !reasons.isEmpty, assetReasons.count < Self.scriptLimit {
-            assetReasons[number] = reasons
-            (mustSpreadReasons, isUnsettled) = (true, true)
-        }
-        if !assets.isEmpty, assetsOfScripts.count < Self.scriptLimit {
-            assetsOfScripts[number] = Array(assets.prefix(Self.assetLimitOfScript))
-            mustSpreadReasons = true
-        }
+        let isChanged = !isUnchanged && !renderedBefore.isEmpty
+        if assetReasons.add(number, reasons, assets: assets, isChanged: isChanged) { isUnsettled = true }
     }
 
     /// Whether the page's text may change because pages of its pattern may be rendered.
@@ -414,7 +393,7 @@ package struct RenderScheduler: Sendable {
     mutating func nextEarly(_ isAvailable: (UInt32) -> Bool) -> UInt32? {
         guard isOn, runningCount < tabs else { return nil }
         func isReady(_ assets: [UInt32]) -> Bool {
-            assets.allSatisfy { isAvailable($0) && assetsOfScripts[$0]?.allSatisfy(isAvailable) ?? true }
+            assets.allSatisfy { isAvailable($0) && assetReasons.assets(of: $0).allSatisfy(isAvailable) }
         }
         guard let index = early.waiting.firstIndex(where: { isReady($0.assets) }) else { return nil }
         let page = early.waiting.remove(at: index).page
@@ -482,7 +461,7 @@ package struct RenderScheduler: Sendable {
     mutating func settle(_ value: (UInt32) -> RenderYield = { _ in RenderYield() }) {
         (isUnsettled, mayBeDue, hasSettled) = (false, true, true)
         settleEarly(value)
-        if mustSpreadReasons { spreadReasons() }
+        if assetReasons.mustSpread { assetReasons.spread(to: &patterns) }
         for place in patterns.indices where patterns[place].hasChangedAsset { forceChanged(place) }
         for place in patterns.indices where !patterns[place].reasons.isEmpty || patterns[place].wasFruitful {
             patterns[place].isReleased = true
@@ -510,7 +489,7 @@ package struct RenderScheduler: Sendable {
     private mutating func forceChanged(_ place: Int) {
         var counts: [UInt32: Int] = [:]
         for (_, assets) in patterns[place].unchangedPages {
-            for asset in assets where changedAssets.contains(asset) { counts[asset, default: 0] += 1 }
+            for asset in assets where assetReasons.changed.contains(asset) { counts[asset, default: 0] += 1 }
         }
         for (page, assets) in patterns[place].unchangedPages
         where assets.contains(where: { counts[$0].map { $0 <= Self.fewPages } ?? false }) {
@@ -563,22 +542,6 @@ package struct RenderScheduler: Sendable {
             return !pages.isEmpty
         }
         return pattern.isFruitful && !(pages.firstOfKind.isEmpty && pages.withWeakReasons.isEmpty)
-    }
-
-    /// Applies the reasons of an asset to all patterns whose pages need it, also by way of other scripts.
-    private mutating func spreadReasons() {
-        mustSpreadReasons = false
-        guard !assetReasons.isEmpty || !changedAssets.isEmpty else { return }
-        for place in patterns.indices {
-            var (seen, rest) = (patterns[place].assets, Array(patterns[place].assets))
-            while let asset = rest.popLast() {
-                if let reasons = assetReasons[asset] { patterns[place].sharedReasons.formUnion(reasons) }
-                if changedAssets.contains(asset) { patterns[place].hasChangedAsset = true }
-                for next in assetsOfScripts[asset] ?? [] where seen.insert(next).inserted {
-                    rest.append(next)
-                }
-            }
-        }
     }
 
     // MARK: - Results

@@ -17,7 +17,9 @@ import Web
         ),
         (["/docs/app.js"], "<p>text</p>", []),
     ])
-    func `a page shows where the search index is`(scripts: [String], body: String, files: [String]) throws {
+    func `the scripts or attributes of a page name its search index`(
+        scripts: [String], body: String, files: [String]
+    ) throws {
         let found = SearchIndexFile.files(
             of: try url("/docs/page.html"), links: try scripts.map(url), body: Array(body.utf8))
         #expect(try found == files.map(url))
@@ -63,7 +65,7 @@ import Web
         ("/d/searchindex.js", "Search.setIndex({docnames:[\"a", true, []),
         ("/search-index.js", "JSON.parse('{]", true, []),
     ])
-    func `an index lists pages`(path: String, body: String, namesFiles: Bool, pages: [String]) throws {
+    func `a search index lists pages`(path: String, body: String, namesFiles: Bool, pages: [String]) throws {
         let listing = SearchIndexFile.listing(in: Array(body.utf8), at: try url(path), namesFiles: namesFiles)
         #expect(try listing.pages == pages.map(url))
         #expect(listing.files.isEmpty)
