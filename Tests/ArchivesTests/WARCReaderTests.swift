@@ -32,11 +32,11 @@ import Web
     }
 
     private static func gzip(_ bytes: [UInt8]) -> [UInt8] {
-        var made: [UInt8] = []
+        var compressed: [UInt8] = []
         guard let deflater = Deflater(.gzip, level: 6) else { return [] }
-        bytes.withUnsafeBytes { deflater.compress($0) { (piece) throws(Never) in made += piece } }
-        deflater.finish { (piece) throws(Never) in made += piece }
-        return made
+        bytes.withUnsafeBytes { deflater.compress($0) { (piece) throws(Never) in compressed += piece } }
+        deflater.finish { (piece) throws(Never) in compressed += piece }
+        return compressed
     }
 
     /// Returns a short text for each item that a reader returns.
@@ -109,14 +109,14 @@ import Web
     }
 
     @Test(arguments: [true, false])
-    func `a request record before or after its response gives the method`(isBehind: Bool) throws {
+    func `a request record before or after its response gives the method`(isRequestLast: Bool) throws {
         let request = Self.record(
             "request", "http://a.test/", "POST / HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{}",
             [("WARC-Record-ID", "<urn:q>"), ("WARC-Concurrent-To", "<urn:r>")])
         let response = Self.record(
             "response", "http://a.test/", Self.answer("one"), [("WARC-Record-ID", "<urn:r>")])
         let last = Self.record("response", "http://a.test/2", Self.answer("two"))
-        let items = try readItems(isBehind ? response + request + last : request + response + last)
+        let items = try readItems(isRequestLast ? response + request + last : request + response + last)
         #expect(
             items.filter { $0 != "other" } == ["POST http://a.test/ 200 one", "GET http://a.test/2 200 two"])
     }
@@ -191,9 +191,9 @@ import Web
     @Test(arguments: [-3, 5, 100_000, Int.max])
     func `a wrong length damages its record only`(change: Int) throws {
         let (length, _) = Self.answer("one").utf8.count.addingReportingOverflow(change)
-        let lie = Self.record("response", "http://a.test/", Self.answer("one"), length: length)
+        let falseRecord = Self.record("response", "http://a.test/", Self.answer("one"), length: length)
         let all = try readItems(
-            lie + Self.record("response", "http://a.test/2", Self.answer("two")) + Self.two)
+            falseRecord + Self.record("response", "http://a.test/2", Self.answer("two")) + Self.two)
         #expect(!all.isEmpty)
         if change < 100 { #expect(all.last == "GET http://a.test/2 200 two", "\(all)") }
     }
@@ -269,14 +269,14 @@ import Web
     }
 
     @Test(arguments: [true, false])
-    func `a response to HEAD may declare a length without a body`(isBehind: Bool) throws {
+    func `a response to HEAD may declare a length without a body`(isRequestLast: Bool) throws {
         let request = Self.record(
             "request", "http://a.test/", "HEAD / HTTP/1.1\r\n\r\n",
             [("WARC-Record-ID", "<urn:q>"), ("WARC-Concurrent-To", "<urn:r>")])
         let response = Self.record(
             "response", "http://a.test/", Self.answer("", "Content-Length: 90\r\n"),
             [("WARC-Record-ID", "<urn:r>")])
-        let items = try readItems(isBehind ? response + request : request + response)
+        let items = try readItems(isRequestLast ? response + request : request + response)
         #expect(Set(items) == ["other", "HEAD http://a.test/ 200 "])
         #expect(try self.readItems(response).count == 2)
     }
@@ -384,9 +384,9 @@ import Web
         #expect(report.site == "http://a.test/")
         #expect(report.revisits == 1 && report.responses == 2 && report.refusedCount == 1)
         let reader = try StoreReader(site.folder)
-        let held = try #require(try reader.response(for: "http://a.test/2"))
-        #expect(try held.body.flatMap { try reader.content(of: $0) } == .bytes(Array(body.utf8)))
-        #expect(held.fetched == 1_580_608_922)
+        let revisit = try #require(try reader.response(for: "http://a.test/2"))
+        #expect(try revisit.body.flatMap { try reader.content(of: $0) } == .bytes(Array(body.utf8)))
+        #expect(revisit.fetched == 1_580_608_922)
         let first = try #require(try reader.response(for: "http://a.test/"))
         #expect(try reader.storedLinks(of: first)?.pages == ["http://a.test/x"])
     }

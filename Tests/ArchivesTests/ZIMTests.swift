@@ -204,7 +204,7 @@ import Web
     ])
     func `zimcheck does not see links in scripts and comments`(text: String, hidden: String) {
         var bytes = Array(text.utf8)
-        ZIMCheckFixes.hideLinksInScriptsAndComments(in: &bytes)
+        ZIMPageFixes.hideLinksInScriptsAndComments(in: &bytes)
         #expect(String(decoding: bytes, as: UTF8.self) == hidden)
     }
 

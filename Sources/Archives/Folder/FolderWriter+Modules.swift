@@ -27,12 +27,12 @@ extension FolderWriter {
                     && (occurrence.kind == .worker
                         || FolderModules.isImportSpecifier(occurrence.range, in: source)),
             let target = WebURL(utf8: reference, base: base, queryEncoding: table.encoding), target.isHTTP,
-            case .file(let file) = try destination(of: target)
+            case .file(let file) = try files.destination(of: target)
         else { return nil }
         // In a twin, imports use names that the import map resolves.
         if currentImports != nil {
             if occurrence.kind == .worker {
-                guard try isSelfContained(target, file) else { return nil }
+                guard try files.isSelfContained(target, file) else { return nil }
                 modules.add(file, target.key)
                 currentImports?.add(file, isOnDemand: true)
                 return nil
@@ -52,7 +52,7 @@ extension FolderWriter {
 
     /// Returns the files of the modules that a page loads, and records them so that they get twins.
     func addModules(
-        of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ base: WebURL
+        of source: [UInt8], _ table: LinkTable, _ base: WebURL
     ) throws(ArchiveError) -> [String] {
         guard !isForZIM else { return [] }
         modules.addPrefixes(table, base: base)
@@ -61,13 +61,13 @@ extension FolderWriter {
         where [.module, .worker, .script].contains(occurrence.kind) && !occurrence.flags.contains(.isGuess) {
             let reference = table.reference(occurrence, in: source.span)
             guard let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
-                target.isHTTP, case .file(let file) = try destination(of: target)
+                target.isHTTP, case .file(let file) = try files.destination(of: target)
             else { continue }
             if occurrence.kind == .script {
                 for other in try modulesLoaded(by: target, file) where !names.contains(other) {
                     names.append(other)
                 }
-            } else if occurrence.kind == .module ? true : try isSelfContained(target, file) {
+            } else if occurrence.kind == .module ? true : try files.isSelfContained(target, file) {
                 modules.add(file, target.key)
                 if !names.contains(file) { names.append(file) }
             }
@@ -75,7 +75,7 @@ extension FolderWriter {
         // The twins of modules that the page names without a link are loaded when the modules are imported.
         for link in table.implied where link.kind == .module {
             if let target = WebURL(link.reference, base: base),
-                case .file(let file) = try destination(of: target)
+                case .file(let file) = try files.destination(of: target)
             {
                 modules.add(file, target.key)
             }
@@ -87,15 +87,15 @@ extension FolderWriter {
     private func modulesLoaded(by target: WebURL, _ file: String) throws(ArchiveError) -> [String] {
         if let known = importsByScript[file] { return known }
         var names: [String] = []
-        if let (finalURL, stored) = try resolvedResponse(at: target), let body = stored.body,
+        if let (finalURL, stored) = try files.resolvedResponse(at: target), let body = stored.body,
             BodyFormat(form: body.form) == .javaScript, body.byteCount <= BodyReading.maxBytes,
-            let table = try table(of: body),
+            let table = try files.table(of: body),
             table.occurrences.contains(where: { [.module, .worker].contains($0.kind) }),
-            let bytes = try bytes(of: body)
+            let bytes = try files.bytes(of: body)
         {
             var loaded = try targets(of: bytes, table, finalURL, [.module])
             for worker in try targets(of: bytes, table, finalURL, [.worker])
-            where try isSelfContained(worker.url, worker.file) { loaded.append(worker) }
+            where try files.isSelfContained(worker.url, worker.file) { loaded.append(worker) }
             for (file, url) in loaded {
                 modules.add(file, url.key)
                 if !names.contains(file) { names.append(file) }
@@ -106,24 +106,6 @@ extension FolderWriter {
     }
 
     // MARK: - Workers
-
-    /// Names in scripts that load something when they run.
-    private static let requestNames = ["import", "fetch", "XMLHttpRequest", "WebSocket", "EventSource"]
-
-    /// Whether the target is a script that loads nothing else. Browsers run it as a worker from a `blob:` URL,
-    /// in which no other URL of the site works.
-    func isSelfContained(_ target: WebURL, _ file: String) throws(ArchiveError) -> Bool {
-        if let known = selfContainedScripts[file] { return known }
-        var isSelfContained = false
-        if let stored = try resolvedResponse(at: target)?.response, let body = stored.body,
-            BodyFormat(form: body.form) == .javaScript, body.byteCount <= FolderModules.maxModuleBytes,
-            let bytes = try bytes(of: body)
-        {
-            isSelfContained = !Self.requestNames.contains { bytes.firstRange(of: Array($0.utf8)) != nil }
-        }
-        selfContainedScripts[file] = isSelfContained
-        return isSelfContained
-    }
 
     /// Whether a worker of the body does not run from a file. Service workers never do, but pages work without
     /// them.
@@ -138,13 +120,13 @@ extension FolderWriter {
         {
             let reference = table.reference(occurrence, in: source.span)
             guard let target = WebURL(utf8: reference.span, base: base),
-                case .file(let file) = try destination(of: target)
+                case .file(let file) = try files.destination(of: target)
             else {
                 // A guess may be no worker.
                 if occurrence.flags.contains(.isGuess) { continue }
                 return true
             }
-            guard hasModuleLoader, try isSelfContained(target, file) else { return true }
+            guard hasModuleLoader, try files.isSelfContained(target, file) else { return true }
         }
         // The script names a worker by a URL that is relative to an unknown page. Service workers are named in the same
         // way, so the script must also call a constructor of workers.
@@ -165,7 +147,7 @@ extension FolderWriter {
         {
             let reference = table.reference(occurrence, in: source.span)
             if let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
-                target.isHTTP, case .file(let file) = try destination(of: target)
+                target.isHTTP, case .file(let file) = try files.destination(of: target)
             {
                 targets.append((file, target))
             }
@@ -207,7 +189,7 @@ extension FolderWriter {
             guard let tag = EnclosingTag(around: occurrence.range, in: source, mustBeWholeValue: true),
                 tag.element == "link",
                 let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
-                target.isHTTP, case .file = try destination(of: target),
+                target.isHTTP, case .file = try files.destination(of: target),
                 let change = FolderModules.disablingPreload(tag, in: source)
             else { continue }
             changes.append(change)
@@ -218,8 +200,8 @@ extension FolderWriter {
     /// Writes the twins of all modules that pages and other modules import.
     func addModuleTwins() throws(ArchiveError) {
         while let (name, url) = modules.takeNext() {
-            guard let (finalURL, stored) = try resolvedResponse(at: url), let body = stored.body,
-                body.byteCount <= FolderModules.maxModuleBytes, let bytes = try bytes(of: body)
+            guard let (finalURL, stored) = try files.resolvedResponse(at: url), let body = stored.body,
+                body.byteCount <= FolderModules.maxModuleBytes, let bytes = try files.bytes(of: body)
             else { continue }
             let type = HTTPFields(block: stored.fields.utf8.span).contentType
             let format = BodyFormat(form: body.form) ?? .opaque
@@ -227,11 +209,11 @@ extension FolderWriter {
             defer { currentImports = nil }
             var text = bytes
             if format == .javaScript || format == .css, body.byteCount <= BodyReading.maxBytes,
-                let table = try table(of: body)
+                let table = try files.table(of: body)
             {
                 text = try rewriteLinks(bytes, table, finalURL, name, type, format)
                 for target in modules.targets(ofSpecifiersIn: table) {
-                    guard case .file(let file) = try destination(of: target) else { continue }
+                    guard case .file(let file) = try files.destination(of: target) else { continue }
                     modules.add(file, target.key)
                     currentImports?.add(file, isOnDemand: false)
                 }
@@ -251,7 +233,7 @@ extension FolderWriter {
     private func pagesNeedingServer() throws(ArchiveError) -> [StartHere.Page] {
         var filesNeedingServer: Set<String> = []
         for href in urlsNeedingServer {
-            if let url = WebURL(href), case .file(let name) = try destination(of: url) {
+            if let url = WebURL(href), case .file(let name) = try files.destination(of: url) {
                 filesNeedingServer.insert(name)
             }
         }
@@ -275,8 +257,8 @@ extension FolderWriter {
     func startPage() throws(ArchiveError) -> String {
         var page = startHere
         for url in startURLs {
-            guard case .file(let file) = try destination(of: url),
-                let stored = try resolvedResponse(at: url)?.response
+            guard case .file(let file) = try files.destination(of: url),
+                let stored = try files.resolvedResponse(at: url)?.response
             else {
                 continue
             }

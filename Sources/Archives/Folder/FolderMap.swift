@@ -88,7 +88,7 @@ struct FolderMap {
         _ source: any FileSource, base: WebURL?, isPage: Bool = false, _ limits: ArchiveLimits
     ) throws(ArchiveError) {
         faults = source.faults
-        var namedFiles = Self.withoutEnclosingFolders(source.files, of: source)
+        var namedFiles = Self.withoutEnclosingFolders(source.files)
         if let list = namedFiles.first(where: { $0.name == FolderList.name }),
             try readLarderList(list.file, namedFiles, source, limits)
         {
@@ -109,7 +109,7 @@ struct FolderMap {
             return
         }
         if isHTTrack { removeToolFiles(&namedFiles) }
-        let hosts = Self.hosts(namedFiles, source)
+        let hosts = Self.hostFolders(in: namedFiles)
         if !hosts.isEmpty, base.map({ base in hosts.values.contains { $0.host == base.host } }) ?? true {
             try addHostFolders(hosts, namedFiles, source, base, isHTTrack: isHTTrack)
         } else if let base {
@@ -166,9 +166,7 @@ struct FolderMap {
     typealias NamedFile = (file: SourceFile, name: String)
 
     /// Removes the enclosing folders that are not hosts from all paths. Packed folders usually have one.
-    private static func withoutEnclosingFolders(
-        _ files: [SourceFile], of source: any FileSource
-    ) -> [NamedFile] {
+    private static func withoutEnclosingFolders(_ files: [SourceFile]) -> [NamedFile] {
         // The number of folders that all files have in common and that are no hosts.
         var depth = 0
         while let first = files.first, depth < FileName.maxDepth {
@@ -356,7 +354,7 @@ struct FolderMap {
 
     /// Returns the folders that are named after hosts. Returns none if there are pages beside them, because
     /// the folder then belongs to one site.
-    private static func hosts(_ namedFiles: [NamedFile], _ source: any FileSource) -> [String: HostFolder] {
+    private static func hostFolders(in namedFiles: [NamedFile]) -> [String: HostFolder] {
         var hosts: [String: HostFolder] = [:]
         for (_, name) in namedFiles {
             let parts = name.split(separator: "/", maxSplits: 2).map(String.init)

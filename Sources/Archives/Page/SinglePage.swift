@@ -428,7 +428,7 @@ final class SinglePage {
             Self.isStandardsMode(bytes) || bytes.count > Self.maxDocumentURLBytes
         else { return nil }
         assets.addIncluded(resource)
-        let escaped = Self.escaped(bytes, resource, try resources.table(of: resource))
+        let escaped = Self.escaped(bytes, try resources.table(of: resource))
         insertedByteCount += escaped.count
         try checkLimits()
         let isQuoted =
@@ -454,9 +454,7 @@ final class SinglePage {
     }
 
     /// Escapes a document as an attribute value that is valid in every encoding and with any quotes.
-    private static func escaped(_ bytes: [UInt8], _ resource: ExportedResource, _ table: LinkTable?)
-        -> [UInt8]
-    {
+    private static func escaped(_ bytes: [UInt8], _ table: LinkTable?) -> [UInt8] {
         let encoding = table?.isTranscoded == true ? .utf8 : table?.encoding ?? .utf8
         let text = String(decoding: encoding.decode(bytes.span), as: UTF8.self)
         var escaped: [UInt8] = []

@@ -138,7 +138,7 @@ final class ResourceLookup {
         let source = table.source(of: bytes.span) ?? bytes
         let base = table.base.flatMap { WebURL($0, base: resource.url) } ?? resource.url
         return table.occurrences.compactMap { occurrence in
-            guard occurrence.role == .asset || occurrence.kind == .frame else { return nil }
+            guard occurrence.kind.isPartOfPage else { return nil }
             let reference = table.reference(occurrence, in: source.span)
             let url = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding)
             return url.flatMap { $0.isHTTP ? $0 : nil }

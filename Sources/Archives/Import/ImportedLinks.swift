@@ -45,10 +45,10 @@ struct ImportedLinks {
         guard let target, target.isHTTP, kind.role != .other else { return }
         if flags.contains(.isGuess) {
             guesses.insert(target.key.href)
-        } else if kind.role == .page, kind != .frame {
-            pages.insert(target.key.href)
-        } else {
+        } else if kind.isPartOfPage {
             assets.insert(target.key.href)
+        } else {
+            pages.insert(target.key.href)
         }
     }
 }

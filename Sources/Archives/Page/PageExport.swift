@@ -274,7 +274,7 @@ extension LinkTable {
     }
 }
 
-/// A stored body, and what the header fields of its response state about its integrity.
+/// A stored body, and the integrity that the header fields of its response state.
 struct CheckedBody {
     let bytes: [UInt8]
     let stated: ResponseIntegrity?

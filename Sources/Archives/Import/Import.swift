@@ -43,13 +43,13 @@ package struct ImportPlan: Sendable {
 /// Each item of an archive takes one of these paths through `process(_:)`:
 ///
 /// - A response is checked on the import's thread (`importResponse(_:)`): URL, owner of the host, status, age.
-/// - Accepted responses go to `scanPool`, whose threads compute links and compress bodies (`checkAndScan`).
+/// - Accepted responses go to `scanPool`, whose threads compute links and compress bodies (`ImportScanner`).
 /// - `storeNextScanned()` writes the results, in the order of the archive.
 /// - A revisit has no body of its own. It waits in `pendingRevisits` until the responses before it are committed;
 ///   then `resolveRevisits(isFinal:)` looks up the body that it refers to.
 ///
 /// Archives are untrusted. An archive can add responses only for hosts that belong to the target site, or to no
-/// stored site at all (`owner(of:)`); it cannot change what other stored sites show.
+/// stored site at all (`StoreBeforeImport`); it cannot change what other stored sites show.
 ///
 /// An import is used by one thread, except for the work in `scanPool`.
 package final class Import {
@@ -66,40 +66,14 @@ package final class Import {
     /// The readers of the archives that are not completely read. The first one is current.
     private var readers: [any ArchiveReader]
     private var newestResponses = NewestResponses()
-    /// The names of other stored sites by the hosts of their start URLs. An archive must not add responses
-    /// for these hosts.
-    private let otherSitesByHost: [String: String]
-    /// The hosts of the target site's start URLs.
-    private let ownHosts: Set<String>
-    /// The other site that has pages on a host, or nil if none has, as a cache for ``owner(of:)``.
-    private var ownerCache: [String: String?] = [:]
-    /// Whether the user named a stored site. On its own hosts, imported responses then replace stored ones.
-    private let isOfNamedSite: Bool
-    /// The page that the user has saved in a browser; nil for other imports.
-    private let savedPage: WebURL?
+    private let target: ImportTarget
+    private var storeBefore: StoreBeforeImport
     /// URLs of imported responses by the digests of their bodies. Revisits refer to bodies by digest.
     private var originals: [Digest: String] = [:]
     /// The scanner for the bodies of revisits.
     private let scanner = LinkScanner()
-    /// A reader for the store as it was before the import, opened when it is first needed.
-    private var storeBefore: StoreReader?
     /// Revisits that wait until the responses that they refer to are committed.
     private var pendingRevisits: [(response: ArchivedResponse, original: ArchivedOriginal)] = []
-
-    /// A response that a thread of `scanPool` has scanned.
-    fileprivate struct ScannedResponse: Sendable {
-        let response: ArchivedResponse
-        let url: WebURL
-        let result: Result<ScanResult, StoreError>
-    }
-
-    fileprivate struct ScanResult: Sendable {
-        var body: NewResponse.Body
-        var links: NewLinks?
-        var isPage: Bool
-        /// The reason for refusing the response; nil if it is accepted.
-        var refusal: String?
-    }
 
     /// The bytes of bodies since the free disk space was last checked. The initial value causes a check before
     /// the first body.
@@ -142,7 +116,6 @@ package final class Import {
         }
         // Reads items until the start URL is known: the one that the archive names, else the first page.
         probedItems = []
-        var name = plan.site
         var start: String?
         var signers: [String] = []
         while start == nil, probedItems.count < Self.maxProbedItems, let reader = readers.first {
@@ -153,7 +126,7 @@ package final class Import {
             }
             start = reader.start.flatMap { WebURL($0) }.flatMap { $0.isHTTP ? $0.key.href : nil }
             if start == nil, case .response(let response) = item, let url = WebURL(response.url), url.isHTTP {
-                if Self.isPage(response) { start = url.key.href }
+                if response.isPage { start = url.key.href }
             }
             probedItems.append(item)
         }
@@ -163,94 +136,25 @@ package final class Import {
                 start = WebURL(response.url).flatMap { $0.isHTTP ? $0.origin + "/" : nil }
             }
         }
-        name = name ?? start
-        guard var name else {
+        guard let name = plan.site ?? start else {
             throw ArchiveError(
                 .input,
                 "\(plan.paths.joined(separator: ", ")) contains no response: \(Self.reason(probedItems))")
         }
-        // Determines the site. If the user named none, an archive may only update a site that consists of earlier
-        // imports of the same files.
-        var refusal: ArchiveError?
+        let archives = plan.paths.map { Folder.resolved($0) }
+        let target = try ImportTarget(plan, name: name, start: start, archives: archives)
+        self.target = target
+        storeBefore = StoreBeforeImport(plan.folder, target)
         do throws(StoreError) {
-            let reader = try StoreReader(plan.folder)
-            let sites = try reader.sites()
-            let archives = plan.paths.map { Folder.resolved($0) }
-            if plan.isSavedPage {
-                // A saved page does not replace a site that was fetched from its origin, but becomes another site.
-                if let stored = sites.first(where: { $0.name == name }),
-                    try reader.hasAnythingFromOrigin(site: stored.id)
-                {
-                    name += " (saved)"
-                }
-            } else if plan.site == nil, let site = Self.site(of: sites, startingNear: name) {
-                guard try Self.isImport(site, of: archives, reader) else {
-                    refusal = ArchiveError(
-                        .input,
-                        "\(plan.paths.joined(separator: ", ")) starts at \(name), which belongs to the stored site \(site.name); import it as a snapshot of that site",
-                        remedy: .siteName(site.name)
-                    )
-                    // Ends the block, which throws only store errors. The `catch` below throws `refusal` instead.
-                    throw StoreError(.request, doing: "import into", path: site.name, detail: "not named")
-                }
-                name = site.name
-            }
-            let stored = sites.first { $0.name == name }
-            let begin =
-                plan.isSavedPage
-                ? [start ?? name] : stored?.start ?? (plan.start.isEmpty ? [start ?? name] : plan.start)
-            // An archive must not add responses for existing sites unless the user names one of them. So a new
-            // site that the user did not name has no hosts of its own.
-            let ownStarts =
-                plan.isSavedPage
-                ? [start ?? name] : stored != nil ? begin : plan.site == nil ? [] : [name] + begin
-            otherSitesByHost = Self.otherSitesByHost(of: sites, besides: name, at: ownStarts)
-            ownHosts = Set(ownStarts.compactMap { WebURL($0)?.host })
-            isOfNamedSite = plan.isSavedPage || stored != nil && plan.site != nil
-            savedPage = plan.isSavedPage ? start.flatMap { WebURL($0) } : nil
-            snapshot = try writer.begin(site: name, start: begin, now: now, importing: archives)
+            snapshot = try writer.begin(
+                site: target.name, start: target.start, now: now, importing: archives)
             writes = try WriteQueue(writer, snapshot: snapshot)
         } catch {
-            throw refusal ?? ArchiveError(error)
+            throw ArchiveError(error)
         }
-        report = ImportReport(site: name, snapshot: snapshot.number)
+        report = ImportReport(site: target.name, snapshot: snapshot.number)
         report.start = start
         report.signers = signers
-    }
-
-    /// Returns the names of the sites other than `name` by the hosts of their start URLs, without the hosts of the
-    /// URLs in `own`. Ports are ignored: cookies do not distinguish them, and pages on other ports of a host are
-    /// same-site.
-    private static func otherSitesByHost(
-        of sites: [Site], besides name: String, at own: [String]
-    ) -> [String: String] {
-        var otherSitesByHost: [String: String] = [:]
-        for site in sites where site.name != name {
-            for start in site.start.compactMap({ WebURL($0) }) { otherSitesByHost[start.host] = site.name }
-        }
-        for start in own.compactMap({ WebURL($0) }) { otherSitesByHost[start.host] = nil }
-        return otherSitesByHost
-    }
-
-    /// Returns the stored site that has the page as its name or among its start pages, else one that starts on the
-    /// same host.
-    private static func site(of sites: [Site], startingNear page: String) -> Site? {
-        let host = WebURL(page)?.host
-        return sites.first { $0.name == page }
-            ?? sites.first { $0.start.contains { WebURL($0)?.key.href == page } }
-            ?? sites.first { site in host != nil && site.start.contains { WebURL($0)?.host == host } }
-    }
-
-    /// Whether no response of the site was fetched from its origin, and a snapshot of it was imported from the same
-    /// files.
-    private static func isImport(
-        _ site: Site, of archives: [String], _ reader: StoreReader
-    ) throws(StoreError) -> Bool {
-        guard try !reader.hasAnythingFromOrigin(site: site.id) else { return false }
-        for snapshot in site.snapshots where try reader.archives(ofSnapshot: snapshot.id) == archives {
-            return true
-        }
-        return false
     }
 
     private static let unknownFile = """
@@ -264,13 +168,6 @@ package final class Import {
             return "\(fault.place): \(isUnknown ? unknownFile : fault.reason)"
         }
         return "it has no response over http or https"
-    }
-
-    /// Whether the response is a page: as recorded by Larder, else by its media type.
-    private static func isPage(_ response: ArchivedResponse) -> Bool {
-        if let notes = response.notes { return notes.role == 0 && response.status == 200 }
-        let type = response.fields.contentType?.essence
-        return response.status == 200 && (type == "text/html" || type == "application/xhtml+xml")
     }
 
     /// Imports the archives. Blocks until the snapshot is published. If it throws, the site is unchanged.
@@ -351,12 +248,12 @@ package final class Import {
         }
         try checkFreeSpace(adding: response.body?.byteCount ?? 0)
         while scanPool.isFull, try storeNextScanned() {}
-        let (folder, refusal) = (plan.folder, plan.refusal)
+        let importScanner = ImportScanner(folder: plan.folder, refusal: plan.refusal)
         scanPool.add(response.body?.byteCount ?? 0) { scanner in
             ScannedResponse(
                 response: response, url: url,
                 result: Result { () throws(StoreError) in
-                    try Self.checkAndScan(response, url, scanner, folder, refusal)
+                    try importScanner.scan(response, url, scanner)
                 })
         }
     }
@@ -369,7 +266,7 @@ package final class Import {
         if !response.request.isRealRequest {
             return ArchiveFault("it is not the response to a request", url: url.href, at: "a record")
         }
-        guard let site = try owner(of: url) else { return nil }
+        guard let site = try storeBefore.owner(of: url) else { return nil }
         var fault = ArchiveFault(
             "it belongs to the stored site \(site), which this archive is not imported for", url: url.href,
             at: "the archive",
@@ -377,25 +274,6 @@ package final class Import {
         fault.site = site
         return fault
     }
-
-    /// Returns the other stored site that starts on the host or has pages there, or nil if there is none.
-    private func owner(of url: WebURL) throws(ArchiveError) -> String? {
-        if let site = otherSitesByHost[url.host] { return site }
-        if let known = ownerCache[url.host] { return known }
-        let owner =
-            ownHosts.contains(url.host)
-            ? nil
-            : try ArchiveError.storing { () throws(StoreError) -> String? in
-                let reader = if let storeBefore { storeBefore } else { try StoreReader(plan.folder) }
-                storeBefore = reader
-                return try reader.site(withPagesOn: url.host, besides: report.site)
-            }
-        if ownerCache.count < Self.maxCachedOwners { ownerCache[url.host] = .some(owner) }
-        return owner
-    }
-
-    /// The maximum size of `ownerCache`. Further hosts are looked up in the store each time.
-    private static let maxCachedOwners = 10_000
 
     /// Throws if the disk is nearly full, because a full disk affects every other program.
     private func checkFreeSpace(adding byteCount: Int) throws(ArchiveError) {
@@ -419,53 +297,11 @@ package final class Import {
             return true
         }
         let storedBody = try ArchiveError.storing { () throws(StoreError) in
-            try equivalentStoredBody(for: scanned.response, scanned.url).map(NewResponse.Body.stored)
+            try storeBefore.equivalentBody(for: scanned.response, scanned.url).map(NewResponse.Body.stored)
         }
         try store(
             scanned.response, scanned.url, storedBody ?? scan.body, links: scan.links, isPage: scan.isPage)
         return true
-    }
-
-    /// Returns the stored body for the URL if it differs from the imported one only in how links are spelled.
-    /// The page is then unchanged, and the stored spelling is the original one. Large bodies are not compared.
-    private func equivalentStoredBody(
-        for response: ArchivedResponse, _ url: WebURL
-    ) throws(StoreError) -> StoredBody? {
-        guard response.hasRestoredLinks, case .bytes(let bytes)? = response.body?.content,
-            bytes.count <= Limits.maxPackedBodyBytes
-        else { return nil }
-        let reader = if let storeBefore { storeBefore } else { try StoreReader(plan.folder) }
-        storeBefore = reader
-        guard let stored = try reader.response(for: url.href), stored.status == response.status,
-            let body = stored.body, body.byteCount <= Limits.maxPackedBodyBytes,
-            let storedBytes = try reader.content(of: body)?.load(), storedBytes != bytes,
-            withNormalizedLinks(storedBytes, url, HTTPFields(block: stored.fields.utf8.span).contentType)
-                == withNormalizedLinks(bytes, url, response.fields.contentType)
-        else { return nil }
-        return body
-    }
-
-    /// Returns the body with every link as an absolute URL, and without the attributes that an export
-    /// overwrites.
-    private func withNormalizedLinks(_ bytes: [UInt8], _ url: WebURL, _ type: MediaType?) -> [UInt8] {
-        let table = scanner.read(bytes.span, of: url, as: type).table
-        let base = table.base.flatMap { WebURL($0, base: url) } ?? url
-        let source = table.source(of: bytes.span) ?? bytes
-        let changes = Patch.Change.neutralizingPolicies(table, unless: { _ in false }).sorted {
-            $0.range.lowerBound < $1.range.lowerBound
-        }
-        let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
-            let flags = occurrence.flags
-            if occurrence.kind == .base { return "" }
-            guard !flags.contains(.isGuess), !flags.contains(.hasCodebase), occurrence.kind != .name else {
-                return nil
-            }
-            return WebURL(
-                utf8: reference, base: flags.contains(.ignoresBase) ? url : base,
-                queryEncoding: table.encoding)?.href
-        }
-        let text = patch.apply(to: source)
-        return text.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(text.dropFirst(3)) : text
     }
 
     private func key(of response: ArchivedResponse, _ url: WebURL) -> NewestResponses.Key {
@@ -487,80 +323,6 @@ package final class Import {
         }
     }
 
-    /// Asks the plan whether to refuse the response, and scans its body for links. Runs on a thread of `scanPool`.
-    private static func checkAndScan(
-        _ response: ArchivedResponse, _ url: WebURL, _ scanner: LinkScanner, _ folder: StoreFolder,
-        _ refusal: (@Sendable (WebURL, BodyContent?, ResponseIntegrity) throws(StoreError) -> String?)?
-    ) throws(StoreError) -> ScanResult {
-        if response.request == .get,
-            let refusal = try refusal?(url, wholeBody(of: response), response.statedIntegrity(at: url))
-        {
-            response.body?.discard()
-            return ScanResult(body: .none, isPage: false, refusal: refusal)
-        }
-        let hasBody = response.body.map { $0.byteCount > 0 } ?? false
-        let isWrittenByLarder = response.notes != nil
-        if !(200..<300).contains(response.status), !isWrittenByLarder || !hasBody {
-            response.body?.discard()
-            // Redirects, 404 and 410 can be pages, as in a crawl. Other error responses cannot.
-            let canBePage = [301, 302, 303, 307, 308, 404, 410].contains(response.status)
-            return ScanResult(body: .none, links: nil, isPage: canBePage && isPage(response))
-        }
-        guard let body = response.body, let content = body.content else {
-            return ScanResult(body: .none, links: nil, isPage: false)
-        }
-        return try scanBody(response, url, body, content, scanner, folder)
-    }
-
-    /// Returns the body if it is the whole body of a successful response, and not stored in a content coding.
-    private static func wholeBody(of response: ArchivedResponse) -> BodyContent? {
-        let isWhole = (200..<300).contains(response.status) && response.status != 206
-        let isCoded = response.notes?.flags.contains(.isCoded) ?? false
-        return isWhole && !isCoded ? response.body?.content : nil
-    }
-
-    /// Scans a body for links and prepares it for the store. A body that cannot have links, or is too large for
-    /// the scanner, is stored without being scanned.
-    private static func scanBody(
-        _ response: ArchivedResponse, _ url: WebURL, _ body: ArchivedBody, _ content: BodyContent,
-        _ scanner: LinkScanner, _ folder: StoreFolder
-    ) throws(StoreError) -> ScanResult {
-        let type = response.fields.contentType
-        let isCoded = response.notes?.flags.contains(.isCoded) ?? false
-        // The same condition as in a crawl, so that equal bodies always get the same form.
-        let isSmall = body.byteCount <= Limits.maxPackedBodyBytes
-        let canScan =
-            !isCoded && (isSmall || body.byteCount <= BodyReading.maxBytes && !BodyFormat.isOpaque(type))
-        let measured = (body.sha256, body.byteCount)
-        guard canScan else {
-            let new = try NewBody(
-                content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), measured: measured,
-                in: folder)
-            // The body is known to have no links, unless it is stored in a content coding and could not be
-            // read.
-            return ScanResult(
-                body: .new(new), links: isCoded ? nil : NewLinks(from: .init(href: url.href)),
-                isPage: response.notes?.role == 0)
-        }
-        var links = ImportedLinks()
-        let bytes = try content.load()
-        let reading = scanner.read(bytes.span, of: url, as: type) { links.add($0, $1) }
-        let new = try NewBody(
-            content, form: reading.form, title: reading.table.title, links: reading.table.encoded(),
-            measured: measured, in: folder)
-        let isPage =
-            response.notes.map { $0.role == 0 } ?? (reading.format == .html || reading.format == .xhtml)
-        return ScanResult(body: .new(new), links: links.resolve(at: url, reading.table), isPage: isPage)
-    }
-
-    /// Whether the browser that saved the page may have sent the user's cookies with the request: for documents, and
-    /// for all URLs of the page's own registrable domain.
-    private func isPartOfSavedPage(_ url: WebURL, isPage: Bool) -> Bool {
-        guard let savedPage else { return false }
-        func site(_ host: String) -> String { PublicSuffixes.system.registrableDomain(of: host) ?? host }
-        return isPage || site(url.host) == site(savedPage.host)
-    }
-
     /// Queues the response with its links for writing, and counts it in the report. If it replaces an older response
     /// with the same key, that one is no longer counted.
     private func store(
@@ -574,7 +336,7 @@ package final class Import {
         new.request = response.request
         new.flags = (response.notes?.flags ?? Self.flags(response)).subtracting(.provenanceFlags)
         new.flags.insert(.isImported)
-        if isOfNamedSite, ownHosts.contains(url.host) { new.flags.insert(.isOfNamedSite) }
+        if target.replacesStored(url) { new.flags.insert(.isOfNamedSite) }
         let bodyBytes = Self.byteCount(of: body)
         // As in a crawl, redirects and error responses without a body have no type.
         if bodyBytes != nil || (200..<300).contains(response.status) {
@@ -582,7 +344,7 @@ package final class Import {
         }
         let variant = variant(of: response)
         new.variant = variant.text
-        if variant.hadSecret || isPartOfSavedPage(url, isPage: isPage) { new.flags.insert(.isPrivate) }
+        if variant.hadSecret || target.isPartOfSavedPage(url, isPage: isPage) { new.flags.insert(.isPrivate) }
         let ready = new
         try ArchiveError.storing { () throws(StoreError) in
             try writes.add(ready)
@@ -733,19 +495,6 @@ package final class Import {
         // If the queue has failed, the callback is never called, but this call throws the reason.
         while isDone.wait(atMost: .milliseconds(200), { $0 ? true : nil }) == nil {
             try ArchiveError.storing { () throws(StoreError) in try writes.commitSoon {} }
-        }
-    }
-}
-
-extension Import.ScannedResponse {
-    /// Deletes the body file, because the response will not be stored.
-    fileprivate func discard() {
-        if case .success(let scan) = result, case .new(let new) = scan.body,
-            case .file(let path) = new.content
-        {
-            unlink(path)
-        } else {
-            response.body?.discard()
         }
     }
 }
