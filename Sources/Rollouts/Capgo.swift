@@ -33,11 +33,6 @@ package struct CapgoCheck: Sendable, Equatable {
         let major = try values.text("plugin_version")?.utf8.prefix { $0 != UInt8(ascii: ".") }
         readsFileLists = major.flatMap { Int(String($0) ?? "") } ?? 0 >= 7
     }
-
-    /// The report that the request is: the device runs the update.
-    package var report: DeviceReport? {
-        DeviceReport(channel: channel, rollout: device.currentUpdate, device: device.id, hasFailed: false)
-    }
 }
 
 /// The events that Capgo's client sends (`statsUrl`): one, or a list of them.
@@ -47,14 +42,12 @@ package struct CapgoEvents: Sendable, Equatable {
     package let reports: [DeviceReport]
 
     /// The maximum size of a request. The client sends at most 200 events.
-    package static let maxBytes = 512 * 1024
+    package static let maxBytes = 256 * 1024
     /// The maximum number of events in a request.
     private static let maxEvents = 500
 
-    /// - Parameters:
-    ///   - body: the body of the request.
-    ///   - parameters: those of the query. `channel` is that of devices that name none.
-    package init(_ body: [UInt8], parameters: [String: String] = [:]) throws(UpdateProblem) {
+    /// - Parameter body: the body of the request.
+    package init(_ body: [UInt8]) throws(UpdateProblem) {
         let json = try RequestValues.json(body, atMost: Self.maxBytes)
         let events = json.array ?? [json]
         guard events.count <= Self.maxEvents else { throw .tooLarge }
@@ -69,7 +62,6 @@ package struct CapgoEvents: Sendable, Equatable {
             default: continue
             }
             let report = DeviceReport(
-                channel: try values.channel("defaultChannel", orElse: parameters["channel"]),
                 rollout: try values.text("version_name"), device: try values.text("device_id"),
                 hasFailed: hasFailed)
             if let report { reports.append(report) }
@@ -126,7 +118,7 @@ package struct CapgoChannelRequest: Sendable, Equatable {
 
 extension DeviceAnswer {
     /// The answer to events of Capgo's client.
-    package static let capgoReceived = DeviceAnswer(["status": "ok"])
+    package static let capgoReceived = DeviceAnswer(.report, ["status": "ok"])
 
     /// The maximum number of files in a list. Clients get the zip file of a release with more.
     private static let maxListedFiles = 1000
@@ -143,7 +135,8 @@ extension DeviceAnswer {
             }
         // The client looks for channel_not_found only in answers with this status.
         let status = problem.status == 404 ? 400 : problem.status
-        self.init(status: status, ["error": code, "message": problem.description, "kind": "failed"])
+        self.init(
+            .refused, status: status, ["error": code, "message": problem.description, "kind": "failed"])
     }
 
     /// Answers Capgo's client with the bundle that the channel has decided on.
@@ -157,21 +150,26 @@ extension DeviceAnswer {
         case .release(let release, let rollout, isNew: true):
             guard let served, let archive = release.archive else { break }
             let files = check.readsFileLists ? Self.listedFiles(served) : []
-            self.init([
-                "version": rollout.id, "url": served.archiveURL, "checksum": archive.sha256.hex,
-                "manifest": IfAny(files),
-            ])
+            self.init(
+                .update,
+                [
+                    "version": rollout.id, "url": served.archiveURL, "checksum": archive.sha256.hex,
+                    "manifest": IfAny(files),
+                ])
             return
         case .embedded
         where check.device.currentUpdate != nil && check.versionName != check.device.runtimeVersion:
-            self.init(["version": CapgoCheck.builtIn])
+            self.init(.embedded, ["version": CapgoCheck.builtIn])
             return
         case .release, .embedded, .none: break
         }
-        self.init([
-            "error": "no_new_version_available", "message": "No new version available", "kind": "up_to_date",
-            "version": check.versionName,
-        ])
+        self.init(
+            decision.kindWithoutUpdate,
+            [
+                "error": "no_new_version_available", "message": "No new version available",
+                "kind": "up_to_date",
+                "version": check.versionName,
+            ])
     }
 
     /// The files with their digests, from which the client downloads those that it does not have. Empty if it must download the
@@ -201,14 +199,14 @@ extension DeviceAnswer {
                 self.init(capgo: .unknownChannel(request.channel))
                 return
             }
-            self.init(["status": "ok"])
+            self.init(.other, ["status": "ok"])
         case .get:
             guard exists else {
                 self.init(capgo: .unknownChannel(request.channel))
                 return
             }
-            self.init(["status": "ok", "channel": request.channel, "allowSet": true])
-        case .unset: self.init(["status": "ok"])
+            self.init(.other, ["status": "ok", "channel": request.channel, "allowSet": true])
+        case .unset: self.init(.other, ["status": "ok"])
         case .list:
             var names = [RequestValues.defaultChannel]
             if exists, request.channel != names[0] { names.append(request.channel) }
@@ -217,7 +215,7 @@ extension DeviceAnswer {
             }
             var writer = JSONWriter(.compact)
             writer.value(list)
-            self.init(writer.text)
+            self.init(.other, writer.text)
         }
     }
 }

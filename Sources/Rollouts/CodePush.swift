@@ -65,7 +65,6 @@ package struct CodePushReport: Sendable, Equatable {
     package init(_ body: [UInt8], to endpoint: CodePushEndpoint) throws(UpdateProblem) {
         let values = RequestValues(try RequestValues.json(body, atMost: Self.maxBytes))
         _ = try values.required("deployment_key", "deploymentKey")
-        let channel = try values.channel("deployment_key", "deploymentKey", orElse: nil)
         guard endpoint == .deployReport else {
             _ = try values.required("label")
             report = nil
@@ -83,18 +82,18 @@ package struct CodePushReport: Sendable, Equatable {
         default: throw .invalid("status")
         }
         report = DeviceReport(
-            channel: channel, rollout: label, device: try values.text("client_unique_id", "clientUniqueId"),
+            rollout: label, device: try values.text("client_unique_id", "clientUniqueId"),
             hasFailed: hasFailed)
     }
 }
 
 extension DeviceAnswer {
     /// The answer to a report of a client of CodePush.
-    package static let codePushReceived = DeviceAnswer(mediaType: "text/plain", "OK")
+    package static let codePushReceived = DeviceAnswer(.report, mediaType: "text/plain", "OK")
 
     /// The answer to a request of CodePush that cannot be answered otherwise.
     package init(codePush problem: UpdateProblem) {
-        self.init(status: problem.status, mediaType: "text/plain", problem.description)
+        self.init(.refused, status: problem.status, mediaType: "text/plain", problem.description)
     }
 
     /// Answers a client of CodePush with the update that the channel has decided on.
@@ -135,6 +134,8 @@ extension DeviceAnswer {
             (name("update_app_version", "updateAppVersion"), false),
             (name("should_run_binary_version", "shouldRunBinaryVersion"), runsBuiltIn),
         ])
-        self.init(JSONMembers([(name("update_info", "updateInfo"), info)]))
+        self.init(
+            update == nil ? decision.kindWithoutUpdate : .update,
+            JSONMembers([(name("update_info", "updateInfo"), info)]))
     }
 }

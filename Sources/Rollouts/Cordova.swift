@@ -27,7 +27,9 @@ package struct CordovaRequest: Sendable, Equatable {
 extension DeviceAnswer {
     /// The answer to a request of Cordova's plugin that cannot be answered otherwise.
     package init(cordova problem: UpdateProblem) {
-        self.init(status: problem.status, mediaType: "text/plain", problem.description)
+        self.init(
+            problem == .noUpdate ? .none : .refused, status: problem.status, mediaType: "text/plain",
+            problem.description)
     }
 
     /// `chcp.json`: the release is the ID of the roll-out, which is new also for files that the device had before. Without an
@@ -40,11 +42,11 @@ extension DeviceAnswer {
         var manifest = Manifest()
         (manifest.base, manifest.version) = (served.base, rollout.id)
         let list = String(decoding: served.contents.cordovaList, as: UTF8.self)
-        self.init(manifest.cordovaConfiguration(of: list))
+        self.init(.update, manifest.cordovaConfiguration(of: list))
     }
 
     /// `chcp.manifest` of a release.
     package init(cordovaListOf contents: ReleaseContents) {
-        self.init(String(decoding: contents.cordovaList, as: UTF8.self))
+        self.init(.other, String(decoding: contents.cordovaList, as: UTF8.self))
     }
 }

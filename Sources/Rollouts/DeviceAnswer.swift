@@ -2,32 +2,60 @@ internal import Web
 
 /// The answer of an update server to a client of CodePush, Capgo or Cordova.
 package struct DeviceAnswer: Sendable, Equatable {
+    package enum Kind: Sendable, Equatable {
+        /// A release that the device does not have.
+        case update
+        /// The device has the newest update for it.
+        case current
+        /// No update is for the device.
+        case none
+        /// The device must run the code that it was built with.
+        case embedded
+        /// A report was accepted.
+        case report
+        /// The request is wrong, or names nothing that exists.
+        case refused
+        /// Another request was answered.
+        case other
+    }
+
+    package let kind: Kind
     package let status: Int
     package let mediaType: String
     package let body: [UInt8]
 
-    package init(status: Int = 200, mediaType: String = "application/json", _ text: String) {
-        (self.status, self.mediaType, self.body) = (status, mediaType, Array(text.utf8))
+    init(_ kind: Kind, status: Int = 200, mediaType: String = "application/json", _ text: String) {
+        (self.kind, self.status, self.mediaType, self.body) = (kind, status, mediaType, Array(text.utf8))
     }
 
-    init(status: Int = 200, _ members: JSONMembers) { self.init(status: status, members.text(.compact)) }
+    init(_ kind: Kind, status: Int = 200, _ members: JSONMembers) {
+        self.init(kind, status: status, members.text(.compact))
+    }
+}
+
+extension Channel.Decision {
+    /// The kind of answer without an update.
+    var kindWithoutUpdate: DeviceAnswer.Kind {
+        switch self {
+        case .release: .current
+        case .embedded, .none: .none
+        }
+    }
 }
 
 /// The report of a device about an update.
 package struct DeviceReport: Sendable, Equatable {
-    package let channel: String
-    /// The ID of the roll-out. It comes from the device, so that the channel may not have it.
+    /// The ID of the roll-out. It comes from the device, so that there may be none.
     package let rollout: String
     package let device: String
     package let hasFailed: Bool
 
     /// Returns nil if an ID is missing or too long.
-    init?(channel: String, rollout: String?, device: String?, hasFailed: Bool) {
+    init?(rollout: String?, device: String?, hasFailed: Bool) {
         guard let rollout, rollout.utf8.count <= 64,
             let device = Device(id: device, platform: .any, runtimeVersion: Rollout.anyVersion).id
         else { return nil }
-        (self.channel, self.rollout, self.device) = (channel, rollout.lowercased(), device)
-        self.hasFailed = hasFailed
+        (self.rollout, self.device, self.hasFailed) = (rollout.lowercased(), device, hasFailed)
     }
 }
 

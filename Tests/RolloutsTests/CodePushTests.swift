@@ -101,7 +101,7 @@ import Web
             "label":"ABC-1","status":"\(status)","previous_label_or_app_version":"1.5.0"}
             """
         let report = try #require(try CodePushReport(Array(body.utf8), to: .deployReport).report)
-        #expect(report.channel == "production" && report.rollout == "abc-1")
+        #expect(report.rollout == "abc-1")
         #expect(report.device == "My iPhone" && report.hasFailed == hasFailed)
     }
 

@@ -161,8 +161,18 @@ final class UpdateDesk {
             let content = try reader.content(of: body), try body.isIntact(content)
         else { return nil }
         let bytes = try content.load()
-        service.manifests.add(bytes, app.text, release)
+        service.manifests.add(bytes, size: bytes.count, app.text, release)
         return bytes
+    }
+
+    /// The files of a release; nil if the store does not have it, or its manifest is damaged.
+    func contents(ofRelease release: String, of app: AppName) throws(StoreError) -> ReleaseContents? {
+        if let known = service.contents[app.text, release] { return known }
+        guard let bytes = try manifest(ofRelease: release, of: app),
+            let contents = ReleaseContents(manifest: bytes)
+        else { return nil }
+        service.contents.add(contents, size: contents.files.count, app.text, release)
+        return contents
     }
 
     // MARK: - Reports

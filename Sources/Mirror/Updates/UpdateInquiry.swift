@@ -26,6 +26,8 @@ struct UpdateInquiry: Sendable {
     var confirmsReports = false
     /// How long the answer may wait for a change if there is nothing new.
     var waitSeconds = 0
+    /// The answer if there is no such app or channel.
+    var missing = UpdateAnswer.unknownChannel
     /// Makes the answer from the channel as it is after the reports. It is called on any thread, and may be called again
     /// when the channel has changed.
     var answer: @Sendable (UpdateSituation) throws(StoreError) -> UpdateAnswer

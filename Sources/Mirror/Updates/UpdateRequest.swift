@@ -10,7 +10,7 @@ struct UpdateRequest: Sendable {
     let service: String
     /// The rest of the path as it was sent, without the slash before it; empty if there is none.
     let path: String
-    /// `GET`, `HEAD` or `POST`.
+    /// The method, such as `GET`.
     let method: String
     let fields: HTTPFields
     /// The parameters of the query.
@@ -19,8 +19,8 @@ struct UpdateRequest: Sendable {
     /// The origin of this server as devices address it, such as `https://updates.example.com`.
     let origin: String
 
-    /// The maximum size of a body. The reports of all protocols have a few hundred bytes.
-    static let maxBodyBytes = 16 * 1024
+    /// The maximum size of a body. Reports have a few hundred bytes, but Capgo's client collects them.
+    var maxBodyBytes: Int { service == "capgo" ? CapgoEvents.maxBytes : 16 * 1024 }
 
     /// Returns nil if the path names no app, or no service of it.
     ///
@@ -49,6 +49,9 @@ struct UpdateRequest: Sendable {
         guard url.hasPrefix(app.storedBase) else { return url }
         return "\(origin)\(UpdatePaths.prefix)\(app.text)/files/\(url.dropFirst(app.storedBase.count))"
     }
+
+    /// Whether it asks for something, and changes nothing.
+    var isReading: Bool { method == "GET" || method == "HEAD" }
 
     /// The release with the URLs at which this server serves its files.
     func serving(_ release: Release) -> Release { release.mappingURLs { self.url(ofStored: $0) } }

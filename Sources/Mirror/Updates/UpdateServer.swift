@@ -41,6 +41,9 @@ final class UpdateServer {
         case "manifest" where request.path.isEmpty: ManifestProtocol.manifest(request)
         case "report" where request.path.isEmpty: ManifestProtocol.report(request)
         case "expo" where request.path.isEmpty: ExpoProtocol.plan(request, service.settings)
+        case "codepush": CodePushProtocol.plan(request)
+        case "capgo": CapgoProtocol.plan(request)
+        case CordovaProtocol.service: CordovaProtocol.plan(request)
         default: nil
         }
     }
@@ -67,11 +70,14 @@ final class UpdateServer {
         {
             return send(.limited(seconds), "other")
         }
-        guard request.body.count <= UpdateRequest.maxBodyBytes else {
+        guard request.body.count <= parsed.maxBodyBytes else {
             return send(.refusal(413, "The body is too long."), "other")
         }
         do throws(StoreError) {
             if parsed.service == UpdateFiles.service {
+                if let list = try CordovaProtocol.list(parsed, desk) {
+                    return send(list, CordovaProtocol.service)
+                }
                 return try files.reply(to: parsed, request) { [service] in
                     service.counts.record(UpdateFiles.service, $0)
                 }
@@ -90,7 +96,7 @@ final class UpdateServer {
         _ inquiry: UpdateInquiry, _ request: UpdateRequest, orDefer later: DeferredReply
     ) throws(StoreError) -> Reply? {
         guard let channel = try desk.channel(inquiry.channel, of: request.app) else {
-            return send(.unknownChannel, request.service)
+            return send(inquiry.missing, request.service)
         }
         func pending() -> UpdateWorker.Pending {
             UpdateWorker.Pending(

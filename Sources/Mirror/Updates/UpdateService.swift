@@ -22,7 +22,10 @@ final class UpdateService: Sendable {
     let folder: StoreFolder
     let settings: UpdateSettings
     let counts = UpdateCounts()
-    let manifests = ReleaseManifests()
+    /// The manifests of releases, as they were published. At most 16 MiB.
+    let manifests = ReleaseCache<[UInt8]>(maxSize: 16 << 20)
+    /// The lists of files. At most 100,000 files.
+    let contents = ReleaseCache<ReleaseContents>(maxSize: 100_000)
     /// The monotonic time, by which channels are read again and clients are limited.
     let milliseconds: @Sendable () -> Int64
     /// The time by which shares grow.
@@ -71,36 +74,33 @@ final class UpdateService: Sendable {
     func forgetRecorded() { recorded.withLock { $0.removeAll() } }
 }
 
-/// The manifests of releases, as they were published. A release never changes. Any thread may use it.
-final class ReleaseManifests: Sendable {
+/// Values that are derived from releases. A release never changes. Any thread may use it.
+final class ReleaseCache<Value: Sendable>: Sendable {
     private struct Key: Hashable {
         let app: String
         let release: String
     }
 
     private struct Contents {
-        var manifests: [Key: [UInt8]] = [:]
-        var byteCount = 0
+        var values: [Key: (value: Value, size: Int)] = [:]
+        var size = 0
     }
 
     private let contents = Mutex(Contents())
+    private let maxSize: Int
 
-    /// Beyond this size, all are read again.
-    private static let maxBytes = 16 << 20
+    /// - Parameter maxSize: the sum of sizes beyond which all values are made again.
+    init(maxSize: Int) { self.maxSize = maxSize }
 
-    subscript(app: String, release: String) -> [UInt8]? {
-        contents.withLock { $0.manifests[Key(app: app, release: release)] }
+    subscript(app: String, release: String) -> Value? {
+        contents.withLock { $0.values[Key(app: app, release: release)]?.value }
     }
 
-    func add(_ manifest: [UInt8], _ app: String, _ release: String) {
+    func add(_ value: Value, size: Int, _ app: String, _ release: String) {
         contents.withLock { contents in
-            if contents.byteCount + manifest.count > Self.maxBytes { contents = Contents() }
-            if let replaced = contents.manifests.updateValue(
-                manifest, forKey: Key(app: app, release: release))
-            {
-                contents.byteCount -= replaced.count
-            }
-            contents.byteCount += manifest.count
+            if contents.size + size > maxSize { contents = Contents() }
+            let replaced = contents.values.updateValue((value, size), forKey: Key(app: app, release: release))
+            contents.size += size - (replaced?.size ?? 0)
         }
     }
 }

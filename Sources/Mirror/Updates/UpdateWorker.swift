@@ -211,7 +211,7 @@ private final class UpdateWork {
     private func answer(_ pending: UpdateWorker.Pending) -> UpdateAnswer {
         do throws(StoreError) {
             guard let channel = try desk.channel(pending.channel, of: pending.app) else {
-                return .unknownChannel
+                return pending.inquiry.missing
             }
             let situation = UpdateSituation(
                 app: pending.app, channel: channel, now: service.now(), desk: desk)
