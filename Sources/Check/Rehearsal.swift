@@ -24,11 +24,14 @@ public struct Rehearsal: Sendable, Equatable {
         public let pages: Int
         /// The number of pages that were opened.
         public let opened: Int
+        /// The number of opened pages whose text was compared with the text that they showed online.
+        public let compared: Int
         /// The result for the kind.
         public let result: Result
 
-        package init(example: String, pages: Int, opened: Int, _ result: Result) {
-            (self.example, self.pages, self.opened, self.result) = (example, pages, opened, result)
+        package init(example: String, pages: Int, opened: Int, compared: Int, _ result: Result) {
+            (self.example, self.pages, self.opened) = (example, pages, opened)
+            (self.compared, self.result) = (compared, result)
         }
     }
 
@@ -65,7 +68,7 @@ public struct Rehearsal: Sendable, Equatable {
                     case .different(_, let detail) = before.result
                 else { return kind }
                 return PageKind(
-                    example: kind.example, pages: kind.pages, opened: kind.opened,
+                    example: kind.example, pages: kind.pages, opened: kind.opened, compared: kind.compared,
                     .frozen(pages: pages, reason: detail))
             })
     }
@@ -126,7 +129,12 @@ extension Rehearsal {
             let sample =
                 opened < pages
                 ? "\(opened) of \(Self.pages(pages)) opened as a sample" : "\(Self.pages(pages)) opened"
-            lines.append("\(sample): same offline as online")
+            let compared = equal.reduce(0) { $0 + $1.compared }
+            let text =
+                compared == opened
+                ? "same offline as online"
+                : "nothing missing; the text of \(compared) was compared, and is the same offline as online"
+            lines.append("\(sample): \(text)")
         }
         return lines
     }
@@ -151,7 +159,8 @@ extension Rehearsal.PageKind: JSONObject {
         case .unknown(let why): (word, detail) = ("unknown", why)
         }
         return [
-            "example": example, "pages": pages, "opened": opened, "result": word, "page": IfAny(page),
+            "example": example, "pages": pages, "opened": opened, "compared": compared, "result": word,
+            "page": IfAny(page),
             "frozen": IfAny(frozen), "detail": IfAny(detail),
         ]
     }

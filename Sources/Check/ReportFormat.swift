@@ -31,8 +31,12 @@ extension CheckReport {
 
     /// The number of items for each verdict: `12 verified, 1 missing`.
     package var summary: String {
-        let counts = Verdict.allCases.compactMap { verdict in
-            count(verdict) > 0 ? "\(count(verdict)) \(verdict.rawValue)" : nil
+        // A site's URLs that were not fetched are counted once, with those outside its scope (`missingURLs`).
+        let shown = Verdict.allCases.filter {
+            $0 != .notFetched || missingURLs == nil || failsOn.contains(.notFetched)
+        }
+        let counts = shown.compactMap { verdict in
+            count(verdict) > 0 ? "\(Wording.number(count(verdict))) \(verdict.rawValue)" : nil
         }
         return counts.isEmpty ? "nothing to check" : counts.joined(separator: ", ")
     }
@@ -114,7 +118,12 @@ extension CheckReport {
 
     private var missingLines: [String] {
         guard let missingURLs else { return [] }
-        return ["missing URLs: \(missingURLs)"]
+        let counts = [
+            (missingURLs.broken, "broken on the live site"), (missingURLs.failed, "failed"),
+            (missingURLs.notFetched, "not fetched"),
+        ].map { "\(Wording.number($0)) \($1)" }
+        let ending = missingURLs.isCutShort ? "; a limit ended the run before the site was complete" : ""
+        return ["missing URLs: \(counts.joined(separator: ", "))\(ending)"]
     }
 
     private var weakProofs: [String] { WeakProofs.notes { count(verifiedBy: $0) } }
@@ -143,7 +152,7 @@ extension CheckReport {
                 lines += items.flatMap(siteLines)
             } else {
                 lines.append(
-                    "not-fetched \(items.count) URLs, such as \(items[0].url): \(reason)")
+                    "not-fetched \(Wording.number(items.count)) URLs, such as \(items[0].url): \(reason)")
             }
         }
         return lines
@@ -210,9 +219,10 @@ extension CheckReport {
     /// The end of the last line about a site: whether the opened pages are the same offline as online.
     private var rehearsalEnding: String {
         guard let rehearsal, !rehearsal.kinds.isEmpty else { return "" }
-        return rehearsal.isProved
+        guard rehearsal.isProved else { return "; some kinds of pages with scripts were not compared" }
+        return rehearsal.kinds.allSatisfy { $0.compared == $0.opened }
             ? "; the opened pages show offline what they showed online"
-            : "; some kinds of pages with scripts were not compared"
+            : "; the opened pages lack nothing, and the compared ones show offline what they showed online"
     }
 }
 

@@ -207,7 +207,7 @@ struct OfflinePageCheck {
                 let opened = all.filter { $0.page.kind == number }
                 return Rehearsal.PageKind(
                     example: opened.first?.page.url.href ?? kind.pages.first?.href ?? "",
-                    pages: kind.pages.count, opened: opened.count,
+                    pages: kind.pages.count, opened: opened.count, compared: opened.count(where: \.hasTexts),
                     result(of: kind, opened, firstDifferences[number]))
             })
     }
