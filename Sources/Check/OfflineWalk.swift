@@ -92,10 +92,33 @@ struct OfflineWalk {
         }
         try visitQueued(interruption)
         guard let published = site.published, !exceedsLimit else { return }
-        // Pages that only a sitemap lists. One more than the limit is read, so that it ends the walk.
-        let others = try reader.pages(ofSnapshot: published, atMost: limit == .max ? .max : limit + 1)
-        for other in others.sorted() where nodeOfHref[other] == nil { discover(other, from: -1, depth: 0) }
+        // One more than the limit is read, so that it ends the walk.
+        let pages = try reader.pages(ofSnapshot: published, atMost: limit == .max ? .max : limit + 1)
+        let others = Set(pages.filter { nodeOfHref[$0] == nil })
+        var orphans: [String] = []
+        // Pages that only a sitemap lists.
+        for other in others.sorted() {
+            if try isOrphan(other, others) {
+                orphans.append(other)
+            } else {
+                discover(other, from: -1, depth: 0)
+            }
+        }
         try visitQueued(interruption)
+        for orphan in orphans where nodeOfHref[orphan] == nil {
+            let number = discover(orphan, from: -1, depth: 0)
+            nodes[number].isOrphan = true
+        }
+        try visitQueued(interruption)
+    }
+
+    /// Whether a page was found by a link of another page, although the walk did not find it. Then a run that was continued
+    /// with other settings had stored it, and the last one did not reach it.
+    private func isOrphan(_ page: String, _ others: Set<String>) throws(StoreError) -> Bool {
+        guard let referrer = try reader.versions(of: page).first(where: \.isVisible)?.referrer else {
+            return false
+        }
+        return nodeOfHref[referrer] != nil || others.contains(referrer)
     }
 
     /// Takes queued nodes until none is left, the limit is exceeded or the walk is interrupted.
@@ -201,7 +224,7 @@ struct OfflineWalk {
         } else if response.flags.contains(.isSoftNotFound) {
             nodes[number].state = .broken("the page says \"not found\"")
         } else if let body = response.body {
-            try visitBody(number, response, body)
+            try visitBody(number, url, response, body)
         } else if response.isRedirect {
             follow(number, response, from: url)
         } else {
@@ -236,6 +259,9 @@ struct OfflineWalk {
                 }
             }
             if try isNofollowed(url) { return .leftOut("its link is marked as nofollow") }
+            if node.parent >= 0, nodes[node.parent].isOrphan {
+                return .leftOut("only pages that the last run did not reach link to it")
+            }
         }
         return directivePolicy.noindex == .obey && !node.isAsset
             ? .missing(.other("it is not stored, perhaps because it is marked as noindex"))
@@ -249,7 +275,7 @@ struct OfflineWalk {
 
     /// Sets the state of a node whose body is stored, and follows the links of that body.
     private mutating func visitBody(
-        _ number: Int, _ response: StoredResponse, _ body: StoredBody
+        _ number: Int, _ url: WebURL, _ response: StoredResponse, _ body: StoredBody
     ) throws(StoreError) {
         nodes[number].isFromSession = response.flags.contains(.isPrivate)
         guard !response.flags.contains(.isPart) else {
@@ -279,6 +305,8 @@ struct OfflineWalk {
         }
         // The crawl did not follow these links either.
         guard directivePolicy.nofollow == .follow || !response.flags.contains(.saysNofollow) else { return }
+        // Nor those of views that an earlier run had stored.
+        guard nodes[number].isAsset || nodes[number].isStart || leftOut?.isView(url) != true else { return }
         for link in links.pages { try discoverLink(link, from: number, depth: depth + 1) }
     }
 
@@ -462,6 +490,8 @@ struct OfflineNode {
     var isAsset: Bool
     var isGuess: Bool
     var isStart = false
+    /// Whether it is a page that the last run did not reach (`OfflineWalk.isOrphan`).
+    var isOrphan = false
     /// Whether only a web app manifest links to it.
     var isOnlyInWebManifest = false
     var isWebManifest = false

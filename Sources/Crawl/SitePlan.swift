@@ -155,6 +155,17 @@ public struct SitePlan: Sendable, Equatable {
             confirmed.suffix(Self.maxRecords - 1) + [SnapshotConfirmation(snapshot: snapshot, date: date)]
     }
 
+    /// Gives a snapshot the number of the one before it, which was removed.
+    package mutating func renumberSnapshot(_ number: Int64, as new: Int64) {
+        missing.removeAll { $0.snapshot == new }
+        for index in missing.indices where missing[index].snapshot == number { missing[index].snapshot = new }
+        confirmed.removeAll { $0.snapshot == new }
+        confirmed = confirmed.map {
+            $0.snapshot == number ? SnapshotConfirmation(snapshot: new, date: $0.date) : $0
+        }
+        failures.renumberSnapshot(number, as: new)
+    }
+
     /// The maximum number of counts, and of confirmations. Those of older snapshots are removed.
     private static let maxRecords = 50
 
@@ -265,6 +276,8 @@ package struct LeftOut: Sendable, Equatable {
     package var sideNames: [String: SidePage] = [:]
     /// The recognised views, with the URLs of their fetched pages (`QueryViews`).
     package var views: [String: [String]] = [:]
+    /// Why no page was requested from an origin whose robots.txt could not be read, by origin.
+    package var unknownRobots: [String: String] = [:]
     /// URLs that were requested and could not be loaded, for which no limit is responsible. Assets are only listed if the limit
     /// left out assets.
     package var failed: Set<String> = []
@@ -272,6 +285,8 @@ package struct LeftOut: Sendable, Equatable {
     /// The maximum number of URLs in `failed`. With more, a URL over the limit cannot be told from one that failed, so nothing
     /// is attributed to the limit.
     private static let maxFailures = 1000
+    /// The maximum number of origins in `unknownRobots`. Pages of further ones are reported as missing.
+    private static let maxOrigins = 1000
 
     /// The pages that the run left out; nil if it requested all.
     package init?(_ report: CrawlReport) {
@@ -280,7 +295,12 @@ package struct LeftOut: Sendable, Equatable {
         for trap in report.traps { traps[trap.pattern] = trap.description }
         sideNames = report.sideNames
         views = report.views
-        guard limit != nil || !traps.isEmpty || !sideNames.isEmpty || !views.isEmpty else { return nil }
+        for skipped in report.skipped where unknownRobots.count < Self.maxOrigins {
+            guard case .robotsUnknown = skipped.cause else { continue }
+            unknownRobots[skipped.address.origin] = skipped.reason
+        }
+        guard limit != nil || !traps.isEmpty || !sideNames.isEmpty || !views.isEmpty || !unknownRobots.isEmpty
+        else { return nil }
         failed = Set(report.missing.filter { !$0.isBroken && (!$0.isAsset || limitsAssets) }.map(\.url))
         if failed.count > Self.maxFailures {
             (limit, limitsAssets) = (nil, false)
@@ -299,6 +319,7 @@ package struct LeftOut: Sendable, Equatable {
         for view in json["views"]?.members ?? [] {
             views[view.key] = view.value.array?.compactMap(\.string) ?? []
         }
+        for origin in json["robots"]?.members ?? [] { unknownRobots[origin.key] = origin.value.string }
         failed = Set(json["failed"]?.array?.compactMap(\.string) ?? [])
     }
 
@@ -316,8 +337,12 @@ package struct LeftOut: Sendable, Equatable {
             return SkipReason.sidePage(side).name
         }
         guard !failed.contains(page.href) else { return nil }
-        return QueryViews.contain(page, views) ? SkipReason.view.name : limit
+        return isView(page) ? SkipReason.view.name : unknownRobots[page.origin] ?? limit
     }
+
+    /// Whether the page is a view that the run left out. It can be stored all the same, by an earlier run that fetched it
+    /// before it knew enough pages of its kind.
+    package func isView(_ page: WebURL) -> Bool { QueryViews.contain(page, views) }
 }
 
 extension SitePlan: JSONObject {
@@ -373,6 +398,11 @@ extension LeftOut: JSONObject {
                 views.isEmpty
                     ? nil
                     : views.sorted { $0.key < $1.key }.reduce(JSONMembers()) { $0 + [$1.key: $1.value] }),
+            "robots": IfAny(
+                unknownRobots.isEmpty
+                    ? nil
+                    : unknownRobots.sorted { $0.key < $1.key }
+                        .reduce(JSONMembers()) { $0 + [$1.key: $1.value] }),
             "failed": failed.sorted(),
         ]
     }

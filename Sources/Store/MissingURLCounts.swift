@@ -1,4 +1,4 @@
-public import Web
+package import Web
 
 /// The numbers of URLs that a snapshot links to and does not contain, in three classes: broken, failed and not fetched.
 ///
@@ -68,12 +68,7 @@ public struct MissingURLCounts: Sendable, Equatable {
     }
 }
 
-extension MissingURLCounts: JSONObject, CustomStringConvertible {
-    public var description: String {
-        "\(broken) broken on the live site, \(failed) failed, \(notFetched) not fetched"
-            + (isCutShort ? "; a limit ended the run before the site was complete" : "")
-    }
-
+extension MissingURLCounts: JSONObject {
     /// The members for reports.
     package var members: JSONMembers { ["broken": broken, "failed": failed, "notFetched": notFetched] }
 
@@ -120,6 +115,11 @@ package struct StoredFailures: Sendable, Equatable {
     package func reason(for url: String) -> String? { reasons[url] }
 
     package var isEmpty: Bool { reasons.isEmpty }
+
+    /// Gives the snapshot another number.
+    package mutating func renumberSnapshot(_ number: Int64, as new: Int64) {
+        if snapshot == number { snapshot = new }
+    }
 
     /// The maximum number of stored failures. Each use of a site parses all of its settings, so they must stay small.
     private static let maxCount = 1000

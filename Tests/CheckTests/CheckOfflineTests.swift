@@ -6,6 +6,7 @@ import Web
 @testable import Check
 @testable import LarderKit
 @testable import Prefetch
+@testable import Store
 
 @Suite struct CheckOfflineTests {
     private let folder: TemporaryFolder
@@ -184,6 +185,55 @@ import Web
         var settings = SitePlan()
         settings.leftOut = out
         #expect(SitePlan(text: settings.text) == settings)
+    }
+
+    @Test
+    func `pages behind a robots.txt that cannot be read count as not fetched, in the report and the check`()
+        async throws
+    {
+        // The same host with another port.
+        let other = try TestOrigin()
+        let far = other.url("/far")
+        other.stop()
+        origin.on("/", .page("<a href=\(far)>f</a>"))
+        let prefetched = try await larder.prefetch([origin.url("/")])
+        #expect(prefetched.missingURLs.failed == 0 && prefetched.missingURLs.notFetched == 1)
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(report.isClean && report.missingURLs == prefetched.missingURLs)
+        let page = try #require(report.items.first { $0.verdict == .notFetched })
+        #expect(page.name == far)
+        #expect(page.detail?.hasPrefix("robots.txt could not be read: cannot connect") == true)
+        #expect(try await larder.status().sites[0].figures?.missing == prefetched.missingURLs)
+    }
+
+    /// The first run stops at its limit. The second one continues it, but no longer requests `/old`, which links to `/older`.
+    @Test func `stored pages that the last run did not reach require no further pages`() async throws {
+        origin.on("/", .page("<a href=/old>o</a><a href=/two>2</a>"))
+        origin.on("/old", .page("<a href=/older>o</a>"))
+        origin.on("/older", .page("<a href=/oldest>o</a><img src=/real.png>"))
+        origin.on("/two", .page("two"))
+        var options = PrefetchOptions()
+        options.plan.maxPages = 4
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        options.plan.scope.exclude = ["/old"]
+        options.plan.maxPages = 100
+        let prefetched = try await larder.prefetch([origin.url("/")], options: options)
+        #expect(prefetched.missingURLs.failed == 0)
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(report.isClean && report.missingURLs?.failed == 0, "\(report.text(as: .text))")
+    }
+
+    @Test func `the counts and failures of a snapshot keep to it when it gets another number`() throws {
+        var plan = SitePlan()
+        plan.recordMissingURLs(MissingURLCounts(broken: 1, failed: 1, notFetched: 1, snapshot: 1))
+        plan.recordMissingURLs(MissingURLCounts(broken: 2, failed: 2, notFetched: 2, snapshot: 2))
+        plan.recordConfirmation(of: 2, at: 7)
+        plan.failures = StoredFailures(snapshot: 2, [(url: "https://a.test/", reason: "timed out")])
+        plan.renumberSnapshot(2, as: 1)
+        #expect(plan.missing == [MissingURLCounts(broken: 2, failed: 2, notFetched: 2, snapshot: 1)])
+        #expect(plan.confirmed == [SnapshotConfirmation(snapshot: 1, date: 7)])
+        #expect(
+            plan.failures == StoredFailures(snapshot: 1, [(url: "https://a.test/", reason: "timed out")]))
     }
 
     @Test func `URLs out of scope are not missing`() async throws {
