@@ -145,7 +145,7 @@ private struct RehearsalRun {
             return false
         }
         report.continue(with: next)
-        if let before { drop(before) }
+        if let before { drop(before, &report) }
         return true
     }
 
@@ -155,13 +155,21 @@ private struct RehearsalRun {
     }
 
     /// Removes a snapshot that a later one of the same prefetch completes, so that a rollback restores the state
-    /// before the prefetch.
-    private func drop(_ snapshot: Int64) {
-        guard let stored, stored.published != snapshot else { return }
+    /// before the prefetch. The later one gets its number, because users see one snapshot.
+    private func drop(_ snapshot: Int64, _ report: inout PrefetchReport) {
+        guard let before = stored, before.published != snapshot,
+            let number = before.name(ofSnapshot: snapshot)?.number
+        else { return }
         do throws(StoreError) {
-            try StoreWriter(larder.folder).drop(snapshot: snapshot, of: stored, canBeUndone: false)
+            let writer = try StoreWriter(larder.folder)
+            try writer.drop(snapshot: snapshot, of: before, canBeUndone: false, passesOnNumber: true)
+            guard let stored, stored.name(ofSnapshot: stored.published)?.number == number else { return }
+            var plan = SitePlan(text: stored.settings)
+            plan.renumberSnapshot(report.snapshot, as: number)
+            try writer.storeSettings(plan.text, ofSite: site)
+            report.renumberSnapshot(as: number)
         } catch {
-            // The store is busy or full. The snapshot stays, which does no harm.
+            // The store is busy or full. The snapshot stays or has the later number, which does no harm.
         }
     }
 

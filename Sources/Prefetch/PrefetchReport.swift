@@ -110,6 +110,9 @@ public struct PrefetchReport: Sendable, Equatable {
         unansweredMisses = further.unansweredMisses
     }
 
+    /// Sets the number of the snapshot, which has taken the place of an earlier one of the same run.
+    package mutating func renumberSnapshot(as number: Int64) { crawl.snapshot = number }
+
     /// Removes URLs from the missing ones.
     mutating func removeMissing(_ urls: Set<String>) { crawl.missing.removeAll { urls.contains($0.url) } }
 

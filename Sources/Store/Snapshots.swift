@@ -474,17 +474,22 @@ extension StoreWriter {
     /// - Parameters:
     ///   - addsToLast: whether that also reverses the previous removal.
     ///   - canBeUndone: false if the user has not asked for the removal; `undoRemoval` then still reverses the one before.
+    ///   - passesOnNumber: whether the next snapshot gets its number, if that is the last one.
     package func drop(
-        snapshot: Int64, of site: Site, addsToLast: Bool = false, canBeUndone: Bool = true
+        snapshot: Int64, of site: Site, addsToLast: Bool = false, canBeUndone: Bool = true,
+        passesOnNumber: Bool = false
     ) throws(StoreError) {
         isJournalStale = true
-        try dropRows(ofSnapshot: snapshot, of: site, recordsRemoval: canBeUndone, addsToLast: addsToLast)
+        try dropRows(
+            ofSnapshot: snapshot, of: site, recordsRemoval: canBeUndone, addsToLast: addsToLast,
+            passesOnNumber: passesOnNumber)
         try updateStoredCounts()
         try rewriteJournal()
     }
 
     func dropRows(
-        ofSnapshot snapshot: Int64, of site: Site, recordsRemoval: Bool = false, addsToLast: Bool = false
+        ofSnapshot snapshot: Int64, of site: Site, recordsRemoval: Bool = false, addsToLast: Bool = false,
+        passesOnNumber: Bool = false
     ) throws(StoreError) {
         try withSiteLock(site, doing: "remove a snapshot of") { () throws(StoreError) in
             let snapshots = try snapshots(of: site)
@@ -515,6 +520,16 @@ extension StoreWriter {
                 if recordsRemoval { try recordMoved(from: snapshot, to: unfinished.id) }
             }
             try deleteSnapshot(snapshot)
+            guard passesOnNumber, later.count == 1, let number = site.name(ofSnapshot: snapshot)?.number
+            else {
+                return
+            }
+            try run(
+                "UPDATE snapshot SET number = ? WHERE site = ? AND number = ?", .integer(number),
+                .integer(site.id), .integer(number + 1))
+            try run(
+                "UPDATE site SET snapshots = ? WHERE id = ? AND snapshots = ?", .integer(number),
+                .integer(site.id), .integer(number + 1))
         }
     }
 

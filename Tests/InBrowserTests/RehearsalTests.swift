@@ -190,7 +190,7 @@ struct RehearsalTests {
         #expect(prefetch.output.contains("1 page with scripts opened: same offline as online"))
         let snapshots = try JSONValue.parse(Array(larder(["snapshots", "--json"]).output.utf8).span)
         #expect(
-            snapshots["sites"]?.array?.first?["snapshots"]?.array?.count == 1,
+            snapshots["sites"]?.array?.first?["snapshots"]?.array?.map { $0["number"]?.int } == [1],
             "a rollback leads to the state before the prefetch")
         origin.stop()
         #expect(try larder(["check", origin.url("/"), "--require", "rehearsed"]).status == 0)

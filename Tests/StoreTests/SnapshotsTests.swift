@@ -153,6 +153,21 @@ import Testing
         #expect(try site().snapshots.map(\.id) == [third])
     }
 
+    @Test func `the last snapshot takes the number of the one before it only if it is asked for`() throws {
+        let first = try snapshot(["/": "one"])
+        let second = try snapshot(["/": "two"])
+        let third = try snapshot(["/": "three"])
+        try writer.drop(snapshot: first, of: site(), canBeUndone: false, passesOnNumber: true)
+        #expect(try site().snapshots.map(\.number) == [2, 3], "two snapshots follow")
+        try writer.drop(snapshot: second, of: site(), canBeUndone: false, passesOnNumber: true)
+        #expect(try site().snapshots.map(\.number) == [2])
+        #expect(try site().snapshots.map(\.id) == [third])
+        try snapshot(["/": "four"])
+        #expect(try site().snapshots.map(\.number) == [2, 3], "the number is free for the next one")
+        try writer.drop(snapshot: third, of: site())
+        #expect(try site().snapshots.map(\.number) == [3])
+    }
+
     @Test func `a snapshot of another site, or one that is not complete, cannot be published`() throws {
         try snapshot(["/": "one"])
         let other = try snapshot(["/": "two"], site: "other")
