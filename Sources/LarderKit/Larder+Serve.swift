@@ -426,13 +426,17 @@ extension Larder {
         let site = index.map { sites[$0] }
         let url = site?.start.first ?? text
         if let snapshot {
-            guard let site, site.snapshots.contains(where: { $0.name == snapshot && $0.finished != nil })
+            // The address names the snapshot itself: `@N` before a URL would not say of which site, if several have the URL.
+            guard
+                let found = site?.snapshots.first(where: { $0.name == snapshot && $0.finished != nil }),
+                let address = MirrorServer.address(
+                    of: try await self.url(url).href, inSnapshot: found.id, at: port)
             else {
                 throw LarderError(
                     .input,
                     "\(text) has no complete snapshot \(snapshot); list its snapshots with: larder snapshots")
             }
-            return MirrorServer.portalAddress(at: port) + "@\(snapshot)/\(url)"
+            return address
         }
         guard let address = MirrorServer.address(of: try await self.url(url).href, at: port) else {
             throw LarderError(

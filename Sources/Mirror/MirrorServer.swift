@@ -317,6 +317,11 @@ package final class MirrorServer: Sendable {
     package static func address(of url: String, at port: UInt16) -> String? {
         WebURL(url).flatMap(OriginLayout(port: port).address)
     }
+
+    /// The mirror address of a URL in a snapshot, which is given by its `Snapshot.id`.
+    package static func address(of url: String, inSnapshot id: Int64, at port: UInt16) -> String? {
+        WebURL(url).flatMap { OriginLayout(port: port).address(of: $0, in: id) }
+    }
 }
 
 /// The options of a mirror.

@@ -85,6 +85,30 @@ import Testing
         #expect(try larder("open", "--stop", "--port", port).status == 0)
     }
 
+    @Test
+    func `SITE@N opens the snapshot of that site, although another site on the host has one with the number`()
+        throws
+    {
+        let other = try TestOrigin()
+        other.on("/", .page("<title>Other</title>"))
+        origin.on("/", .page("<title>Before</title>"))
+        for url in [origin.url("/"), other.url("/")] {
+            #expect(try larder("prefetch", url, "--quiet").status == 0)
+        }
+        origin.on("/", .page("<title>After</title>"))
+        #expect(try larder("update", origin.url("/"), "--quiet").status == 0)
+        let port = "\(try FreePort.draw())"
+        for (number, title) in [(1, "Before"), (2, "After")] {
+            let opened = try larder("open", "127.0.0.1:\(origin.port)@\(number)", "--port", port)
+            #expect(opened.status == 0, "\(opened)")
+            let line = try #require(opened.output.split(separator: "\n").first)
+            let host = line.dropFirst("http://".utf8.count).prefix { $0 != "/" }
+            let client = try RawClient(port: Int(port) ?? 0)
+            #expect(try client.get("/", host: String(host)).text.contains(title), "\(opened)")
+        }
+        #expect(try larder("open", "--stop", "--port", port).status == 0)
+    }
+
     @Test func `an empty store opens the portal, and a server that cannot start says why`() throws {
         let port = "\(try FreePort.draw())"
         let empty = try larder("open", "--port", port)
