@@ -190,8 +190,12 @@ struct PageGroups: Sendable {
         if let number = numbers[key] { return number }
         numbers[key] = patterns.count
         let start = nodes[node].pattern.isEmpty ? "**/" : nodes[node].pattern
-        let type = nodes[node].kind == "html" ? "" : "." + nodes[node].kind
-        patterns.append(start + (name.isList ? "index" : word ?? "") + "*" + type)
+        let kind = nodes[node].kind
+        let hasQuery = kind.hasSuffix("?")
+        let type = hasQuery ? String(kind.dropLast()) : kind
+        patterns.append(
+            start + (word ?? "") + "*" + (type == "html" ? "" : ".\(type)") + (hasQuery ? "?*" : "")
+                + (name.isList ? " (pages that list others)" : ""))
         mayLink.append(name.mayLink)
         return patterns.count - 1
     }

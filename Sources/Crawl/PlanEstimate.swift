@@ -442,7 +442,7 @@ private struct SiteModel {
         let confidence = self.confidence(pages, bytes)
         return PlanEstimate(
             groups: hasPages ? rows : [], pages: pages, byteCount: bytes,
-            seconds: seconds(pages, rate), confidence: confidence,
+            seconds: seconds(pages, bytes, rate), confidence: confidence,
             reasons: hasPages ? reasons(likely, known, meanNewLinks, isEndless) : [],
             largerSample: confidence == .high || isEndless || !hasPages ? nil : largerSample, traps: traps)
     }
@@ -466,12 +466,19 @@ private struct SiteModel {
         return min(sample.maxRequests * Self.sampleGrowth, Self.maxSampleRequests)
     }
 
+    /// `1,234`
+    private static func grouped(_ number: Int) -> String {
+        let rest = String(number % 1000)
+        guard number >= 1000 else { return rest }
+        return grouped(number / 1000) + "," + String(repeating: "0", count: 3 - rest.utf8.count) + rest
+    }
+
     /// Sentences about the data of the estimate.
     private func reasons(
         _ likely: Totals, _ known: Totals, _ meanNewLinks: Double, _ isEndless: Bool
     ) -> [String] {
         func count(_ number: Int, _ noun: String) -> String {
-            number == 1 ? "1 \(noun)" : "\(number) \(noun)s"
+            "\(Self.grouped(number)) \(noun)\(number == 1 ? "" : "s")"
         }
         var reasons: [String] = []
         if sample.listedCount > 0 {
@@ -486,7 +493,7 @@ private struct SiteModel {
         } else {
             let news = (meanNewLinks * 10).rounded() / 10
             reasons.append(
-                "\(links); a sampled page links to \(news) others that were not seen before, so there are probably about \(rest) more"
+                "\(links); a sampled page links to \(news) others that were not seen before, so there are probably about \(Self.grouped(rest)) more"
             )
         }
         let missing = groups.reduce(0) { $0 + $1.requested - $1.found }
@@ -497,21 +504,36 @@ private struct SiteModel {
         return reasons
     }
 
-    /// The duration of the requests. The lower bound assumes that all connections are busy, the upper one that
-    /// a quarter of them are.
-    private func seconds(_ pages: PlanEstimate.Bounds, _ rate: PlanSample.RequestRate)
-        -> PlanEstimate.Bounds
-    {
+    /// The work for each response and for each byte: reading links, storing and indexing. The first is the least that was
+    /// measured, the second one the most, on busy machines.
+    private static let workPerResponse = (least: 0.0005, most: 0.004)
+    private static let workPerByte = (least: 0.01e-6, most: 0.08e-6)
+
+    /// The duration of a prefetch without the rendering of pages. The lower bound assumes that all connections are busy, the
+    /// upper one that a quarter of them are.
+    private func seconds(
+        _ pages: PlanEstimate.Bounds, _ bytes: PlanEstimate.Bounds, _ rate: PlanSample.RequestRate
+    ) -> PlanEstimate.Bounds {
         let latencies = sample.outcomes.compactMap(\.latency)
         let latency = latencies.reduce(Duration.zero, +) / max(1, latencies.count)
-        func time(_ pages: Int, _ connections: Int) -> Int {
-            let requests = pages + sample.assets.count
-            let busy = latency / .seconds(1) * Double(requests) / Double(max(1, connections))
-            let delayed = rate.distance / .seconds(1) * Double(requests)
-            return Int(max(busy, delayed).rounded(.up))
+        func requests(_ pages: Int) -> Double { Double(pages + sample.assets.count) }
+        func network(_ pages: Int, _ connections: Int) -> (busy: Double, delayed: Double) {
+            (
+                latency / .seconds(1) * requests(pages) / Double(max(1, connections)),
+                rate.distance / .seconds(1) * requests(pages)
+            )
+        }
+        let least = network(pages.low, rate.connections)
+        let leastWork =
+            requests(pages.low) * Self.workPerResponse.least + Double(bytes.low) * Self.workPerByte.least
+        let high = pages.high.map { pages in
+            let most = network(pages, rate.connections / 4)
+            let mostWork =
+                requests(pages) * Self.workPerResponse.most
+                + Double(bytes.high ?? bytes.low) * Self.workPerByte.most
+            return Int(max(most.busy + mostWork, most.delayed).rounded(.up))
         }
         return PlanEstimate.Bounds(
-            low: time(pages.low, rate.connections),
-            high: pages.high.map { time($0, rate.connections / 4) })
+            low: Int(max(least.busy, least.delayed, leastWork).rounded(.up)), high: high)
     }
 }

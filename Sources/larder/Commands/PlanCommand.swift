@@ -37,7 +37,7 @@ enum PlanCommand {
     private static func text(of report: PlanReport, _ arguments: Arguments) -> String {
         var lines = [
             "\(report.site): \(count(report.pages)) \(pages(report.pages)), \(bytes(report.byteCount)) with their assets, "
-                + "about \(time(report.seconds)); \(report.confidence) confidence"
+                + "\(time(report.seconds)); \(report.confidence) confidence"
         ]
         lines.append(
             "  estimated from \(Wording.count(report.requests, "request")), \(Wording.bytes(report.fetchedByteCount)) downloaded"
@@ -95,9 +95,14 @@ enum PlanCommand {
 
     private static func bytes(_ bounds: PlanEstimate.Bounds) -> String { range(bounds) { Wording.bytes($0) } }
 
+    /// Short times are not given as a range, because rendering pages in a browser takes some seconds more.
     private static func time(_ bounds: PlanEstimate.Bounds) -> String {
-        range(bounds) { Wording.time(.seconds($0)) }
+        if let high = bounds.high, high <= maxShortSeconds { return "about a minute or less" }
+        return "about " + range(bounds) { Wording.time(.seconds($0)) }
     }
+
+    /// The maximum duration in seconds that counts as short.
+    private static let maxShortSeconds = 60
 }
 
 /// `larder explain URL`: prints for each site whether the URL would be fetched as a page and as an asset,
