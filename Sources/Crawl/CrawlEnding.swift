@@ -30,9 +30,12 @@ struct CrawlEnding {
                 report.isPublished = false
             }
         }
-        guard ending.isPublishing, plan.publishCheck != nil || plan.rejectsInterceptionPages else {
-            return try noteUnchanged(writes.finish(ending), in: &report)
-        }
+        // A login page in place of the site is the better explanation for a snapshot with too few pages.
+        let hasShrunk = report.hasShrunk
+        guard
+            plan.rejectsInterceptionPages && (ending.isPublishing || hasShrunk)
+                || plan.publishCheck != nil && ending.isPublishing
+        else { return try noteUnchanged(writes.finish(ending), in: &report) }
         let (snapshot, refused, plan) = (snapshot, report.refused, plan)
         // If there is a gate, a run with a time or byte limit must not add to the live snapshot
         // (`publishSoFar`).
@@ -50,7 +53,7 @@ struct CrawlEnding {
                     found.withLock { $0.passwordPage = page }
                 }
             }
-            if interception == nil, try plan.publishCheck?(snapshot, refused) ?? true { return passing }
+            if interception == nil, !hasShrunk, try plan.publishCheck?(snapshot, refused) ?? true { return passing }
             found.withLock { ($0.isRejected, $0.interception) = (true, interception) }
             return .reject(now: now)
         }

@@ -104,6 +104,18 @@ import Testing
         #expect(try await larder.update()[0].isPublished)
     }
 
+    @Test func `an update that finds a login page in place of many pages names it`() async throws {
+        origin.on("/", .page((1...6).map { "<a href=/\($0)></a>" }.joined()))
+        for number in 1...6 { origin.on("/\(number)", .page("page \(number)")) }
+        #expect(try await larder.prefetch([origin.url("/")]).isPublished)
+        origin.on("/", .redirect(to: "/login"))
+        origin.on("/login", .page(Self.login))
+        let report = try await larder.update()[0]
+        #expect(report.hasShrunk && report.isRejected && !report.isPublished)
+        #expect(report.loginPage?.contains(origin.url("/login")) == true, "\(report.loginPage ?? "none")")
+        #expect(try storedText("/1") == "page 1")
+    }
+
     /// Sites with pages that resemble login pages.
     static let sites: [SampleSite] = [
         SampleSite(testDescription: "a single page", pages: [("/", .page("<title>Me</title><p>Hello"))]),

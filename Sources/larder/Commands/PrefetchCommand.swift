@@ -84,17 +84,17 @@ enum PrefetchCommand {
     ) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
         if let warning = report.manifestWarning { terminal.fail(warning) }
+        if let reason = report.loginPage {
+            terminal.fail(
+                "\(report.site): the new snapshot is rejected: \(reason); log in (larder login URL, --cookies FILE, --user) and run "
+                    + "the same command again, or accept the snapshot with --allow-shrink")
+            return .incomplete
+        }
         if report.hasShrunk {
             terminal.fail(
                 "\(report.site): the new snapshot is rejected, because it has less than half of the previous pages; if a login "
                     + "page or captive portal came instead, log in (larder login URL, --cookies FILE, --user) and run the same "
                     + "command again, else accept the snapshot with --allow-shrink")
-            return .incomplete
-        }
-        if let reason = report.loginPage {
-            terminal.fail(
-                "\(report.site): the new snapshot is rejected: \(reason); log in (larder login URL, --cookies FILE, --user) and run "
-                    + "the same command again, or accept the snapshot with --allow-shrink")
             return .incomplete
         }
         if report.isRejected {
