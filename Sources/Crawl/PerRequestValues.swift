@@ -103,6 +103,10 @@ enum PerRequestValues {
     private static func isTime(_ value: Range<Int>, in body: [UInt8], near time: Int64) -> Bool {
         var digits = body[value]
         if let equals = digits.lastIndex(of: UInt8(ascii: "=")) { digits = digits[(equals + 1)...] }
+        // Python's time.time() and others write a fraction.
+        if let dot = digits.firstIndex(of: UInt8(ascii: ".")), digits[(dot + 1)...].allSatisfy(isDigit) {
+            digits = digits[..<dot]
+        }
         guard digits.count == 10 || digits.count == 13, digits.allSatisfy(isDigit),
             let number = Int64(String(decoding: digits, as: UTF8.self))
         else { return false }
@@ -112,15 +116,32 @@ enum PerRequestValues {
 
     /// Whether a value is random and its tag, or the name before it in a script, says that it is a token.
     private static func isToken(_ value: Range<Int>, in body: [UInt8]) -> Bool {
+        let tag = tag(around: value, in: body)
+        if let tag, let equals = equals(ofUnquoted: value, in: tag, body) {
+            let name = body[value.lowerBound..<equals]
+            return isRandom(body[(equals + 1)..<value.upperBound]) && namesToken(name, in: body[tag])
+        }
         guard isRandom(body[value]) else { return false }
         let name = name(of: value, in: body)
-        guard let tag = tag(around: value, in: body) else {
-            return isInScript(value, of: body) && namesToken(name)
-        }
-        if namesToken(name) { return true }
-        // <input name="csrf" value="…">, <meta name="csrf-token" content="…">
-        return (name.elementsEqual("value".utf8) || name.elementsEqual("content".utf8))
-            && namesToken(body[tag])
+        guard let tag else { return isInScript(value, of: body) && namesToken(name) }
+        return namesToken(name, in: body[tag])
+    }
+
+    /// Whether an attribute of a tag is a token: `<input name="csrf" value="…">`, `<meta name="csrf-token" content="…">`.
+    private static func namesToken(_ name: ArraySlice<UInt8>, in tag: ArraySlice<UInt8>) -> Bool {
+        namesToken(name)
+            || (name.elementsEqual("value".utf8) || name.elementsEqual("content".utf8)) && namesToken(tag)
+    }
+
+    /// The place of the equals sign in an attribute without quotes, which is one value with its name:
+    /// `<script nonce=r4nd0mR4nd0m>`. Nil for other values.
+    private static func equals(ofUnquoted value: Range<Int>, in tag: Range<Int>, _ body: [UInt8]) -> Int? {
+        guard value.lowerBound > tag.lowerBound, body[value.lowerBound - 1] <= 0x20,
+            body[tag.lowerBound..<value.lowerBound].count(where: { $0 == UInt8(ascii: "\"") }).isMultiple(
+                of: 2),
+            let equals = body[value].firstIndex(of: UInt8(ascii: "=")), equals > value.lowerBound
+        else { return nil }
+        return equals
     }
 
     /// Whether a value has the characters of Base64 or a similar code, and is no word.

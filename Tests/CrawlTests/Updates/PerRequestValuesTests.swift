@@ -49,6 +49,11 @@ import Testing
             #"<script nonce="r4nd0mR4nd0m">run()</script>"#,
             #"<script nonce="0th3r0th3r12">run()</script>"#
         ),
+        ("<script nonce=r4nd0mR4nd0m>run()</script>", "<script nonce=0th3r0th3r12>run()</script>"),
+        (
+            "<input type=hidden name=csrf value=aB3dE5fG7hI9>",
+            "<input type=hidden name=csrf value=zY8xW6vU4tS2>"
+        ),
         (
             #"<script>window.csrf = 'Ab12Cd34Ef'</script>"#,
             #"<script>window.csrf = 'Gh56Ij78Kl'</script>"#
@@ -60,6 +65,7 @@ import Testing
         ),
         (#"<img src="/beacon.gif?t=1732800001">"#, #"<img src="/beacon.gif?t=1732886400">"#),
         ("<script>var now = 1732799999123;</script>", "<script>var now = 1732886400456;</script>"),
+        ("<p>made at 1732800000.123</p>", "<p>made at 1732886400.9</p>"),
         (#"<div data-rendered="1732799000">"#, #"<div data-rendered="1732886100">"#),
         // Comments of caches and frameworks.
         ("<!-- made in 0.123 seconds, 42 queries -->", "<!-- made in 1.5 seconds, 7 queries -->"),
@@ -90,6 +96,7 @@ import Testing
         (#"<link href="/style.css?v=1732799700">"#, #"<link href="/style.css?v=1732886100">"#),
         (#"<script src="/token/Ab12Cd34Ef56.js">"#, #"<script src="/token/Gh56Ij78Kl90.js">"#),
         (#"<img src="/a.png?token=Ab12Cd34Ef56">"#, #"<img src="/a.png?token=Gh56Ij78Kl90">"#),
+        (#"<p title="the token=Ab12Cd34Ef56 of">"#, #"<p title="the token=Gh56Ij78Kl90 of">"#),
         // Times other than those of the requests.
         ("<p>Posted at 1700000000</p>", "<p>Posted at 1700000001</p>"),
         ("<p>Posted at 1732800000</p>", "<p>Posted at 1732800000000000</p>"),
