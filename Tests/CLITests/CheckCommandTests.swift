@@ -103,6 +103,8 @@ import Web
             #expect(snapshot.errors.contains("check reads the live snapshot of a site, not "), "\(snapshot)")
         }
         #expect(try larder("check", "127.0.0.1").output == proof)
+        let stored = try larder("check", "127.0.0.1", "--stored")
+        #expect(stored.status == 2 && stored.errors.contains("127.0.0.1 is a stored site"), "\(stored)")
         #expect(try larder("check").output == proof)
         let both = try larder("check", origin.url("/"), "--offline", "--stored")
         #expect(both.status == 2 && both.errors.contains("--stored is for manifests"), "\(both)")
@@ -187,6 +189,8 @@ import Web
         let file = try larder(
             "check", manifest, "--dir", home.file("dist"), "--report", "tap=\(home.file("t.tap"))")
         #expect(file.output.contains("verified \(home.file("dist/a.js")): md5\n"))
+        let printed = try larder("check", manifest, "--dir", home.file("dist"), "--report", "tap=-")
+        #expect(printed.output.hasPrefix("TAP version "), "\(printed)")
     }
 
     @Test func `--fail-on chooses the verdicts that make the exit status 1`() throws {

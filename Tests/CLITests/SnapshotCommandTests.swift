@@ -59,11 +59,15 @@ import Web
 
     @Test func `on a terminal, a removal is confirmed first`() throws {
         #expect(try larder("prefetch", site).status == 0)
-        func remove(_ options: String, answer: String) throws -> Command.Ending {
+        let host = String(site.dropFirst("http://".count).dropLast())
+        func remove(_ options: String, answer: String, _ name: String? = nil) throws -> Command.Ending {
             let program = ChildProcess.built("larder")
             return try ChildProcess(
                 "/bin/sh",
-                ["-c", "echo \(answer) | script -qec '\"$PROGRAM\" remove \(options) \(site)' /dev/null"],
+                [
+                    "-c",
+                    "echo \(answer) | script -qec '\"$PROGRAM\" remove \(options) \(name ?? site)' /dev/null",
+                ],
                 environment: ["HOME": home.path, "PATH": "/usr/bin:/bin", "PROGRAM": "\(program)"]
             ).wait()
         }
@@ -71,6 +75,9 @@ import Web
         #expect(refused.status == 1)
         #expect(refused.output.contains("\(site): 1 snapshot, 2 pages"), "\(refused)")
         #expect(refused.output.contains("Remove it? [y/N]"))
+        #expect(try remove("", answer: "n", host).output.contains("  \(site): 1 snapshot, 2 pages"))
+        #expect(try remove("", answer: "n", "\(site)@1").output.contains("  snapshot 1 of \(site): "))
+        #expect(try remove("", answer: "n", "\(site)*").output.contains("  \(site)*: from all snapshots"))
         #expect(try larder("status").output.contains(site))
         let confirmed = try remove("", answer: "y")
         #expect(confirmed.status == 0 && confirmed.output.contains("Removed \(site)"), "\(confirmed)")

@@ -254,10 +254,18 @@ enum CheckCommand {
             }
             return .sites(try await storedSites(arguments))
         }
-        if given != nil || WholeFile.exists(name) { return .manifest(name) }
+        if WholeFile.exists(name) { return .manifest(name) }
         // A folder without a store has no sites.
         let sites = (try? await arguments.larder.snapshots().sites) ?? []
         let names = sites.map(\.name)
+        if let given {
+            guard !name.contains("://"), SiteName.index(of: name, among: names) != nil else {
+                return .manifest(name)
+            }
+            throw UsageError(
+                "\(given.name) is for manifests, and \(name) is a stored site; leave \(given.name) out, or name the manifest"
+            )
+        }
         if let place = SiteName.index(of: name, among: names, acceptsOrigin: true) {
             // A site of bundles has the name of its manifest, whose URL means the server, stored or not. A page has both.
             let isManifest = sites[place].manifest == name && !name.hasSuffix("/") && name.contains("://")
@@ -463,7 +471,8 @@ struct CheckOutputs {
                 throw UsageError(
                     "--report \(name)= needs a file name, such as: --report \(name)=report.\(name)")
             }
-            outputs.append(Output(format: format, file: file))
+            // As elsewhere, a dash means standard output.
+            outputs.append(Output(format: format, file: file == "-" ? nil : file))
         }
         if arguments.has(.json) { outputs.append(Output(format: .json, file: nil)) }
         let printed = outputs.filter { $0.file == nil }

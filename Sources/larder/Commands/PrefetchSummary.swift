@@ -69,8 +69,9 @@ enum PrefetchSummary {
             let files =
                 report.plan.cookieFiles.isEmpty
                 ? "the cookie file" : report.plan.cookieFiles.joined(separator: ", ")
+            let verb = cookies.valid == 1 ? "is" : "are"
             lines.append(
-                "  \(Wording.number(cookies.valid)) of the \(Wording.count(cookies.total, "cookie")) in \(files) are for this site\(expired)"
+                "  \(Wording.number(cookies.valid)) of \(Wording.count(cookies.total, "cookie")) in \(files) \(verb) for this site\(expired)"
             )
         }
         lines += hostLines(report)

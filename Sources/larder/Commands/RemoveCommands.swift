@@ -21,7 +21,7 @@ enum RemoveCommand {
             }
             for removal in try await larder.remove(arguments.operands) { terminal.say(text(of: removal)) }
             terminal.say(
-                "To undo this (until the next removal): \(arguments.command("undo"))\nTo free the disk space for good: "
+                "To undo this (until the next removal or gc): \(arguments.command("undo"))\nTo free the disk space for good: "
                     + arguments.command("gc"))
             return .done
         }
@@ -32,10 +32,17 @@ enum RemoveCommand {
     private static func isConfirmed(_ operands: [String], in larder: Larder) async throws(LarderError) -> Bool
     {
         let sites = try await larder.status().sites
+        let names = sites.map(\.name)
         let lines = operands.map { operand in
-            guard let site = sites.first(where: { [operand, operand + "/"].contains($0.name) }) else {
-                return "  \(operand)"
+            guard let place = SiteName.exactIndex(of: operand, among: names) else {
+                let (name, number) = SiteName.split(operand, among: names)
+                guard let number, let place = SiteName.index(of: name, among: names, acceptsOrigin: true),
+                    let snapshot = sites[place].snapshots.first(where: { $0.name == number })
+                else { return "  \(operand): from all snapshots" }
+                return
+                    "  snapshot \(number) of \(names[place]): \(Wording.count(snapshot.responses, "response"))"
             }
+            let site = sites[place]
             let figures =
                 site.figures.map { ", \(Wording.count($0.pages, "page")), \(Wording.bytes($0.byteCount))" }
                 ?? ""
