@@ -322,6 +322,8 @@ public struct ServeOptions: Sendable {
     public var isRecorded = false
     /// Adds a bar to pages that shows their date and links to the portal. It can be switched off in the portal.
     public var hasBar = false
+    /// Whether to record when responses were served.
+    var recordsUses = true
     /// The maximum memory of the whole process in bytes, for a process that only serves: fewer responses are cached
     /// in memory than `memoryLimit` allows. Nil for no limit.
     public var processMemoryLimit: Int?
@@ -397,6 +399,7 @@ public struct ServeOptions: Sendable {
         options.isReadOnly = isReadOnly
         options.processMemoryLimit = processMemoryLimit
         options.hasBar = hasBar
+        options.recordsUses = recordsUses
         options.verification = verification
         options.hasShim = hasShim
         options.allowsNetwork = allowsNetwork

@@ -13,6 +13,9 @@ extension Larder {
         by program: String, in shared: SharedBrowser? = nil, _ options: ServeOptions = ServeOptions(),
         _ body: (Browser, MirrorService) throws(LarderError) -> Result
     ) throws(LarderError) -> Result {
+        var options = options
+        // Only a person reads pages; a browser that checks or prints them does not.
+        options.recordsUses = false
         let service = try serve(port: 0, threads: 1, options: options)
         defer { service.stop() }
         let browser: Browser

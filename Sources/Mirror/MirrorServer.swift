@@ -167,7 +167,8 @@ package final class MirrorServer: Sendable {
         do throws(ServerError) {
             pressure = memoryLimit > 0 ? try Self.pressure(on: tier) : nil
             let handler = notes.map {
-                ServingRecordWriter(folder, notes: $0, tier: tier, recording: recording)
+                ServingRecordWriter(
+                    folder, notes: $0, tier: tier, recording: recording, recordsUses: options.recordsUses)
             }
             housekeeping =
                 handler == nil && budget == nil
@@ -376,6 +377,8 @@ package struct MirrorOptions: Sendable {
     package var canInstallTimer = false
     /// Whether pages have a bar. It can be switched off in the portal.
     package var hasBar = false
+    /// Whether to record when responses were served. A check by a browser is no use of a page.
+    package var recordsUses = true
     /// The TLS configuration; nil for plain http.
     package var security: TLSServer?
     /// Whether the portal must not change anything.

@@ -133,14 +133,19 @@ final class ServingRecordWriter: Sendable {
     private let notes: ServingRecords
     private let tier: MemoryTier<Answer>
     private let recording: RecordingHealth
-    /// Uses are written in batches, since they only order evictions.
-    private static let secondsBetweenUseWrites: Int64 = 60
+    /// Whether to write the times of uses.
+    private let recordsUses: Bool
+    /// Uses are written in batches. They order evictions, and the pages that the portal shows as read last.
+    private static let secondsBetweenUseWrites: Int64 = 15
 
     /// The time up to which uses in the tier are written.
     private let lastCheck: Mutex<Int64>
 
-    init(_ folder: StoreFolder, notes: ServingRecords, tier: MemoryTier<Answer>, recording: RecordingHealth) {
-        self.recording = recording
+    init(
+        _ folder: StoreFolder, notes: ServingRecords, tier: MemoryTier<Answer>, recording: RecordingHealth,
+        recordsUses: Bool = true
+    ) {
+        (self.recording, self.recordsUses) = (recording, recordsUses)
         self.folder = folder
         self.notes = notes
         self.tier = tier
@@ -155,7 +160,7 @@ final class ServingRecordWriter: Sendable {
         let now = SystemClock.seconds()
         var since: Int64?
         lastCheck.withLock { last in
-            guard isLast || now - last >= Self.secondsBetweenUseWrites else { return }
+            guard recordsUses, isLast || now - last >= Self.secondsBetweenUseWrites else { return }
             since = last
             last = now
         }

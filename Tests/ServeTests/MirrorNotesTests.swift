@@ -8,17 +8,18 @@ import Testing
 
     /// Runs a server on a store, and returns the store's activity database after the server has stopped.
     private func activity(
-        of store: StockedStore, memoryLimit: Int = 1_000_000,
+        of store: StockedStore, memoryLimit: Int = 1_000_000, options: MirrorOptions = MirrorOptions(),
         _ use: (RawClient, _ port: UInt16) throws -> Void
     ) throws -> ActivityDatabase {
-        try activity(in: store.folder, memoryLimit: memoryLimit, use)
+        try activity(in: store.folder, memoryLimit: memoryLimit, options: options, use)
     }
 
     private func activity(
-        in folder: StoreFolder, memoryLimit: Int = 1_000_000,
+        in folder: StoreFolder, memoryLimit: Int = 1_000_000, options: MirrorOptions = MirrorOptions(),
         _ use: (RawClient, _ port: UInt16) throws -> Void
     ) throws -> ActivityDatabase {
-        let server = try MirrorServer(folder, port: 0, threadCount: 1, memoryLimit: memoryLimit)
+        let server = try MirrorServer(
+            folder, port: 0, threadCount: 1, memoryLimit: memoryLimit, options: options)
         do {
             defer { server.stop() }
             try use(RawClient(port: Int(server.port)), server.port)
@@ -47,6 +48,20 @@ import Testing
         #expect(Array(times.keys) == [try #require(before).url])
         // Times since 1970, not since the start of the machine.
         #expect(times.values.allSatisfy { $0 > 1_700_000_000 })
+    }
+
+    @Test(arguments: [0, 1_000_000])
+    func `a server for a browser that checks pages records misses, but no uses`(memoryLimit: Int) throws {
+        var options = MirrorOptions()
+        options.recordsUses = false
+        let recorded = try activity(of: stocked(), memoryLimit: memoryLimit, options: options) {
+            client, port in
+            for target in ["/", "/", "/nowhere"] {
+                _ = try client.get(target, host: "example-test.localhost:\(port)")
+            }
+        }
+        #expect(try recorded.servedTimes().isEmpty)
+        #expect(try recorded.misses().map(\.href) == ["https://example.test/nowhere"])
     }
 
     @Test func `a miss is recorded with its referrer, count and destination`() throws {
