@@ -181,8 +181,8 @@ let package = Package(
         tests(
             "ServeTests",
             [
-                "System", "Web", "Codings", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS",
-                "HTTPServer", "Reports",
+                "System", "Web", "Codings", "Markup", "Digest", "Store", "Fetch", "Bundles", "Rollouts",
+                "TLS", "HTTPServer", "Reports",
                 "Search",
                 "Origins", "Portal", "Mirror", "LarderKit",
             ]),

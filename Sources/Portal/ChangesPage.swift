@@ -72,7 +72,7 @@ struct ChangesPage: PortalPage {
         }
         html.element("dl", ["class": "facts"]) { html in
             for kind in Kind.allCases {
-                html.fact(html.words(Self.sentence(for: kind)), Wording.number(difference.count(kind)))
+                html.fact(html.words(Self.sentence(for: kind)), html.language.number(difference.count(kind)))
             }
         }
         for kind in Kind.allCases where self.kind == nil || self.kind == kind {

@@ -288,7 +288,7 @@ package struct DetailsPage: PortalPage {
             html.element("td", ["class": "number"], text: "\(row.status)")
             html.element(
                 "td", ["class": "number"],
-                text: row.body.map { Wording.bytes($0.byteCount) } ?? html.words(.none))
+                text: row.body.map { html.language.bytes($0.byteCount) } ?? html.words(.none))
             html.element("td") { html in
                 if let body = row.body { html.element("code", text: String(body.sha256.prefix(12))) }
             }

@@ -175,7 +175,7 @@ extension HTMLWriter {
         default: facts.append(words(.statusIs, "\(entry.status)"))
         }
         if let type = entry.type, entry.body != nil { facts.append(Wording.cut(type, to: 60)) }
-        if let body = entry.body { facts.append(Wording.bytes(body.byteCount)) }
+        if let body = entry.body { facts.append(language.bytes(body.byteCount)) }
         if let site { facts.append(words(.inSite, Wording.cut(site, to: 80))) }
         return facts.joined(separator: words(.comma))
     }

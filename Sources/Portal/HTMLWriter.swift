@@ -171,6 +171,8 @@ package struct PortalLinks {
     /// The page about one URL, in the field `url`.
     package static let page = "/-/page"
     package static let traffic = "/-/proxy"
+    /// The updates of apps. The clients of these apps use the paths below `/-/updates/`.
+    package static let channels = "/-/channels"
     package static let jobs = "/-/jobs"
     /// The stream of job events.
     package static let live = "/-/jobs/live"

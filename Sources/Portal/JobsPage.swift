@@ -249,19 +249,19 @@ extension JobProgress {
         // Imports and exports count only responses.
         if let responses {
             return html.element("dl", ["class": "facts"]) { html in
-                fact(.responses, "responses", Wording.number(responses), &html)
-                fact(.figureSize, "size", Wording.bytes(byteCount), &html)
+                fact(.responses, "responses", html.language.number(responses), &html)
+                fact(.figureSize, "size", html.language.bytes(byteCount), &html)
                 fact(.figureElapsed, "elapsed", Self.clock(seconds), &html)
             }
         }
         html.element("dl", ["class": "facts"]) { html in
-            fact(.figurePages, "pages", Wording.number(pages), &html)
-            fact(.figureQueuedPages, "queuedPages", Wording.number(queuedPages), &html)
-            fact(.figureAssets, "files", Wording.number(files), &html)
-            fact(.figureQueuedAssets, "queuedFiles", Wording.number(queuedFiles), &html)
-            fact(.figureFailed, "failed", Wording.number(failed), &html)
-            fact(.figureSize, "size", Wording.bytes(byteCount), &html)
-            fact(.figureSpeed, "speed", Wording.bytes(bytesPerSecond) + "/s", &html)
+            fact(.figurePages, "pages", html.language.number(pages), &html)
+            fact(.figureQueuedPages, "queuedPages", html.language.number(queuedPages), &html)
+            fact(.figureAssets, "files", html.language.number(files), &html)
+            fact(.figureQueuedAssets, "queuedFiles", html.language.number(queuedFiles), &html)
+            fact(.figureFailed, "failed", html.language.number(failed), &html)
+            fact(.figureSize, "size", html.language.bytes(byteCount), &html)
+            fact(.figureSpeed, "speed", html.language.bytes(bytesPerSecond) + "/s", &html)
             fact(.figureElapsed, "elapsed", Self.clock(seconds), &html)
             fact(.figureRemaining, "left", secondsLeft.map(Self.clock) ?? "–", &html)
         }
@@ -278,7 +278,7 @@ extension JobProgress {
                         html.element("tr") { html in
                             html.element("th", ["scope": "row"]) { $0.isolatedText(host.name) }
                             html.element("td", ["class": "number"], text: "\(host.running)")
-                            html.element("td", ["class": "number"], text: Wording.number(host.queued))
+                            html.element("td", ["class": "number"], text: html.language.number(host.queued))
                             html.element(
                                 "td", ["class": "number"],
                                 text: "\((host.requestsPerSecond * 10).rounded() / 10)")

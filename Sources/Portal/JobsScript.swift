@@ -16,6 +16,10 @@ enum JobsScript {
           const lost = document.getElementById("lost");
           let source = null, known = null, isLoading = false;
           const key = (jobs) => jobs.map((job) => `${job.job} ${job.state} ${Boolean(job.figures)} ${job.figures?.phase}`).join();
+          // Events have English figures: German swaps the separators, as `PortalLanguage.figure` does.
+          const isGerman = document.documentElement.lang === "de";
+          const own = (value) => isGerman && /^[\\d.,]+( \\w+(\\/s)?)?$/.test(value)
+            ? value.replace(/[.,]/g, (mark) => mark === "," ? "." : ",") : value;
           const fill = (job) => {
             const card = place.querySelector(`[data-job="${Number(job.job)}"]`);
             if (!card || !job.figures) return;
@@ -25,13 +29,13 @@ enum JobsScript {
                 if (typeof value === "number") part.value = value; else part.removeAttribute("value");
                 continue;
               }
-              if (part.dataset.figure !== "hosts") { part.textContent = String(value ?? ""); continue; }
+              if (part.dataset.figure !== "hosts") { part.textContent = own(String(value ?? "")); continue; }
               part.replaceChildren(...value.map((host) => {
                 const row = document.createElement("tr");
                 for (const name of ["name", "running", "queued", "perSecond", "paused"]) {
                   const cell = document.createElement(name === "name" ? "th" : "td");
                   if (name === "name") cell.scope = "row"; else cell.className = "number";
-                  cell.textContent = String(host[name]);
+                  cell.textContent = name === "name" ? String(host[name]) : own(String(host[name]));
                   row.append(cell);
                 }
                 return row;
@@ -68,7 +72,9 @@ enum JobsScript {
           }
           let titles = null;
           const notify = (jobs) => {
-            const now = new Map(jobs.map((job) => [job.job, job.title]));
+            // The title on the page is in the user's language.
+            const title = (job) => place.querySelector(`#job-${Number(job.job)}`)?.textContent || job.title;
+            const now = new Map(jobs.map((job) => [job.job, title(job)]));
             for (const [number, title] of titles || []) {
               if (wants() && !now.has(number)) new Notification("Larder", { body: title, tag: `larder-${number}` });
             }

@@ -42,7 +42,7 @@ struct LinkCheckSection {
         html.element("dl", ["class": "facts"]) { html in
             for verdict in LinkVerdict.allCases {
                 if let count = summary.counts[verdict] {
-                    html.fact(html.words(verdict.heading), Wording.number(count))
+                    html.fact(html.words(verdict.heading), html.language.number(count))
                 }
             }
         }

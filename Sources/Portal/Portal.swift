@@ -201,6 +201,8 @@ package struct Portal {
             return JobsPage(
                 jobs(for: visitor, services), files: services.jobRunner.files, sites: try cache.sites(reader),
                 now: now())
+        case PortalLinks.channels:
+            return hidesPrivate(from: visitor) ? nil : try ChannelsPage(reader, now: now())
         case PortalLinks.importForm:
             return services?.jobRunner.files == nil ? nil : ImportPage(try cache.sites(reader))
         case PortalLinks.add:
@@ -373,6 +375,7 @@ package struct Portal {
             now: now(), address: target,
             jsonAddress: "\(target)\(separator)format=json")
         context.language = visitor.language
+        context.hasChannels = cache.hasChannels && !hidesPrivate(from: visitor)
         guard let services else { return context }
         context.isScheduled = services.isScheduled
         context.canInstallTimer =
@@ -419,6 +422,13 @@ package struct Portal {
 
     /// Returns a style sheet, script, manifest or icon; nil for other paths.
     private func staticFile(_ target: String) -> Answer? {
+        // The names of these files change with their content.
+        let cachedForever = ("Cache-Control", "public, max-age=31536000, immutable")
+        if let icon = PortalIcon.PNG(path: target) {
+            return Answer(
+                status: 200, fields: [("Content-Type", "image/png"), cachedForever] + securityFields,
+                body: icon.bytes)
+        }
         let (type, text): (String, String)
         switch target {
         case PortalStyle.path: (type, text) = ("text/css; charset=utf-8", PortalStyle.text)
@@ -429,8 +439,6 @@ package struct Portal {
         case PortalIcon.path: (type, text) = ("image/svg+xml", PortalIcon.text)
         default: return nil
         }
-        // The names of these files change with their content.
-        let cachedForever = ("Cache-Control", "public, max-age=31536000, immutable")
         return Answer(
             status: 200, fields: [("Content-Type", type), cachedForever] + securityFields,
             body: Array(text.utf8))

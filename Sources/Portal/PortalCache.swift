@@ -39,6 +39,9 @@ package final class PortalCache {
 
     init(walk: SiteNeeds.Walk? = nil) { self.walk = walk }
 
+    /// Whether the store may have updates of apps.
+    var hasChannels: Bool { reader.map { ChannelDatabase.mayExist(in: $0.folder) } ?? false }
+
     /// Drops the cache if the reader or the store has changed. Call it before each answer.
     func update(from reader: StoreReader) throws(StoreError) {
         let version = try reader.dataVersion()

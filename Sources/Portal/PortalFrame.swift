@@ -57,6 +57,8 @@ enum PortalFrame {
         html.void("link", ["rel": "manifest", "href": PortalManifest.path])
         html.void("meta", ["name": "theme-color", "content": "#2f7d5b"])
         html.void("link", ["rel": "icon", "type": "image/svg+xml", "href": PortalIcon.path])
+        // iOS takes the icon of an installed page from here, and shows no SVG.
+        html.void("link", ["rel": "apple-touch-icon", "href": PortalIcon.PNG.small.path])
     }
 
     private static func writeBanner(
@@ -76,6 +78,10 @@ enum PortalFrame {
                             .storage, PortalLinks.storage,
                             page.section == .storage || page.section == .scripts,
                             to: &html)
+                        if context.hasChannels {
+                            writeNavigationEntry(
+                                .channelsTitle, PortalLinks.channels, page.section == .channels, to: &html)
+                        }
                         if context.hasJobs {
                             writeNavigationEntry(
                                 .activity, PortalLinks.jobs, page.section == .jobs, to: &html)
@@ -204,6 +210,7 @@ package enum PortalSection {
     case scripts
     case traffic
     case jobs
+    case channels
     case storage
     case none
 }
@@ -225,6 +232,8 @@ package struct PortalContext {
     var token: String?
     /// The reason why the visitor may give no commands; nil if there is none.
     var readOnlyReason: Sentence?
+    /// Whether the page of the updates of apps is shown.
+    var hasChannels = false
     /// Whether the page of jobs is shown.
     var hasJobs = false
     /// Whether the page bar is available.

@@ -320,7 +320,8 @@ extension PortalJob: JSONObject {
     func members(in language: PortalLanguage) -> JSONMembers {
         [
             "job": number, "state": stateName, "title": command.title.text(in: language),
-            "outcome": outcome.map { $0.text(in: language) }, "figures": progress,
+            "outcome": outcome.map { $0.text(in: language) },
+            "figures": progress.map { $0.members(in: language) },
         ]
     }
 
@@ -337,16 +338,19 @@ extension PortalJob: JSONObject {
 }
 
 extension JobProgress: JSONObject {
-    package var members: JSONMembers {
+    package var members: JSONMembers { members(in: .english) }
+
+    /// The figures as `JobsScript` shows them, in a language.
+    func members(in language: PortalLanguage) -> JSONMembers {
         [
             "site": site, "phase": phase?.rawValue, "storing": phase == .storing,
-            "pages": Wording.number(pages),
-            "queuedPages": Wording.number(queuedPages), "files": Wording.number(files),
-            "queuedFiles": Wording.number(queuedFiles), "failed": Wording.number(failed),
-            "size": Wording.bytes(Int64(byteCount)), "speed": Wording.bytes(Int64(bytesPerSecond)) + "/s",
+            "pages": language.number(pages),
+            "queuedPages": language.number(queuedPages), "files": language.number(files),
+            "queuedFiles": language.number(queuedFiles), "failed": language.number(failed),
+            "size": language.bytes(Int64(byteCount)), "speed": language.bytes(Int64(bytesPerSecond)) + "/s",
             "elapsed": Self.clock(seconds), "left": secondsLeft.map(Self.clock) ?? "–",
-            "share": share, "hosts": hosts, "hostCount": hostCount,
-            "responses": responses.map(Wording.number),
+            "share": share, "hosts": hosts.map { $0.members(in: language) }, "hostCount": hostCount,
+            "responses": responses.map(language.number),
         ]
     }
 
@@ -359,10 +363,10 @@ extension JobProgress: JSONObject {
     }
 }
 
-extension JobProgress.Host: JSONObject {
-    package var members: JSONMembers {
+extension JobProgress.Host {
+    func members(in language: PortalLanguage) -> JSONMembers {
         [
-            "name": name, "running": running, "queued": Wording.number(queued),
+            "name": name, "running": running, "queued": language.number(queued),
             "perSecond": "\((requestsPerSecond * 10).rounded() / 10)",
             "paused": pausedSeconds.map { "\($0) s" } ?? "",
         ]

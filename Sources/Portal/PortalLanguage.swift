@@ -4,6 +4,7 @@ internal import Reports
 package enum PortalLanguage: String, Sendable, CaseIterable {
     case english = "en"
     case chinese = "zh"
+    case german = "de"
 
     /// The language that a browser prefers among those of the portal, by its field `Accept-Language` (RFC 9110, section
     /// 12.5.4). English if the browser accepts none of them.
@@ -33,6 +34,7 @@ package enum PortalLanguage: String, Sendable, CaseIterable {
         switch self {
         case .english: "en"
         case .chinese: "zh-Hans"
+        case .german: "de"
         }
     }
 }
@@ -50,6 +52,16 @@ extension PortalLanguage {
             ]
             let unit = units.last { seconds >= 2 * $0.length } ?? units[0]
             return "\(seconds / unit.length) \(unit.noun)前"
+        case .german:
+            guard seconds >= 60 else { return seconds < 0 ? "in der Zukunft" : "gerade eben" }
+            let units: [(one: String, many: String, length: Int64)] = [
+                ("Minute", "Minuten", 60), ("Stunde", "Stunden", 3600), ("Tag", "Tagen", 86_400),
+                ("Woche", "Wochen", 7 * 86_400), ("Monat", "Monaten", 30 * 86_400),
+                ("Jahr", "Jahren", 365 * 86_400),
+            ]
+            let unit = units.last { seconds >= 2 * $0.length } ?? units[0]
+            let count = seconds / unit.length
+            return "vor \(count) \(count == 1 ? unit.one : unit.many)"
         }
     }
 
@@ -62,20 +74,25 @@ extension PortalLanguage {
             let parts = Wording.date(seconds).split { "-T:".contains($0) }
             guard parts.count == 6, let month = Int(parts[1]), let day = Int(parts[2]) else { return "" }
             return "\(parts[0])年\(month)月\(day)日 \(parts[3]):\(parts[4])（UTC）"
+        case .german:
+            let parts = Wording.date(seconds).split { "-T:".contains($0) }
+            guard parts.count == 6, let month = Int(parts[1]), let day = Int(parts[2]) else { return "" }
+            return "\(day).\(month).\(parts[0]), \(parts[3]):\(parts[4]) UTC"
         }
     }
 
     /// An interval, in the largest unit that divides it: `90 minutes`.
     package func interval(_ seconds: Int64) -> String {
-        let units: [(noun: String, chinese: String, length: Int64)] = [
-            ("week", "周", 7 * 86_400), ("day", "天", 86_400), ("hour", "小时", 3600), ("minute", "分钟", 60),
-            ("second", "秒", 1),
+        let units: [(noun: String, chinese: String, german: String, length: Int64)] = [
+            ("week", "周", "Woche", 7 * 86_400), ("day", "天", "Tag", 86_400), ("hour", "小时", "Stunde", 3600),
+            ("minute", "分钟", "Minute", 60), ("second", "秒", "Sekunde", 1),
         ]
         let unit = units.first { seconds % $0.length == 0 } ?? units[4]
         let count = Int(seconds / unit.length)
         return switch self {
         case .english: Wording.count(count, unit.noun)
         case .chinese: "\(count) \(unit.chinese)"
+        case .german: "\(count) \(unit.german)\(count == 1 ? "" : unit.german == "Tag" ? "e" : "n")"
         }
     }
 
@@ -91,6 +108,15 @@ extension PortalLanguage {
                 "mixed-content": "通过 http 加载",
             ]
             return names[name] ?? name
+        case .german:
+            let names = [
+                "mismatch": "weicht ab", "missing": "fehlt", "unverifiable": "nicht prüfbar",
+                "skew": "Versionsabweichung", "broken": "auf der Original-Website defekt",
+                "not-fetched": "nicht geladen", "dead": "defekt", "fragment-missing": "Abschnitt fehlt",
+                "timed-out": "Zeitüberschreitung", "failed": "Fehler", "blocked": "Server weist Programme ab",
+                "redirected": "dauerhaft verschoben", "mixed-content": "über http geladen",
+            ]
+            return names[name] ?? name
         }
     }
 
@@ -98,9 +124,38 @@ extension PortalLanguage {
     package func duration(_ text: String) -> String {
         switch self {
         case .english: return text
+        case .german: return text.split(separator: " ").map { figure(String($0)) }.joined(separator: " ")
         case .chinese:
             let units = ["ms": "毫秒", "s": "秒", "min": "分", "h": "小时"]
             return text.split(separator: " ").map { units[String($0)] ?? String($0) }.joined(separator: " ")
         }
     }
+
+    /// A number or size as `Wording` formats it, with the separators of this language: `1,234` and `1.5 kB` become `1.234`
+    /// and `1,5 kB` in German. Other texts stay as they are.
+    package func figure(_ text: String) -> String {
+        guard self == .german else { return text }
+        let words = text.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+        let units = ["B", "kB", "MB", "GB", "TB", "kB/s", "MB/s", "GB/s", "B/s"]
+        guard let number = words.first, number.first.map({ (0x30...0x39).contains($0) }) == true,
+            number.allSatisfy({
+                (0x30...0x39).contains($0) || $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ".")
+            }),
+            words.count == 1 || words.count == 2 && units.contains(String(Substring(words[1])))
+        else { return text }
+        let swapped = text.utf8.map { byte in
+            switch byte {
+            case UInt8(ascii: ","): UInt8(ascii: ".")
+            case UInt8(ascii: "."): UInt8(ascii: ",")
+            default: byte
+            }
+        }
+        return String(decoding: swapped, as: UTF8.self)
+    }
+
+    /// `1,234`, with the separators of this language.
+    package func number(_ number: Int) -> String { figure(Wording.number(number)) }
+
+    /// A size: `1.5 kB`, with the separators of this language.
+    package func bytes(_ count: some BinaryInteger) -> String { figure(Wording.bytes(count)) }
 }

@@ -90,13 +90,14 @@ package enum PortalStyle {
         .line { display: flex; flex-wrap: wrap; gap: .2rem .9rem; align-items: baseline; }
         .tile { aspect-ratio: 4 / 3; display: grid; place-items: center; border-radius: .5rem; overflow: hidden;
           background: var(--tint); color: var(--accent); font-size: 2rem; font-weight: 700; }
+        .tile:has(img) { background: #f6f3ec; }
         .tile.shot { border: 1px solid var(--line); background: #fff; }
         .tile.shot img { width: 100%; height: 100%; object-fit: cover; object-position: top; }
         .tag { display: inline-block; padding: .1rem .6rem; border: 1px solid var(--line); border-radius: 1rem;
           font-size: .85rem; text-decoration: none; margin-inline-end: .35rem; }
         progress { display: block; width: 100%; height: .6rem; accent-color: var(--accent); margin: .4rem 0; }
-        .facets { flex: 1 0 100%; display: flex; flex-wrap: wrap; gap: .35rem .8rem; }
-        .facets .field { max-width: 100%; }
+        .facets { flex: 1 1 100%; min-width: 0; display: flex; flex-wrap: wrap; gap: .35rem .8rem; }
+        .facets .field { max-width: 100%; min-width: 0; }
         .facets label { font-weight: 400; font-size: .9rem; color: var(--soft); }
         .timeline { list-style: none; margin: .6rem 0 1rem; padding: 0; border-inline-start: 2px solid var(--line); }
         .timeline > li { position: relative; padding: 0 0 1.1rem 1.2rem; }
@@ -134,11 +135,14 @@ package enum PortalStyle {
         .button.quiet { background: transparent; color: var(--accent); }
         form.find { display: flex; flex-wrap: wrap; align-items: end; gap: .35rem .6rem; margin: 1rem 0; max-width: 40rem; }
         form.compare { max-width: none; }
+        form.find:has(.facets) { max-width: 52rem; }
         form.find label { flex: 1 0 100%; font-weight: 600; }
         form.find input { font: inherit; flex: 1 1 12rem; min-width: 0; min-height: 2.75rem; padding: .4rem .75rem;
           border: 1px solid var(--edge); border-radius: .5rem; background: var(--card); color: var(--ink); }
 
-        .field { flex: 0 1 auto; }
+        .field { flex: 0 1 auto; min-width: 0; }
+        form.find .field label { display: block; }
+        form.find .field input { width: 100%; }
         button.quiet { background: transparent; color: var(--accent); }
         button.warn { background: transparent; color: var(--warn); border-color: var(--warn); }
         form.order { margin: 0 0 .75rem; }
@@ -241,6 +245,7 @@ package enum PortalStyle {
         @media (max-width: 40rem) {
           main { padding-top: 1.1rem; }
           .adder > summary { top: .8rem; }
+          .recent li:nth-child(n + 4) { display: none; }
           .card.site { grid-template-columns: 4.5rem minmax(0, 1fr); gap: .8rem; }
           h1 { font-size: 1.4rem; }
           .sheet { grid-template-columns: minmax(0, 6.5rem) minmax(0, 1fr); column-gap: .9rem; }
@@ -254,34 +259,14 @@ package enum PortalStyle {
           .banner nav { margin-inline-start: 0; }
           .banner ul { margin-inline-start: -.7rem; flex-wrap: wrap; gap: 0; }
         }
+        /* Without the colours of the page, borders show what backgrounds and shadows did. */
+        @media (forced-colors: active) {
+          .banner li a[aria-current] { text-decoration: underline; }
+          .badge, .tile, .hits mark, .notice { border: 1px solid; }
+          .timeline > li::before { background: CanvasText; }
+          .kinds svg { fill: CanvasText; }
+        }
         @media print { .banner, .skip, footer, form.find, .actions { display: none; } }
-
-        """
-}
-
-/// The icon: a jar with a lid.
-enum PortalIcon {
-    /// The path of the icon. Raise the number when the image changes: browsers cache it for ever.
-    static let path = "/-/jar-1.svg"
-
-    static let text = """
-        <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">\
-        <rect x="8" y="3" width="16" height="5" rx="1.5" fill="#c2672f"/>\
-        <path d="M9 10h14c3 2 4 4 4 7v8a4 4 0 0 1-4 4H9a4 4 0 0 1-4-4v-8c0-3 1-5 4-7z" fill="#2f7d5b"/>\
-        <rect x="9" y="16" width="14" height="8" rx="1.5" fill="#fbf6ea"/>\
-        <path d="M12 19h8M12 21.5h5" stroke="#2f7d5b" stroke-width="1.4" stroke-linecap="round"/></svg>
-        """
-}
-
-/// The web app manifest, with which a browser installs the portal as an app.
-enum PortalManifest {
-    static let path = PortalStyle.path(of: text, "larder", "webmanifest")
-
-    static let text = """
-        {"id": "/", "name": "Larder", "short_name": "Larder", "start_url": "/", "scope": "/", "display": "standalone",
-          "background_color": "#faf7f1", "theme_color": "#2f7d5b",
-          "icons": [{"src": "\(PortalIcon.path)", "sizes": "any", "type": "image/svg+xml"}],
-          "shortcuts": [{"name": "Search", "url": "/-/search"}, {"name": "Activity", "url": "/-/jobs"}]}
 
         """
 }

@@ -58,7 +58,7 @@ struct ScreenshotsPage: PortalPage {
         }
         html.element("dl", ["class": "facts"]) { html in
             for state in ScreenshotReport.Comparison.allCases where report.count(state) > 0 {
-                html.fact(html.words(Self.sentence(for: state)), Wording.number(report.count(state)))
+                html.fact(html.words(Self.sentence(for: state)), html.language.number(report.count(state)))
             }
         }
         // Changed pages first.

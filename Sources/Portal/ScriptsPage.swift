@@ -77,7 +77,7 @@ package struct ScriptsPage: PortalPage {
         }
         html.element("dl", ["class": "sheet"]) { html in
             html.element("dt", say: .figureSize)
-            html.element("dd", text: Wording.bytes(script.body?.byteCount ?? 0))
+            html.element("dd", text: html.language.bytes(script.body?.byteCount ?? 0))
             html.element("dt", text: "MD5")
             html.element("dd") { html in
                 if let md5 = md5s[script.url] {

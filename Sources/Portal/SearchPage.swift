@@ -155,7 +155,7 @@ struct SearchPage: PortalPage {
             "div",
             [
                 "id": "found", "data-search": action, "data-mean": html.words(.didYouMean),
-                "data-mark": html.words(.questionMark),
+                "data-mark": html.words(.questionMark), "data-more": html.words(.moreResults),
             ]
         ) { writeResults(to: &$0, context) }
         if site != nil {

@@ -64,8 +64,13 @@ enum SearchScript {
               line.append(link(place.dataset.search + "?" + query(words), words), place.dataset.mark);
               return line;
             });
+            const next = make("p", "", "next");
+            if (answer.after) {
+              const address = `${place.dataset.search}?${query()}&after=${encodeURIComponent(answer.after)}`;
+              next.append(link(address, place.dataset.more, "button quiet"));
+            }
             const notes = answer.note ? [make("p", answer.note, "soft")] : [];
-            place.replaceChildren(...(answer.words ? [status, ...proposals, list, ...notes] : []));
+            place.replaceChildren(...(answer.words ? [status, ...proposals, list, ...notes, ...(answer.after ? [next] : [])] : []));
           };
           const ask = async () => {
             const wanted = query();

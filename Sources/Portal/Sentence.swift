@@ -1,4 +1,4 @@
-/// A text of the portal: a sentence, a label or a part of a sentence. `translations` has the text in each language.
+/// A text of the portal: a sentence, a label or a part of a sentence. `text(in:)` returns it in a language.
 ///
 /// `%1` to `%9` are placeholders, whose values a `Phrase` has. Text between backticks is code, which `HTMLWriter` writes
 /// as a `code` element.
@@ -182,6 +182,11 @@ package enum Sentence: String, Sendable, CaseIterable {
     case missReason, missNoted, toFetchRun, fetchInPortal, searchInPortal, sendsRequest, missInSnapshot,
         openInLive
 
+    // Updates of apps
+    case channelsTitle, channelsLead, noChannels, updateName, updateEmbedded, updateShare, updatePlatform,
+        updatePublished, updateInstalled, updateForAll, updateForSome, updateHalted,
+        updateHaltedByFailures, updateReplaced, updateNext, updateAllowed, updateHaltsAt
+
     // Requests through a proxy
     case proxyTitle, proxyCertificate, trafficAsJSON, trafficLead, trafficLabel, trafficNone,
         trafficNoMatch, trafficStored, stopRefreshing, refreshAutomatically, fromStore, fromValidated,
@@ -197,9 +202,32 @@ extension Sentence {
     /// The same text as alternating spans of plain text and code. Parts are not searched for backticks, so that text
     /// from outside never appears as code.
     func spans(in language: PortalLanguage, _ parts: [String] = []) -> [(text: String, isCode: Bool)] {
-        let pattern = language == .chinese ? translations.chinese : translations.english
-        let spans = pattern.utf8.split(separator: UInt8(ascii: "`"), omittingEmptySubsequences: false)
-        return spans.enumerated().map { (Self.replacePlaceholders(in: $1, by: parts), !$0.isMultiple(of: 2)) }
+        let spans = pattern(in: language).utf8.split(
+            separator: UInt8(ascii: "`"), omittingEmptySubsequences: false)
+        let values = quotesInput ? parts : parts.map(language.figure)
+        return spans.enumerated().map {
+            (Self.replacePlaceholders(in: $1, by: values), !$0.isMultiple(of: 2))
+        }
+    }
+
+    /// Whether the sentence quotes what the user entered, which stays as it is.
+    private var quotesInput: Bool {
+        switch self {
+        case .mistakeURL, .mistakeWordForURL, .mistakeScheme, .mistakeSite, .mistakeSnapshot, .mistakeNumber,
+            .mistakeChoice, .mistakeSize, .snapshotWordInvalid, .snapshotNotFound, .searchFor,
+            .searchInPortal:
+            true
+        default: false
+        }
+    }
+
+    /// The text with its placeholders, from the file of the language.
+    package func pattern(in language: PortalLanguage) -> String {
+        switch language {
+        case .english: english
+        case .chinese: chinese
+        case .german: german
+        }
     }
 
     /// Replaces the placeholders that have a part, in one pass. Placeholders without a part stay in the text.

@@ -123,7 +123,7 @@ struct SiteCard {
                     ? html.words(.orMore, html.words(.manyPages, Wording.number(report.tally.pages)))
                     : html.count(report.tally.pages, .onePage, .manyPages)
                 html.element("span", text: pages)
-                html.element("span", text: Wording.bytes(report.tally.byteCount))
+                html.element("span", text: html.language.bytes(report.tally.byteCount))
             }
             if let failed = report.missing?.failed, failed > 0 {
                 html.link(

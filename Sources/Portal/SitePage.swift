@@ -173,8 +173,8 @@ struct SitePage: PortalPage {
                             html.element("th", ["scope": "row"]) { html in
                                 html.isolatedText(type.type ?? html.words(.notSpecified))
                             }
-                            html.element("td", ["class": "number"], text: Wording.number(type.count))
-                            html.element("td", ["class": "number"], text: Wording.bytes(type.byteCount))
+                            html.element("td", ["class": "number"], text: html.language.number(type.count))
+                            html.element("td", ["class": "number"], text: html.language.bytes(type.byteCount))
                         }
                     }
                 }
@@ -206,7 +206,7 @@ extension HTMLWriter {
             (.brokenOnLiveSite, missing?.broken), (.failed, missing?.failed),
             (.notFetched, missing?.notFetched),
         ]
-        for (name, count) in counts { fact(words(name), count.map(Wording.number) ?? words(.notCheckedYet)) }
+        for (name, count) in counts { fact(words(name), count.map(language.number) ?? words(.notCheckedYet)) }
     }
 }
 
@@ -245,14 +245,16 @@ extension SiteReport {
         /// A count that reached the limit is a lower bound.
         func number(_ count: Int) -> String {
             count == PortalLimits.maxCountedResponses
-                ? html.words(.orMore, Wording.number(count)) : Wording.number(count)
+                ? html.words(.orMore, Wording.number(count)) : html.language.number(count)
         }
         let (pages, files) = (number(tally.pages), number(tally.assets))
         html.element("dl", ["class": "facts"]) { html in
             html.fact(html.words(.figurePages), pages)
             html.fact(html.words(.figureAssets), files)
             let size = Wording.bytes(tally.byteCount)
-            html.fact(html.words(.figureSize), tally.isEstimate ? html.words(.approximately, size) : size)
+            html.fact(
+                html.words(.figureSize),
+                tally.isEstimate ? html.words(.approximately, size) : html.language.figure(size))
             html.writeCounts(of: missing)
             if let next = site.next { html.fact(html.words(.nextUpdate), html.language.moment(next)) }
         }

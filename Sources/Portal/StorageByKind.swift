@@ -83,8 +83,8 @@ struct StorageByKind {
                                     html.element("rect", ["width": "\(width)", "height": "1"]) { _ in }
                                 }
                             }
-                            html.element("td", ["class": "number"], text: Wording.number(count))
-                            html.element("td", ["class": "number"], text: Wording.bytes(byteCount))
+                            html.element("td", ["class": "number"], text: html.language.number(count))
+                            html.element("td", ["class": "number"], text: html.language.bytes(byteCount))
                         }
                     }
                 }

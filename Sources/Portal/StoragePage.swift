@@ -107,7 +107,7 @@ struct StoragePage: PortalPage {
                 html.element(
                     "title",
                     text:
-                        "\(Wording.cut(usage.site.title, to: 80)): \(type.type ?? "–"), \(Wording.bytes(type.byteCount))"
+                        "\(Wording.cut(usage.site.title, to: 80)): \(type.type ?? "–"), \(html.language.bytes(type.byteCount))"
                 )
                 html.rectangle(part.inset(0.75), "type \(Self.colorClass(of: type.type))")
                 guard part.width > 96, part.height > 30 else { return }
@@ -149,8 +149,9 @@ struct StoragePage: PortalPage {
                                 }
                             }
                             let count = usage.types.reduce(0) { $0 + $1.count }
-                            html.element("td", ["class": "number"], text: Wording.number(count))
-                            html.element("td", ["class": "number"], text: Wording.bytes(usage.byteCount))
+                            html.element("td", ["class": "number"], text: html.language.number(count))
+                            html.element(
+                                "td", ["class": "number"], text: html.language.bytes(usage.byteCount))
                         }
                     }
                 }

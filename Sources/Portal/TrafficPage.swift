@@ -90,7 +90,7 @@ package struct TrafficPage: PortalPage {
         }
         html.element("span", ["class": "soft"]) { html in
             let time = html.words(.milliseconds, "\(Int(entry.duration / .milliseconds(1)))")
-            let words = [html.words(entry.source.sentence), Wording.bytes(entry.byteCount), time]
+            let words = [html.words(entry.source.sentence), html.language.bytes(entry.byteCount), time]
             html.text(
                 (words + (entry.isStored ? [html.words(.trafficStored)] : [])).joined(
                     separator: html.words(.comma)))

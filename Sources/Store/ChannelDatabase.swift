@@ -78,9 +78,14 @@ package final class ChannelDatabase {
         findReport = try connection.prepare("SELECT failed FROM report WHERE rollout = ? AND device = ?")
     }
 
+    /// Whether something may have been published. In PostgreSQL only the database knows.
+    package static func mayExist(in folder: StoreFolder) -> Bool {
+        folder.server != nil || access(folder.channelDatabase, F_OK) == 0
+    }
+
     /// Opens the database; nil if nothing was published yet.
     package static func openIfExists(_ folder: StoreFolder) throws(StoreError) -> ChannelDatabase? {
-        guard folder.server != nil || access(folder.channelDatabase, F_OK) == 0 else { return nil }
+        guard mayExist(in: folder) else { return nil }
         return try ChannelDatabase(folder)
     }
 

@@ -390,7 +390,10 @@ struct PortalWorkTests {
         #expect(try await larder.snapshots() == before)
     }
 
-    @Test func `pages in Chinese are shown to browsers that prefer it, and fit the screen`() throws {
+    @Test(arguments: [("zh-CN", "zh-Hans"), ("de-DE", "de")])
+    func `pages are shown in the language that the browser prefers, and fit the screen`(
+        accepted: String, tag: String
+    ) throws {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let browser = try Chromium()
@@ -402,9 +405,9 @@ struct PortalWorkTests {
             let page =
                 try visit.evaluate(
                     """
-                    fetch("/\(target)", { headers: { "Accept-Language": "zh-CN", Accept: "text/html" } }).then(r => r.text())
+                    fetch("/\(target)", { headers: { "Accept-Language": "\(accepted)", Accept: "text/html" } }).then(r => r.text())
                     """)?.string ?? ""
-            #expect(page.contains("<html lang=\"zh-Hans\">"), "\(target)")
+            #expect(page.contains("<html lang=\"\(tag)\">"), "\(target)")
             _ = try visit.evaluate(
                 """
                 (() => {

@@ -125,7 +125,7 @@ import Web
     @Test func `a visitor is parsed from the request fields`() {
         var fields = HTTPFields()
         fields.append("Cookie", "a=b; larder-9000=no; larder-8080=secret; c")
-        fields.append("Accept-Language", "de, zh-TW;q=0.8, en;q=0.5")
+        fields.append("Accept-Language", "fr, zh-TW;q=0.8, en;q=0.5")
         let visitor = PortalVisitor(fields, authority: "localhost:8080", port: 8080)
         #expect(visitor.session == "secret")
         #expect(visitor.language == .chinese)
@@ -134,8 +134,9 @@ import Web
     @Test(
         arguments: [
             (nil, PortalLanguage.english), ("", .english), ("zh", .chinese), ("zh-CN,zh;q=0.9", .chinese),
-            ("en-US,en;q=0.9,zh;q=0.8", .english), ("fr,de", .english), ("zh;q=0,en", .english),
+            ("en-US,en;q=0.9,zh;q=0.8", .english), ("fr,it", .english), ("zh;q=0,en", .english),
             ("en;q=0.3, zh;q=0.4", .chinese), ("zhx", .english),
+            ("de-AT,de;q=0.9,en;q=0.8", .german), ("fr, de;q=0.5", .german),
             (String(repeating: "x,", count: 9000), .english),
         ] as [(String?, PortalLanguage)])
     func `the language is the one that the browser prefers`(text: String?, language: PortalLanguage) {

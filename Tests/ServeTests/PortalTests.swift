@@ -73,18 +73,21 @@ import Web
             "<script src=\"\(SearchScript.path)\" defer=\"\"></script>", with: "", maxReplacements: 1)
     }
 
-    @Test(arguments: pages + ["/nothing"])
-    func `every page has no English sentence if the language is Chinese`(target: String) throws {
-        let page = try shelf.get(target, in: .chinese).body
-        #expect(page.contains("<html lang=\"zh-Hans\">"))
-        for sentence in Sentence.allCases where sentence.translations.english.utf8.count > 14 {
-            guard sentence.translations.english != sentence.translations.chinese,
-                !sentence.translations.english.utf8.contains(UInt8(ascii: "%"))
+    @Test(arguments: pages + ["/nothing"], [PortalLanguage.chinese, .german])
+    func `every page has no English sentence if the language is another one`(
+        target: String, language: PortalLanguage
+    ) throws {
+        let page = try shelf.get(target, in: language).body
+        #expect(page.contains("<html lang=\"\(language.tag)\">"))
+        for sentence in Sentence.allCases {
+            let pattern = sentence.pattern(in: .english)
+            guard pattern.utf8.count > 14, pattern != sentence.pattern(in: language),
+                !pattern.utf8.contains(UInt8(ascii: "%"))
             else {
                 continue
             }
             var text: [UInt8] = []
-            text.append(escaping: sentence.translations.english)
+            text.append(escaping: pattern)
             let english = String(decoding: text, as: UTF8.self)
             #expect(!page.contains(">\(english)<"), "\(sentence)")
         }
@@ -123,6 +126,18 @@ import Web
         let icon = try #require(try manifest.json()["icons"]?.array?.first?["src"]?.string)
         #expect(try shelf.get(icon).status == 200)
         #expect(try shelf.get("/").body.contains(PortalManifest.path))
+        #expect(
+            try shelf.get("/").body.contains("rel=\"apple-touch-icon\" href=\"\(PortalIcon.PNG.small.path)\"")
+        )
+        for icon in PortalIcon.PNG.allCases {
+            // The signature, the first chunk, and its width and height (PNG, third edition, 11.2.1).
+            #expect(icon.bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]))
+            let size = [UInt8(icon.rawValue >> 8), UInt8(icon.rawValue & 255)]
+            #expect(Array(icon.bytes[16..<24]) == [0, 0] + size + [0, 0] + size)
+            // The end of the last chunk.
+            #expect(icon.bytes.suffix(8) == [0x49, 0x45, 0x4E, 0x44, 0xAE, 0x42, 0x60, 0x82])
+            #expect(try shelf.get(icon.path).fields("Content-Type") == ["image/png"])
+        }
     }
 
     @Test func `the style sheet is cacheable forever under a name that changes with its content`() throws {

@@ -6,13 +6,18 @@ import Testing
 @Suite struct SentenceTests {
     @Test(arguments: Sentence.allCases)
     func `every sentence exists in each language with the same placeholders`(sentence: Sentence) {
-        #expect(!sentence.translations.english.isEmpty && !sentence.translations.chinese.isEmpty)
         func places(_ text: String) -> Set<UInt8> {
             let bytes = Array(text.utf8)
             return Set(
                 bytes.indices.dropLast().filter { bytes[$0] == UInt8(ascii: "%") }.map { bytes[$0 + 1] })
         }
-        #expect(places(sentence.translations.english) == places(sentence.translations.chinese))
+        let english = sentence.pattern(in: .english)
+        for language in PortalLanguage.allCases {
+            let text = sentence.pattern(in: language)
+            #expect(!text.isEmpty)
+            #expect(places(text) == places(english), "\(language)")
+            #expect(text.utf8.count { $0 == UInt8(ascii: "`") }.isMultiple(of: 2), "\(language)")
+        }
     }
 
     @Test func `placeholders in inserted values are not replaced`() {
@@ -32,19 +37,50 @@ import Testing
 
     @Test(arguments: [
         (PortalLanguage.english, "27 Nov 2026, 17:38 UTC"), (.chinese, "2026年11月27日 17:38（UTC）"),
+        (.german, "27.11.2026, 17:38 UTC"),
     ])
     func `a date has the form of the language`(language: PortalLanguage, expected: String) {
         #expect(language.moment(1_795_801_080) == expected)
     }
 
     @Test(arguments: [
-        (Int64(5400), "90 minutes", "90 分钟"), (172_800, "2 days", "2 天"), (21_600, "6 hours", "6 小时"),
-        (601, "601 seconds", "601 秒"),
+        (Int64(5400), "90 minutes", "90 分钟", "90 Minuten"), (172_800, "2 days", "2 天", "2 Tage"),
+        (21_600, "6 hours", "6 小时", "6 Stunden"), (86_400, "1 day", "1 天", "1 Tag"),
+        (601, "601 seconds", "601 秒", "601 Sekunden"),
     ])
-    func `an interval has the largest unit that divides it`(seconds: Int64, english: String, chinese: String)
-    {
+    func `an interval has the largest unit that divides it`(
+        seconds: Int64, english: String, chinese: String, german: String
+    ) {
         #expect(PortalLanguage.english.interval(seconds) == english)
         #expect(PortalLanguage.chinese.interval(seconds) == chinese)
+        #expect(PortalLanguage.german.interval(seconds) == german)
+    }
+
+    @Test(arguments: [
+        ("1,234", "1.234"), ("1.5 kB", "1,5 kB"), ("12", "12"), ("2.0 MB/s", "2,0 MB/s"),
+        ("1.5 km", "1.5 km"), ("example.com", "example.com"), ("", ""), (",", ","),
+        ("1.5 kB more", "1.5 kB more"),
+    ])
+    func `only numbers and sizes get the separators of German`(text: String, german: String) {
+        #expect(PortalLanguage.german.figure(text) == german)
+        #expect(PortalLanguage.english.figure(text) == text)
+        #expect(PortalLanguage.chinese.figure(text) == text)
+    }
+
+    @Test func `figures in a sentence have the separators of German, and quoted input stays as it is`() {
+        let report = Phrase(.endedPages, "1,234", "0", "335.1 kB", "1.5 s")
+        #expect(
+            report.text(in: .german) == "Seiten: 1.234, Ressourcen: 0, heruntergeladen: 335,1 kB in 1,5 s")
+        #expect(Phrase(.searchFor, "1.5").text(in: .german) == "Suche: 1.5")
+    }
+
+    @Test(
+        arguments: [
+            (-1, "in der Zukunft"), (5, "gerade eben"), (60, "vor 1 Minute"), (7200, "vor 2 Stunden"),
+            (259_200, "vor 3 Tagen"), (34_560_000, "vor 13 Monaten"),
+        ] as [(Int64, String)])
+    func `an age in German has the case that the preposition needs`(seconds: Int64, expected: String) {
+        #expect(PortalLanguage.german.age(seconds) == expected)
     }
 
     @Test func `the duration of a finished prefetch has the units of the language`() {

@@ -1,0 +1,59 @@
+import Rollouts
+import Store
+import Testing
+import Web
+
+@testable import Portal
+
+/// The portal's page of the updates that apps get.
+@Suite struct ChannelsPageTests {
+    private let shelf: PortalShelf
+
+    init() throws {
+        shelf = try PortalShelf([.init(href: PortalShelf.site, title: "Recipes")])
+    }
+
+    private func publish(_ changes: (inout Channel, HTTPDate) throws -> Void) throws {
+        var channel = Channel("beta <1>")
+        try changes(&channel, HTTPDate(secondsSinceEpoch: PortalShelf.now - 3600))
+        let text = channel.storedText
+        try ChannelDatabase(shelf.folder).change(.init(app: "shop", channel: channel.name)) { _ in text }
+    }
+
+    @Test func `the updates of each channel are listed with their state, the newest first`() throws {
+        try publish { channel, now in
+            let old = channel.publish(.embedded(.ios, runtimeVersion: "1.0"), at: now)
+            channel.publish(
+                .embedded(.ios, runtimeVersion: "1.0"), share: try #require(Share("10%")), at: now)
+            try ChannelDatabase(shelf.folder).change(.init(app: "shop", channel: "beta <1>")) { _ in "" }
+            for device in 0..<3 as Range<Int64> {
+                try ChannelDatabase(shelf.folder).report(
+                    old.id, of: .init(app: "shop", channel: "beta <1>"), device: device,
+                    hasFailed: device == 0
+                ) { _, _ in nil }
+            }
+        }
+        let page = try shelf.get("/-/channels")
+        #expect(page.status == 200)
+        #expect(page.body.contains("shop · beta &lt;1&gt;"))
+        let newest = try #require(page.body.firstRange(of: "For some devices"))
+        let oldest = try #require(page.body.firstRange(of: "For all devices"))
+        #expect(newest.lowerBound < oldest.lowerBound)
+        #expect(page.body.contains("<td class=\"number\">10%</td>"))
+        #expect(page.body.contains("1 hour ago") && page.body.contains("ios, 1.0"))
+        let channel = try shelf.get("/-/channels?format=json").json()["channels"]?.array?.first
+        #expect(channel?["app"]?.string == "shop")
+        #expect(channel?["updates"]?.array?.map { $0["state"]?.string } == ["partial", "live"])
+        #expect(channel?["updates"]?.array?.map { $0["installed"]?.int } == [0, 2])
+        #expect(channel?["updates"]?.array?.map { $0["failed"]?.int } == [0, 1])
+        #expect(try shelf.get("/").body.contains("href=\"/-/channels\""))
+        #expect(try shelf.get("/-/channels", in: .german).body.contains("Für einen Teil der Geräte"))
+    }
+
+    @Test func `a store without updates has no link to the page, which then says how to publish`() throws {
+        try #require(shelf.folder.server == nil)
+        #expect(try !shelf.get("/").body.contains("/-/channels"))
+        let page = try shelf.get("/-/channels")
+        #expect(page.status == 200 && page.body.contains("<code>larder help publish</code>"))
+    }
+}
