@@ -105,7 +105,7 @@ enum Message: Sendable {
         "Browser.downloadWillBegin", "Inspector.targetCrashed",
         "Network.dataReceived", "Network.loadingFailed", "Network.loadingFinished",
         "Network.requestWillBeSent", "Network.responseReceived",
-        "Network.webSocketCreated", "Network.webSocketFrameError",
+        "Network.webSocketCreated", "Network.webSocketFrameError", "Network.webSocketFrameReceived",
         "Network.webSocketHandshakeResponseReceived",
         "Page.frameAttached", "Page.frameDetached", "Page.frameNavigated",
         "Page.frameRequestedNavigation", "Page.javascriptDialogOpening", "Page.lifecycleEvent",

@@ -21,6 +21,9 @@ struct PageActivity: Sendable {
     /// Whether the current document has loaded.
     var hasLoaded: Bool { document.map { loadedDocuments.contains($0) } ?? false }
 
+    /// Whether the page has opened a socket, by which its content may come.
+    var hasOpenedSocket: Bool { socketOpening != nil }
+
     mutating func didReceiveMessage(now: Duration) { lastMessage = now }
 
     mutating func didAct(now: Duration) { lastActivity = now }

@@ -81,6 +81,8 @@ struct PageInspection: Sendable {
 
     /// Whether controls of the page have been used.
     private var hasActed = false
+    /// Whether the page has been asked to take a step.
+    private var hasBegunSteps = false
 
     /// Whether the page sent a request some time after it was scrolled, so that later scrolls must wait longer.
     private var requestsAfterScroll = false
@@ -404,7 +406,10 @@ struct PageInspection: Sendable {
         guard case .settling(let quiet, let since) = stage else { return nil }
         if isOutOfTime { return since }
         guard activity.hasLoaded else { return nil }
-        return max(since, activity.lastActivity) + (record.isQuiet ? quiet : max(quiet, visit.patience))
+        // A server that computes the content of a page may be silent meanwhile, with only a socket open.
+        let waitsForSocket = activity.hasOpenedSocket && !hasBegunSteps
+        return max(since, activity.lastActivity)
+            + (record.isQuiet && !waitsForSocket ? quiet : max(quiet, visit.patience))
     }
 
     /// When to stop waiting for slow requests of a page that has not loaded, provided that it has answered
@@ -510,6 +515,7 @@ struct PageInspection: Sendable {
     /// Starts the current step of the page; ends if there is none. Creates our isolated world first, if the
     /// document has none.
     private mutating func perform(_ now: Duration) {
+        hasBegunSteps = true
         guard let step = steps.step else { return end(outcome.ending, now) }
         if case .script = step { return evaluate(step, inWorld: false, now) }
         if steps.isActing, !hasActed {

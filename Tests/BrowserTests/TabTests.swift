@@ -225,6 +225,24 @@ private struct Play {
         #expect(play.takeNames() == ["Page.createIsolatedWorld"])
     }
 
+    @Test func `a page that opens a socket is read when nothing has come for its whole patience`() throws {
+        var play = Play {
+            $0.quiet = .milliseconds(300)
+            $0.patience = .seconds(3)
+            $0.stall = .seconds(30)
+        }
+        try play.open()
+        try play.event("Network.webSocketCreated", #"{"requestId":"w","url":"ws://a.test/"}"#)
+        play.pass(.seconds(2))
+        try play.event("Network.webSocketFrameReceived", #"{"requestId":"w","response":{}}"#)
+        play.pass(.seconds(2))
+        try play.event("Network.webSocketFrameReceived", #"{"requestId":"w","response":{}}"#)
+        play.pass(.milliseconds(999))
+        #expect(!play.takeNames().contains("Page.createIsolatedWorld"))
+        play.pass(.milliseconds(1))
+        #expect(play.takeNames().contains("Page.createIsolatedWorld"), "later messages may never end")
+    }
+
     @Test(arguments: ["Media", "Ping", "EventSource"])
     func `requests that never end do not delay the page`(type: String) throws {
         var play = Play { $0.quiet = .milliseconds(300) }
@@ -857,6 +875,8 @@ private struct Play {
             return
         }
         #expect(event.session == "S")
+        let frame = #"{"method":"Network.webSocketFrameReceived","params":{"requestId":"w"}}"#
+        #expect(message(frame).map { _ in true } == true)
     }
 
     @Test(arguments: [
