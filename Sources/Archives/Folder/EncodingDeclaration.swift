@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Markup
 internal import Web
 
@@ -52,8 +51,10 @@ enum EncodingDeclaration {
         case .css: return [Patch.Change(0..<0, css(encoding))]
         default:
             // An XML declaration must come first, and there must be only one.
-            let end = source.starts(with: "<?xml".utf8) ? source.firstRange(of: Array("?>".utf8)) : nil
-            return [Patch.Change(0..<(end?.upperBound ?? 0), xml(encoding))]
+            let end =
+                source.starts(with: "<?xml".utf8)
+                ? source.firstOffset(of: Array("?>".utf8), in: source.indices).map { $0 + 2 } : nil
+            return [Patch.Change(0..<(end ?? 0), xml(encoding))]
         }
     }
 
@@ -76,7 +77,8 @@ enum EncodingDeclaration {
         switch format {
         case .html:
             let declaration = html(encoding)
-            guard let start = bytes.place(of: declaration, in: 0..<min(bytes.count, searchedBytes)) else {
+            guard let start = bytes.firstOffset(of: declaration, in: 0..<min(bytes.count, searchedBytes))
+            else {
                 return bytes
             }
             return Array(bytes[..<start] + bytes[(start + declaration.count)...])
@@ -89,20 +91,4 @@ enum EncodingDeclaration {
 
     /// The number of bytes at the beginning of a document that are searched.
     private static let searchedBytes = 1 << 20
-}
-
-extension [UInt8] {
-    /// Returns the first position of `part`, which must not be empty, in a range.
-    func place(of part: [UInt8], in range: Range<Int>) -> Int? {
-        withUnsafeBytes { bytes in
-            guard let base = bytes.baseAddress else { return nil }
-            let end = range.upperBound - part.count + 1
-            var at = range.lowerBound
-            while at < end, let hit = memchr(base + at, Int32(part[0]), end - at) {
-                if memcmp(hit, part, part.count) == 0 { return UnsafeRawPointer(hit) - base }
-                at = UnsafeRawPointer(hit) - base + 1
-            }
-            return nil
-        }
-    }
 }

@@ -172,22 +172,22 @@ struct FolderModules {
 
     /// Returns a page without the changes of this type, for an import.
     static func removingChanges(from page: [UInt8]) -> [UInt8] {
-        var page = page.replacing(Array("larderpreload".utf8), with: Array("modulepreload".utf8))
+        var page = page.replacingAll(Array("larderpreload".utf8), with: Array("modulepreload".utf8))
         let call = Array("</script>\(mapCall)".utf8)
-        if page.firstRange(of: call) != nil {
-            page.replace(call, with: Array("</script>".utf8))
-            page.replace(Array("lardermap".utf8), with: Array("importmap".utf8))
+        if page.firstOffset(of: call, in: page.indices) != nil {
+            page = page.replacingAll(call, with: Array("</script>".utf8))
+                .replacingAll(Array("lardermap".utf8), with: Array("importmap".utf8))
         }
         let (start, end) = (Array(start.utf8), Array(end.utf8))
         var text: [UInt8] = []
-        var rest = page[...]
-        while let startRange = rest.firstRange(of: start),
-            let endRange = rest[startRange.upperBound...].firstRange(of: end)
+        var position = 0
+        while let startOffset = page.firstOffset(of: start, in: position..<page.count),
+            let endOffset = page.firstOffset(of: end, in: startOffset + start.count..<page.count)
         {
-            text += rest[..<startRange.lowerBound]
-            rest = rest[endRange.upperBound...]
+            text += page[position..<startOffset]
+            position = endOffset + end.count
         }
-        return text + rest
+        return text + page[position...]
     }
 }
 

@@ -135,8 +135,8 @@ struct FolderScript {
         guard format != .javaScript else {
             return ModuleReads.removingChanges(LocationReads.removingChanges(bytes))
         }
-        guard let start = bytes.place(of: tagStart, in: 0..<min(bytes.count, 1 << 20)),
-            let end = bytes.place(of: tagEnd, in: (start + tagStart.count)..<bytes.count)
+        guard let start = bytes.firstOffset(of: tagStart, in: 0..<min(bytes.count, 1 << 20)),
+            let end = bytes.firstOffset(of: tagEnd, in: (start + tagStart.count)..<bytes.count)
         else { return bytes }
         return FolderModules.removingChanges(from: Array(bytes[..<start] + bytes[(end + tagEnd.count)...]))
     }

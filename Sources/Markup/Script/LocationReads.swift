@@ -1,3 +1,5 @@
+internal import Web
+
 /// The expressions in a script that read the location of its page: through a property `location` of a named
 /// object, such as `window.location` or a minified name, or as `location` alone if the script does not use
 /// that name for anything else.
@@ -79,21 +81,21 @@ package enum LocationReads {
 
     /// Returns the script without the replacements.
     package static func removingChanges(_ script: [UInt8]) -> [UInt8] {
-        removingPropertyChanges(script.replacing(Array(globalReplacement.utf8), with: Array("location".utf8)))
+        removingPropertyChanges(
+            script.replacingAll(Array(globalReplacement.utf8), with: Array("location".utf8)))
     }
 
     private static func removingPropertyChanges(_ script: [UInt8]) -> [UInt8] {
         let mark = Array(".\(name)||\"location\"]".utf8)
-        guard script.firstRange(of: mark) != nil else { return script }
         var text: [UInt8] = []
-        var rest = script[...]
-        while let found = rest.firstRange(of: mark) {
-            let start = rest[..<found.lowerBound].lastIndex(of: UInt8(ascii: "["))
+        var position = 0
+        while let found = script.firstOffset(of: mark, in: position..<script.count) {
+            let start = script[position..<found].lastIndex(of: UInt8(ascii: "["))
             guard let start else { break }
-            text += rest[..<start] + Array(".location".utf8)
-            rest = rest[found.upperBound...]
+            text += script[position..<start] + Array(".location".utf8)
+            position = found + mark.count
         }
-        return text + rest
+        return position == 0 ? script : text + script[position...]
     }
 
     /// Names before a dot that are not replaced: keywords, and other windows, which may belong to another

@@ -1,3 +1,5 @@
+internal import Web
+
 /// The expressions in a script that depend on the URL of the script itself: `import.meta.url`, and calls of
 /// `import()`.
 ///
@@ -50,15 +52,15 @@ package enum ModuleReads {
     package static func removingChanges(_ script: [UInt8]) -> [UInt8] {
         let mark = Array("larder$import(\"".utf8)
         var text: [UInt8] = []
-        var rest = script[...]
-        while let found = rest.firstRange(of: mark) {
-            guard let end = rest[found.upperBound...].firstIndex(of: UInt8(ascii: "\"")),
-                rest[end...].dropFirst().first == UInt8(ascii: ",")
+        var position = 0
+        while let found = script.firstOffset(of: mark, in: position..<script.count) {
+            guard let end = script[(found + mark.count)...].firstIndex(of: UInt8(ascii: "\"")),
+                script[end...].dropFirst().first == UInt8(ascii: ",")
             else { break }
-            text += rest[..<found.lowerBound] + Array("import(".utf8)
-            rest = rest[(end + 2)...]
+            text += script[position..<found] + Array("import(".utf8)
+            position = end + 2
         }
-        return text + rest
+        return text + script[position...]
     }
 
     /// Whether a script has import or export statements, so that it runs only as a module.

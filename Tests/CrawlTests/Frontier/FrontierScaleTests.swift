@@ -55,8 +55,8 @@ import Web
     }
 }
 
-/// Hosts whose numbers of pages follow a power law. The pages of a host form a tree with eight children per page, with links
-/// across. The root pages of the hosts form such a tree too.
+/// Hosts whose numbers of pages follow a power law. The pages of a host form a tree with eight children per page, with
+/// links across. The root pages of the hosts form such a tree too.
 private struct SimulatedWeb {
     let pageCounts: [Int]
 
