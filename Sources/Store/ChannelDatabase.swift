@@ -66,16 +66,41 @@ package final class ChannelDatabase {
     private let findVersion: Statement
     private let findVersions: Statement
     private let findReport: Statement
+    private let addOutcome: Statement
+    private let addReport: Statement
+    private let countReport: Statement
+    private let findOpen: Statement
+    private let countReports: Statement
 
     /// Opens the database, and creates it if there is none.
     ///
-    /// - Parameter maxReports: replaces the limit in tests.
-    package init(_ folder: StoreFolder, maxReports: Int = ChannelDatabase.maxReports) throws(StoreError) {
-        connection = try Self.connect(folder)
+    /// - Parameters:
+    ///   - failingFast: whether to fail at once if the PostgreSQL server is unreachable, for callers that others wait for.
+    ///   - maxReports: replaces the limit in tests.
+    package init(
+        _ folder: StoreFolder, failingFast: Bool = false, maxReports: Int = ChannelDatabase.maxReports
+    ) throws(StoreError) {
+        connection = try Self.connect(folder, failingFast: failingFast)
         self.maxReports = maxReports
         findVersion = try connection.prepare("SELECT version FROM channel WHERE app = ? AND name = ?")
         findVersions = try connection.prepare("SELECT name, version FROM channel WHERE app = ? ORDER BY name")
         findReport = try connection.prepare("SELECT failed FROM report WHERE rollout = ? AND device = ?")
+        addOutcome = connection.prepareLater(
+            """
+            INSERT OR IGNORE INTO outcome (rollout, app, channel, succeeded, failed, open)
+            VALUES (?, ?, ?, 0, 0, 1)
+            """)
+        addReport = connection.prepareLater(
+            """
+            INSERT INTO report (rollout, device, failed) VALUES (?1, ?2, ?3)
+            ON CONFLICT (rollout, device) DO UPDATE SET failed = excluded.failed
+            """)
+        countReport = connection.prepareLater(
+            "UPDATE outcome SET succeeded = succeeded + ?2, failed = failed + ?3 WHERE rollout = ?1")
+        findOpen = connection.prepareLater("SELECT open FROM outcome WHERE rollout = ?")
+        countReports = connection.prepareLater(
+            "SELECT CAST(coalesce(sum(succeeded + failed), 0) AS bigint) FROM outcome WHERE app = ? AND open = 1"
+        )
     }
 
     /// Whether something may have been published. In PostgreSQL only the database knows.
@@ -84,14 +109,19 @@ package final class ChannelDatabase {
     }
 
     /// Opens the database; nil if nothing was published yet.
-    package static func openIfExists(_ folder: StoreFolder) throws(StoreError) -> ChannelDatabase? {
+    package static func openIfExists(
+        _ folder: StoreFolder, failingFast: Bool = false
+    ) throws(StoreError) -> ChannelDatabase? {
         guard mayExist(in: folder) else { return nil }
-        return try ChannelDatabase(folder)
+        return try ChannelDatabase(folder, failingFast: failingFast)
     }
 
-    private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
+    private static func connect(
+        _ folder: StoreFolder, failingFast: Bool
+    ) throws(StoreError) -> Connection {
         if folder.server != nil {
-            let connection = try folder.connect(.readWrite)
+            let connection =
+                failingFast ? try folder.connect(.readWrite, patience: 0) : try folder.connect(.readWrite)
             guard try PostgreSQLSchema.exists(connection) else {
                 throw StoreError(
                     .missing, doing: "open", path: folder.name, detail: "the store does not exist")
@@ -333,22 +363,10 @@ package final class ChannelDatabase {
     private func add(_ report: Report) throws(StoreError) -> Bool {
         let hadFailed = try findOutcome(report)
         if let hadFailed, hadFailed || !report.hasFailed { return false }
-        try connection.prepare(
-            """
-            INSERT OR IGNORE INTO outcome (rollout, app, channel, succeeded, failed, open)
-            VALUES (?, ?, ?, 0, 0, 1)
-            """
-        ).run(.text(report.rollout), .text(report.key.app), .text(report.key.channel))
+        try addOutcome.run(.text(report.rollout), .text(report.key.app), .text(report.key.channel))
         guard try canRemember(report.rollout, of: report.key, isKnown: hadFailed != nil) else { return false }
-        try connection.prepare(
-            """
-            INSERT INTO report (rollout, device, failed) VALUES (?1, ?2, ?3)
-            ON CONFLICT (rollout, device) DO UPDATE SET failed = excluded.failed
-            """
-        ).run(.text(report.rollout), .integer(report.device), .integer(report.hasFailed ? 1 : 0))
-        try connection.prepare(
-            "UPDATE outcome SET succeeded = succeeded + ?2, failed = failed + ?3 WHERE rollout = ?1"
-        ).run(
+        try addReport.run(.text(report.rollout), .integer(report.device), .integer(report.hasFailed ? 1 : 0))
+        try countReport.run(
             .text(report.rollout), .integer(report.hasFailed ? hadFailed == nil ? 0 : -1 : 1),
             .integer(report.hasFailed ? 1 : 0))
         return true
@@ -356,14 +374,12 @@ package final class ChannelDatabase {
 
     /// Whether the reports of the update are still remembered, and another device fits.
     private func canRemember(_ rollout: String, of key: Key, isKnown: Bool) throws(StoreError) -> Bool {
-        let isOpen = try connection.prepare("SELECT open FROM outcome WHERE rollout = ?").first(
+        let isOpen = try findOpen.first(
             .text(rollout)
         ) { $0.integer(0) != 0 }
         guard isOpen == true else { return false }
         if isKnown { return true }
-        let count = try connection.prepare(
-            "SELECT CAST(coalesce(sum(succeeded + failed), 0) AS bigint) FROM outcome WHERE app = ? AND open = 1"
-        ).first(.text(key.app)) { $0.integer(0) }
+        let count = try countReports.first(.text(key.app)) { $0.integer(0) }
         return count ?? 0 < Int64(maxReports)
     }
 
