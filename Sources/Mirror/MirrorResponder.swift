@@ -365,11 +365,14 @@ struct MirrorContext: Sendable {
 
     /// Makes the portal of one thread.
     func portal(verdicts: ScriptsPage.VerdictLookup?, traffic: ProxyLogSource?) -> Portal {
+        var figures: (@Sendable () -> UpdateFigures)?
+        if let updates { figures = { updates.figures } }
         let serverMetrics = ServerMetrics(
             totals: totals, memoryByteCount: { [tier] in tier.byteCount },
             generation: { [tier] in tier.generation.number },
             isReadable: { [health] in health?.isReadable ?? true },
-            rejectedCount: { [rejectedResponses] in rejectedResponses?.count ?? 0 })
+            rejectedCount: { [rejectedResponses] in rejectedResponses?.count ?? 0 },
+            updates: figures)
         return Portal(
             layout: layout.forClient("localhost:\(layout.port)"), verdicts: verdicts, walk: walk,
             traffic: traffic, services: services, serverMetrics: serverMetrics)

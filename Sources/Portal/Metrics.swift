@@ -1,6 +1,8 @@
 package import HTTPServer
+internal import Reports
 internal import Store
 internal import Synchronization
+internal import System
 internal import Web
 
 /// The counters of one server thread. Only that thread increases them; any thread may read.
@@ -144,6 +146,10 @@ extension Portal {
             "info", .gauge, "The server and its version.", [([("version", Product.version)], 1)])
         if let serverMetrics { addServerMetrics(serverMetrics, to: &text) }
         try addStoreMetrics(reader, to: &text)
+        if serverMetrics?.updates != nil {
+            let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch())
+            text.add(try ChannelReport.all(in: reader.folder, at: now))
+        }
         return Answer(
             status: 200,
             fields: [("Content-Type", MetricsText.contentType), ("Cache-Control", "no-store")]
@@ -191,6 +197,7 @@ extension Portal {
             "rejected_responses_total", .counter,
             "Responses that did not replace stored ones, because they looked like those of a captive portal or a broken server.",
             Double(serverMetrics.rejectedCount()))
+        if let figures = serverMetrics.updates?() { text.add(figures) }
         guard let totals = traffic?.log.totals else { return }
         text.add(
             "proxy_requests_total", .counter, "Requests to the proxy, by the source of the response.",
@@ -258,12 +265,16 @@ package struct ServerMetrics: Sendable {
     package let isReadable: @Sendable () -> Bool
     /// The number of responses that did not replace stored ones, because they looked wrong.
     package let rejectedCount: @Sendable () -> UInt64
+    /// The figures of the update server; nil if there is none.
+    package let updates: (@Sendable () -> UpdateFigures)?
 
     package init(
         totals: ServingTotals, memoryByteCount: @escaping @Sendable () -> Int,
         generation: @escaping @Sendable () -> Int, isReadable: @escaping @Sendable () -> Bool,
-        rejectedCount: @escaping @Sendable () -> UInt64
+        rejectedCount: @escaping @Sendable () -> UInt64,
+        updates: (@Sendable () -> UpdateFigures)? = nil
     ) {
+        self.updates = updates
         (self.totals, self.memoryByteCount, self.generation) = (totals, memoryByteCount, generation)
         (self.isReadable, self.rejectedCount) = (isReadable, rejectedCount)
     }

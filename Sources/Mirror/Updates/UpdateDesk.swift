@@ -1,4 +1,5 @@
 internal import Digest
+internal import Reports
 internal import Rollouts
 internal import Store
 internal import System
@@ -15,6 +16,8 @@ final class UpdateDesk {
     /// Nil until the database is needed, and after an error.
     private var database: ChannelDatabase?
     private var nextOpening: Int64 = .min
+    /// Why the database could not be opened or used the last time; nil if it could.
+    private var failure: StoreError?
     private var apps: [String: App] = [:]
     private var answers: [[String]: UpdateAnswer] = [:]
 
@@ -50,7 +53,8 @@ final class UpdateDesk {
         let now = service.milliseconds()
         guard now >= nextOpening else { return nil }
         nextOpening = now + Self.openingInterval
-        database = try ChannelDatabase.openIfExists(service.folder)
+        database = try ChannelDatabase.openIfExists(service.folder, failingFast: true)
+        failure = nil
         return database
     }
 
@@ -58,11 +62,14 @@ final class UpdateDesk {
     func withDatabase<Result>(
         _ body: (ChannelDatabase) throws(StoreError) -> Result
     ) throws(StoreError) -> Result? {
+        if let failure, service.milliseconds() < nextOpening { throw failure }
         do throws(StoreError) {
             guard let database = try openDatabase() else { return nil }
             return try body(database)
         } catch {
-            database = nil
+            (database, failure) = (nil, error)
+            // Later, so that requests do not wait for an unreachable server each.
+            nextOpening = service.milliseconds() + Self.openingInterval
             throw error
         }
     }
@@ -76,23 +83,24 @@ final class UpdateDesk {
         {
             return before
         }
-        let channels = try withDatabase { (database) throws(StoreError) in
-            var channels: [String: Known] = [:]
+        var channels: [String: Known] = [:]
+        let rows = try withDatabase { (database) throws(StoreError) in
+            var rows: [ChannelDatabase.Row] = []
             for (name, version) in try database.versions(ofApp: app.text) {
                 if let known = before?.channels[name], known.version == version {
                     channels[name] = known
-                    continue
-                }
-                if before != nil { service.forgetRecorded() }
-                if let row = try database.channel(ChannelDatabase.Key(app: app.text, channel: name)),
-                    let channel = Channel(storedText: row.state)
-                {
-                    channels[name] = Known(version: row.version, channel: channel)
+                } else if let row = try database.channel(ChannelDatabase.Key(app: app.text, channel: name)) {
+                    rows.append(row)
                 }
             }
-            return channels
+            return rows
         }
-        guard let channels, !channels.isEmpty else {
+        for row in rows ?? [] {
+            channels[row.key.channel] = Known(
+                version: row.version, channel: try Channel(row, in: service.folder))
+            if before != nil { service.forgetRecorded() }
+        }
+        guard !channels.isEmpty else {
             // Not remembered, since anyone can make up names.
             apps[app.text] = nil
             return nil

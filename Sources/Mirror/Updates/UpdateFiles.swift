@@ -1,3 +1,5 @@
+internal import Bundles
+internal import Codings
 internal import Digest
 internal import HTTPServer
 internal import Rollouts
@@ -28,10 +30,13 @@ struct UpdateFiles {
     ) throws(StoreError) -> Reply {
         let answer = try answer(to: update, request)
         record(answer.outcome)
-        if answer.outcome == .file {
-            service.counts.addFile(byteCount: answer.answer.bodyByteCount, savedByteCount: 0)
-        }
-        return Reply(answer: answer.answer)
+        var reply = Reply(answer: answer.answer)
+        guard answer.outcome == .file else { return reply }
+        reply.dictionary = try dictionary(for: answer.answer, update, request)
+        let byteCount = answer.answer.bodyByteCount
+        let saved = reply.dictionary?.delta.map { byteCount - $0.count } ?? 0
+        service.counts.addFile(byteCount: byteCount, savedByteCount: saved)
+        return reply
     }
 
     private func answer(to update: UpdateRequest, _ request: Request) throws(StoreError) -> UpdateAnswer {
@@ -77,12 +82,15 @@ struct UpdateFiles {
         ]
         fields += UpdateAnswer.sharedFields
         let answer: Answer
+        let terms = dictionaryTerms(of: response, body, url, update.app)
         switch content {
         case .file(let path):
             let file = Answer.FileBody(path: path, byteCount: body.byteCount, stamp: stamp)
-            answer = Answer(status: 200, fields: fields, file: file, sharing: .common)
+            answer = Answer(status: 200, fields: fields, file: file, sharing: .common, dictionary: terms)
         case .bytes(let bytes):
-            answer = Answer(status: 200, fields: fields, body: bytes, zstdBody: frame, sharing: .common)
+            answer = Answer(
+                status: 200, fields: fields, body: bytes, zstdBody: frame, sharing: .common, dictionary: terms
+            )
         }
         if context.verifier.allowsKeeping {
             context.tier.insert(
@@ -94,6 +102,91 @@ struct UpdateFiles {
 
     /// The first part of the keys of files in memory. No `Host` has a space.
     private static let tierHost = "update files"
+
+    // MARK: - Earlier versions
+
+    /// How the file is sent to a client that has the same file of an earlier release (RFC 9842); nil if it is not.
+    private func dictionaryTerms(
+        of response: StoredResponse, _ body: StoredBody, _ url: WebURL, _ app: AppName
+    ) -> DictionaryTerms? {
+        let type = HTTPFields(block: response.fields.utf8.span).contentType
+        let isCompressed = ["image", "audio", "video", "font"].contains {
+            type?.essence.hasPrefix($0 + "/") ?? false
+        }
+        guard type?.isHTML != true, !isCompressed || type?.essence == "image/svg+xml",
+            Self.dictionaryByteCounts.contains(body.byteCount)
+        else { return nil }
+        let path = url.path.drop { $0 == "/" }.drop { $0 != "/" }
+        let match = UpdatePaths.files(app.text, "*") + DictionaryPattern.escaping(String(path.dropFirst()))
+        return DictionaryTerms(
+            rule: DictionaryRule.value(match: match, id: Hex.encode(body.sha256)), href: url.href,
+            storedSHA256: body.sha256, snapshot: response.snapshot, match: match, isPrivate: false)
+    }
+
+    /// Smaller files fit into a few packets anyway.
+    private static let dictionaryByteCounts = 4096...DictionaryEncoder.maxBodyBytes
+
+    /// The changes in an answer for a client that knows dictionaries; nil for other clients.
+    private func dictionary(
+        for answer: Answer, _ update: UpdateRequest, _ request: Request
+    ) throws(StoreError) -> DictionaryReply? {
+        guard let terms = answer.dictionary, DictionaryExchange.canApply(to: request),
+            WebURL(update.origin + "/")?.canUseDictionaries ?? false,
+            DictionaryReadability.isReadable(update.fields, allowedOrigin: "*")
+        else { return nil }
+        let delta = try delta(of: answer, terms, update, request)
+        let lines =
+            "Use-As-Dictionary: \(terms.rule)\r\nVary: Accept-Encoding, Available-Dictionary, Sec-Fetch-Dest\r\n"
+        // RFC 9530, section 3: it would be the digest of the coded body.
+        return DictionaryReply(
+            replacedFields: delta == nil ? ["vary"] : ["vary", "repr-digest"], lines: Array(lines.utf8),
+            delta: delta)
+    }
+
+    /// The body in the coding `dcz`; nil if the client gets the whole body.
+    private func delta(
+        of answer: Answer, _ terms: DictionaryTerms, _ update: UpdateRequest, _ request: Request
+    ) throws(StoreError) -> [UInt8]? {
+        guard request.head.acceptsDCZ, request.head.method == .get, !request.head.isConditional,
+            let offer = DictionaryOffer(update.fields)
+        else { return nil }
+        let view = try view()
+        let key = DeltaCache.Key(
+            dictionarySHA256: offer.sha256, href: terms.href, storedSHA256: terms.storedSHA256,
+            rendering: Self.service)
+        let generation = view.generation.number
+        func earlier(_ sha256: [UInt8]) throws(StoreError) -> StoredBody? {
+            try view.reader.earlierVersions(withBody: sha256, inSiteOfSnapshot: terms.snapshot, atMost: 1)
+                .first?.body
+        }
+        switch try context.deltas.find(
+            key, generation: generation,
+            isStored: { (source) throws(StoreError) in
+                try earlier(source) != nil
+            })
+        {
+        case .known(let delta): return delta
+        case .pending: return nil
+        case .missing: break
+        }
+        do throws(StoreError) {
+            var delta: [UInt8]?
+            if let source = try earlier(offer.sha256), source.byteCount <= DictionaryEncoder.maxBodyBytes,
+                let content = try view.reader.content(of: source), try source.isIntact(content),
+                let dictionary = CompressionDictionary(try content.load(), sha256: offer.sha256),
+                let body = answer.wholeBody(maxBytes: DictionaryEncoder.maxBodyBytes)
+            {
+                let alternative = min(body.count, answer.zstdBody?.count ?? .max)
+                delta = DictionaryEncoder.dcz(body, with: dictionary, maxBytes: alternative / 4 * 3)
+            }
+            context.deltas.finish(
+                key, delta: delta, source: delta == nil ? nil : offer.sha256, generation: generation)
+            return delta
+        } catch {
+            context.deltas.abandon(key)
+            throw error
+        }
+    }
 
     private static var missing: UpdateAnswer { .refusal(404, "There is no such file of a release.") }
 }

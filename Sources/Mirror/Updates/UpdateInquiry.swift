@@ -3,7 +3,7 @@ internal import Rollouts
 internal import Store
 internal import Web
 
-/// What a protocol has read from a request: the reports in it, and how it is answered once they are recorded.
+/// A request as a protocol has read it: the reports in it, and the answer once they are recorded.
 ///
 /// A protocol is a function from `UpdateRequest` to `UpdatePlan` (`UpdateServer.plan`). It reads the request and does
 /// nothing else, so that the server can record reports and wait for changes on another thread before `answer` runs.
@@ -33,7 +33,7 @@ struct UpdateInquiry: Sendable {
     var answer: @Sendable (UpdateSituation) throws(StoreError) -> UpdateAnswer
 }
 
-/// What an inquiry is answered from.
+/// The state from which an inquiry is answered.
 struct UpdateSituation {
     let app: AppName
     let channel: Channel
@@ -42,7 +42,7 @@ struct UpdateSituation {
     let desk: UpdateDesk
 }
 
-/// What a protocol makes of a request.
+/// The result of reading a request.
 enum UpdatePlan: Sendable {
     /// The request is answered without looking at a channel, such as one that cannot be read.
     case answer(UpdateAnswer)
@@ -59,7 +59,7 @@ struct UpdateAnswer: Sendable {
         case current
         /// No update is for the device.
         case none
-        /// The device is told to run the code that it was built with.
+        /// The device must run the code that it was built with.
         case embedded
         /// A file of a release.
         case file

@@ -46,9 +46,9 @@ struct UpdateRateLimiter {
         if buckets[client] == nil {
             if buckets.count >= Self.maxClients { prune(now) }
             guard buckets.count < Self.maxClients else { return Self.take(cost, from: &shared, now) }
-            buckets[client] = Bucket(tokens: Self.maxTokens, time: now)
         }
-        return Self.take(cost, from: &buckets[client, default: shared], now)
+        let full = Bucket(tokens: Self.maxTokens, time: now)
+        return Self.take(cost, from: &buckets[client, default: full], now)
     }
 
     private static func take(_ cost: Cost, from bucket: inout Bucket, _ now: Int64) -> Int? {

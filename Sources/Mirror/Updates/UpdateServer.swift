@@ -52,7 +52,7 @@ final class UpdateServer {
     /// would have the rights of the mirrored site there.
     func isResponsible(for request: Request) -> Bool {
         guard request.target.starts(with: UpdatePaths.prefix.utf8) else { return false }
-        guard context.layout.root == nil else { return true }
+        if context.layout.sharesOrigin || context.names.isLocalRoot(request.authority) { return true }
         switch context.names.resolve(authority: request.authority, target: request.targetText) {
         case .portal, .portalRedirect, .refused: return true
         case .shim, .originName, .redirectToStored, .moved, .unknownOrigin, .stored, .inSnapshot: return false
@@ -118,7 +118,7 @@ final class UpdateServer {
             let retry = "Retry-After: \(UpdateWorker.secondsToRetry)\r\n"
             return send(answer, request.service, retry)
         }
-        worker.wait(pending())
+        worker.wait(pending(), otherwise: answer)
         return nil
     }
 

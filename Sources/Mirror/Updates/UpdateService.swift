@@ -136,5 +136,17 @@ final class UpdateCounts: Sendable {
 
     func addReports(_ count: Int) { contents.withLock { $0.newReports += count } }
 
+    /// The figures so far, in the order of the services and outcomes.
+    var figures: UpdateFigures {
+        contents.withLock { contents in
+            var figures = UpdateFigures()
+            figures.requests = contents.requests.map { ($0.key.service, $0.key.outcome.rawValue, $0.value) }
+                .sorted { ($0.service, $0.outcome) < ($1.service, $1.outcome) }
+            (figures.fileBytes, figures.savedBytes) = (contents.fileBytes, contents.savedBytes)
+            (figures.newReports, figures.droppedReports) = (contents.newReports, contents.droppedReports)
+            return figures
+        }
+    }
+
     func addDroppedReports(_ count: Int) { contents.withLock { $0.droppedReports += count } }
 }

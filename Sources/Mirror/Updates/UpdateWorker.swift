@@ -1,4 +1,5 @@
 internal import HTTPServer
+internal import Portal
 internal import Rollouts
 internal import Store
 internal import Synchronization
@@ -34,8 +35,8 @@ final class UpdateWorker: Sendable {
     }
 
     let service: UpdateService
-    private let inbox = Inbox<Message>()
-    private let state = Counters()
+    private let inbox: Inbox<Message>
+    private let state: Counters
     private let thread: NamedThread
 
     /// The number of messages in the inbox, and of devices that wait.
@@ -56,15 +57,19 @@ final class UpdateWorker: Sendable {
     fileprivate static let pollInterval = Duration.milliseconds(250)
 
     init(_ service: UpdateService) throws(SystemError) {
-        self.service = service
-        let (inbox, state) = (inbox, state)
+        let (inbox, state) = (Inbox<Message>(), Counters())
+        (self.service, self.inbox, self.state) = (service, inbox, state)
         thread = try NamedThread.start("larder-updates") {
             UpdateWork(service, inbox, state).run()
         }
     }
 
-    /// The number of devices that wait for a change.
-    var waitingCount: Int { state.waiting.load(ordering: .relaxed) }
+    /// The figures for the metrics.
+    var figures: UpdateFigures {
+        var figures = service.counts.figures
+        figures.waiting = state.waiting.load(ordering: .relaxed)
+        return figures
+    }
 
     /// Records reports. Returns false if too many are queued.
     func record(_ reports: [ChannelDatabase.Report], then pending: Pending?) -> Bool {
@@ -85,9 +90,12 @@ final class UpdateWorker: Sendable {
     }
 
     /// Answers a request when the channel has changed for its device, or when its time is over.
-    func wait(_ pending: Pending) {
-        // A slot that is released gets an answer, too.
-        if !put(.wait(pending)) { state.waiting.subtract(1, ordering: .relaxed) }
+    ///
+    /// - Parameter answer: the answer if the server is stopping.
+    func wait(_ pending: Pending, otherwise answer: UpdateAnswer) {
+        guard !put(.wait(pending)) else { return }
+        state.waiting.subtract(1, ordering: .relaxed)
+        pending.send(answer, service.counts)
     }
 
     private func put(_ message: Message) -> Bool {
@@ -126,7 +134,7 @@ private final class UpdateWork {
         var state: State?
     }
 
-    /// What decides about the answers of a channel.
+    /// The facts on which the answers of a channel depend, apart from the device.
     private struct State: Equatable {
         let version: Int64
         /// The shares grow with the time, without a new version.
@@ -147,7 +155,7 @@ private final class UpdateWork {
         let folder = service.folder
         var reader: StoreReader?
         desk = UpdateDesk(service) { () throws(StoreError) in
-            if let reader { return reader }
+            if let reader, !reader.isOutdated { return reader }
             let opened = try StoreReader(failingFast: folder)
             reader = opened
             return opened
