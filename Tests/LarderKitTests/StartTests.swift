@@ -78,4 +78,35 @@ import Testing
         let again = try await larder.beginStart(of: site)
         #expect((again.snapshot, again.failed) == (1, nil))
     }
+
+    @Test func `an app with LarderKit preloads from an update server, and reports its starts`() async throws {
+        let publisher = Larder(at: folder.file("publisher"))
+        func publish(_ text: String) async throws -> PublishReport {
+            let dist = try TemporaryFolder()
+            try dist.write(text, to: "app.js")
+            var options = PublishOptions()
+            options.app = "shop"
+            return try await publisher.publish(dist.path, options: options)
+        }
+        _ = try await publish("a")
+        var options = ServeOptions()
+        options.updates = UpdateServing()
+        let server = try publisher.serve(port: 0, threads: 1, options: options)
+        defer { server.stop() }
+        let manifest = "http://localhost:\(server.port)/-/updates/shop/manifest?device=device-1"
+        let site = try await larder.preload(manifest).site
+        let first = try await larder.beginStart(of: site)
+        #expect(try await larder.reportStart(first) == false)
+        try await larder.confirmStart(first)
+        #expect(try await larder.reportStart(first))
+        _ = try await publish("b")
+        #expect(try await larder.preload(manifest).outcome == .changed)
+        _ = try await larder.beginStart(of: site)
+        let second = try await larder.beginStart(of: site)
+        #expect((second.snapshot, second.failed) == (1, 2))
+        #expect(try await larder.reportStart(second))
+        let updates = try await publisher.channels()[0].updates
+        #expect(updates.map(\.installed) == [0, 1])
+        #expect(updates.map(\.failed) == [1, 0])
+    }
 }
