@@ -11,6 +11,8 @@
  *   proves nothing, because WebCrypto does not have it.
  * @property {(key: Uint8Array, signature: Uint8Array, message: Uint8Array) => boolean | Promise<boolean>} [ed25519]
  *   Verifies a signature. Default: WebCrypto.
+ * @property {string} [device] The stable ID of the app on this device, for roll-outs and reports to an update server. Default:
+ *   the parameter `device` of the manifest's URL.
  * @property {Record<string, string>} [headers] Headers of the request for the manifest.
  * @property {RequestCredentials} [credentials] Whether requests send cookies. Default: "same-origin".
  * @property {string} [navigationPage] The file for pages that are not files of the release, such as "index.html".
@@ -69,7 +71,10 @@ export class LarderUpdates {
       name: "app", keys: [], maxFiles: 5000, maxBytes: 256 << 20, maxSeconds: 300, startSeconds: 10,
       credentials: "same-origin", ...options,
     }
-    this.#manifest = new URL(this.#options.manifest, globalThis.location?.href).href
+    const manifest = new URL(this.#options.manifest, globalThis.location?.href)
+    const {device} = this.#options
+    if (device) manifest.searchParams.set("device", device)
+    this.#manifest = manifest.href
     this.#locks = globalThis.navigator?.locks
     if (!globalThis.caches || !globalThis.indexedDB || !globalThis.crypto?.subtle) {
       throw new Error("Cache Storage, IndexedDB or WebCrypto is missing: load the app over https or from localhost")
@@ -82,10 +87,11 @@ export class LarderUpdates {
    * Fetches the manifest, and the files that differ from those of the live release. The new release is live when all
    * required files are verified and stored: from the next start on. Errors are reports.
    *
-   * @param {{signal?: AbortSignal, retry?: boolean}} [how] `retry` also accepts a release that did not start before.
+   * @param {{signal?: AbortSignal, retry?: boolean, wait?: number}} [how] `retry` also accepts a release that did not start
+   *   before. `wait` lets an update server wait this many seconds for a release, if there is none yet.
    * @returns {Promise<Report>}
    */
-  async update({signal, retry} = {}) {
+  async update({signal, retry, wait} = {}) {
     const abort = new AbortController()
     const stop = () => abort.abort(new Problem("interrupted", "the update was stopped"))
     const {maxSeconds, name} = this.#options
@@ -97,7 +103,7 @@ export class LarderUpdates {
     const count = {fetched: 0, reused: 0, bytes: 0, problems: []}
     let result
     try {
-      const run = () => this.#update(count, abort, retry)
+      const run = () => this.#update(count, abort, retry, wait)
       // Of several tabs, each waits for the one before, and then finds its release.
       const outcome = await (this.#locks?.request(`larder:${name}:update`, {signal: abort.signal}, run) ?? run())
       result = {outcome}
@@ -110,11 +116,18 @@ export class LarderUpdates {
     return this.#report({...result, ...count, milliseconds: Math.round(performance.now() - begun)})
   }
 
-  async #update(count, abort, retry) {
+  async #update(count, abort, retry, wait) {
+    await this.#sendReports()
     const state = await this.#state()
     const answer = await this.#get(this.#manifest, MAX_MANIFEST_BYTES, abort.signal, {
-      cache: "no-store", headers: {...this.#options.headers, ...(state.etag && {"If-None-Match": state.etag})},
+      cache: "no-store",
+      headers: {
+        ...this.#options.headers, ...(state.etag && {"If-None-Match": state.etag}), ...(wait && {Prefer: `wait=${wait}`}),
+      },
     })
+    // An update server has nothing for this device.
+    if (answer.status === 204) return "current"
+    if (answer.status === 410) return this.#leave(answer.headers.get("ETag"))
     const isUnchanged = answer.status === 304
     if (isUnchanged && !(retry && state.failed.includes(state.checked))) {
       if (state.failed.includes(state.checked)) refuse("this release did not start before; publish a newer one")
@@ -124,10 +137,18 @@ export class LarderUpdates {
     count.bytes += answer.body.length
     const release = await this.#read(answer.body, abort.signal)
     release.etag = answer.headers.get("ETag")
+    release.update = answer.headers.get("Larder-Update") ?? undefined
     this.#checkAge(release, state)
     if (!retry && state.failed.includes(release.id)) refuse("this release did not start before; publish a newer one")
     if (release.id === state.live) {
-      await this.#change((now) => this.#accept(now, release))
+      await this.#change((now, records) => {
+        this.#accept(now, release)
+        // The same release, announced again.
+        records.put(release, release.id)
+        if (now.isConfirmed) this.#addReport(now, release, "installed")
+      })
+      this.#releases.delete(release.id)
+      await this.#sendReports()
       return "current"
     }
     await this.#prune(state, release.id)
@@ -147,6 +168,16 @@ export class LarderUpdates {
     })
     await this.#prune(await this.#state(), release.id, dropped)
     return "changed"
+  }
+
+  /** Returns to the files that the app was built with, because the update server has rolled back to them. */
+  async #leave(etag) {
+    const hadRelease = await this.#change((state) => {
+      const {live} = state
+      Object.assign(state, {live: null, previous: null, isConfirmed: true, attempt: null, etag, checked: null})
+      return live
+    })
+    return hadRelease ? "changed" : "current"
   }
 
   /** Parses and verifies a manifest. */
@@ -230,10 +261,14 @@ export class LarderUpdates {
   async #store(release, state, count, abort) {
     const [next, old] = await Promise.all([this.#cache(release.id), state.live && this.#cache(state.live)])
     const queue = Object.entries(release.files)
+    // On an update server, each release has URLs of its own.
+    const record = state.live && await this.#release(state.live)
+    const byDigest = new Map(Object.entries(record?.files ?? {}).map(([url, {claims}]) => [claims.sha256, url]))
     let left = this.#options.maxBytes
     const storeOne = async (url, file) => {
       if (await next.match(url, MATCHING)) return count.reused++
       const known = await old?.match(url, MATCHING)
+        ?? (file.claims.sha256 && await old?.match(byDigest.get(file.claims.sha256) ?? url, MATCHING))
       if (known) {
         const body = new Uint8Array(await known.arrayBuffer())
         if (!await this.#mismatch(file, body)) {
@@ -302,7 +337,8 @@ export class LarderUpdates {
     const init2 = {credentials: this.#options.credentials, signal, ...init}
     const response = await fetch(url + MARK, init2).catch((error) => fail(error.message))
     const {status, headers} = response
-    if (status === 304) return {status, headers, body: new Uint8Array()}
+    const isLeft = status === 410 && headers.has("Larder-Update")
+    if (status === 204 || status === 304 || isLeft) return {status, headers, body: new Uint8Array()}
     if (!response.ok) {
       const isGone = status === 404 || status === 410
       const problem = new Problem(isGone ? "refused" : "unreachable", `${url}: the server answered ${status}`)
@@ -343,9 +379,11 @@ export class LarderUpdates {
   /** Confirms that the release of this page works. Returns whether this page has one. */
   async started() {
     const running = this.#runningRelease()
+    const release = running && await this.#release(running)
     const isNew = running && await this.#change((state) => {
       const isNew = state.live === running && !state.isConfirmed
       if (isNew) Object.assign(state, {isConfirmed: true, attempt: null})
+      if (isNew) this.#addReport(state, release, "installed")
       return isNew
     })
     if (isNew) await this.#report({outcome: "started"})
@@ -355,7 +393,12 @@ export class LarderUpdates {
   /** Returns to the release before the one of this page, from the next start on. It is not fetched again. */
   async fallBack(reason = "the app reported a failure") {
     const running = this.#runningRelease()
-    const isLive = running && await this.#change((state) => state.live === running && fallBack(state))
+    const release = running && await this.#release(running)
+    const isLive = running && await this.#change((state) => {
+      if (state.live !== running) return false
+      this.#addReport(state, release, "failed")
+      return fallBack(state)
+    })
     if (isLive) await this.#report({outcome: "fellBack", failed: running, reason})
     return Boolean(isLive)
   }
@@ -376,9 +419,13 @@ export class LarderUpdates {
   async #begin(holder) {
     const {live, isConfirmed, attempt} = await this.#state()
     const hasFailed = live && !isConfirmed && attempt && !await this.#isStarting(attempt)
+    const release = hasFailed && await this.#release(live)
     const [id, hasFallenBack] = await this.#change((state) => {
       const isSame = hasFailed && state.live === live && state.attempt?.holder === attempt.holder
-      if (isSame) fallBack(state)
+      if (isSame) {
+        this.#addReport(state, release, "failed")
+        fallBack(state)
+      }
       if (state.live && !state.isConfirmed) state.attempt = {holder, time: Date.now()}
       return [state.live, isSame]
     })
@@ -526,7 +573,28 @@ export class LarderUpdates {
     })
   }
 
+  /** Adds a report for the update server that announced a release. It stays until the server has it. */
+  #addReport(state, release, outcome) {
+    const device = new URL(this.#manifest).searchParams.get("device")
+    if (!device || !release?.update) return
+    state.reports = [...state.reports ?? [], {device, update: release.update, state: outcome}].slice(-10)
+  }
+
+  async #sendReports() {
+    const {reports = []} = await this.#state()
+    for (const report of reports) {
+      // Text needs no permission (CORS) of a server at another origin.
+      const init = {method: "POST", keepalive: true, credentials: "omit", body: JSON.stringify(report)}
+      const response = await fetch(new URL("report", this.#manifest).href, init).catch(() => {})
+      if (!response || response.status === 429 || response.status >= 500) return
+      await this.#change((state) => {
+        state.reports = state.reports.filter((one) => one.update !== report.update || one.state !== report.state)
+      })
+    }
+  }
+
   async #report(facts) {
+    if (facts.outcome === "started" || facts.outcome === "fellBack") this.#sendReports().catch(() => {})
     let live = {}
     try {
       live = await this.status()
