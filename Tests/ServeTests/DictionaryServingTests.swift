@@ -91,7 +91,7 @@ import Web
         return fields(of: offer)
     }
 
-    private static func decode(_ response: RawResponse, from old: [UInt8]) throws -> String {
+    static func decode(_ response: RawResponse, from old: [UInt8]) throws -> String {
         let dictionary = try #require(CompressionDictionary(old, sha256: sha256(old)))
         let decoder = try #require(try BodyDecoder(["Content-Encoding": "dcz"], dictionary: dictionary))
         var output: [UInt8] = []

@@ -1,0 +1,172 @@
+import Bundles
+import Digest
+import LarderKit
+import System
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct ExpoServingTests {
+    private let app: PublishedApp
+
+    init() throws { app = try PublishedApp() }
+
+    private func withServer(
+        _ options: (inout ServeOptions) -> Void = { _ in }, _ body: (MirrorService) async throws -> Void
+    ) async throws {
+        let server = try app.serve(options)
+        defer { server.stop() }
+        try await body(server)
+    }
+
+    /// Asks for an update as Expo's client does.
+    private func ask(
+        _ server: MirrorService, accept: String = "multipart/mixed", device: String = "device",
+        runtime: String = "1.0",
+        host: String? = nil, _ more: [(String, String)] = []
+    ) throws -> RawResponse {
+        try server.send(
+            "expo", host: host,
+            fields: [
+                ("Accept", accept), ("expo-protocol-version", "1"), ("expo-platform", "ios"),
+                ("expo-runtime-version", runtime), ("eas-client-id", device),
+            ] + more)
+    }
+
+    private func manifest(_ answer: RawResponse) throws -> JSONValue {
+        try JSONValue.parse(answer.body.span)
+    }
+
+    @Test func `a device gets the manifest, and the code at the URL in it`() async throws {
+        let report = try await app.publishExport("code()")
+        try await withServer { (server) async throws in
+            let host = "updates.example.com:8080"
+            let answer = try ask(server, accept: "application/expo+json", host: host)
+            #expect(answer.status == 200)
+            #expect(answer["expo-protocol-version"] == "1")
+            #expect(answer["Cache-Control"] == "private, max-age=0")
+            #expect(answer["expo-manifest-filters"] == "channel=\"production\"")
+            let json = try manifest(answer)
+            #expect(json["id"]?.string == report.channel.updates[0].id)
+            #expect(json["metadata"]?["channel"]?.string == "production")
+            let release = try #require(report.release)
+            let url = json["launchAsset"]?["url"]?.string
+            #expect(url == "http://\(host)/-/updates/shop/files/\(release)/bundles/ios.js")
+            let code = try server.send("files/\(release)/bundles/ios.js")
+            #expect(code.text == "code()")
+        }
+    }
+
+    @Test func `the address of the server can be set for a proxy before it`() async throws {
+        try await app.publishExport("code()")
+        var updates = UpdateServing()
+        updates.url = "https://updates.example.com/"
+        try await withServer({ $0.updates = updates }) { (server) async throws in
+            let json = try manifest(try ask(server, accept: "application/json", host: "10.0.0.7:8080"))
+            #expect(
+                json["launchAsset"]?["url"]?.string?.hasPrefix("https://updates.example.com/-/updates/shop/")
+                    == true)
+        }
+    }
+
+    @Test(arguments: ["ftp://a.example/", "https://a.example/path", "https://u:p@a.example/", "a.example"])
+    func `an address that is no origin is refused`(url: String) async throws {
+        try await app.publishExport("code()")
+        var updates = UpdateServing()
+        updates.url = url
+        #expect(throws: LarderError.self) { try app.serve { $0.updates = updates } }
+    }
+
+    @Test func `a device with the newest update gets a directive, and one without the runtime version too`()
+        async throws
+    {
+        let report = try await app.publishExport("code()")
+        try await withServer { (server) async throws in
+            let answer = try ask(server, [("expo-current-update-id", report.channel.updates[0].id)])
+            #expect(answer.status == 200)
+            #expect(answer["Content-Type"]?.hasPrefix("multipart/mixed; boundary=") == true)
+            #expect(answer.text.contains("noUpdateAvailable"))
+            #expect(try ask(server, runtime: "2.0").text.contains("noUpdateAvailable"))
+            #expect(try ask(server, accept: "application/json", runtime: "2.0").status == 406)
+        }
+    }
+
+    @Test
+    func `after a roll-back without an earlier release, devices run the code that they were built with`()
+        async throws
+    {
+        try await app.publishExport("code()")
+        _ = try await app.change(.rollBack)
+        try await withServer { (server) async throws in
+            #expect(try ask(server).text.contains("rollBackToEmbedded"))
+        }
+    }
+
+    @Test(arguments: [
+        (["expo-platform": "windows"], 400), (["expo-runtime-version": ""], 400),
+        (["expo-protocol-version": "9"], 406), (["accept": "text/html"], 406),
+        (["expo-channel-name": "beta"], 404), (["expo-channel-name": "../x"], 404),
+        (["expo-expect-signature": "sig"], 400),
+    ])
+    func `a request that cannot be answered is refused`(fields: [String: String], status: Int) async throws {
+        try await app.publishExport("code()")
+        var all = [
+            "expo-platform": "ios", "expo-runtime-version": "1.0", "expo-protocol-version": "1",
+            "accept": "multipart/mixed",
+        ]
+        all.merge(fields) { $1 }
+        let sent = all.map { ($0.key, $0.value) }
+        try await withServer { (server) async throws in
+            #expect(try server.send("expo", fields: sent).status == status)
+        }
+    }
+
+    @Test func `updates are signed if the server has a key`() async throws {
+        try await app.publishExport("code()")
+        var updates = UpdateServing()
+        updates.signingKey = try app.scratch.write(CodeSigningKeys.publisherKey, to: "key.pem")
+        try await withServer({ $0.updates = updates }) { (server) async throws in
+            let answer = try ask(
+                server, accept: "application/json", [("expo-expect-signature", "sig, keyid=\"main\"")])
+            let key = try #require(RSAPrivateKey(pem: CodeSigningKeys.publisherKey))
+            #expect(
+                answer["expo-signature"]
+                    == ExpoSignature(key.sign(answer.body), keyID: "main").text)
+            #expect(try ask(server)["expo-signature"] == nil)
+        }
+    }
+
+    @Test(arguments: [nil, "no key"])
+    func `a server does not start with a file that is no key`(text: String?) async throws {
+        try await app.publishExport("code()")
+        var updates = UpdateServing()
+        updates.signingKey = try text.map { try app.scratch.write($0, to: "key.pem") } ?? "/nowhere/key.pem"
+        #expect(throws: LarderError.self) { try app.serve { $0.updates = updates } }
+    }
+
+    @Test func `failures that devices report halt an update before the next request`() async throws {
+        let first = try await app.publishExport("one()")
+        let second = try await app.publishExport("two()") { $0.haltAt = "3%" }
+        let update = second.channel.updates[0].id
+        try await withServer { (server) async throws in
+            for number in 0..<48 {
+                _ = try ask(server, device: "good-\(number)", [("expo-current-update-id", update)])
+            }
+            let failed = [("expo-recent-failed-update-ids", "\"\(update)\"")]
+            _ = try ask(server, accept: "application/json", device: "bad-1", failed)
+            // One device counts once, however often it asks.
+            for _ in 0..<5 { _ = try ask(server, accept: "application/json", device: "bad-1", failed) }
+            func newest() throws -> String? {
+                try manifest(try ask(server, accept: "application/json", device: "new"))["id"]?.string
+            }
+            #expect(try newest() == update)
+            let own = try ask(server, accept: "application/json", device: "bad-2", failed)
+            #expect(try newest() == first.channel.updates[0].id)
+            // Its own answer is made after the halt.
+            #expect(try manifest(own)["id"]?.string == first.channel.updates[0].id)
+        }
+        let channel = try await app.larder.channels()[0]
+        #expect(channel.updates[0].haltedBy == "failures")
+        #expect(channel.updates[0].failed == 2)
+    }
+}

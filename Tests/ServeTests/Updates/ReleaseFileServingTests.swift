@@ -1,0 +1,130 @@
+import Digest
+import LarderKit
+import System
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct ReleaseFileServingTests {
+    private let app: PublishedApp
+
+    init() throws { app = try PublishedApp() }
+
+    private func withServer(_ body: (MirrorService) async throws -> Void) async throws {
+        let server = try app.serve()
+        defer { server.stop() }
+        try await body(server)
+    }
+
+    @Test func `files are served with their type, for ever, by tag and in parts`() async throws {
+        let text = String(repeating: "larder ", count: 1000)
+        let release = try #require(try await app.publish(["a b/main.js": text, "index.html": "<p>"]).release)
+        try await withServer { (server) async throws in
+            let path = "files/\(release)/a%20b/main.js"
+            let whole = try server.send(path)
+            #expect(whole.status == 200)
+            #expect(whole.text == text)
+            #expect(whole["Content-Type"]?.contains("javascript") == true)
+            #expect(whole["Cache-Control"] == "public, max-age=31536000, immutable")
+            #expect(whole["Access-Control-Allow-Origin"] == "*")
+            #expect(whole["Set-Cookie"] == nil)
+            let tag = try #require(whole["ETag"])
+            #expect(try server.send(path, fields: [("If-None-Match", tag)]).status == 304)
+            let part = try server.send(path, fields: [("Range", "bytes=7-13")])
+            #expect(part.status == 206)
+            #expect(part.text == "larder ")
+            let head = try server.send(path, method: "HEAD")
+            #expect(head["Content-Length"] == "\(text.utf8.count)")
+            #expect(try server.send(path + "?v=1").text == text)
+            #expect(try server.send(path, method: "POST", body: "x").status == 405)
+        }
+    }
+
+    @Test func `files of earlier releases stay, also after a roll-back`() async throws {
+        let first = try #require(try await app.publish(["main.js": "one"]).release)
+        let second = try #require(try await app.publish(["main.js": "two"]).release)
+        _ = try await app.change(.rollBack)
+        try await withServer { (server) async throws in
+            #expect(try server.send("files/\(first)/main.js").text == "one")
+            #expect(try server.send("files/\(second)/main.js").text == "two")
+        }
+    }
+
+    @Test func `only files of releases of the app are served`() async throws {
+        let release = try #require(try await app.publish(["main.js": "one"]).release)
+        let other = try await app.publish(["main.js": "two"]) { $0.app = "other" }
+        try await withServer { (server) async throws in
+            for path in [
+                "files/\(release)/none.js", "files/\(release)", "files/\(release)/", "files/0000/main.js",
+                "files/\(other.release ?? "")/main.js", "files/\(release)/../\(other.release ?? "")/main.js",
+                "files/\(release)/%2e%2e/x/main.js", "files//main.js", "files",
+            ] {
+                #expect(try server.send(path).status == 404, "\(path)")
+            }
+        }
+    }
+
+    /// At the name of the portal, a page of a release could give orders.
+    @Test(arguments: [
+        [("Sec-Fetch-Dest", "document"), ("Sec-Fetch-Mode", "navigate")], [("Sec-Fetch-Dest", "iframe")],
+        [("Sec-Fetch-Dest", "object")], [("Accept", "text/html,*/*")], [("Sec-Fetch-Dest", "sharedworker")],
+        [("Sec-Fetch-Dest", "serviceworker"), ("Service-Worker", "script")],
+    ])
+    func `files are not documents or workers`(fields: [(String, String)]) async throws {
+        let release = try #require(try await app.publish(["index.html": "<script>"]).release)
+        try await withServer { (server) async throws in
+            let path = "files/\(release)/index.html"
+            let answer = try server.send(path, fields: fields)
+            #expect(answer.status == 403)
+            #expect(answer["Cache-Control"] == "no-store")
+            let read = try server.send(
+                path, fields: [("Sec-Fetch-Dest", "empty"), ("Sec-Fetch-Mode", "cors")])
+            #expect(read.status == 200)
+            #expect(read["Vary"]?.contains("Sec-Fetch-Dest") == true)
+        }
+    }
+
+    @Test func `a client that has the file of an earlier release gets the difference`() async throws {
+        func script(_ version: Int) -> String {
+            (0..<400).map {
+                $0 == 200 ? "const version = \(version)" : "f(\($0 &* 2_654_435_761 % 1_000_003))"
+            }
+            .joined(separator: "\n")
+        }
+        let first = try #require(try await app.publish(["main.js": script(1)]).release)
+        let second = try #require(try await app.publish(["main.js": script(2)]).release)
+        try await withServer { (server) async throws in
+            let codings = [("Accept-Encoding", "zstd, dcz")]
+            let old = try server.send("files/\(first)/main.js", fields: codings)
+            #expect(old["Use-As-Dictionary"]?.contains("match=\"/-/updates/shop/files/*/main.js\"") == true)
+            #expect(old.all("Cache-Control") == ["public, max-age=31536000, immutable"])
+            let digest = DigestStream.digest(.sha256, of: old.body.span).bytes
+            let offer = codings + [("Available-Dictionary", ":\(Base64.encode(digest)):")]
+            let delta = try server.send("files/\(second)/main.js", fields: offer)
+            #expect(delta["Content-Encoding"] == "dcz")
+            #expect(delta.body.count < 200)
+            #expect(try DictionaryServingTests.decode(delta, from: old.body) == script(2))
+            // A dictionary of nobody.
+            let other =
+                codings + [("Available-Dictionary", ":\(Base64.encode([UInt8](repeating: 1, count: 32))):")]
+            #expect(try server.send("files/\(second)/main.js", fields: other).text == script(2))
+            let metrics = try server.send("/-/metrics").text
+            #expect(metrics.contains("larder_updates_requests_total{service=\"files\",outcome=\"file\"} 3"))
+            #expect(!metrics.contains("larder_updates_saved_bytes_total 0"))
+            #expect(metrics.contains("larder_update_share{app=\"shop\""))
+        }
+    }
+
+    @Test func `a slow client does not keep others from their files`() async throws {
+        let text = String(repeating: "x", count: 4_000_000)
+        let release = try #require(try await app.publish(["big.txt": text, "main.js": "one"]).release)
+        try await withServer { (server) async throws in
+            let slow = try RawClient(port: Int(server.port))
+            try slow.send("GET /-/updates/shop/files/\(release)/big.txt HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let half = try RawClient(port: Int(server.port))
+            try half.send("GET /-/updates/shop/manifest HT")
+            for _ in 0..<20 { #expect(try server.send("files/\(release)/main.js").text == "one") }
+            #expect(try slow.response().body.count == text.utf8.count)
+        }
+    }
+}
