@@ -114,7 +114,7 @@ package enum PortalStyle {
         .diff del { background: var(--warn-tint); border-color: var(--warn); }
         .diff ins { background: var(--tint); border-color: var(--accent); text-decoration: none; }
         .recent { list-style: none; margin: .5rem 0 1rem; padding: 0; display: grid; gap: .6rem 1.5rem;
-          grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); }
+          grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); }
         .recent .name { font-weight: 600; }
         .recent .soft { display: block; font-size: .88rem; }
 
@@ -245,7 +245,7 @@ package enum PortalStyle {
         @media (max-width: 40rem) {
           main { padding-top: 1.1rem; }
           .adder > summary { top: .8rem; }
-          .recent li:nth-child(n + 4) { display: none; }
+          .recent li:nth-child(n + 4):not(.any) { display: none; }
           .card.site { grid-template-columns: 4.5rem minmax(0, 1fr); gap: .8rem; }
           h1 { font-size: 1.4rem; }
           .sheet { grid-template-columns: minmax(0, 6.5rem) minmax(0, 1fr); column-gap: .9rem; }
