@@ -24,7 +24,7 @@ package enum OfflineCheck {
             let site = try SiteName.site(name, in: reader.sites(), acceptsOrigin: true)
             var walk = try OfflineWalk(of: site, reader)
             let manifest = try manifest(of: site, reader)
-            let bundles = bundles(of: manifest)
+            let bundles = try bundles(of: manifest) + releaseFiles(of: site, reader)
             try reader.inReadTransaction { () throws(StoreError) in
                 try walk.run(site, start: start(of: site), bundles: bundles, interruption)
             }
@@ -102,6 +102,27 @@ package enum OfflineCheck {
         of manifest: (source: ManifestSource, targets: [CheckTarget])?
     ) -> [(href: String, isRequired: Bool)] {
         (manifest?.targets ?? []).map { ($0.urls[0].key.href, $0.bundle.isRequired) }
+    }
+
+    /// The files of the releases that channels announce, if the site is that of an app.
+    private static func releaseFiles(
+        of site: Site, _ reader: StoreReader
+    ) throws(StoreError) -> [(href: String, isRequired: Bool)] {
+        guard let app = AppURL.app(ofSite: site.name) else { return [] }
+        let (urls, bases) = try AnnouncedReleases(in: reader.folder).files(ofApp: app)
+        var files = Set(urls)
+        for base in bases {
+            let place = base + AppURL.manifestName
+            files.insert(place)
+            guard let body = try reader.response(for: place)?.body,
+                let bytes = try reader.content(of: body)?.load(),
+                let manifest = try? Manifest(bytes, file: place)
+            else { continue }
+            for bundle in manifest.bundles {
+                if let url = WebURL(bundle.reference, base: WebURL(base)) { files.insert(url.key.href) }
+            }
+        }
+        return files.sorted().map { ($0, true) }
     }
 
     /// The manifest in force, with its bundles; nil if the site has none.

@@ -139,6 +139,10 @@ extension Larder {
         var options = options
         var updates: [SiteUpdate] = []
         for site in chosenSites {
+            if !sites.isEmpty, AppURL.app(ofSite: site.name) != nil {
+                options.notice?(
+                    "\(site.name) has nothing to fetch: its releases are stored by larder publish DIR")
+            }
             // A site without a URL, such as an imported archive, has nothing to update from.
             guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
             if sites.isEmpty, SitePlan(text: site.settings).manifest?.isUpdateFile == true {

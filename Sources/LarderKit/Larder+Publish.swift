@@ -20,7 +20,8 @@ public struct PublishOptions: Sendable {
     public var share: String?
     /// How the share grows, such as `10%/1d`.
     public var ramp: String?
-    /// The share of failures that halts it, such as `3%`.
+    /// The share of failures that halts it, such as `3%`; `never` if failures do not halt it. By default, a new release for a
+    /// share of the devices is halted at 3%, and one for all devices is not.
     public var haltAt: String?
     /// The devices that get it whatever the share.
     public var allowedDevices: [String] = []
@@ -45,8 +46,11 @@ public enum ReleaseChange: String, Sendable, CaseIterable {
 
 /// A release that was published, or a channel that was changed.
 public struct PublishReport: Sendable, Equatable {
-    /// The ID of the release: equal files have the same one. Nil if the app runs the code that it was built with.
+    /// The ID of the release: equal files, signed by the same key, have the same one. Nil if the app runs the code that it was
+    /// built with.
     public let release: String?
+    /// Whether the channel has changed. It has not if the release was its last one already.
+    public let isChanged: Bool
     /// The number of files of the release; nil for a change.
     public let files: Int?
     /// The size of the files; nil for a change.
@@ -59,7 +63,7 @@ public struct PublishReport: Sendable, Equatable {
     /// The report as JSON.
     public var json: String {
         let members: JSONMembers = [
-            "release": release, "files": IfAny(files), "bytes": IfAny(byteCount),
+            "release": release, "changed": isChanged, "files": IfAny(files), "bytes": IfAny(byteCount),
             "signer": IfAny(signer?.text),
             "channel": channel,
         ]
@@ -71,12 +75,20 @@ extension Larder {
     /// The minimum number of devices that must have reported before failures halt a release, so that a single failure stops
     /// nothing.
     public static let minReportsToHalt = 50
+    /// The share of failures that halts a new release for a share of the devices, unless the options name another one.
+    public static let usualHaltShare = "3%"
 
     /// Stores a folder as a release of an app, verifies it, and announces it to the devices of a channel. Until the last step
     /// nothing changes for any device; if the call throws, devices keep getting what they got before.
     ///
     /// A folder that `npx expo export` wrote becomes an update for each of its platforms. Any other folder becomes one for all
-    /// platforms.
+    /// platforms. If the release is the last one of the channel already, nothing changes.
+    ///
+    /// ```swift
+    /// var options = PublishOptions()
+    /// options.share = "10%"
+    /// let report = try await larder.publish("dist", options: options)
+    /// ```
     ///
     /// - Throws: `LarderError` of kind `.input` for wrong options and for a folder that cannot be published as a whole, `.machine`
     ///   if the store fails.
@@ -91,7 +103,10 @@ extension Larder {
             let app = try Self.app(options.app, publishing: folder, in: store)
             let release = try ReleaseFolder(folder, app, options, interruption)
             try mapStoreError { () throws(StoreError) in try store.create() }
-            try release.store(in: store, interruption)
+            // A collection waits for writers, so that it does not remove the release before it is announced.
+            let writer = try mapStoreError { () throws(StoreError) in try StoreWriter(store) }
+            defer { withExtendedLifetime(writer) {} }
+            try release.store(by: writer, interruption)
             return try Self.announce(release, of: app, order, signer: options.key?.publicKey, in: store)
         }
     }
@@ -107,6 +122,26 @@ extension Larder {
         return try await Self.runOnThread("larder-publish") { () throws(LarderError) in
             let app = try Self.app(options.app, publishing: nil, in: store)
             return try Self.apply(change, to: app, order, in: store)
+        }
+    }
+
+    /// Removes a channel. Its devices get no more updates, and keep the release that they run. The next collection removes the releases that
+    /// no other channel has.
+    ///
+    /// - Returns: The name of the app.
+    /// - Throws: `LarderError` of kind `.input` if there is no such channel.
+    @discardableResult
+    public func removeChannel(_ channel: String, ofApp app: String? = nil) async throws(LarderError) -> String
+    {
+        let store = folder
+        return try await Self.runOnThread("larder-publish") { () throws(LarderError) in
+            let app = try Self.app(app, publishing: nil, in: store)
+            let key = ChannelDatabase.Key(app: app.text, channel: channel)
+            let isRemoved = try mapStoreError { () throws(StoreError) in
+                try Self.openChannels(in: store)?.remove(key) ?? false
+            }
+            guard isRemoved else { throw Self.noChannel(channel, of: app) }
+            return app.text
         }
     }
 
@@ -133,7 +168,8 @@ extension Larder {
             guard let app = AppName(name) else {
                 throw LarderError(
                     .input,
-                    "\"\(name)\" is no name of an app; use 1 to 40 lower-case letters, digits and hyphens")
+                    "the name of an app must have 1 to 40 lower-case letters, digits and hyphens, such as shop, not \"\(name)\""
+                )
             }
             return app
         }
@@ -156,7 +192,10 @@ extension Larder {
         guard let folder = parts.last(where: { !outputs.contains($0.lowercased()) }),
             let app = AppName(folder: folder)
         else {
-            throw LarderError(.input, "the folder \(publishing) gives the app no name; name it with --app")
+            throw LarderError(
+                .input,
+                "the name of the folder \(publishing) has no letters for the name of the app; name it with --app"
+            )
         }
         return app
     }
@@ -166,16 +205,22 @@ extension Larder {
         _ release: ReleaseFolder, of app: AppName, _ order: PublishOrder, signer: ManifestPublicKey?,
         in store: StoreFolder
     ) throws(LarderError) -> PublishReport {
+        var isChanged = true
         let report = try changeChannel(app, order.channel, in: store) { channel, now in
+            isChanged = true
             let current = channel?.last ?? []
             if !current.isEmpty, current.allSatisfy({ $0.releaseID == release.id && $0.halt == nil }),
                 current.first?.runtimeVersions == release.releases.first?.runtimeVersions.sorted()
             {
-                return .failure(
-                    LarderError(
-                        .input,
-                        "this release (\(release.id)) is already the last one of \(app.text) in the channel \(order.channel); to change who gets it, leave out the folder: larder publish --app \(app.text) --channel \(order.channel) --rollout 50%"
-                    ))
+                guard let channel, !order.changesRelease else {
+                    return .failure(
+                        LarderError(
+                            .input,
+                            "this release (\(release.id)) is already the last one of \(app.text) in the channel \(order.channel); to change who gets it, leave out the folder: larder publish --app \(app.text) --channel \(order.channel) --rollout 50%"
+                        ))
+                }
+                isChanged = false
+                return .success(ChangedChannel(channel: channel))
             }
             var changed = channel ?? Channel(order.channel)
             let number = changed.nextOrder
@@ -183,28 +228,32 @@ extension Larder {
                 changed.publish(.release(one), order: number, at: now)
             }
             changed.updateLast { order.apply(to: &$0, isNew: true, at: now) }
-            return .success(changed)
+            return .success(ChangedChannel(channel: changed))
         }
         return PublishReport(
-            release: release.id, files: release.files.count, byteCount: release.byteCount, signer: signer,
-            channel: report)
+            release: release.id, isChanged: isChanged, files: release.files.count,
+            byteCount: release.byteCount, signer: signer, channel: report)
     }
 
     /// Carries out a change of the last release.
     private static func apply(
         _ change: ReleaseChange, to app: AppName, _ order: PublishOrder, in store: StoreFolder
     ) throws(LarderError) -> PublishReport {
-        var reset: [String] = []
         let report = try changeChannel(app, order.channel, in: store) { channel, now in
             guard var channel, !channel.last.isEmpty else {
-                return .failure(
-                    LarderError(
-                        .input,
-                        "nothing was published to the channel \(order.channel) of \(app.text); see: larder publish --status"
-                    ))
+                return .failure(noChannel(order.channel, of: app))
             }
+            var reset: [String] = []
             switch change {
-            case .update: channel.updateLast { order.apply(to: &$0, isNew: false, at: now) }
+            case .update:
+                guard channel.last.contains(where: { $0.halt == nil }) else {
+                    return .failure(
+                        LarderError(
+                            .input,
+                            "the last release in \(order.channel) of \(app.text) is halted; announce it again with: larder publish --resume --app \(app.text) --channel \(order.channel)"
+                        ))
+                }
+                channel.updateLast { order.apply(to: &$0, isNew: false, at: now) }
             case .halt: channel.updateLast { $0.stop() }
             case .resume:
                 reset = channel.last.map(\.id)
@@ -222,22 +271,30 @@ extension Larder {
                 }
                 channel.rollBackLast(at: now)
             }
-            return .success(channel)
-        }
-        if !reset.isEmpty {
-            let rollouts = reset
-            try mapStoreError { () throws(StoreError) in
-                try ChannelDatabase(store).resetReports(of: rollouts)
-            }
+            return .success(ChangedChannel(channel: channel, resetUpdates: reset))
         }
         return PublishReport(
-            release: report.updates.first?.release, files: nil, byteCount: nil, signer: nil, channel: report)
+            release: report.updates.first?.release, isChanged: true, files: nil, byteCount: nil, signer: nil,
+            channel: report)
+    }
+
+    private static func noChannel(_ name: String, of app: AppName) -> LarderError {
+        LarderError(
+            .input,
+            "nothing was published to the channel \(name) of \(app.text); see the channels with: larder publish --status"
+        )
+    }
+
+    /// A channel after a change, and the updates whose reports are forgotten.
+    private struct ChangedChannel {
+        var channel: Channel
+        var resetUpdates: [String] = []
     }
 
     /// Changes a channel in one transaction, and returns it.
     private static func changeChannel(
         _ app: AppName, _ name: String, in store: StoreFolder,
-        _ change: (Channel?, HTTPDate) -> Result<Channel, LarderError>
+        _ change: (Channel?, HTTPDate) -> Result<ChangedChannel, LarderError>
     ) throws(LarderError) -> ChannelReport {
         let key = ChannelDatabase.Key(app: app.text, channel: name)
         var failure: LarderError?
@@ -257,16 +314,17 @@ extension Larder {
                 }
                 switch change(channel, now) {
                 case .success(let changed):
-                    result = changed
-                    return changed.storedText
+                    result = changed.channel
+                    return ChannelDatabase.Change(
+                        changed.channel.storedText, resetUpdates: changed.resetUpdates,
+                        openUpdates: changed.channel.rollouts.suffix(ChannelDatabase.maxOpenUpdates).map(\.id)
+                    )
                 case .failure(let error):
                     failure = error
                     return nil
                 }
             }
             guard let result else { return nil }
-            let open = result.rollouts.suffix(ChannelDatabase.maxOpenUpdates).map(\.id)
-            try database.forgetReports(of: key, except: open)
             return ChannelReport(app.text, result, try database.outcomes(), at: now)
         }
         if let failure { throw failure }
@@ -286,8 +344,14 @@ struct PublishOrder: Sendable {
     let channel: String
     private let share: Share?
     private let ramp: Rollout.Ramp?
-    private let haltAt: Share?
+    /// Nil if the options leave the rule as it is.
+    private let halting: Halting?
     private let allowedDevices: [String]
+
+    private enum Halting {
+        case never
+        case at(Share)
+    }
 
     /// The maximum number of allowed devices of one release.
     private static let maxAllowedDevices = 1000
@@ -297,12 +361,21 @@ struct PublishOrder: Sendable {
         guard AppName.isName(options.channel) else {
             throw LarderError(
                 .input,
-                "\"\(options.channel)\" is no name of a channel; use 1 to 40 lower-case letters, digits and hyphens"
+                "the name of a channel must have 1 to 40 lower-case letters, digits and hyphens, such as production, not \"\(options.channel)\""
             )
         }
         channel = options.channel
         share = try Self.share(options.share, "the share of devices")
-        haltAt = try Self.share(options.haltAt, "the share of failures")
+        if options.haltAt == "never" {
+            halting = .never
+        } else if let share = try Self.share(options.haltAt, "the share of failures") {
+            guard share > .none else {
+                throw LarderError(.input, "the share of failures that halts a release must be more than 0%")
+            }
+            halting = .at(share)
+        } else {
+            halting = nil
+        }
         if let text = options.ramp {
             guard let parsed = Rollout.Ramp(text) else {
                 throw LarderError(
@@ -314,10 +387,13 @@ struct PublishOrder: Sendable {
         } else {
             ramp = nil
         }
-        if let haltAt, haltAt == .none {
-            throw LarderError(.input, "the share of failures that halts a release must be more than 0%")
-        }
         allowedDevices = options.allowedDevices
+        guard allowedDevices.count <= Self.maxAllowedDevices else {
+            throw LarderError(
+                .input,
+                "a release has at most \(Self.maxAllowedDevices) allowed devices; give a channel of its own to so many"
+            )
+        }
         guard allowedDevices.allSatisfy({ (1...256).contains($0.utf8.count) }) else {
             throw LarderError(
                 .input, "the ID of a device must have 1 to 256 bytes; give the one that the app sends")
@@ -336,6 +412,11 @@ struct PublishOrder: Sendable {
         return share
     }
 
+    /// Whether the options say more than which release to announce.
+    var changesRelease: Bool {
+        share != nil || ramp != nil || halting != nil || !allowedDevices.isEmpty
+    }
+
     /// Applies the options to a roll-out.
     ///
     /// - Parameter isNew: whether it has just been published, so that missing options have their defaults.
@@ -351,11 +432,21 @@ struct PublishOrder: Sendable {
             if share == nil, !isNew { rollout.share = current }
             rollout.ramp = ramp.steps(from: rollout.share, at: now)
         }
-        if let haltAt {
-            rollout.haltRule = Rollout.HaltRule(share: haltAt, minReports: Larder.minReportsToHalt)
+        switch halting {
+        case .never?: rollout.haltRule = nil
+        case .at(let share)?: rollout.haltRule = Self.haltRule(share)
+        case nil:
+            // A release that a share of the devices tries must not reach the others if it fails there.
+            if isNew, rollout.share < .all {
+                rollout.haltRule = Share(Larder.usualHaltShare).map(Self.haltRule)
+            }
         }
         for device in allowedDevices where rollout.allowedDevices.count < Self.maxAllowedDevices {
             rollout.allowedDevices.insert(device)
         }
+    }
+
+    private static func haltRule(_ share: Share) -> Rollout.HaltRule {
+        Rollout.HaltRule(share: share, minReports: Larder.minReportsToHalt)
     }
 }

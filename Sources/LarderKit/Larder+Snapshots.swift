@@ -15,6 +15,12 @@ extension Larder {
     public func rollBack(_ site: String, to number: Int64? = nil) async throws(LarderError) -> Int64 {
         try await readStore("larder-rollback") { (reader) throws(StoreError) in
             let storedSite = try SiteName.site(site, in: reader.sites())
+            if let app = AppURL.app(ofSite: storedSite.name) {
+                throw StoreError(
+                    .request, doing: "roll back", path: storedSite.name,
+                    detail: "devices get the releases that channels announce, whatever snapshot is live",
+                    advice: "roll back a channel with: larder publish --rollback --app \(app)")
+            }
             let target =
                 if let number {
                     try storedSite.snapshot(SnapshotName(number)).id
@@ -151,9 +157,11 @@ extension Larder {
     public func remove(_ texts: [String]) async throws(LarderError) -> [Removal] {
         try await withFreedSpace("larder-remove") { (reader) throws(StoreError) in
             let writer = try StoreWriter(reader.folder)
+            let releases = try AnnouncedReleases(in: reader.folder)
             var targets: [RemovalTarget] = []
             for text in texts {
                 let target = try RemovalTarget(text, reader.sites(), writer)
+                try target.requireNotAnnounced(releases, writer)
                 if !targets.contains(where: { $0.includes(target) }) { targets.append(target) }
             }
             var removals: [Removal] = []
@@ -218,6 +226,30 @@ private enum RemovalTarget {
         guard case .urls(_, let isMeant) = self, try writer.hasRemovableURL(where: isMeant) else {
             throw SiteName.notRemovableError(text, among: names)
         }
+    }
+
+    /// Throws if devices get files that would be removed. The files of a snapshot stay in the next one.
+    func requireNotAnnounced(_ releases: AnnouncedReleases, _ writer: StoreWriter) throws(StoreError) {
+        let app: String?
+        switch self {
+        case .site(let site): app = AppURL.app(ofSite: site.name)
+        case .snapshot: return
+        case .urls(_, let isMeant):
+            var found: String?
+            _ = try writer.hasRemovableURL { href in
+                guard isMeant(href), releases.contains(href) else { return false }
+                found = AppURL(href)?.app
+                return true
+            }
+            app = found
+        }
+        guard let app, let channel = releases.channels[app]?.first else { return }
+        throw StoreError(
+            .request, doing: "remove", path: name,
+            detail: "devices get its files from the channel \(channel)",
+            advice:
+                "remove the channel first with: larder publish --remove-channel --app \(app) --channel \(channel)"
+        )
     }
 
     var name: String {

@@ -2,6 +2,7 @@ internal import Archives
 internal import Bundles
 internal import Check
 internal import Digest
+internal import Glibc
 internal import Markup
 internal import Rollouts
 internal import Store
@@ -250,14 +251,15 @@ struct ReleaseFolder {
 
     // MARK: - Storing
 
-    /// Stores the files and the manifest as a snapshot of the app's site, and makes sure that the store has them.
-    func store(in store: StoreFolder, _ interruption: Interruption) throws(LarderError) {
+    /// Stores the files and the manifest as a snapshot of the app's site, and makes sure that the store has them. Does nothing if
+    /// it has them already.
+    func store(by writer: StoreWriter, _ interruption: Interruption) throws(LarderError) {
+        let store = writer.folder
+        guard try firstMissing(in: store) != nil else { return }
         let now = SystemClock.secondsSinceEpoch()
+        let snapshot = try beginSnapshot(by: writer, at: now, interruption)
         var failure: LarderError?
         try mapStoreError { () throws(StoreError) in
-            let writer = try StoreWriter(store)
-            let snapshot = try writer.begin(
-                site: app.site, start: [], now: now, importing: [Folder.resolved(folder)])
             do throws(StoreError) {
                 var openByteCount = 0
                 for file in files {
@@ -284,8 +286,38 @@ struct ReleaseFolder {
             }
         }
         if let failure { throw failure }
-        try verify(in: store)
+        guard let missing = try firstMissing(in: store) else { return }
+        throw LarderError(
+            .machine, "\(missing) is not stored as it was read, and nothing was published; check the store",
+            remedy: .repair)
     }
+
+    /// Begins a snapshot of the app's site. Waits while another process publishes the same app.
+    private func beginSnapshot(
+        by writer: StoreWriter, at now: Int64, _ interruption: Interruption
+    ) throws(LarderError) -> OpenSnapshot {
+        var waited: UInt32 = 0
+        while true {
+            do throws(StoreError) {
+                return try writer.begin(
+                    site: app.site, start: [], now: now, importing: [Folder.resolved(folder)])
+            } catch  where error.reason == .busy && waited < Self.maxMicrosecondsToWait {
+                guard !interruption.isRequested else { throw .interrupted }
+                usleep(Self.microsecondsBetweenAttempts)
+                waited += Self.microsecondsBetweenAttempts
+            } catch  where error.reason == .busy {
+                throw LarderError(
+                    .machine,
+                    "another larder publish of \(app.text) is running, and nothing was published; try again when it has ended"
+                )
+            } catch {
+                throw LarderError(error)
+            }
+        }
+    }
+
+    private static let maxMicrosecondsToWait: UInt32 = 60_000_000
+    private static let microsecondsBetweenAttempts: UInt32 = 50_000
 
     /// The files that are not in the folder.
     private var added: [(url: String, mediaType: String, bytes: [UInt8])] {
@@ -327,12 +359,12 @@ struct ReleaseFolder {
         return new
     }
 
-    /// Compares the stored bodies with the digests of the files.
-    private func verify(in store: StoreFolder) throws(LarderError) {
+    /// The URL of the first file that the store does not have with the same digest; nil if it has all files.
+    private func firstMissing(in store: StoreFolder) throws(LarderError) -> String? {
         let digests =
             files.map { ($0.url, $0.sha256) }
             + added.map { ($0.url, DigestStream.digest(.sha256, of: $0.bytes.span)) }
-        let wrong = try mapStoreError { () throws(StoreError) -> String? in
+        return try mapStoreError { () throws(StoreError) -> String? in
             let reader = try StoreReader(store)
             for (url, digest) in digests {
                 guard let body = try reader.response(for: url)?.body, body.sha256 == digest.bytes,
@@ -341,10 +373,6 @@ struct ReleaseFolder {
             }
             return nil
         }
-        guard let wrong else { return }
-        throw LarderError(
-            .machine, "\(wrong) is not stored as it was read, and nothing was published; check the store",
-            remedy: .repair)
     }
 }
 

@@ -61,8 +61,27 @@ public struct ChannelReport: Sendable, Equatable {
         public let share: String
     }
 
+    /// The updates that devices may get now, and newer ones that were halted: without those that are replaced, and those that
+    /// were halted before.
+    public var currentUpdates: [Update] {
+        var current: [Update] = []
+        for update in updates where update.state != .replaced {
+            let isOutdated =
+                update.state == .halted
+                && current.contains { $0.state == .live && $0.platform == update.platform }
+            if !isOutdated { current.append(update) }
+        }
+        return current
+    }
+
     /// The report as JSON.
     public var json: String { members.text() }
+
+    /// The reports of several channels as JSON.
+    public static func json(of channels: [ChannelReport]) -> String {
+        let members: JSONMembers = ["channels": channels]
+        return members.text()
+    }
 
     package init(
         _ app: String, _ channel: Channel, _ outcomes: [String: ChannelDatabase.Outcome], at now: HTTPDate

@@ -2,8 +2,7 @@ package import Web
 
 /// The name of an app, which is also a part of the addresses of its files.
 ///
-/// The files of a release are stored below `https://NAME.app.invalid/RELEASE/`. RFC 2606 reserves the domain, so that these URLs
-/// never belong to anyone else.
+/// The files of a release are stored below `https://NAME.app.invalid/RELEASE/` (`AppURL`).
 package struct AppName: Sendable, Hashable {
     package let text: String
 
@@ -37,17 +36,13 @@ package struct AppName: Sendable, Hashable {
     }
 
     /// The name of the site that has the releases.
-    package var site: String { "\(text) (app)" }
+    package var site: String { AppURL.site(ofApp: text) }
 
     /// The beginning of the stored URLs of the app's files.
-    package var storedBase: String { "https://\(text).app.invalid/" }
+    package var storedBase: String { AppURL.base(ofApp: text) }
 
-    /// The name of the manifest that `larder publish` adds to a release. The names of hidden files begin with a dot, and they are
-    /// not published, so that no file has this name.
-    package static let manifestName = ".larder-manifest.json"
-
-    /// The name of the zip file of all other files that `larder publish` adds to a release for all platforms.
-    package static let archiveName = ".larder-files.zip"
+    /// The names of the files that are added to a release.
+    package static let (manifestName, archiveName) = (AppURL.manifestName, AppURL.archiveName)
 
     /// The stored URL of a release's manifest.
     package func manifest(ofRelease release: String) -> String {

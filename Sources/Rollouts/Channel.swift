@@ -97,7 +97,11 @@ package struct Channel: Sendable, Equatable {
         // In alphabetical order, so that the update for all versions is first, and those for single ones replace it.
         for version in versions.sorted() {
             let device = Device(id: nil, platform: platform, runtimeVersion: version)
-            let before = rollouts[..<index].last { $0.fits(device) && $0.includes(device, at: now) }
+            // The same release may have been announced before, such as by an earlier roll-back.
+            let rolledBack = rollouts[index].content
+            let before = rollouts[..<index].last {
+                $0.content != rolledBack && $0.fits(device) && $0.includes(device, at: now)
+            }
             // The first one is already for all versions.
             if before == nil, isForAll, version != Rollout.anyVersion { continue }
             let content = before?.content ?? .embedded(platform, runtimeVersion: version)

@@ -91,25 +91,9 @@ package final class ActivityDatabase {
         }
     }
 
-    /// Runs `body` in a transaction. Readers of the store see no change. In PostgreSQL, it is repeated up to
-    /// `Limits.attempts` times if the server was busy or the connection was lost.
+    /// Runs `body` in a transaction (`Connection.inRepeatedTransaction`).
     func withTransaction(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-        for attempt in 1... {
-            do throws(StoreError) {
-                try connection.begin()
-                try body()
-                return try connection.commit(hasChanged: false)
-            } catch {
-                // SQLite may have rolled back already, and the first error is the one that matters.
-                try? connection.rollBack()
-                guard connection.isPostgreSQL, attempt < Limits.maxAttempts else { throw error }
-                switch error.reason {
-                case .busy: continue
-                case .unreachable: try connection.session?.renew()
-                case .request, .missing, .full, .denied, .unusable, .failed: throw error
-                }
-            }
-        }
+        try connection.inRepeatedTransaction(body)
     }
 
     /// The time when each URL was last served, by its id.
@@ -598,6 +582,29 @@ extension StoreReader {
             return try ActivityDatabase.openIfExists(folder)?.misses() ?? []
         } catch  where error.reason == .denied {
             return []
+        }
+    }
+}
+
+extension Connection {
+    /// Runs `body` in a transaction. Readers of the store see no change. In PostgreSQL, it is repeated up to
+    /// `Limits.maxAttempts` times if the server was busy or the connection was lost.
+    func inRepeatedTransaction(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        for attempt in 1... {
+            do throws(StoreError) {
+                try begin()
+                try body()
+                return try commit(hasChanged: false)
+            } catch {
+                // SQLite may have rolled back already, and the first error is the one that matters.
+                try? rollBack()
+                guard isPostgreSQL, attempt < Limits.maxAttempts else { throw error }
+                switch error.reason {
+                case .busy: continue
+                case .unreachable: try session?.renew()
+                case .request, .missing, .full, .denied, .unusable, .failed: throw error
+                }
+            }
         }
     }
 }

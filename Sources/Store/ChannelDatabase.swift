@@ -27,6 +27,21 @@ package final class ChannelDatabase {
         package let state: String
     }
 
+    /// A change of a channel, which is stored as a whole or not at all.
+    package struct Change: Sendable, Equatable {
+        /// The new state.
+        package var state: String
+        /// The updates whose reports and counts are forgotten, because they are announced again after a halt.
+        package var resetUpdates: [String] = []
+        /// The updates that devices may still report about; nil for all. The devices that reported about the others are
+        /// forgotten. The counts of these stay, and no longer change.
+        package var openUpdates: [String]?
+
+        package init(_ state: String, resetUpdates: [String] = [], openUpdates: [String]? = nil) {
+            (self.state, self.resetUpdates, self.openUpdates) = (state, resetUpdates, openUpdates)
+        }
+    }
+
     /// The numbers of devices that reported about one update.
     package struct Outcome: Sendable, Hashable {
         /// The devices that run it, or ran it.
@@ -217,7 +232,9 @@ package final class ChannelDatabase {
     /// All channels, in the order of their names.
     package func channels() throws(StoreError) -> [Row] {
         var rows: [Row] = []
-        try connection.prepare("SELECT app, name, version, state FROM channel ORDER BY app, name").each {
+        try connection.prepare(
+            "SELECT app, name, version, state FROM channel WHERE state <> '' ORDER BY app, name"
+        ).each {
             rows.append(
                 Row(
                     key: Key(app: $0.text(0), channel: $0.text(1)), version: $0.integer(2), state: $0.text(3))
@@ -228,12 +245,14 @@ package final class ChannelDatabase {
 
     /// A channel; nil if it does not exist.
     package func channel(_ key: Key) throws(StoreError) -> Row? {
-        try connection.prepare("SELECT version, state FROM channel WHERE app = ? AND name = ?").first(
-            .text(key.app), .text(key.channel)
-        ) { Row(key: key, version: $0.integer(0), state: $0.text(1)) }
+        try connection.prepare(
+            "SELECT version, state FROM channel WHERE app = ? AND name = ? AND state <> ''"
+        ).first(.text(key.app), .text(key.channel)) {
+            Row(key: key, version: $0.integer(0), state: $0.text(1))
+        }
     }
 
-    /// The version of a channel; nil if it does not exist.
+    /// The version of a channel; nil if it never existed. The removal of a channel is a change, too.
     package func version(of key: Key) throws(StoreError) -> Int64? {
         try findVersion.first(.text(key.app), .text(key.channel)) { $0.integer(0) }
     }
@@ -247,13 +266,33 @@ package final class ChannelDatabase {
 
     /// Changes a channel in one transaction, which no other change of it can come between.
     ///
-    /// - Parameter change: returns the new state, or nil to leave the channel as it is. It gets the state, which is nil for a
+    /// - Parameter change: returns the change, or nil to leave the channel as it is. It gets the state, which is nil for a
     ///   channel that does not exist. It may be called again if PostgreSQL was busy or the connection was lost.
-    package func change(_ key: Key, _ change: (String?) -> String?) throws(StoreError) {
+    package func change(_ key: Key, _ change: (String?) -> Change?) throws(StoreError) {
         try inTransaction { () throws(StoreError) in
             let state = try lockedState(of: key)
-            if let changed = change(state), changed != state { try store(changed, for: key) }
+            guard let change = change(state) else { return }
+            if change.state != state { try store(change.state, for: key) }
+            try resetReports(of: change.resetUpdates)
+            if let open = change.openUpdates { try forgetReports(of: key, except: open) }
         }
+    }
+
+    /// Removes a channel with all reports about its updates. Returns false if there was none.
+    ///
+    /// Its row stays with an empty state, so that a channel of the same name never repeats a version: servers would not
+    /// notice the change.
+    package func remove(_ key: Key) throws(StoreError) -> Bool {
+        var existed = false
+        try inTransaction { () throws(StoreError) in
+            existed = try lockedState(of: key) != nil
+            guard existed else { return }
+            try store("", for: key)
+            try forgetReports(of: key, except: [])
+            try connection.prepare("DELETE FROM outcome WHERE app = ? AND channel = ?")
+                .run(.text(key.app), .text(key.channel))
+        }
+        return existed
     }
 
     /// The state of a channel, which other transactions cannot change until this one ends; nil if there is none.
@@ -261,7 +300,7 @@ package final class ChannelDatabase {
         try connection.prepare(
             "SELECT state FROM channel WHERE app = ? AND name = ?"
                 + (connection.isPostgreSQL ? " FOR UPDATE" : "")
-        ).first(.text(key.app), .text(key.channel)) { $0.text(0) }
+        ).first(.text(key.app), .text(key.channel)) { $0.text(0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
     private func store(_ state: String, for key: Key) throws(StoreError) {
@@ -273,24 +312,9 @@ package final class ChannelDatabase {
         ).run(.text(key.app), .text(key.channel), .text(state))
     }
 
-    /// Runs `body` in a transaction. In PostgreSQL, it is repeated if the server was busy or the connection was lost.
+    /// Runs `body` in a transaction (`Connection.inRepeatedTransaction`).
     private func inTransaction(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-        for attempt in 1... {
-            do throws(StoreError) {
-                try connection.begin()
-                try body()
-                return try connection.commit(hasChanged: false)
-            } catch {
-                // SQLite may have rolled back already, and the first error is the one that matters.
-                try? connection.rollBack()
-                guard connection.isPostgreSQL, attempt < Limits.maxAttempts else { throw error }
-                switch error.reason {
-                case .busy: continue
-                case .unreachable: try connection.session?.renew()
-                case .request, .missing, .full, .denied, .unusable, .failed: throw error
-                }
-            }
-        }
+        try connection.inRepeatedTransaction(body)
     }
 
     // MARK: - Reports
@@ -399,27 +423,23 @@ package final class ChannelDatabase {
         return outcomes
     }
 
-    /// Forgets which devices reported about all but these updates of a channel. The counts stay, and no longer change.
-    package func forgetReports(of key: Key, except open: [String]) throws(StoreError) {
-        try inTransaction { () throws(StoreError) in
-            var closed: [String] = []
-            try connection.prepare(
-                "SELECT rollout FROM outcome WHERE app = ? AND channel = ? AND open = 1"
-            ).each(.text(key.app), .text(key.channel)) { closed.append($0.text(0)) }
-            for rollout in closed.sorted() where !open.contains(rollout) {
-                try connection.prepare("DELETE FROM report WHERE rollout = ?").run(.text(rollout))
-                try connection.prepare("UPDATE outcome SET open = 0 WHERE rollout = ?").run(.text(rollout))
-            }
+    /// Forgets in the open transaction which devices reported about all but these updates of a channel.
+    private func forgetReports(of key: Key, except open: [String]) throws(StoreError) {
+        var closed: [String] = []
+        try connection.prepare(
+            "SELECT rollout FROM outcome WHERE app = ? AND channel = ? AND open = 1"
+        ).each(.text(key.app), .text(key.channel)) { closed.append($0.text(0)) }
+        for rollout in closed.sorted() where !open.contains(rollout) {
+            try connection.prepare("DELETE FROM report WHERE rollout = ?").run(.text(rollout))
+            try connection.prepare("UPDATE outcome SET open = 0 WHERE rollout = ?").run(.text(rollout))
         }
     }
 
-    /// Forgets the reports about an update and their counts, because it is announced again after a halt.
-    package func resetReports(of rollouts: [String]) throws(StoreError) {
-        try inTransaction { () throws(StoreError) in
-            for rollout in rollouts.sorted() {
-                try connection.prepare("DELETE FROM report WHERE rollout = ?").run(.text(rollout))
-                try connection.prepare("DELETE FROM outcome WHERE rollout = ?").run(.text(rollout))
-            }
+    /// Forgets the reports about updates and their counts in the open transaction.
+    private func resetReports(of rollouts: [String]) throws(StoreError) {
+        for rollout in rollouts.sorted() {
+            try connection.prepare("DELETE FROM report WHERE rollout = ?").run(.text(rollout))
+            try connection.prepare("DELETE FROM outcome WHERE rollout = ?").run(.text(rollout))
         }
     }
 

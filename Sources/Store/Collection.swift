@@ -85,6 +85,7 @@ extension StoreWriter {
             try withoutReferences { () throws(StoreError) in
                 try forgetRemoval()
                 let bodiesBefore = try count("SELECT count(*) FROM body")
+                result.droppedSnapshots += try removeUnannouncedReleases()
                 try removeOrphans()
                 result.droppedSnapshots += try dropSnapshots(progress) { site in
                     guard options.sites.isEmpty || options.sites.contains(site.name) else {

@@ -106,6 +106,9 @@ extension StoreFolder {
                 try Self.copy(own + suffix, to: new + suffix)
             }
         }
+        if let channels = try ChannelDatabase.openIfExists(self) {
+            try ChannelDatabase(copy).replace(by: channels)
+        }
         for file in journalFiles {
             guard let name = file.utf8.lastIndex(of: UInt8(ascii: "/")) else { continue }
             try Self.createSparseFile(copy.journal + file[name...], file)

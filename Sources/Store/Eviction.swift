@@ -388,7 +388,7 @@ extension StoreWriter {
     }
 
     /// Pins URLs with bodies in damaged packs: evicting them would free nothing, because the space is not
-    /// returned before a repair.
+    /// returned before a repair. Pins the files of apps' releases, too, because no prefetch could load them again.
     private func pinUnremovable(in pinned: inout Set<Int64>) throws(StoreError) {
         var ends: [Int64: Int64] = [:]
         try eachRow(
@@ -400,6 +400,10 @@ extension StoreWriter {
                 SELECT DISTINCT url FROM response JOIN body ON body.id = response.body WHERE body.pack = ?
                 """, .integer(number)
             ) { pinned.insert($0.integer(0)) }
+        }
+        // Those of releases that no channel announces are gone already.
+        try eachRow("SELECT id FROM url WHERE href LIKE ?", .text(AppURL.likePattern)) {
+            pinned.insert($0.integer(0))
         }
     }
 

@@ -460,7 +460,7 @@ extension StoreWriter {
     }
 
     /// Removes a snapshot and its responses from the database.
-    private func deleteSnapshot(_ snapshot: Int64) throws(StoreError) {
+    func deleteSnapshot(_ snapshot: Int64) throws(StoreError) {
         try run("UPDATE site SET overlay = NULL WHERE overlay = ?", .integer(snapshot))
         try run("DELETE FROM response WHERE snapshot = ?", .integer(snapshot))
         try deleteCount(of: snapshot)
@@ -701,7 +701,7 @@ extension StoreWriter {
         }
     }
 
-    private func removeRows(of site: Site) throws(StoreError) {
+    func removeRows(of site: Site) throws(StoreError) {
         try run("UPDATE site SET published = NULL, overlay = NULL WHERE id = ?", .integer(site.id))
         try run(
             "DELETE FROM response WHERE snapshot IN (SELECT id FROM snapshot WHERE site = ?)",

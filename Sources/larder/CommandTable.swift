@@ -520,6 +520,7 @@ struct CommandEntry: Sendable {
                 """,
             ], run: KeyCommand.run),
         TUFCommand.entry,
+        PublishCommand.entry,
         // MARK: Archives
         CommandEntry(
             name: "export", operands: "SITE|SITE@N|URL FILE|DIR/", operandCount: 2...2,
@@ -945,7 +946,7 @@ extension CommandEntry {
             case .start: ["prefetch", "update", "serve", "open", "status"]
             case .look: ["search", "list", "show", "cat", "misses"]
             case .snapshots: ["snapshots", "diff", "rollback", "remove", "undo"]
-            case .bundles: ["check", "preload", "manifest", "key", "tuf"]
+            case .bundles: ["check", "preload", "manifest", "key", "tuf", "publish"]
             case .archives: ["export", "import"]
             case .proxy: ["record", "replay", "proxy"]
             case .care: ["schedule", "gc", "pin", "unpin", "fsck", "store"]

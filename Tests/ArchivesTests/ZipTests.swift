@@ -38,6 +38,24 @@ import Testing
         #expect(try file.bytes(file.entries[1], atMost: 899) == nil)
     }
 
+    @Test func `the zip file of a folder is the same for the same files`() throws {
+        try home.write("one", to: "one.js")
+        try home.write("two", to: "two.png")
+        func bytes() throws -> [UInt8] {
+            try FolderZip.bytes(of: ["one.js", "two.png"], in: home.path, atMost: 1000) { _, _ in }
+        }
+        let first = try bytes()
+        try home.write("one", to: "one.js")
+        #expect(try bytes() == first)
+        try write(first)
+        let file = try ZipFile(home.file("b.zip"))
+        #expect(file.faults == [] && file.entries.map(\.name) == ["one.js", "two.png"])
+        #expect(file.entries.map(\.isDeflated) == [true, false])
+        #expect(try file.bytes(file.entries[0], atMost: 100) == Array("one".utf8))
+        try home.write([UInt8](repeating: 7, count: 1001), to: "two.png")
+        #expect(throws: ArchiveError.self) { try bytes() }
+    }
+
     @Test func `another program confirms a written zip file`() throws {
         _ = try zip()
         guard WholeFile.exists("/usr/bin/unzip") else { return }

@@ -65,6 +65,20 @@ import Web
         #expect(channel.rollBackLast(at: Self.now).map(\.content) == [.embedded(.any, runtimeVersion: "1")])
     }
 
+    @Test func `a second roll-back goes to the release before`() throws {
+        var channel = Channel("production")
+        for name in ["a", "b", "c"] {
+            channel.publish(
+                .release(
+                    Release(
+                        platform: .any, runtimeVersions: ["1"], launch: try Sample.file(name),
+                        metadata: [Release.idKey: name])), at: Self.now)
+        }
+        #expect(channel.rollBackLast(at: Self.now).map(\.releaseID) == ["b"])
+        #expect(channel.rollBackLast(at: Self.now).map(\.releaseID) == ["a"])
+        #expect(channel.rollBackLast(at: Self.now).map(\.releaseID) == [nil])
+    }
+
     @Test func `counted reports stop a roll-out`() throws {
         var rollout = Rollout(
             id: "x", date: Self.now, content: .embedded(.any, runtimeVersion: "1"))
