@@ -128,7 +128,7 @@ enum PublishCommand {
         }
         if let signer = report.signer { lines.append("Its manifest is signed by \(signer.fingerprint)") }
         lines += shareLines(of: report.channel)
-        lines.append("To serve it: \(arguments.command("serve", [Option.updates]))")
+        lines.append("To serve it: \(arguments.command("serve", [Option.updates.name]))")
         lines += nextLines(report.channel, arguments)
         return lines.joined(separator: "\n")
     }
@@ -301,6 +301,4 @@ extension Option {
         name: "--sign", placeholder: "KEY",
         help: "Sign the manifest of the release with this secret key (see larder key)",
         brief: "Sign the release with this key (see larder key)")
-    /// The option of `serve` that serves releases, as hints name it.
-    fileprivate static let updates = "--updates"
 }
