@@ -102,7 +102,6 @@ extension Larder {
             () throws(LarderError) in
             let app = try Self.app(options.app, publishing: folder, in: store)
             let release = try ReleaseFolder(folder, app, options, interruption)
-            try mapStoreError { () throws(StoreError) in try store.create() }
             // A collection waits for writers, so that it does not remove the release before it is announced.
             let writer = try mapStoreError { () throws(StoreError) in try StoreWriter(store) }
             defer { withExtendedLifetime(writer) {} }
