@@ -296,7 +296,7 @@ import Web
         let release = try await publish(1).release
         try await publish(2)
         let base = "https://shop.app.invalid/\(release ?? "")/"
-        for text in ["shop (app)", base + "index.html", "*.js", "https://shop.app.invalid/**"] {
+        for text in ["shop (app)", base + "index.html", "/**.js", "https://shop.app.invalid/**"] {
             await expectError("--remove-channel --app shop") { _ = try await larder.remove([text]) }
         }
         await expectError("larder publish --rollback") { _ = try await larder.rollBack("shop (app)") }
