@@ -40,7 +40,7 @@ import Web
         #expect(first.output.hasPrefix("Published release "))
         for text in [
             " of shop to production: 2 files", "All devices get it", "serve --updates",
-            "publish --rollback --app shop",
+            "publish --app shop --rollback",
         ] { #expect(first.output.contains(text), "\(first.output)") }
         #expect(!first.output.contains("halted if"))
         let again = try larder("publish", "dist")

@@ -183,10 +183,10 @@ enum PublishCommand {
     private static func command(
         _ change: String, _ channel: ChannelReport, _ arguments: Arguments
     ) -> String {
-        var words = change.split(separator: " ").map(String.init)
-        words += [Option.app.name, channel.app]
-        if channel.channel != PublishOptions().channel { words += [Option.channel.name, channel.channel] }
-        return arguments.command("publish", words)
+        let isUsual = channel.channel == PublishOptions().channel
+        let place = [Option.app.name, channel.app] + (isUsual ? [] : [Option.channel.name, channel.channel])
+        // Not quoted: a shell reads "50%" as it is.
+        return arguments.command("publish", place) + " " + change
     }
 
     private static func statusText(of channels: [ChannelReport], _ arguments: Arguments) -> String {
