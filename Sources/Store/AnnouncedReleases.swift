@@ -12,9 +12,12 @@ package struct AnnouncedReleases: Sendable {
     private var bases: Set<String> = []
     /// The apps with a damaged channel. All of their releases count as announced.
     private var damagedApps: Set<String> = []
+    /// Whether there are channels, or were. If their database is lost, all releases count as announced.
+    private var hasDatabase = false
 
     package init(in folder: StoreFolder) throws(StoreError) {
         guard let database = try ChannelDatabase.openIfExists(folder) else { return }
+        hasDatabase = true
         for row in try database.channels() {
             channels[row.key.app, default: []].append(row.key.channel)
             guard let state = try? JSONValue.parse(row.state.utf8.span) else {
@@ -37,7 +40,7 @@ package struct AnnouncedReleases: Sendable {
     /// Whether a URL belongs to a file of an announced release.
     package func contains(_ href: String) -> Bool {
         guard let url = AppURL(href) else { return false }
-        return bases.contains(url.base) || damagedApps.contains(url.app)
+        return !hasDatabase || bases.contains(url.base) || damagedApps.contains(url.app)
     }
 
     /// The URLs of an app's files that channels name, and the beginnings of the URLs of its releases, both in alphabetical order.

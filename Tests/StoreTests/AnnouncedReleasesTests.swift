@@ -1,3 +1,4 @@
+import TestOrigin
 import Testing
 import Web
 
@@ -48,5 +49,12 @@ import Web
         let damaged = try AnnouncedReleases(in: store.folder)
         #expect(damaged.contains("https://shop.app.invalid/3/b"))
         #expect(!damaged.contains("https://other.app.invalid/1/b"))
+    }
+
+    @Test func `without the database of channels, all releases stay`() throws {
+        guard !TestStore.isPostgreSQL else { return }
+        let releases = try AnnouncedReleases(in: store.folder)
+        #expect(releases.contains("https://shop.app.invalid/1/b") && releases.channels.isEmpty)
+        #expect(!releases.contains("https://example.com/1/b"))
     }
 }

@@ -17,6 +17,7 @@ package enum FolderZip {
         let scratch = try ArchiveError.wrapping { () throws(SystemError) in
             try ScratchFolder(named: "larder-zip")
         }
+        defer { withExtendedLifetime(scratch) {} }
         let output = try ArchiveOutput(scratch.path + "/files.zip")
         let zip = ZipWriter(output, date: 0)
         for path in paths {
