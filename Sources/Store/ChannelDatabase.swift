@@ -92,10 +92,14 @@ package final class ChannelDatabase {
     /// - Parameters:
     ///   - failingFast: whether to fail at once if the PostgreSQL server is unreachable, for callers that others wait for.
     ///   - maxReports: replaces the limit in tests.
-    package init(
+    package convenience init(
         _ folder: StoreFolder, failingFast: Bool = false, maxReports: Int = ChannelDatabase.maxReports
     ) throws(StoreError) {
-        connection = try Self.connect(folder, failingFast: failingFast)
+        try self.init(Self.connect(folder, failingFast: failingFast), maxReports: maxReports)
+    }
+
+    private init(_ connection: Connection, maxReports: Int) throws(StoreError) {
+        self.connection = connection
         self.maxReports = maxReports
         findVersion = try connection.prepare("SELECT version FROM channel WHERE app = ? AND name = ?")
         findVersions = try connection.prepare("SELECT name, version FROM channel WHERE app = ? ORDER BY name")
@@ -123,12 +127,21 @@ package final class ChannelDatabase {
         folder.server != nil || access(folder.channelDatabase, F_OK) == 0
     }
 
-    /// Opens the database; nil if nothing was published yet.
+    /// Opens the database; nil if nothing was published yet. If the disk is full or this user may not write to the store, only
+    /// for reading.
     package static func openIfExists(
         _ folder: StoreFolder, failingFast: Bool = false
     ) throws(StoreError) -> ChannelDatabase? {
         guard mayExist(in: folder) else { return nil }
-        return try ChannelDatabase(folder, failingFast: failingFast)
+        do throws(StoreError) {
+            return try ChannelDatabase(folder, failingFast: failingFast)
+        } catch {
+            guard folder.server == nil, [.denied, .full, .failed].contains(error.reason),
+                let connection = try? Connection.reading(folder.channelDatabase)
+            else { throw error }
+            try checkVersion(of: connection)
+            return try ChannelDatabase(connection, maxReports: maxReports)
+        }
     }
 
     private static func connect(
@@ -155,6 +168,13 @@ package final class ChannelDatabase {
                     tables + "PRAGMA user_version = \(version);", doing: "set up")
             }
         }
+        try checkVersion(of: connection)
+        // A release that was announced must stay announced after a power cut, since devices do not return to an earlier one.
+        try connection.execute("PRAGMA synchronous = FULL;", doing: "set up")
+        return connection
+    }
+
+    private static func checkVersion(of connection: Connection) throws(StoreError) {
         let found = try connection.integer("PRAGMA user_version")
         guard found == version else {
             throw StoreError(
@@ -162,9 +182,6 @@ package final class ChannelDatabase {
                 detail: "it has version \(found), and this version of Larder reads version \(version)",
                 advice: "use the version of Larder that wrote it")
         }
-        // A release that was announced must stay announced after a power cut, since devices do not return to an earlier one.
-        try connection.execute("PRAGMA synchronous = FULL;", doing: "set up")
-        return connection
     }
 
     /// The version of the tables in a file.

@@ -49,6 +49,7 @@ struct UnwritableStoreTests {
     func `an unwritable store without an open connection is readable`(obstacle: Obstacle) throws {
         try add(1, to: StoreWriter(folder))
         _ = try SearchIndex.openOrCreate(folder)
+        try ChannelDatabase(folder).change(.init(app: "shop", channel: "beta")) { _ in .init("state") }
         try makeUnwritable(obstacle)
         // The second reader may find files that the first one has tried to create.
         for _ in 1...2 {
@@ -56,6 +57,7 @@ struct UnwritableStoreTests {
             #expect(try folder.condition().version == Schema.version)
             #expect(try SearchIndex.openIfExists(folder) != nil)
             #expect(try ActivityDatabase.misses(in: folder).isEmpty)
+            #expect(try ChannelDatabase.openIfExists(folder)?.channels().map(\.state) == ["state"])
         }
     }
 
