@@ -1,5 +1,5 @@
 internal import Database
-package import Web
+internal import Web
 
 /// The releases that a channel of an app announces, or could announce again by a roll-back. Their files must stay stored.
 ///
