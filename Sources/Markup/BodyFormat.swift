@@ -230,7 +230,7 @@ extension BodyFormat {
         case .xml: XMLScanner.scan(text, sink, XMLDocumentVocabulary())
         case .sitemap: SitemapVocabulary.scan(text, sink)
         case .feed: XMLScanner.scan(text, sink, FeedVocabulary())
-        case .dash: XMLScanner.scan(text, sink, DASHVocabulary())
+        case .dash: DASHVocabulary.scan(text, sink)
         case .hls: PlaylistScanner.scan(text, sink)
         case .webVTT: CaptionScanner.scan(text, sink)
         case .pagefindIndex: PagefindIndex.scan(text, sink)

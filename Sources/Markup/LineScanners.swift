@@ -18,33 +18,15 @@ enum PlaylistScanner {
         }
     }
 
-    /// Reads the attributes after the colon of a tag: `NAME=value,NAME="value, with commas"`.
     private static func attributes(_ line: Range<Int>, _ text: SourceText, _ sink: LinkSink) {
         let bytes = text.bytes
-        guard var index = bytes[line].firstIndex(of: UInt8(ascii: ":")) else { return }
-        let tag = bytes.part(line.lowerBound..<index)
-        while index < line.upperBound {
-            index += 1
-            let start = index
-            while index < line.upperBound, bytes[index] != UInt8(ascii: "="),
-                bytes[index] != UInt8(ascii: ",")
-            {
-                index += 1
-            }
-            let name = bytes.part(bytes.trimmed(start..<index))
-            guard index < line.upperBound, bytes[index] == UInt8(ascii: "=") else { continue }
-            index += 1
-            guard index < line.upperBound, bytes[index] == UInt8(ascii: "\"") else {
-                while index < line.upperBound, bytes[index] != UInt8(ascii: ",") { index += 1 }
-                continue
-            }
-            let value = index + 1
-            index = bytes[value..<line.upperBound].firstIndex(of: UInt8(ascii: "\"")) ?? line.upperBound
+        guard let colon = bytes[line].firstIndex(of: UInt8(ascii: ":")) else { return }
+        let kind = kind(bytes.part(line.lowerBound..<colon))
+        HLSAttributes.forEach(bytes, line) { name, value, isQuoted in
             let isAddress = name.equals("uri") || name.equals("x-asset-uri") || name.equals("x-asset-list")
-            if isAddress, !isVariable(bytes.part(value..<index)) {
-                sink.add(value..<index, in: text, kind(tag), .line)
+            if isQuoted, isAddress, !isVariable(bytes.part(value)) {
+                sink.add(value, in: text, kind, .line)
             }
-            while index < line.upperBound, bytes[index] != UInt8(ascii: ",") { index += 1 }
         }
     }
 

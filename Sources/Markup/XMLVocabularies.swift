@@ -142,8 +142,13 @@ final class SitemapVocabulary: XMLVocabulary {
 ///
 /// The `BaseURL` of the whole presentation is its base. In other elements it is either a file, or a folder
 /// for the elements beside and below it. The URLs of those are implied links, since the document does not
-/// contain them in one piece. Names with `$Number$` and similar variables are ignored.
+/// contain them in one piece, and so are those that ``DASHManifest`` makes from templates.
 final class DASHVocabulary: XMLVocabulary {
+    static func scan(_ text: SourceText, _ sink: LinkSink) {
+        XMLScanner.scan(text, sink, DASHVocabulary())
+        sink.addImplied(DASHManifest(text.bytes).expanded.map { ImpliedLink($0, .media) })
+    }
+
     /// The folders in effect, with the depth of their elements.
     private var folders: [(depth: Int, folder: String)] = []
 
@@ -196,7 +201,12 @@ final class DASHVocabulary: XMLVocabulary {
 
     private func add(_ attribute: XMLTag.Attribute, _ scanner: XMLScanner) {
         let address = scanner.value(attribute)
-        if !address.contains("$") { addMedia(address, scanner) { scanner.add(attribute, .media) } }
+        if !address.contains("$") {
+            addMedia(address, scanner) { scanner.add(attribute, .media) }
+        } else if !Self.isRelative(address) {
+            // The URLs made from it are elsewhere in a mirror, too.
+            scanner.add(attribute, .codebase)
+        }
     }
 
     private func addMedia(_ address: String, _ scanner: XMLScanner, _ add: () -> Void) {
@@ -213,7 +223,7 @@ final class DASHVocabulary: XMLVocabulary {
         }
     }
 
-    private static func join(_ outer: String, _ inner: String) -> String {
+    static func join(_ outer: String, _ inner: String) -> String {
         isRelative(inner) ? outer + inner : inner
     }
 }
