@@ -279,12 +279,16 @@ final class CacheLookup {
     /// - Parameters:
     ///   - isNofollow: Whether links to pages are not followed.
     ///   - leavesAssets: Whether assets are left out.
+    ///   - leavesMedia: Whether videos and sounds are left out. The stored links do not say which are such.
     func links(
-        of stored: StoredResponse, isNofollow: Bool, leavesAssets: Bool
+        of stored: StoredResponse, isNofollow: Bool, leavesAssets: Bool, leavesMedia: Bool
     ) throws(StoreError) -> Links? {
         unnumbered.removeAll(keepingCapacity: true)
         var links = Links()
         guard let body = stored.body else { return links }
+        // The choice of the renditions may have changed.
+        let isPlaylist = body.format == .hls || body.format == .dash
+        if isPlaylist || leavesMedia && body.format != .opaque { return nil }
         try reader.beginSharedRead()
         guard let told = try linkSummary(of: stored) else { return nil }
         if body.format != .opaque, let table = LinkTable.readSummary(fromEnds: told.tableEnds) {

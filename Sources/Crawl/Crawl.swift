@@ -177,6 +177,7 @@ package final class Crawl {
             let waker = loop.waker
             let steadySince = plan.sitePlan.render?.steadySince
             let maxLinks = plan.maxLinksPerDocument
+            let media = plan.sitePlan.media ?? .standard
             let replacements =
                 plan.checksReplacements || plan.keepsPrivate
                 ? ReplacementGuard(doubts: plan.sitePlan.doubts, keepsPrivate: plan.keepsPrivate) : nil
@@ -185,7 +186,8 @@ package final class Crawl {
                 ScanWorker(
                     folder, writes: writes, rules: rules, directivePolicy: directivePolicy,
                     memory: memoryOfLinks,
-                    productToken: productToken, findsActions: findsActions, willStore: willStore,
+                    productToken: productToken, findsActions: findsActions, media: media,
+                    willStore: willStore,
                     steadySince: steadySince,
                     maxLinks: maxLinks, replacements: replacements)
             } wake: {
@@ -522,7 +524,9 @@ extension Crawl {
         let isNofollow =
             plan.sitePlan.directivePolicy.nofollow == .pages && stored.flags.contains(.saysNofollow)
         let links = try storing { () throws(StoreError) in
-            try cacheLookup.links(of: stored, isNofollow: isNofollow, leavesAssets: isLeftOut)
+            try cacheLookup.links(
+                of: stored, isNofollow: isNofollow, leavesAssets: isLeftOut,
+                leavesMedia: plan.sitePlan.media == MediaChoice.none)
         }
         if let links {
             // The stored list does not say whether it was truncated.

@@ -23,6 +23,8 @@ struct FoundLink: Sendable, Equatable {
     var isAction = false
     /// The browser would request it by CORS.
     var isCORS = false
+    /// Why it is not requested, if it belongs to a video or sound that is left out.
+    var leftOut: SkipReason?
 }
 
 extension FoundLink {
@@ -190,6 +192,7 @@ struct ReferenceList {
         let isRefresh: Bool
         let flags: LinkFlags
         let hash: UInt64
+        let isMedia: Bool
     }
 
     /// The flags by which references with the same text are distinguished.
@@ -204,8 +207,13 @@ struct ReferenceList {
     private(set) var isCut = false
     /// The most references of each role that are taken from one document.
     let maxLinks: Int
+    /// Whether videos, sounds and their playlists are left out.
+    private let leavesMedia: Bool
 
-    init(maxLinks: Int) { self.maxLinks = maxLinks }
+    init(maxLinks: Int, leavesMedia: Bool = false) {
+        self.maxLinks = maxLinks
+        self.leavesMedia = leavesMedia
+    }
 
     mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
@@ -240,7 +248,7 @@ struct ReferenceList {
             references.append(
                 Reference(
                     range: start..<bytes.count, role: role, isRefresh: occurrence.kind == .refresh,
-                    flags: flags, hash: hash))
+                    flags: flags, hash: hash, isMedia: occurrence.kind.isMedia))
         }
     }
 
@@ -264,7 +272,8 @@ struct ReferenceList {
                 reference.role == .page
                 && directivePolicy.skipsLink(isMarked: reference.flags.contains(.isNofollow), on: directives)
             var key: UInt64 = 0
-            if let memory, let place, !isLeft, !reference.flags.contains(.ignoresBase) {
+            let isLeftMedia = leavesMedia && reference.isMedia
+            if let memory, let place, !isLeft, !isLeftMedia, !reference.flags.contains(.ignoresBase) {
                 key = place.key(text, hash: reference.hash)
                 if key != 0, let number = memory.number(key) {
                     links.append(
@@ -284,18 +293,20 @@ struct ReferenceList {
                 FoundLink(
                     target: .url(target.key, remember: key), role: reference.role,
                     isRefresh: reference.isRefresh,
-                    isGuess: reference.flags.contains(.isGuess), isNofollow: isLeft,
-                    isCORS: reference.flags.contains(.isCORS)))
+                    isGuess: isLeftMedia || reference.flags.contains(.isGuess), isNofollow: isLeft,
+                    isCORS: reference.flags.contains(.isCORS), leftOut: isLeftMedia ? .rendition : nil))
         }
         for link in table.implied {
             guard let role = Frontier.Role(link.kind),
                 let target = WebURL(link.reference(fromBodyAt: url.path), base: base), !target.isInert
             else { continue }
-            links.append(
-                FoundLink(
-                    url: target.key, role: role, isGuess: link.flags.contains(.isGuess),
-                    isNofollow: role == .page && directivePolicy.skipsLink(isMarked: false, on: directives),
-                    isCORS: link.kind.isCORS(link.flags)))
+            let isLeftMedia = leavesMedia && link.kind.isMedia
+            var found = FoundLink(
+                url: target.key, role: role, isGuess: isLeftMedia || link.flags.contains(.isGuess),
+                isNofollow: role == .page && directivePolicy.skipsLink(isMarked: false, on: directives),
+                isCORS: link.kind.isCORS(link.flags))
+            if isLeftMedia { found.leftOut = .rendition }
+            links.append(found)
         }
         return links
     }
@@ -311,6 +322,11 @@ extension Frontier.Role {
         case .other: return nil
         }
     }
+}
+
+extension LinkKind {
+    /// Whether it is a video or a sound, or belongs to one.
+    fileprivate var isMedia: Bool { self == .media || self == .playlist || self == .track }
 }
 
 extension WebURL {

@@ -111,7 +111,7 @@ extension Crawl {
         guard plan.sitePlan.directivePolicy.nofollow != .obey else { return }
         let isNofollow = result.isNofollow
         let links = try storing { () throws(StoreError) in
-            try cacheLookup.links(of: stored, isNofollow: isNofollow, leavesAssets: false)
+            try cacheLookup.links(of: stored, isNofollow: isNofollow, leavesAssets: false, leavesMedia: false)
         }
         guard let links else { return }
         result.linksOfLastRendering =

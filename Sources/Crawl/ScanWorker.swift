@@ -30,6 +30,8 @@ final class ScanWorker {
     private let productToken: String
     /// Whether links that may change something are looked for, because requests have the user's session.
     private let findsActions: Bool
+    /// Which renditions of videos and sounds are followed.
+    private let media: MediaChoice
     /// The app's hook, which may edit or reject a response before it is stored; nil if there is none.
     private let willStore: WillStore?
     /// The fixed time for the scripts of steady documents (`SteadyTime`), in seconds since 1970; nil if
@@ -41,7 +43,7 @@ final class ScanWorker {
     init(
         _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, directivePolicy: DirectivePolicy,
         memory linkNumbers: LinkNumberCache?, productToken: String?, findsActions: Bool,
-        willStore: WillStore?,
+        media: MediaChoice, willStore: WillStore?,
         steadySince: Int64?,
         maxLinks: Int, replacements: ReplacementGuard? = nil
     ) {
@@ -54,10 +56,11 @@ final class ScanWorker {
         self.linkNumbers = linkNumbers
         self.productToken = productToken ?? ""
         self.findsActions = findsActions
+        self.media = media
         self.willStore = willStore
         self.steadySince = steadySince
         self.maxLinks = maxLinks
-        references = ReferenceList(maxLinks: maxLinks)
+        references = ReferenceList(maxLinks: maxLinks, leavesMedia: media == .none)
     }
 
     /// Scans and stores one response. An error of the store is returned in `ScanResult.failure`.
@@ -268,7 +271,7 @@ final class ScanWorker {
             }
             references.removeAll()
             result.isTooLarge = !isOpaque && BodyFormat.linksToAssets(response.fields.contentType)
-            resolveLinks(response.fields, LinkTable(), of: job, into: &result)
+            resolveLinks(response.fields, LinkTable(), of: job, [], .opaque, into: &result)
             guard !result.isLeftOut else { return nil }
             let body = try NewBody(
                 content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), measured: known,
@@ -301,7 +304,7 @@ final class ScanWorker {
         result.scripts = scripts.hash
         let (format, table) = (reading.format, reading.table)
         result.format = format
-        resolveLinks(fields, table, of: job, into: &result)
+        resolveLinks(fields, table, of: job, bytes, format, into: &result)
         if format.isDocument, job.role == .page {
             result.acceptSignatures = SignatureRequests.entries(ofPage: bytes, table, at: job.url)
         }
@@ -395,21 +398,43 @@ final class ScanWorker {
 
     /// Resolves the links of a body, according to the page's directives to crawlers.
     private func resolveLinks(
-        _ fields: HTTPFields, _ table: LinkTable, of job: ScanJob, into result: inout ScanResult
+        _ fields: HTTPFields, _ table: LinkTable, of job: ScanJob, _ bytes: [UInt8], _ format: BodyFormat,
+        into result: inout ScanResult
     ) {
         result.directives = PageDirectives(fields, metaContent: table.robots, productToken: productToken)
         result.isLeftOut =
             job.mayBeLeftOut && directivePolicy.noindex == .obey && result.directives.contains(.noindex)
+        let isPlaylist = format == .hls || format == .dash
         // `addNamedFiles` compares URLs, and so a bundle's links must not be resolved to numbers.
         result.links = references.resolve(
             against: job.url, table: table, directivePolicy, result.directives,
-            memory: job.required == nil && !findsActions ? linkNumbers : nil)
+            memory: job.required == nil && !findsActions && !isPlaylist ? linkNumbers : nil)
+        if isPlaylist, !table.isTranscoded, let list = RenditionList(bytes.span, format: format) {
+            leaveOutRenditions(
+                list, base: table.base.flatMap { WebURL($0, base: job.url) } ?? job.url, &result)
+        }
         result.isOverlong = references.isCut
         addHeadLinks(fields, of: job, to: &result)
         result.notes = table.notes
         result.base = table.base.flatMap { WebURL($0, base: job.url) }
         result.renderReasons = table.renderReasons
         result.isNofollow = directivePolicy.skipsLink(isMarked: false, on: result.directives)
+    }
+
+    /// Marks the links of a playlist to renditions that were not chosen, and all links of a live stream, whose segments
+    /// are gone after a few seconds.
+    private func leaveOutRenditions(_ list: RenditionList, base: WebURL, _ result: inout ScanResult) {
+        if list.isLive {
+            for index in result.links.indices { result.links[index].leftOut = .endless("a live stream") }
+            return
+        }
+        let leftOut = Set(list.leftOut(by: media).compactMap { WebURL($0, base: base)?.key })
+        guard !leftOut.isEmpty else { return }
+        for index in result.links.indices {
+            if let url = result.links[index].url, leftOut.contains(url) {
+                result.links[index].leftOut = .rendition
+            }
+        }
     }
 
     /// Marks the links that may change something.
@@ -477,9 +502,18 @@ final class ScanWorker {
         }
         let encoded = try reader.links(of: body)
         var wasRescanned = false
-        let table = try scanner.table(stored: encoded, form: body.form) { () throws(StoreError) in
+        let format = body.format ?? .opaque
+        var table = try scanner.table(stored: encoded, form: body.form) { () throws(StoreError) in
             wasRescanned = true
             return try reader.content(of: body)?.load()
+        }
+        var playlist: [UInt8] = []
+        if format == .hls || format == .dash, body.byteCount <= BodyReading.maxBytes {
+            playlist = try reader.content(of: body)?.load() ?? []
+            // Tables of earlier versions lack the segments of DASH templates.
+            let scanned = scanner.table(of: playlist.span, form: body.form)
+            wasRescanned = wasRescanned || scanned != table
+            table = scanned
         }
         guard let table else { return }
         if wasRescanned { try writes.replaceLinkTable(table.encoded(), of: body) }
@@ -490,7 +524,8 @@ final class ScanWorker {
                 references.append(occurrence, table.reference(occurrence, in: source.span).span)
             }
         }
-        resolveLinks(HTTPFields(block: response.fields.utf8.span), table, of: job, into: &result)
+        let fields = HTTPFields(block: response.fields.utf8.span)
+        resolveLinks(fields, table, of: job, playlist, format, into: &result)
         if findsActions, body.format == .html, let bytes = try reader.content(of: body)?.load() {
             markActions(bytes, table.encoding, &result, job.url)
         }

@@ -85,6 +85,8 @@ package enum SkipReason: Sendable, Hashable {
     case sidePage(SidePage)
     /// A page that only shows stored content in another way (`QueryViews`).
     case view
+    /// A rendition of a video or sound that was not chosen (`MediaChoice`).
+    case rendition
     /// A bound that protects the crawl from endless sites.
     case bound(CrawlBound)
     /// A text that may not be a link, if such guesses are not tried.
@@ -140,6 +142,7 @@ package enum SkipReason: Sendable, Hashable {
         case .sidePage(.history): .includeHistory
         case .sidePage(.form): .includeForms
         case .view: .includeViews
+        case .rendition: .media
         }
     }
 
@@ -163,6 +166,7 @@ package enum SkipReason: Sendable, Hashable {
         case .sidePage(.history): "a history, an old version, a comparison or another format of a page"
         case .sidePage(.form): "a form, such as to edit, log in or register"
         case .view: "stored content, only sorted, filtered or in another format"
+        case .rendition: "a video or sound, or a rendition of one, that is not chosen"
         case .action: "it may change something with your login"
         case .sessionEnd: "it would end the session; name it as a start URL to fetch it anyway"
         case .bound(let bound): bound.description

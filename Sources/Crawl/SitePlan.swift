@@ -23,6 +23,9 @@ public struct SitePlan: Sendable, Equatable {
     public var noindex: RobotsPolicy?
     /// Cache rules that override response headers, such as `https://api.example.com/** max-age=600`.
     public var rules: [String] = []
+    /// Which renditions of videos and sounds are stored. Nil for `MediaChoice.standard`; in an update, for the value of
+    /// the last run.
+    public var media: MediaChoice?
     /// Whether strings in scripts that look like links are requested.
     public var guesses = true
     /// Whether and how pages are rendered in a browser, to find the requests of their scripts. Nil for the
@@ -90,6 +93,7 @@ public struct SitePlan: Sendable, Equatable {
         scope.includesForms = json["forms"]?.bool ?? false
         rules = texts("rules")
         guesses = json["guesses"]?.bool ?? true
+        media = json["media"]?.string.flatMap(MediaChoice.init)
         nofollow = json["nofollow"]?.string.flatMap(NofollowPolicy.init)
         noindex = json["noindex"]?.string.flatMap(RobotsPolicy.init)
         render = json["render"].map { RenderSettings($0) }
@@ -126,6 +130,7 @@ public struct SitePlan: Sendable, Equatable {
         plan.nofollow = nofollow ?? stored.nofollow
         plan.noindex = noindex ?? stored.noindex
         plan.render = render ?? stored.render
+        plan.media = media ?? stored.media
         plan.maxPages = maxPages ?? stored.maxPages
         plan.keep = keep.isEmpty ? stored.keep : keep
         plan.connectionsPerHost = connectionsPerHost ?? stored.connectionsPerHost
@@ -357,7 +362,8 @@ extension SitePlan: JSONObject {
             "forms": IfAny(scope.includesForms ? true : nil),
             "views": IfAny(scope.includesViews ? true : nil),
             "robots": IfAny(robots == .obey ? nil : robots?.rawValue), "rules": IfAny(rules),
-            "guesses": IfAny(guesses ? nil : false), "nofollow": IfAny(nofollow?.rawValue),
+            "media": IfAny(media?.rawValue), "guesses": IfAny(guesses ? nil : false),
+            "nofollow": IfAny(nofollow?.rawValue),
             "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "render": IfAny(render),
             "rendered": IfAny(rendered), "lookedAt": IfAny(renderedPatterns), "frozen": IfAny(frozen),
             "sockets": IfAny(sockets == 0 ? nil : sockets), "maxPages": IfAny(maxPages),

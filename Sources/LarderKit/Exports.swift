@@ -80,6 +80,7 @@
 @_exported public import enum System.PinKind
 @_exported public import enum System.Remedy
 @_exported public import enum Web.CachePolicy
+@_exported public import enum Web.MediaChoice
 @_exported public import enum Web.NofollowPolicy
 @_exported public import enum Web.RobotsPolicy
 @_exported public import enum Web.SiteExtent

@@ -51,6 +51,8 @@ public enum Remedy: Sendable, Equatable {
     case includeForms
     /// `ScopeOptions.includesViews`.
     case includeViews
+    /// `SitePlan.media`.
+    case media
     /// `PrefetchOptions.patience`.
     case patience
     /// `PrefetchOptions.browser`.

@@ -336,10 +336,18 @@ extension Arguments {
         plan.robots = try choice(.robots)
         plan.nofollow = try choice(.nofollow)
         plan.noindex = try choice(.noindex)
+        plan.media = try mediaChoice()
         plan.render = try renderSettings()
         plan.maxPages = try numberIfGiven(.maxPages, in: 1...Int(Int32.max))
         plan.keep = try keepRules()
         return plan
+    }
+
+    private func mediaChoice() throws(UsageError) -> MediaChoice? {
+        guard let text = text(.media) else { return nil }
+        if let choice = MediaChoice(rawValue: text) { return choice }
+        throw invalidValue(
+            .media, "must be best, a height such as 720p, audio or none, not \"\(text)\"")
     }
 
     /// Whether robots.txt is obeyed, for commands without a site plan.

@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import Web
 
 /// An option of the command line, as data. The parser, the help, the manual pages, the completions, the
 /// JSON Schema and `larder config` all read these values, so an option is described in one place.
@@ -304,10 +305,9 @@ extension Option {
     /// No scope options: an update keeps the scope that the site was prefetched with.
     static let update: [Option] =
         [.store, .due, .json, .quiet, .verbose, .progress, .newTrust, .allowRollback, .strong, .strict]
-        + (politenessOptions + renderOptions).map {
+        + (politenessOptions + renderOptions + storageOptions.filter { $0 != .rule }).map {
             inheritedByUpdate.contains($0) ? $0.withDefault("as in the last run") : $0
         }
-        + storageOptions.filter { $0 != .rule }
         + groupedKeepOptions.map { $0.withDefault("as in the last run") }
         + networkOptions + identityOptions
     /// `keepOptions` below the heading "Stored content".
@@ -324,7 +324,8 @@ extension Option {
     /// Options that an update takes from the last run of the site if they are not given. Only their shown
     /// default differs; the library does the rest.
     private static let inheritedByUpdate: [Option] =
-        [.robots, .nofollow, .noindex] + renderOptions.filter { ![.browser, .renderTabs].contains($0) }
+        [.robots, .nofollow, .noindex, .media]
+        + renderOptions.filter { ![.browser, .renderTabs].contains($0) }
 
     /// No store: a plan requests pages of the live site, and stores nothing.
     static let plan: [Option] =
@@ -347,7 +348,7 @@ extension Option {
         .renderPictures, .steady, .viewport,
     ]
     static let storageOptions: [Option] = [
-        .fetchPolicy, .rule, .allowShrink, .noIndex, .maxSize.inGroup(.storage), .compress,
+        .fetchPolicy, .media, .rule, .allowShrink, .noIndex, .maxSize.inGroup(.storage), .compress,
     ]
     static let networkOptions: [Option] = [
         .proxy, .resolve, .ipv4, .ipv6, .authorities, .insecure, .allowPrivate,
@@ -564,6 +565,12 @@ extension Option {
             "Use of stored responses: revalidate (check all), protocol (check stale ones), prefer-cache (check none) or reload",
         brief: "Use of stored responses (see larder help policies)",
         defaultValue: "revalidate", group: .storage)
+    static let media = Option(
+        name: "--media", placeholder: "WHICH",
+        help:
+            "Rendition of videos and sounds with a playlist (HLS, DASH): best, the best up to a height such as 720p, or audio; none leaves out all videos and sounds",
+        brief: "Rendition of videos: best, 720p, audio or none", defaultValue: MediaChoice.standard.rawValue,
+        group: .storage)
     static let rule = Option(
         name: "--rule", placeholder: "RULE",
         help: "Override headers and policy of URLs, such as '/api/** max-age=600' (see larder help rules)",

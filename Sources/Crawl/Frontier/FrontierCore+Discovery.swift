@@ -51,6 +51,9 @@ extension FrontierCore {
         let number = addLink(link, by: number)
         // A mirror need not have what an action would return.
         guard !known.contains(number), !link.isAction || state(number) != .skipped(.action) else { return }
+        // Nor does it need what is left out. A video is kept as a guess: a later run may choose it, although the page with
+        // the link is unchanged.
+        guard link.leftOut == nil || link.isGuess else { return }
         let target = linkTarget(number)
         if link.isGuess {
             links.guesses.append(target)
@@ -93,9 +96,11 @@ extension FrontierCore {
             discoverAgain(
                 known, by: number, role: link.role, isGuess: link.isGuess, isCORS: link.isCORS,
                 nearestZone: zone(of: number))
+            admitIfOnlyOfOtherRendition(known, link)
             target = known
         case .url(let url, let key):
             target = discover(link, to: url, by: number)
+            admitIfOnlyOfOtherRendition(target, link)
             options.memory?.keep(target, as: key)
         }
         renderScheduler.noteScanned(target)
@@ -106,6 +111,9 @@ extension FrontierCore {
         if link.isNofollow { return discoverUnfollowed(url, by: number) }
         if link.isAction, !scope.allowsAction(url) {
             return discoverUnfollowed(url, by: number, for: .action)
+        }
+        if let reason = link.leftOut {
+            return discoverUnfollowed(url, by: number, role: .asset, for: reason)
         }
         var flags: EntryRecord.Flags = link.isGuess ? .isGuess : []
         if link.isCORS { flags.insert(.isCORS) }
@@ -373,22 +381,31 @@ extension FrontierCore {
     /// Adds the target of a link that is not followed. A new entry gets a number, and is skipped; if the link is
     /// marked `nofollow`, until another link leads to it.
     mutating func discoverUnfollowed(
-        _ url: WebURL, by finder: UInt32, for reason: SkipReason = .nofollow
+        _ url: WebURL, by finder: UInt32, role: Role = .page, for reason: SkipReason = .nofollow
     ) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew else { return number }
-        let (depth, zone) = (records[Int(finder)].depth, records[Int(finder)].zone)
+        let (finderDepth, zone) = (records[Int(finder)].depth, records[Int(finder)].zone)
         records.append(
             EntryRecord(
-                host: UInt32(hostNumber(of: url)), referrer: finder, depth: min(depth, .max - 1) + 1,
+                host: UInt32(hostNumber(of: url)), referrer: finder,
+                depth: min(finderDepth, .max - 1) + (role == .page ? 1 : 0),
                 flags: [],
-                role: .page, nearestZone: zone, redirects: 0))
-        switch scope.pageVerdict(on: url, depth: Int(records[Int(number)].depth)) {
+                role: role, nearestZone: zone, redirects: 0))
+        let depth = Int(records[Int(number)].depth)
+        switch role == .page ? scope.pageVerdict(on: url, depth: depth) : scope.verdict(on: url, as: .asset) {
         // A page outside the scope is skipped for that reason, which no other link can change.
         case .skipped(let other) where !other.isOfDepth && reason != .notSupplied: skip(number, other)
         case .skipped, .followed: skip(number, reason)
         }
         return number
+    }
+
+    /// Admits an entry that so far belonged only to renditions that were left out, if this link needs it.
+    mutating func admitIfOnlyOfOtherRendition(_ number: UInt32, _ link: FoundLink) {
+        guard link.role == .asset, !link.isGuess, link.leftOut == nil, state(number) == .skipped(.rendition)
+        else { return }
+        admit(number, url(number))
     }
 
     /// Handles a link without `nofollow` to an entry that so far had only links with it, as if it were

@@ -134,7 +134,7 @@ extension SkipReason {
         case .trap, .endless, .unstored: true
         case .otherHost, .otherDomain, .otherFolder, .tooDeep, .excluded, .scheme, .longURL, .robots,
             .robotsUnknown, .nofollow, .noindex, .nestedSitemap, .sessionEnd, .action, .sidePage, .view,
-            .bound, .guess, .refused, .notSupplied, .limit:
+            .rendition, .bound, .guess, .refused, .notSupplied, .limit:
             false
         }
     }

@@ -135,6 +135,7 @@ extension Remedy {
         case .includeHistory: Option.includeHistory.name
         case .includeForms: Option.includeForms.name
         case .includeViews: Option.includeViews.name
+        case .media: "\(Option.media.name) best"
         case .patience: Option.patience.name
         case .browser: "\(Option.browser.name) PATH"
         case .includePrivate: Option.withPrivate.name
