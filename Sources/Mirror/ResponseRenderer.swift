@@ -77,13 +77,13 @@ final class ResponseRenderer {
             let text = "The stored body of \(copy.url.href) is damaged; prefetch it again.\n"
             return .text(500, text, fields: layout.fields(of: copy.url), sharing: Sharing(missing: copy.url))
         }
+        let format = BodyFormat(form: body.form) ?? .opaque
         let tag =
-            hasPrefix(copy.url)
+            hasPrefix(copy.url) || isPlaylist(format)
             ? nil
             : body.entityTag(
                 type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown },
                 steadySince: steadySince)
-        let format = BodyFormat(form: body.form) ?? .opaque
         let sharing = copy.sharing
         if let bundle {
             if bundle.isVerified, isSentUnmodified(format, copy.fields, copy.url) {
@@ -94,7 +94,7 @@ final class ResponseRenderer {
         let terms = dictionaryTerms(of: copy, body, isBundle: false)
         // Nothing in the body changes: it is sent from its file without being read.
         if case .file(let path) = content, table.marks.isEmpty, !isRewritten(table, of: copy.url),
-            !hasPrefix(copy.url), !canHaveBar(format)
+            !hasPrefix(copy.url), !canHaveBar(format), !isPlaylist(format)
         {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount, stamp: stamp)
             let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
@@ -265,8 +265,9 @@ final class ResponseRenderer {
         var outgoing = fields.fields(
             of: stored, base: url, source: source, sharing: sharing, entityTag: isSame ? stored["ETag"] : tag)
         if body.table.isTranscoded { outgoing.setUTF8() }
-        // Else a browser could use its cached copy of the script without the prefix.
-        if hasPrefix(url) {
+        // Else a browser could use its cached copy of the script without the prefix, or of a playlist from before other
+        // renditions were stored.
+        if hasPrefix(url) || isPlaylist(body.format) {
             outgoing.removeAll { ["last-modified", "etag"].contains($0.0.lowercased()) }
         }
         // A part, or the refusal of one, that was requested from the origin.
@@ -393,7 +394,7 @@ final class ResponseRenderer {
     private func changes(
         of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
     ) throws(StoreError) -> [Patch.Change] {
-        var changes: [Patch.Change] = []
+        var changes = try renditionChanges(of: source, table, url, format)
         if canHaveBar(format) { dependsOnUse = true }
         // The policy of a page with a notice allows no scripts.
         var lacksBar = canHaveBar(format) && layout.bar == .here && notice.isEmpty
@@ -427,6 +428,21 @@ final class ResponseRenderer {
         if !notice.isEmpty { changes.append(Patch.Change(source.count..<source.count, notice)) }
         return changes
     }
+
+    /// The changes that remove the renditions of a playlist that are not stored, so that a player never chooses one.
+    private func renditionChanges(
+        of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
+    ) throws(StoreError) -> [Patch.Change] {
+        guard isPlaylist(format), !table.isTranscoded, let list = RenditionList(source.span, format: format)
+        else { return [] }
+        let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+        return try list.unstoredRanges { (reference) throws(StoreError) in
+            guard let target = WebURL(reference, base: base) else { return false }
+            return try finder.find([target.key], request: .get, requestFields: [:], rules: nil) != nil
+        }.map { Patch.Change($0, []) }
+    }
+
+    private func isPlaylist(_ format: BodyFormat) -> Bool { format == .hls || format == .dash }
 
     private func canHaveBar(_ format: BodyFormat) -> Bool { format == .html && layout.bar != .off }
 

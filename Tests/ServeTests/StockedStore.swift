@@ -65,6 +65,7 @@ struct StockedStore {
     private func response(_ entry: Entry) throws -> NewResponse {
         let formats: [String: BodyFormat] = [
             "text/html": .html, "text/javascript": .javaScript, "text/css": .css,
+            "application/vnd.apple.mpegurl": .hls, "application/dash+xml": .dash,
         ]
         let format = formats[entry.type] ?? .opaque
         let table = LinkScanner().scan((entry.text ?? "").utf8.span, as: format, charset: "utf-8") { _, _ in }

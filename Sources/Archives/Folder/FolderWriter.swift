@@ -254,7 +254,8 @@ final class FolderWriter: ArchiveWriter {
     /// Whether the text of the body may change.
     private func needsRewriting(_ table: LinkTable, _ format: BodyFormat) -> Bool {
         !table.occurrences.isEmpty || !table.marks.isEmpty || table.isTranscoded
-            || format == .html || routesByLocation && format == .javaScript
+            || format == .html || format == .hls || format == .dash
+            || routesByLocation && format == .javaScript
     }
 
     // MARK: - Links
@@ -307,6 +308,15 @@ final class FolderWriter: ArchiveWriter {
         changes += utf8Declaration
         if isForZIM, format == .html, let language = ZIMMetadata.language(of: source) {
             languages[language, default: 0] += 1
+        }
+        if let list = table.isTranscoded ? nil : RenditionList(source.span, format: format) {
+            let unstored = try list.unstoredRanges { (reference) throws(ArchiveError) in
+                guard let target = WebURL(reference, base: base),
+                    case .file = try files.destination(of: target.key)
+                else { return false }
+                return true
+            }
+            changes += unstored.map { Patch.Change($0, []) }
         }
         changes.sort { $0.range.lowerBound < $1.range.lowerBound }
         let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
@@ -389,6 +399,8 @@ final class FolderWriter: ArchiveWriter {
     ) throws(ArchiveError) -> String? {
         if occurrence.kind == .base { return isForZIM ? "#" : "./" }
         let flags = occurrence.flags
+        // A folder keeps its place beside the files that are relative to it.
+        if occurrence.kind == .codebase, !flags.contains(.namesOrigin) { return nil }
         // A guess may not be a URL, and changing it could break the script.
         guard !flags.contains(.isGuess), !flags.contains(.hasCodebase), occurrence.kind != .name else {
             if flags.contains(.isGuess), let target = WebURL(utf8: reference, base: base), target.isHTTP,
