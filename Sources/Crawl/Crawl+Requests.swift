@@ -32,6 +32,10 @@ extension Crawl {
             return try didFetch(
                 storing { () throws(StoreError) in try supplied.result(number, url) })
         }
+        if let mediaCommand {
+            if let file = mediaCommand.fileResult(number, url) { return try didFetch(file) }
+            if mediaCommand.handles(url) { return mediaCommand.start(number, url) }
+        }
         var request = FetchRequest(
             number: number, url: url, nearestZone: max(plan.allowedZone, frontier.nearestZone(number)),
             fields: fields)

@@ -71,6 +71,8 @@ package final class Crawl {
     var scriptFields: [UInt32: HTTPFields] = [:]
     /// The signatures that pages demand of their assets.
     var signatureRequests = SignatureRequests()
+    /// Nil when no program downloads videos.
+    let mediaCommand: MediaCommandRunner?
     /// Nil when no page is rendered.
     var rendering: Rendering?
     /// This worker's view of a snapshot that is shared with other workers; nil for a snapshot of its own.
@@ -170,6 +172,12 @@ package final class Crawl {
                         folder, snapshot: snapshot.id, hasSession: hasSession
                     ) { waker.wake() }, plan: plan)
             }
+            let maxMediaBytes = plan.fetch.maxBodyBytes
+            mediaCommand = plan.mediaCommand.map { [waker = loop.waker] command in
+                MediaCommandRunner(
+                    command, in: "\(folder.incoming)/media-\(snapshot.id)", maxBytes: maxMediaBytes
+                ) { waker.wake() }
+            }
             let rules = plan.rules
             let directivePolicy = plan.sitePlan.directivePolicy
             let (productToken, willStore) = (plan.productToken, plan.willStore)
@@ -229,6 +237,7 @@ package final class Crawl {
         }
         reportProgress(isEnding: true)
         endRendering()
+        mediaCommand?.stop()
         pool.finish()
         do throws(CrawlError) {
             for result in pool.takeResults() { try didScan(result) }
@@ -290,6 +299,7 @@ package final class Crawl {
                 if frontier.isDone { continue }
             }
             for result in try waitForResults() { try didFetch(result) }
+            for result in mediaCommand?.takeResults() ?? [] { try didFetch(result) }
             for result in pool.takeResults() { try didScan(result) }
             try processPageMessages()
             reportProgress()
@@ -445,6 +455,9 @@ extension Crawl {
                 now: Self.httpNow())
         }
         if try applyKnownOutcome(number, url, answer) { return }
+        if let stored = MediaCommandRunner.stored(answer) {
+            return try reuse(number, url, stored, isOfThisSnapshot: false)
+        }
         switch answer {
         case nil:
             let origin = isCORS ? frontier.corsOrigin(of: number) : nil

@@ -94,6 +94,8 @@ package struct CrawlPlan: Sendable {
     package var policy = CachePolicy.revalidate
     /// The user's rules, which override response headers or forbid storing.
     package var rules = CacheRules()
+    /// The program that downloads videos whose players cannot be mirrored; nil if there is none.
+    package var mediaCommand: MediaCommand?
     /// Called on a scan thread before a body is stored. Returns the response to store in its place, or nil to
     /// store none.
     package var willStore: WillStore?

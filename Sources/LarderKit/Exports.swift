@@ -21,6 +21,7 @@
 @_exported public import struct Crawl.CrawlLimits
 @_exported public import struct Crawl.CrawlReport
 @_exported public import struct Crawl.ExplainReport
+@_exported public import struct Crawl.MediaCommand
 @_exported public import struct Crawl.PlanEstimate
 @_exported public import struct Crawl.PlanReport
 @_exported public import struct Crawl.PrefetchProgress

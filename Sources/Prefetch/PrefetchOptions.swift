@@ -50,6 +50,9 @@ public struct PrefetchOptions: Sendable {
     /// Called before a response with a body is stored; can change it, or prevent that it is stored. Not
     /// called for redirects, robots.txt, sitemaps and confirmed responses.
     public var willStore: WillStore?
+    /// The program that downloads videos whose players cannot be mirrored; nil if there is none. It is not stored with the
+    /// site.
+    public var mediaCommand: MediaCommand?
     /// Origins whose robots.txt another site's run could not load a moment ago.
     package var failedRobotsOrigins: Set<String> = []
     /// Whether other workers may share the snapshot.
@@ -130,6 +133,7 @@ extension CrawlPlan {
         alwaysRendered = options.alwaysRendered
         isShared = options.isShared
         failedRobotsOrigins = options.failedRobotsOrigins
+        mediaCommand = options.mediaCommand
         (progress, fetched, willStore) = (options.progress, options.fetched, options.willStore)
     }
 }

@@ -264,6 +264,7 @@ extension Arguments {
         options.allowsRollback = has(.allowRollback)
         options.requiresStrongDigests = has(.strong)
         options.network = try networkOptions()
+        options.mediaCommand = try mediaCommand()
         options.browser = text(.browser)
         options.renderTabs = try numberIfGiven(.renderTabs, in: 1...64)
         return options
@@ -341,6 +342,22 @@ extension Arguments {
         plan.maxPages = try numberIfGiven(.maxPages, in: 1...Int(Int32.max))
         plan.keep = try keepRules()
         return plan
+    }
+
+    private func mediaCommand() throws(UsageError) -> MediaCommand? {
+        let patterns = texts(.mediaFor)
+        guard let command = text(.mediaCommand) else {
+            guard patterns.isEmpty else { throw invalidValue(.mediaFor, "needs --media-command") }
+            return nil
+        }
+        guard !patterns.isEmpty else {
+            throw invalidValue(.mediaCommand, "needs --media-for PATTERN, which says for which URLs it runs")
+        }
+        do throws(MediaCommand.Mistake) {
+            return try MediaCommand(command, for: patterns)
+        } catch {
+            throw invalidValue(.mediaCommand, error.description)
+        }
     }
 
     private func mediaChoice() throws(UsageError) -> MediaChoice? {

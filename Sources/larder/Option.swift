@@ -348,7 +348,8 @@ extension Option {
         .renderPictures, .steady, .viewport,
     ]
     static let storageOptions: [Option] = [
-        .fetchPolicy, .media, .rule, .allowShrink, .noIndex, .maxSize.inGroup(.storage), .compress,
+        .fetchPolicy, .media, .mediaCommand, .mediaFor, .rule, .allowShrink, .noIndex,
+        .maxSize.inGroup(.storage), .compress,
     ]
     static let networkOptions: [Option] = [
         .proxy, .resolve, .ipv4, .ipv6, .authorities, .insecure, .allowPrivate,
@@ -571,6 +572,15 @@ extension Option {
             "Rendition of videos and sounds with a playlist (HLS, DASH): best, the best up to a height such as 720p, or audio; none leaves out all videos and sounds",
         brief: "Rendition of videos: best, 720p, audio or none", defaultValue: MediaChoice.standard.rawValue,
         group: .storage)
+    static let mediaCommand = Option(
+        name: "--media-command", placeholder: "COMMAND",
+        help:
+            "Program for the videos of --media-for, such as 'yt-dlp -P %o %u' (%u: URL, %o: folder for its files)",
+        brief: "Program that downloads videos", group: .storage, isCommandLineOnly: true)
+    static let mediaFor = Option(
+        name: "--media-for", placeholder: "PATTERN",
+        help: "Run --media-command for matching URLs of players, and show the video in their place",
+        brief: "URLs for --media-command", group: .storage, isRepeatable: true, isCommandLineOnly: true)
     static let rule = Option(
         name: "--rule", placeholder: "RULE",
         help: "Override headers and policy of URLs, such as '/api/** max-age=600' (see larder help rules)",
