@@ -85,6 +85,17 @@ extension RenderSettings: JSONObject {
     }
 }
 
+/// Which pages are rendered in a browser, to find the requests of their scripts.
+public enum RenderMode: String, Sendable, CaseIterable {
+    /// One page for each set of scripts that can send requests, a few of each URL pattern whose scripts could
+    /// not be analysed, and more while rendering finds new URLs.
+    case auto
+    /// Every page.
+    case always
+    /// No page.
+    case never
+}
+
 /// Which controls of rendered pages are used.
 public enum RenderActing: String, Sendable, CaseIterable {
     /// No control.

@@ -1,17 +1,6 @@
 internal import Markup
 internal import Web
 
-/// Which pages are rendered in a browser, to find the requests of their scripts.
-public enum RenderMode: String, Sendable, CaseIterable {
-    /// One page for each set of scripts that can send requests, a few of each URL pattern whose scripts could
-    /// not be analysed, and more while rendering finds new URLs.
-    case auto
-    /// Every page.
-    case always
-    /// No page.
-    case never
-}
-
 /// The decisions about which pages of a crawl are rendered.
 ///
 /// Pages are grouped into patterns of similar URLs. In automatic mode, if scripts can send requests, one page
