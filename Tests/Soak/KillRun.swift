@@ -34,8 +34,8 @@ struct KillRun {
             isWell = false
             Soak.say("kill \(number): \(outcome.differences.joined(separator: "\n  "))")
         }
-        let result = isWell ? "all well" : "not well"
-        Soak.say("\(kills) kills, \(midway) of them with part of the site stored: \(result)")
+        let result = isWell ? "all equal" : "some differ"
+        Soak.say("\(kills) kills, \(midway) of them with a part of the site stored: \(result)")
         return isWell
     }
 

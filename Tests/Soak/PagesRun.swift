@@ -18,13 +18,13 @@ struct PagesRun {
         let ending = try CrawlChild(folder: scratch.path, url: origin.url("/")).wait()
         let marks = ending.lines.compactMap(Mark.init)
         guard ending.isWell, let last = marks.last else {
-            Soak.say("it ended with \(ending.status): \(ending.lines.last ?? "nothing said")")
+            Soak.say("the crawl exited with \(ending.status): \(ending.lines.last ?? "no output")")
             return false
         }
         for tenth in 1...10 {
             guard let mark = marks.last(where: { $0.pages * 10 <= last.pages * tenth }) else { continue }
             Soak.say(
-                "\(mark.pages) pages: \(mark.milliseconds) ms, \(mark.cpu) ms of processor, \(mark.kilobytes) KB"
+                "\(mark.pages) pages: \(mark.milliseconds) ms, \(mark.cpu) ms of CPU time, \(mark.kilobytes) KB"
             )
         }
         // The first twentieth is not measured, because the crawl speeds up at first.
@@ -32,8 +32,8 @@ struct PagesRun {
         // The last mark includes the work after the last page.
         let end = cost(of: marks.dropLast(), from: 0.75, to: 0.95)
         Soak.say("\(ending.lines.last ?? "")")
-        Soak.say("a page costs \(begin) µs of processor at the beginning and \(end) µs at the end")
-        Soak.say("most memory: \(ending.maxKilobytes) KB")
+        Soak.say("CPU time per page: \(begin) µs at the beginning, \(end) µs at the end")
+        Soak.say("peak memory: \(ending.maxKilobytes) KB")
         return end <= begin * Self.maxCostRatio && ending.maxKilobytes <= Self.maxKilobytes
     }
 
