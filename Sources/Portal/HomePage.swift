@@ -103,7 +103,9 @@ struct HomePage: PortalPage {
                             $0.isolatedText(Wording.cut(read.page.body?.title ?? read.page.href, to: 120))
                         }
                         html.element("span", ["class": "soft"]) { html in
-                            html.isolatedText(WebURL(read.page.href)?.host ?? "")
+                            // Pages can have the same title.
+                            html.isolatedText(
+                                WebURL(read.page.href).map { Wording.cut($0.host + $0.path, to: 60) } ?? "")
                             html.say(.comma)
                             html.time(read.at, now: context.now)
                         }

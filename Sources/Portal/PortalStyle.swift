@@ -82,7 +82,7 @@ package enum PortalStyle {
         .cards:has(.site) { grid-template-columns: repeat(auto-fill, minmax(min(100%, 25rem), 1fr)); }
         .card.site { display: grid; grid-template-columns: 6.5rem minmax(0, 1fr); gap: 1rem; align-items: start; }
         .card.site h2 { font-size: 1.1rem; margin: 0; }
-        .card.site h2 img { vertical-align: -.1em; margin-inline-end: .4rem; }
+        .card.site h2 img { vertical-align: -.1em; margin-inline-end: .4rem; background: #f6f3ec; border-radius: .15rem; }
         .card.site p { margin: .25rem 0; }
         .card.site .url { font-size: .82em; }
         .card.site .line { font-size: .95rem; }
