@@ -56,6 +56,25 @@ import Testing
         #expect(throws: ArchiveError.self) { try bytes() }
     }
 
+    @Test func `local headers of entries of known size have the sizes, for readers that do not know zip64`()
+        throws
+    {
+        let bytes = try zip()
+        #expect(bytes[4] == 20 && Array(bytes[18..<26]) == [6, 0, 0, 0, 6, 0, 0, 0])
+        // No extra field.
+        #expect(Array(bytes[26..<30]) == [12, 0, 0, 0])
+        let output = try ArchiveOutput(home.file("c.zip"))
+        let unknown = ZipWriter(output, date: 0)
+        try unknown.begin("a", isDeflated: false)
+        try unknown.write([1])
+        try unknown.end()
+        try unknown.finish()
+        _ = try output.finish()
+        let large = try WholeFile.read(home.file("c.zip"), atMost: 1 << 20)
+        #expect(large[4] == 45 && Array(large[18..<26]) == [UInt8](repeating: 0xFF, count: 8))
+        #expect(try ZipFile(home.file("c.zip")).faults == [])
+    }
+
     @Test func `another program confirms a written zip file`() throws {
         _ = try zip()
         guard WholeFile.exists("/usr/bin/unzip") else { return }

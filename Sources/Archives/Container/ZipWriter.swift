@@ -18,6 +18,8 @@ final class ZipWriter {
     private struct OpenEntry {
         let name: [UInt8]
         let isDeflated: Bool
+        /// Whether the local header has a zip64 field, since the sizes may not fit without it.
+        let isZip64: Bool
         /// The offset of the local header.
         let start: Int64
         var checksum: UInt32 = 0
@@ -52,7 +54,10 @@ final class ZipWriter {
     }
 
     /// Opens an entry.
-    func begin(_ name: String, isDeflated: Bool) throws(ArchiveError) {
+    ///
+    /// - Parameter byteCount: the size, if it is known. Below 2 GiB, the local header has no zip64 field, which the unpackers of
+    ///   old versions of Android do not know.
+    func begin(_ name: String, isDeflated: Bool, byteCount: Int? = nil) throws(ArchiveError) {
         precondition(openEntry == nil, "an entry of a zip file is open")
         if isDeflated, deflater == nil {
             guard let newDeflater = Deflater(.raw, level: Self.level) else {
@@ -60,7 +65,9 @@ final class ZipWriter {
             }
             deflater = newDeflater
         }
-        let entry = OpenEntry(name: Array(name.utf8), isDeflated: isDeflated, start: output.byteCount)
+        let entry = OpenEntry(
+            name: Array(name.utf8), isDeflated: isDeflated, isZip64: byteCount.map { $0 >= 1 << 31 } ?? true,
+            start: output.byteCount)
         buffered = isDeflated && wholeDeflater != nil ? [] : nil
         if buffered == nil { try output.write(header(of: entry)) }
         openEntry = entry
@@ -124,7 +131,7 @@ final class ZipWriter {
 
     /// Writes a whole entry.
     func add(_ name: String, _ bytes: [UInt8], isDeflated: Bool = false) throws(ArchiveError) -> Entry {
-        try begin(name, isDeflated: isDeflated)
+        try begin(name, isDeflated: isDeflated, byteCount: bytes.count)
         try write(bytes)
         return try end()
     }
@@ -168,13 +175,19 @@ final class ZipWriter {
 
     // MARK: - Records
 
-    /// Returns the local header. It always has a zip64 field, because the size is not known when the entry
-    /// begins.
+    /// Returns the local header, whose length does not depend on the sizes: it is written again when they are known.
     private func header(of entry: OpenEntry) -> [UInt8] {
         var bytes = LittleEndianBytes()
         bytes.add32(0x0403_4B50)
+        addCommon(entry, isZip64: entry.isZip64, to: &bytes)
+        guard entry.isZip64 else {
+            bytes.add32(UInt32(truncatingIfNeeded: entry.packedByteCount))
+            bytes.add32(UInt32(truncatingIfNeeded: entry.byteCount))
+            bytes.add16(UInt16(entry.name.count))
+            bytes.add16(0)
+            return bytes.bytes + entry.name
+        }
         // Sizes that are all ones are in the zip64 field.
-        addCommon(entry, to: &bytes)
         bytes.add32(0xFFFF_FFFF)
         bytes.add32(0xFFFF_FFFF)
         bytes.add16(UInt16(entry.name.count))
@@ -188,8 +201,8 @@ final class ZipWriter {
     }
 
     /// Appends version, flags, method, time and checksum. The flags say that names are UTF-8.
-    private func addCommon(_ entry: OpenEntry, to bytes: inout LittleEndianBytes) {
-        bytes.add16(45)
+    private func addCommon(_ entry: OpenEntry, isZip64: Bool, to bytes: inout LittleEndianBytes) {
+        bytes.add16(isZip64 ? 45 : 20)
         bytes.add16(1 << 11)
         bytes.add16(entry.isDeflated ? 8 : 0)
         bytes.add16(time.time)
@@ -203,10 +216,10 @@ final class ZipWriter {
         bytes.add32(0x0201_4B50)
         // The entry was made on Unix.
         bytes.add16(3 << 8 | 45)
-        addCommon(entry, to: &bytes)
         let isLarge =
             entry.byteCount >= 0xFFFF_FFFF || entry.packedByteCount >= 0xFFFF_FFFF
             || entry.start >= 0xFFFF_FFFF
+        addCommon(entry, isZip64: isLarge, to: &bytes)
         bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(entry.packedByteCount))
         bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(entry.byteCount))
         bytes.add16(UInt16(entry.name.count))
