@@ -22,6 +22,7 @@ enum Targets {
                 TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(),
                 SignaturesTarget(), RangeTarget(),
                 RequestTarget(), HelloTarget(), BundlesTarget(), MinisignTarget(), ExpoTarget(),
+                DevicesTarget(),
                 TUFMetadataTarget(),
                 ArchiveTarget(), UpdateTarget(),
                 PagePartsTarget(),
