@@ -40,7 +40,7 @@ import Web
         let oldest = try #require(page.body.firstRange(of: "For all devices"))
         #expect(newest.lowerBound < oldest.lowerBound)
         #expect(page.body.contains("<td class=\"number\">10%</td>"))
-        #expect(page.body.contains("1 hour ago") && page.body.contains("ios, 1.0"))
+        #expect(page.body.contains("60 minutes ago") && page.body.contains("ios, 1.0"))
         let channel = try shelf.get("/-/channels?format=json").json()["channels"]?.array?.first
         #expect(channel?["app"]?.string == "shop")
         #expect(channel?["updates"]?.array?.map { $0["state"]?.string } == ["partial", "live"])
