@@ -97,11 +97,10 @@ package struct Channel: Sendable, Equatable {
         // In alphabetical order, so that the update for all versions is first, and those for single ones replace it.
         for version in versions.sorted() {
             let device = Device(id: nil, platform: platform, runtimeVersion: version)
-            // The same release may have been announced before, such as by an earlier roll-back.
-            let rolledBack = rollouts[index].content
-            let before = rollouts[..<index].last {
-                $0.content != rolledBack && $0.fits(device) && $0.includes(device, at: now)
-            }
+            let before = rollouts[..<index].indices.last {
+                rollouts[$0].fits(device) && rollouts[$0].includes(device, at: now)
+                    && !isTakenBack($0, before: index)
+            }.map { rollouts[$0] }
             // The first one is already for all versions.
             if before == nil, isForAll, version != Rollout.anyVersion { continue }
             let content = before?.content ?? .embedded(platform, runtimeVersion: version)
@@ -110,6 +109,12 @@ package struct Channel: Sendable, Equatable {
             last = publish(content, order: order, at: now)
         }
         return last
+    }
+
+    /// Whether a later announcement of the same content was halted. A roll-back announces earlier releases again, so that the
+    /// first announcement of a release that was rolled back may still be there.
+    private func isTakenBack(_ place: Int, before last: Int) -> Bool {
+        rollouts[(place + 1)...last].contains { $0.halt != nil && $0.content == rollouts[place].content }
     }
 
     /// Changes the roll-outs of the last order.
