@@ -86,7 +86,7 @@ import Web
 
     @Test func `a client that has the file of an earlier release gets the difference`() async throws {
         func script(_ version: Int) -> String {
-            (0..<400).map {
+            (0..<800).map {
                 $0 == 200 ? "const version = \(version)" : "f(\($0 &* 2_654_435_761 % 1_000_003))"
             }
             .joined(separator: "\n")
