@@ -59,7 +59,8 @@ enum ManifestProtocol {
     /// The time that the client is ready to wait (RFC 7240, section 4.3); 0 if it is not.
     private static func waitSeconds(_ fields: HTTPFields) -> Int {
         for preference in fields.elements("Prefer") {
-            let parts = preference.split(separator: ";")[0].split(separator: "=", maxSplits: 1)
+            // A preference such as ";" has no part before its parameters.
+            let parts = preference.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
             guard parts.count == 2, parts[0].lowercased().filter({ $0 != " " }) == "wait",
                 let seconds = Int(parts[1].filter { $0 != " " && $0 != "\"" })
             else { continue }

@@ -184,6 +184,16 @@ import Web
         }
     }
 
+    @Test(arguments: [";", "=", ";wait=5", ";;", "wait", "wait=", "wait=a", "wait=99999999999999999999"])
+    func `a malformed preference does not make a device wait`(preference: String) async throws {
+        try await app.publish(["main.js": "one"])
+        try await withServer { (server) async throws in
+            let answer = try server.send("manifest?device=d", fields: [("Prefer", preference)])
+            #expect(answer.status == 200)
+            #expect(answer["Preference-Applied"] == nil)
+        }
+    }
+
     @Test func `devices that wait get their answer when the server stops`() async throws {
         try await app.publish(["main.js": "one"])
         let server = try app.serve()
