@@ -261,22 +261,24 @@ struct ReleaseFolder {
         var failure: LarderError?
         try mapStoreError { () throws(StoreError) in
             do throws(StoreError) {
+                var batch: [NewResponse] = []
                 var openByteCount = 0
                 for file in files {
                     guard let bytes = content(of: file, &failure, interruption) else { break }
-                    try writer.add(
-                        [try response(file.url, file.mediaType, bytes, in: store, at: now)], to: snapshot)
+                    batch.append(try response(file.url, file.mediaType, bytes, in: store, at: now))
                     openByteCount += bytes.count
-                    guard openByteCount > Self.maxOpenBytes else { continue }
-                    try writer.commit()
-                    openByteCount = 0
+                    guard openByteCount > Self.maxOpenBytes || batch.count == Self.maxOpenFiles else {
+                        continue
+                    }
+                    try Self.add(batch, to: snapshot, by: writer)
+                    (batch, openByteCount) = ([], 0)
                 }
                 if failure == nil {
                     for added in added {
-                        try writer.add(
-                            [try response(added.url, added.mediaType, added.bytes, in: store, at: now)],
-                            to: snapshot)
+                        batch.append(
+                            try response(added.url, added.mediaType, added.bytes, in: store, at: now))
                     }
+                    try Self.add(batch, to: snapshot, by: writer)
                 }
                 try writer.end(snapshot, failure == nil ? .publish(now: now) : .forget)
             } catch {
@@ -325,8 +327,16 @@ struct ReleaseFolder {
             + (archive.map { [(app.archive(ofRelease: id), "application/zip", $0)] } ?? [])
     }
 
-    /// The bytes of files that are added before they are committed.
-    private static let maxOpenBytes = 64 * 1024 * 1024
+    /// Adds files and commits them. They have no links: a device fetches all files of a release, whatever these link to.
+    private static func add(
+        _ responses: [NewResponse], to snapshot: OpenSnapshot, by writer: StoreWriter
+    ) throws(StoreError) {
+        try writer.add(
+            responses, links: responses.map { NewLinks(from: .init(href: $0.href)) }, to: snapshot)
+    }
+
+    /// The size and number of files beyond which they are committed.
+    private static let (maxOpenBytes, maxOpenFiles) = (64 * 1024 * 1024, 1000)
 
     /// Reads a file again; nil if it cannot be published.
     private func content(

@@ -319,7 +319,7 @@ import Web
         try await publish(2)
         let report = try await larder.checkOffline("shop (app)")
         #expect(report.isClean, "\(report)")
-        #expect(report.items.count == 8)
+        #expect(report.items.count == 8 && report.count(.verified) == 8)
         // A file is lost in a way that no command allows.
         let lost = "https://shop.app.invalid/\(first ?? "")/js/app.js"
         _ = try StoreWriter(larder.folder).remove(urlsNamed: lost) { $0 == lost }
