@@ -68,7 +68,10 @@ struct ReleaseFolder {
             )
         }
         guard options.runtimeVersions.count <= Self.maxRuntimeVersions else {
-            throw LarderError(.input, "a release has at most \(Self.maxRuntimeVersions) runtime versions")
+            throw LarderError(
+                .input,
+                "a release has at most \(Self.maxRuntimeVersions) runtime versions; publish another one for the rest"
+            )
         }
         var bundles: [Bundle] = []
         for path in list.paths {

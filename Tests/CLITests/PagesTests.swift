@@ -12,7 +12,8 @@ import Testing
         "--rule", "--dir", "--base", "--target", "--render-script", "--netrc", "--preload", "--proxy-port",
         "--no-intercept", "--known", "--evidence", "--release", "--sign", "--keys", "--prefix", "--add",
         "--remove", "--threshold", "--signed", "--root-key", "--metadata-url", "--metadata-dir", "--trust",
-        "--key", "--patch", "--paths", "--from-release", "--media-command", "--media-for",
+        "--key", "--patch", "--paths", "--from-release", "--media-command", "--media-for", "--runtime",
+        "--ramp", "--allow",
     ]
 
     @Test(arguments: CommandEntry.all.map(\.name))
