@@ -143,7 +143,7 @@ final class MediaCommandRunner: Sendable {
     /// Runs the command for a URL, and returns the page that shows its files.
     private func run(_ url: WebURL, _ folder: String) throws(FetchFailure) -> String {
         guard let program = command.program else {
-            throw FetchFailure(.refused, "\(command.words[0]) (--media-command) is not installed")
+            throw FetchFailure(.refused, "the media command \(command.words[0]) is not installed")
         }
         let (work, output) = ("\(folder)/work", "\(folder)/files")
         let clock = ContinuousClock()
@@ -162,7 +162,7 @@ final class MediaCommandRunner: Sendable {
                 if now >= nextCount {
                     nextCount = now + .seconds(1)
                     if Self.byteCount(below: output) > limits.bytes {
-                        reason = "its files have more than \(limits.bytes) bytes (--max-body)"
+                        reason = "its files have more than \(limits.bytes) bytes, the maximum of a body"
                     }
                 }
                 return reason != nil
@@ -174,7 +174,8 @@ final class MediaCommandRunner: Sendable {
             throw FetchFailure(.refused, "\(command.words[0]): \(reason ?? outcome?.errorSummary ?? "")")
         }
         guard Self.byteCount(below: output) <= limits.bytes else {
-            throw FetchFailure(.tooLarge, "its files have more than \(limits.bytes) bytes (--max-body)")
+            throw FetchFailure(
+                .tooLarge, "its files have more than \(limits.bytes) bytes, the maximum of a body")
         }
         return try page(of: MediaFile.all(in: output).prefix(Self.maxFiles), url)
     }

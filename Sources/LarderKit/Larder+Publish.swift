@@ -179,7 +179,8 @@ extension Larder {
         if known.count > 1 {
             throw LarderError(
                 .input,
-                "the store has several apps (\(known.sorted().joined(separator: ", "))); name one with --app")
+                "the store has several apps (\(known.sorted().joined(separator: ", "))); name one",
+                remedy: .appName)
         }
         if let only = known.first.flatMap({ AppName($0) }) { return only }
         guard let publishing else {
@@ -193,8 +194,8 @@ extension Larder {
         else {
             throw LarderError(
                 .input,
-                "the name of the folder \(publishing) has no letters for the name of the app; name it with --app"
-            )
+                "the name of the folder \(publishing) has no letters for the name of the app; name it",
+                remedy: .appName)
         }
         return app
     }
@@ -215,8 +216,8 @@ extension Larder {
                     return .failure(
                         LarderError(
                             .input,
-                            "this release (\(release.id)) is already the last one of \(app.text) in the channel \(order.channel); to change who gets it, leave out the folder: larder publish --app \(app.text) --channel \(order.channel) --rollout 50%"
-                        ))
+                            "this release (\(release.id)) is already the last one of \(app.text) in the channel \(order.channel); change who gets it, without the folder,",
+                            remedy: .changeRelease(app: app.text, channel: order.channel)))
                 }
                 isChanged = false
                 return .success(ChangedChannel(channel: channel))
@@ -249,8 +250,8 @@ extension Larder {
                     return .failure(
                         LarderError(
                             .input,
-                            "the last release in \(order.channel) of \(app.text) is halted; announce it again with: larder publish --resume --app \(app.text) --channel \(order.channel)"
-                        ))
+                            "the last release in \(order.channel) of \(app.text) is halted; announce it again",
+                            remedy: .resumeRelease(app: app.text, channel: order.channel)))
                 }
                 channel.updateLast { order.apply(to: &$0, isNew: false, at: now) }
             case .halt: channel.updateLast { $0.stop() }
@@ -280,8 +281,8 @@ extension Larder {
     private static func noChannel(_ name: String, of app: AppName) -> LarderError {
         LarderError(
             .input,
-            "nothing was published to the channel \(name) of \(app.text); see the channels with: larder publish --status"
-        )
+            "nothing was published to the channel \(name) of \(app.text); see the channels",
+            remedy: .channels)
     }
 
     /// A channel after a change, and the updates whose reports are forgotten.

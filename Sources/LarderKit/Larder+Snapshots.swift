@@ -19,7 +19,7 @@ extension Larder {
                 throw StoreError(
                     .request, doing: "roll back", path: storedSite.name,
                     detail: "devices get the releases that channels announce, whatever snapshot is live",
-                    advice: "roll back a channel with: larder publish --rollback --app \(app)")
+                    advice: "roll back a channel of \(app) with larder publish")
             }
             let target =
                 if let number {
@@ -247,9 +247,7 @@ private enum RemovalTarget {
         throw StoreError(
             .request, doing: "remove", path: name,
             detail: "devices get its files from the channel \(channel)",
-            advice:
-                "remove the channel first with: larder publish --remove-channel --app \(app) --channel \(channel)"
-        )
+            advice: "remove the channel of \(app) first with larder publish")
     }
 
     var name: String {

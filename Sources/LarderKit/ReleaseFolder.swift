@@ -179,8 +179,8 @@ struct ReleaseFolder {
         guard !options.runtimeVersions.isEmpty else {
             throw LarderError(
                 .input,
-                "an update for Expo's client needs the runtime version of the app (\"runtimeVersion\" in app.json); name it with --runtime"
-            )
+                "an update for Expo's client needs the runtime version of the app (\"runtimeVersion\" in app.json); name it",
+                remedy: .runtimeVersion)
         }
         let byPath = Dictionary(files.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
         var releases: [Release] = []

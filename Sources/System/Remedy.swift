@@ -65,6 +65,16 @@ public enum Remedy: Sendable, Equatable {
     case folderAddress
     /// The site of `Larder.importArchives(_:into:)`: this stored site or a new one.
     case siteName(String)
+    /// `PublishOptions.runtimeVersions`.
+    case runtimeVersion
+    /// `PublishOptions.app`.
+    case appName
+    /// `Larder.change(.update)` for the channel of the app.
+    case changeRelease(app: String, channel: String)
+    /// `Larder.change(.resume)` for the channel of the app.
+    case resumeRelease(app: String, channel: String)
+    /// `Larder.channels()`.
+    case channels
 }
 
 /// The kind of a pin.

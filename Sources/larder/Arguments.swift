@@ -347,11 +347,12 @@ extension Arguments {
     private func mediaCommand() throws(UsageError) -> MediaCommand? {
         let patterns = texts(.mediaFor)
         guard let command = text(.mediaCommand) else {
-            guard patterns.isEmpty else { throw invalidValue(.mediaFor, "needs --media-command") }
+            guard patterns.isEmpty else { throw invalidValue(.mediaFor, "must be used with --media-command") }
             return nil
         }
         guard !patterns.isEmpty else {
-            throw invalidValue(.mediaCommand, "needs --media-for PATTERN, which says for which URLs it runs")
+            throw invalidValue(
+                .mediaCommand, "must be used with --media-for PATTERN, which says for which URLs it runs")
         }
         do throws(MediaCommand.Mistake) {
             return try MediaCommand(command, for: patterns)

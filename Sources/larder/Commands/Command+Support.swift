@@ -143,7 +143,18 @@ extension Remedy {
         case .folderAddress: "\(Option.folderAddress.name) URL"
         case .siteName(let name):
             "\(Option.intoSite.name) \(name); to keep it apart, import it with \(Option.intoSite.name) NAME"
+        case .runtimeVersion: "\(Option.runtime.name) VERSION"
+        case .appName: "\(Option.app.name) NAME"
+        case .changeRelease(let app, let channel):
+            Self.publish(app, channel, [Option.rollout.name, "50%"])
+        case .resumeRelease(let app, let channel):
+            Self.publish(app, channel, [Option.resumeRelease.name])
+        case .channels: CommandLine.shellCommand(["publish", Option.channelStatus.name])
         }
+    }
+
+    private static func publish(_ app: String, _ channel: String, _ words: [String]) -> String {
+        CommandLine.shellCommand(["publish", Option.app.name, app, Option.channel.name, channel] + words)
     }
 
     /// The remedy in parentheses, to follow a reason; empty if there is none.
