@@ -28,6 +28,8 @@ import Web
         ("https://example.com/s.css?v=1", "text/css", "s.css"),
         ("https://example.com/?lang=en", "text/html", "index.html"),
         ("https://example.com/a.c", "text/plain", "a.c"),
+        // DASH templates name the segments, so that their names must not change.
+        ("https://example.com/a-1.m4s", "video/mp4", "a-1.m4s"),
         ("https://cdn.test/x.css", "text/css", "~web/cdn.test/x.css"),
         ("http://cdn.test:8080/x.css", "text/css", "~web/http_cdn.test_8080/x.css"),
     ])
