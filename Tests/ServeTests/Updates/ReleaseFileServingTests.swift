@@ -104,7 +104,7 @@ import Web
             #expect(delta["Content-Encoding"] == "dcz")
             #expect(delta.body.count < 200)
             #expect(try DictionaryServingTests.decode(delta, from: old.body) == script(2))
-            // A dictionary of nobody.
+            // A dictionary that the server does not have.
             let other =
                 codings + [("Available-Dictionary", ":\(Base64.encode([UInt8](repeating: 1, count: 32))):")]
             #expect(try server.send("files/\(second)/main.js", fields: other).text == script(2))
