@@ -313,10 +313,17 @@ extension Larder {
                     return nil
                 }
                 switch change(channel, now) {
-                case .success(let changed):
+                case .success(var changed):
+                    guard let text = changed.channel.shrunkText() else {
+                        failure = LarderError(
+                            .input,
+                            "the last two releases in \(name) of \(app.text) have too many files or too long file names, and nothing was changed; publish fewer files"
+                        )
+                        return nil
+                    }
                     result = changed.channel
                     return ChannelDatabase.Change(
-                        changed.channel.storedText, resetUpdates: changed.resetUpdates,
+                        text, resetUpdates: changed.resetUpdates,
                         openUpdates: changed.channel.rollouts.suffix(ChannelDatabase.maxOpenUpdates).map(\.id)
                     )
                 case .failure(let error):

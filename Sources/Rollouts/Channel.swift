@@ -50,7 +50,7 @@ package struct Channel: Sendable, Equatable {
     ) -> Rollout {
         let date = rollouts.last.map { max(now, $0.date.adding(seconds: 1)) } ?? now
         let rollout = Rollout(
-            id: Self.id(of: content, date, in: name), date: date, content: content, share: share,
+            id: id(of: content, date), date: date, content: content, share: share,
             order: order ?? nextOrder)
         rollouts.append(rollout)
         if rollouts.count > Self.maxRollouts { rollouts.removeFirst() }
@@ -117,6 +117,13 @@ package struct Channel: Sendable, Equatable {
         rollouts[(place + 1)...last].contains { $0.halt != nil && $0.content == rollouts[place].content }
     }
 
+    /// Removes the oldest roll-out. Returns false if only the last two orders are left, since a roll-back needs both.
+    mutating func removeOldest() -> Bool {
+        guard Set(rollouts.map(\.order)).count > 2 else { return false }
+        rollouts.removeFirst()
+        return true
+    }
+
     /// Changes the roll-outs of the last order.
     package mutating func updateLast(_ change: (inout Rollout) -> Void) {
         for rollout in last { update(rollout.id, change) }
@@ -134,11 +141,13 @@ package struct Channel: Sendable, Equatable {
         if let running, !failed.contains(running) { update(running) { $0.record(.success, of: device) } }
     }
 
-    /// A UUID, as clients expect, from the channel, the time and the content.
-    private static func id(of content: Rollout.Content, _ date: HTTPDate, in channel: String) -> String {
-        var text = "\(channel)\n\(date.secondsSinceEpoch)\n"
+    /// A UUID, as clients expect, from the channel, the roll-out before, the time and the content. The URL of the content begins
+    /// with the name of the app: two apps may publish the same files at the same time, and the reports about both are separate.
+    private func id(of content: Rollout.Content, _ date: HTTPDate) -> String {
+        var text = "\(name)\n\(rollouts.last?.id ?? "")\n\(date.secondsSinceEpoch)\n"
         switch content {
         case .release(let release):
+            text += "\(release.launch.url)\n"
             text +=
                 "\(release.platform.rawValue)\n\(release.runtimeVersions.sorted().joined(separator: "\n"))\n"
             text += ([release.launch] + release.assets).map(\.sha256.hex).joined(separator: "\n")

@@ -10,6 +10,23 @@ extension Channel: JSONObject {
     /// The state as a text for the store.
     package var storedText: String { members.text(.compact) }
 
+    /// The size of the text beyond which the oldest roll-outs are removed: servers read it again after each change.
+    package static let usualStoredBytes = 16 << 20
+    /// The maximum size of the text, which is less than the parser reads.
+    package static let maxStoredBytes = 48 << 20
+
+    /// Removes the oldest roll-outs until the state has the usual size, and returns it as a text for the store. Those of the last
+    /// two orders stay. Returns nil if these are too large.
+    ///
+    /// A release of Expo lists its files in the state, so that 200 of them may be larger than what can be read again.
+    package mutating func shrunkText(
+        usualBytes: Int = Channel.usualStoredBytes, maxBytes: Int = Channel.maxStoredBytes
+    ) -> String? {
+        var text = storedText
+        while text.utf8.count > usualBytes, removeOldest() { text = storedText }
+        return text.utf8.count <= maxBytes ? text : nil
+    }
+
     /// Reads a text from the store; nil if it is damaged or of a later version of Larder.
     package init?(storedText: String) {
         guard let json = try? JSONValue.parse(storedText.utf8.span) else { return nil }

@@ -26,6 +26,28 @@ import Web
         return channel
     }
 
+    @Test func `a channel that becomes too large loses its oldest updates, but not the last two`() throws {
+        var channel = Channel("production")
+        for number in 0..<10 {
+            let release = Release(
+                platform: .any, runtimeVersions: ["1"], launch: try Sample.file("\(number)"),
+                assets: [try Sample.file("a"), try Sample.file("b")])
+            channel.publish(.release(release), at: Self.now)
+        }
+        let (all, ids) = (channel.storedText.utf8.count, channel.rollouts.map(\.id))
+        var changed = channel
+        #expect(changed.shrunkText(usualBytes: all, maxBytes: all) == channel.storedText)
+        #expect(changed == channel)
+        let half = changed.shrunkText(usualBytes: all / 2, maxBytes: all) ?? ""
+        #expect(half.utf8.count <= all / 2)
+        #expect(Channel(storedText: half) == changed)
+        #expect((3...5).contains(changed.rollouts.count))
+        #expect(changed.rollouts.map(\.id) == ids.suffix(changed.rollouts.count))
+        _ = changed.shrunkText(usualBytes: 1, maxBytes: all)
+        #expect(changed.rollouts.map(\.id) == ids.suffix(2))
+        #expect(changed.shrunkText(usualBytes: 1, maxBytes: 100) == nil)
+    }
+
     private func parse(_ text: String) throws -> JSONValue {
         let bytes = Array(text.utf8)
         return try JSONValue.parse(bytes.span)

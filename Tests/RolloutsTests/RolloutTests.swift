@@ -41,6 +41,18 @@ import Web
         #expect(Share(text) == nil)
     }
 
+    @Test func `updates of two apps have different IDs, also for equal files and for roll-backs`() throws {
+        let file = try Sample.file("a")
+        let ids = ["https://one.app.invalid/1/a", "https://two.app.invalid/1/a"].map { url in
+            var channel = Channel("production")
+            let release = Release(platform: .ios, runtimeVersions: ["1"], launch: file.moved(to: url))
+            channel.publish(.release(release), at: Self.now)
+            channel.rollBackLast(at: Self.now)
+            return channel.rollouts.map(\.id)
+        }
+        #expect(Set(ids.joined()).count == 4)
+    }
+
     @Test func `at 10 per cent a tenth of 100,000 devices gets a release, and keeps it at 20 per cent`()
         throws
     {
