@@ -105,10 +105,13 @@ package struct Rollout: Sendable, Equatable {
     ///   - failed: the number of devices that failed.
     ///   - count: the number of devices that reported.
     package mutating func stop(ifFailed failed: Int, of count: Int) {
-        guard halt == nil, let rule = haltRule, count >= rule.minReports,
-            rule.share.isReached(by: failed, of: count), failed > 0
-        else { return }
-        halt = .failures(failed: failed, of: count)
+        if canStop(ifFailed: failed, of: count) { halt = .failures(failed: failed, of: count) }
+    }
+
+    /// Whether it is not halted yet, and too many devices failed.
+    package func canStop(ifFailed failed: Int, of count: Int) -> Bool {
+        guard halt == nil, let rule = haltRule, count >= rule.minReports else { return false }
+        return rule.share.isReached(by: failed, of: count) && failed > 0
     }
 
     /// Stops it by the publisher's order.

@@ -320,6 +320,13 @@ package final class ChannelDatabase {
         ).first(.text(key.app), .text(key.channel)) { $0.text(0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
+    /// Makes other transactions wait that change the channel. In SQLite they wait anyway.
+    private func lock(_ key: Key) throws(StoreError) {
+        guard connection.isPostgreSQL else { return }
+        _ = try connection.prepare("SELECT version FROM channel WHERE app = ? AND name = ? FOR UPDATE")
+            .first(.text(key.app), .text(key.channel)) { $0.integer(0) }
+    }
+
     private func store(_ state: String, for key: Key) throws(StoreError) {
         try connection.prepare(
             """
@@ -367,11 +374,15 @@ package final class ChannelDatabase {
 
     /// Records reports in one transaction. Each device counts once for each update; a failure counts more than a success.
     ///
-    /// - Parameter halt: called after each new failure in the same transaction, with the state of the channel and the
-    ///   counts of the update. Returns the new state, or nil to leave the channel as it is.
+    /// - Parameters:
+    ///   - mayHalt: called after each new failure in the same transaction, with the counts of the update. Returns false if
+    ///     these halt nothing, so that the state need not be read: it has up to 16 MiB, and anyone can send failures.
+    ///   - halt: called if so, with the state of the channel and the counts of the update. Returns the new state, or nil to
+    ///     leave the channel as it is.
     /// - Returns: the reports that were new.
     package func record(
-        _ reports: [Report], halt: (_ report: Report, _ state: String, _ outcome: Outcome) -> String?
+        _ reports: [Report], mayHalt: (_ report: Report, _ outcome: Outcome) -> Bool = { _, _ in true },
+        halt: (_ report: Report, _ state: String, _ outcome: Outcome) -> String?
     ) throws(StoreError) -> Set<Report> {
         // Most reports repeat earlier ones. They need no transaction, for which others would wait.
         var open: [Report] = []
@@ -386,12 +397,17 @@ package final class ChannelDatabase {
         var recorded: Set<Report> = []
         try inTransaction { () throws(StoreError) in
             recorded = []
-            for report in open where report.hasFailed { _ = try lockedState(of: report.key) }
+            var locked: Key?
+            for report in open where report.hasFailed && report.key != locked {
+                try lock(report.key)
+                locked = report.key
+            }
             for report in open {
                 guard try add(report) else { continue }
                 recorded.insert(report)
-                guard report.hasFailed, let state = try lockedState(of: report.key) else { continue }
+                guard report.hasFailed else { continue }
                 let outcome = try outcome(of: report.rollout)
+                guard mayHalt(report, outcome), let state = try lockedState(of: report.key) else { continue }
                 if let changed = halt(report, state, outcome), changed != state {
                     try store(changed, for: report.key)
                 }

@@ -78,6 +78,21 @@ import Testing
         #expect(try database.version(of: Self.key) == 2)
     }
 
+    @Test func `the state is read only for counts that may halt the update`() throws {
+        let database = try ChannelDatabase(store.folder)
+        try database.change(Self.key) { _ in .init("live") }
+        var states: [String] = []
+        for device in 0..<4 as Range<Int64> {
+            let report = ChannelDatabase.Report(Self.key, rollout: "u1", device: device, hasFailed: true)
+            let new = try database.record([report], mayHalt: { $1.failed > 2 }) { _, state, outcome in
+                states.append("\(state) \(outcome.failed)")
+                return nil
+            }
+            #expect(new == [report])
+        }
+        #expect(states == ["live 3", "live 4"])
+    }
+
     @Test func `devices beyond the limit of an app are not counted`() throws {
         let database = try ChannelDatabase(store.folder, maxReports: 3)
         try database.change(Self.key) { _ in .init("state") }

@@ -198,8 +198,12 @@ private final class UpdateWork {
     private func record(_ reports: [ChannelDatabase.Report]) -> Bool {
         guard !reports.isEmpty else { return true }
         do throws(StoreError) {
+            let known = try failedRollouts(reports)
             let new = try desk.withDatabase { (database) throws(StoreError) in
-                try database.record(reports) { report, state, outcome in
+                try database.record(
+                    reports,
+                    mayHalt: { known[$0.rollout]?.canStop(ifFailed: $1.failed, of: $1.count) ?? true }
+                ) { report, state, outcome in
                     guard var channel = Channel(storedText: state) else { return nil }
                     channel.update(report.rollout) { $0.stop(ifFailed: outcome.failed, of: outcome.count) }
                     return channel.storedText
@@ -213,6 +217,18 @@ private final class UpdateWork {
             service.counts.addDroppedReports(reports.count)
             return false
         }
+    }
+
+    /// The updates that devices report failures of, as this thread knows them. They are read before the transaction: a channel
+    /// that is read in one may never be stored.
+    private func failedRollouts(_ reports: [ChannelDatabase.Report]) throws(StoreError) -> [String: Rollout] {
+        var rollouts: [String: Rollout] = [:]
+        for report in reports where report.hasFailed && rollouts[report.rollout] == nil {
+            guard let app = AppName(report.key.app) else { continue }
+            rollouts[report.rollout] = try desk.channel(report.key.channel, of: app)?.rollouts
+                .last { $0.id == report.rollout }
+        }
+        return rollouts
     }
 
     /// The answer as of now.
@@ -250,8 +266,13 @@ private final class UpdateWork {
     private func checkGroups() {
         let now = service.milliseconds()
         for (key, group) in groups {
-            // If the store cannot be read, the devices go on waiting.
-            let state = (try? state(of: key)) ?? group.state
+            let state: State?
+            do throws(StoreError) {
+                state = try self.state(of: key)
+            } catch {
+                // The devices go on waiting.
+                state = group.state
+            }
             let hasChanged = state != group.state
             var waiters: [Waiter] = []
             for waiter in group.waiters {

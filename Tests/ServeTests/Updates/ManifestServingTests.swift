@@ -184,6 +184,20 @@ import Web
         }
     }
 
+    @Test func `devices that wait are answered when their channel is removed`() async throws {
+        try await app.publish(["main.js": "one"])
+        try await withServer { (server) async throws in
+            let tag = try #require(try server.send("manifest?device=d")["ETag"])
+            let client = try RawClient(port: Int(server.port))
+            try client.send(
+                "GET /-/updates/shop/manifest?device=d HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: \(tag)\r\nPrefer: wait=60\r\n\r\n"
+            )
+            #expect(try server.send("manifest").status == 200)
+            try await app.larder.removeChannel("production")
+            #expect(try client.response().status == 404)
+        }
+    }
+
     @Test(arguments: [";", "=", ";wait=5", ";;", "wait", "wait=", "wait=a", "wait=99999999999999999999"])
     func `a malformed preference does not make a device wait`(preference: String) async throws {
         try await app.publish(["main.js": "one"])
