@@ -1,4 +1,5 @@
 internal import Digest
+internal import HTTPServer
 internal import Reports
 internal import Rollouts
 internal import Store
@@ -19,7 +20,7 @@ final class UpdateDesk {
     /// Why the database could not be opened or used the last time; nil if it could.
     private var failure: StoreError?
     private var apps: [String: App] = [:]
-    private var answers: [[String]: UpdateAnswer] = [:]
+    private var answers = AnswerCache()
 
     /// The channels of one app.
     private struct App {
@@ -148,13 +149,9 @@ final class UpdateDesk {
     func cached(_ key: [String], _ make: () -> UpdateAnswer) -> UpdateAnswer {
         if let known = answers[key] { return known }
         let made = make()
-        if answers.count >= Self.maxAnswers { answers.removeAll() }
-        answers[key] = made
+        answers.add(made, for: key)
         return made
     }
-
-    /// Beyond this number, all answers are made again. A part of the key is chosen by clients.
-    private static let maxAnswers = 500
 
     /// The stored file of a release; nil if the store does not have it.
     func file(_ url: String) throws(StoreError) -> StoredResponse? {
@@ -218,5 +215,30 @@ final class UpdateDesk {
             }
             return new
         } ?? []
+    }
+}
+
+/// Answers that many requests get. Clients choose a part of the keys, such as the host.
+struct AnswerCache {
+    private var answers: [[String]: UpdateAnswer] = [:]
+    private(set) var byteCount = 0
+
+    /// Beyond this number, all answers are made again.
+    private static let maxAnswers = 500
+    /// The maximum size of all answers. A manifest of Expo may have megabytes, and each thread has its own cache.
+    static let maxBytes = 16 << 20
+
+    var count: Int { answers.count }
+
+    subscript(key: [String]) -> UpdateAnswer? { answers[key] }
+
+    /// Adds an answer, unless it is too large.
+    mutating func add(_ answer: UpdateAnswer, for key: [String]) {
+        let size = answer.answer.bodyByteCount + key.reduce(0) { $0 + $1.utf8.count }
+        guard size <= Self.maxBytes else { return }
+        if answers.count >= Self.maxAnswers || byteCount + size > Self.maxBytes {
+            (answers, byteCount) = ([:], 0)
+        }
+        if answers.updateValue(answer, forKey: key) == nil { byteCount += size }
     }
 }

@@ -6,6 +6,8 @@ import TestOrigin
 import Testing
 import Web
 
+@testable import Mirror
+
 @Suite struct ExpoServingTests {
     private let app: PublishedApp
 
@@ -17,6 +19,20 @@ import Web
         let server = try app.serve(options)
         defer { server.stop() }
         try await body(server)
+    }
+
+    @Test func `answers in memory have a maximum size, whatever hosts clients name`() {
+        var cache = AnswerCache()
+        let answer = UpdateAnswer(.update, status: 200, body: [UInt8](repeating: 1, count: 3 << 20))
+        for number in 0..<20 {
+            cache.add(answer, for: ["host-\(number)"])
+            #expect(cache[["host-\(number)"]] != nil)
+            #expect(cache.byteCount <= AnswerCache.maxBytes)
+        }
+        #expect((1...5).contains(cache.count))
+        let tooLarge = UpdateAnswer(.update, status: 200, body: [UInt8](repeating: 1, count: 17 << 20))
+        cache.add(tooLarge, for: ["large"])
+        #expect(cache[["large"]] == nil)
     }
 
     /// Asks for an update as Expo's client does.
