@@ -431,6 +431,8 @@ extension OfflineWalk {
         case .missing(let reason): return makeFinding(.missing, reason.text)
         case .leftOut(let reason): return makeFinding(.notFetched, reason)
         case .unscanned(let place):
+            // What a file of a release needs is in its release, which is stored as a whole.
+            if faults[place] == nil, AppURL(node.href) != nil { return makeFinding(.verified) }
             return faults[place].map { makeFinding($0.verdict, $0.detail) }
                 ?? makeFinding(
                     .unverifiable,
