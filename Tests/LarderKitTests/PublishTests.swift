@@ -32,15 +32,6 @@ import Web
         return scratch.file(name)
     }
 
-    @Test func `a check verifies all files of a release`() async throws {
-        var options = PublishOptions()
-        options.app = "shop"
-        _ = try await larder.publish(build(1), options: options)
-        let report = try await larder.checkOffline(AppURL.site(ofApp: "shop"))
-        #expect(report.items.count == 4)
-        #expect(report.items.allSatisfy { $0.verdict == .verified })
-    }
-
     /// Writes the output of `npx expo export` for two platforms.
     private func expoBuild(_ number: Int) throws -> String {
         for name in ["expo", "expo/assets", "expo/js"] { _ = mkdir(scratch.file(name), 0o755) }
