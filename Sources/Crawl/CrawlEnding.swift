@@ -53,7 +53,9 @@ struct CrawlEnding {
                     found.withLock { $0.passwordPage = page }
                 }
             }
-            if interception == nil, !hasShrunk, try plan.publishCheck?(snapshot, refused) ?? true { return passing }
+            if interception == nil, !hasShrunk, try plan.publishCheck?(snapshot, refused) ?? true {
+                return passing
+            }
             found.withLock { ($0.isRejected, $0.interception) = (true, interception) }
             return .reject(now: now)
         }

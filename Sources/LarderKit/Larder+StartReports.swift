@@ -76,10 +76,12 @@ private struct ReleaseStateReport: Sendable {
         var failure: FetchFailure?
         var isDone = false
         do throws(FetchFailure) {
-            try FetchBatch.run(options: .forReading, interruption: interruption, next: { next.take() }) {
-                isDone = true
-                if case .failure(let error) = $1 { failure = error }
-            }
+            try FetchBatch.run(
+                options: .forReading, interruption: interruption, next: { next.take() },
+                each: {
+                    isDone = true
+                    if case .failure(let error) = $1 { failure = error }
+                })
         } catch {
             failure = error
         }

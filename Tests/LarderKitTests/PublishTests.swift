@@ -65,13 +65,15 @@ import Web
     }
 
     private func expectError(
-        _ text: String, _ body: () async throws -> Void, at place: SourceLocation = #_sourceLocation
+        _ text: String, remedy: Remedy? = nil, _ body: () async throws -> Void,
+        at place: SourceLocation = #_sourceLocation
     ) async {
         do {
             try await body()
             Issue.record("nothing was thrown", sourceLocation: place)
         } catch {
             #expect("\(error)".contains(text), "\(error)", sourceLocation: place)
+            if let remedy { #expect((error as? LarderError)?.remedy == remedy, sourceLocation: place) }
         }
     }
 
@@ -149,7 +151,9 @@ import Web
         await expectError("has no files") {
             _ = try await larder.publish(scratch.file("empty"), options: options())
         }
-        await expectError("--runtime") { _ = try await larder.publish(expoBuild(1), options: options()) }
+        await expectError("runtimeVersion", remedy: .runtimeVersion) {
+            _ = try await larder.publish(expoBuild(1), options: options())
+        }
         for (name, text) in [("Shop", "must have 1 to 40"), ("", "must have 1 to 40")] {
             var wrong = options()
             wrong.app = name
@@ -183,7 +187,9 @@ import Web
         #expect(updates(changed).allSatisfy { $0.haltsAt == nil && $0.allowedDevices == 2 })
         let halted = try await larder.change(.halt)
         #expect(updates(halted).allSatisfy { $0.state == .halted && $0.haltedBy == "publisher" })
-        await expectError("--resume") { _ = try await larder.change(.update, options: change) }
+        await expectError("is halted", remedy: .resumeRelease(app: "shop", channel: "production")) {
+            _ = try await larder.change(.update, options: change)
+        }
         let resumed = try await larder.change(.resume)
         #expect(updates(resumed).allSatisfy { $0.state == .partial && $0.haltedBy == nil })
         let back = try await larder.change(.rollBack)
@@ -221,9 +227,11 @@ import Web
         }
         try await publish(1)
         for change in ReleaseChange.allCases {
-            await expectError("--status") { _ = try await larder.change(change, options: options("beta")) }
+            await expectError("see the channels", remedy: .channels) {
+                _ = try await larder.change(change, options: options("beta"))
+            }
         }
-        await expectError("--status") { try await larder.removeChannel("beta") }
+        await expectError("see the channels", remedy: .channels) { try await larder.removeChannel("beta") }
     }
 
     @Test func `a damaged channel is not overwritten, and its releases stay`() async throws {
@@ -297,9 +305,9 @@ import Web
         try await publish(2)
         let base = "https://shop.app.invalid/\(release ?? "")/"
         for text in ["shop (app)", base + "index.html", "/**.js", "https://shop.app.invalid/**"] {
-            await expectError("--remove-channel --app shop") { _ = try await larder.remove([text]) }
+            await expectError("remove the channel of shop first") { _ = try await larder.remove([text]) }
         }
-        await expectError("larder publish --rollback") { _ = try await larder.rollBack("shop (app)") }
+        await expectError("roll back a channel of shop") { _ = try await larder.rollBack("shop (app)") }
         // The files of a removed snapshot stay in the next one.
         _ = try await larder.remove(["shop (app)@1"])
         #expect(try hasFiles(of: release))

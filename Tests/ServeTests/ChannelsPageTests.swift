@@ -17,7 +17,8 @@ import Web
         var channel = Channel("beta <1>")
         try changes(&channel, HTTPDate(secondsSinceEpoch: PortalShelf.now - 3600))
         let text = channel.storedText
-        try ChannelDatabase(shelf.folder).change(.init(app: "shop", channel: channel.name)) { _ in .init(text) }
+        try ChannelDatabase(shelf.folder).change(.init(app: "shop", channel: channel.name)) { _ in .init(text)
+        }
     }
 
     @Test func `the updates of each channel are listed with their state, the newest first`() throws {
@@ -25,7 +26,8 @@ import Web
             let old = channel.publish(.embedded(.ios, runtimeVersion: "1.0"), at: now)
             channel.publish(
                 .embedded(.ios, runtimeVersion: "1.0"), share: try #require(Share("10%")), at: now)
-            try ChannelDatabase(shelf.folder).change(.init(app: "shop", channel: "beta <1>")) { _ in .init("") }
+            try ChannelDatabase(shelf.folder).change(.init(app: "shop", channel: "beta <1>")) { _ in .init("")
+            }
             for device in 0..<3 as Range<Int64> {
                 try ChannelDatabase(shelf.folder).report(
                     old.id, of: .init(app: "shop", channel: "beta <1>"), device: device,

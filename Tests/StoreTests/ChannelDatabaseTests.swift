@@ -84,10 +84,12 @@ import Testing
         var states: [String] = []
         for device in 0..<4 as Range<Int64> {
             let report = ChannelDatabase.Report(Self.key, rollout: "u1", device: device, hasFailed: true)
-            let new = try database.record([report], mayHalt: { $1.failed > 2 }) { _, state, outcome in
-                states.append("\(state) \(outcome.failed)")
-                return nil
-            }
+            let new = try database.record(
+                [report], mayHalt: { $1.failed > 2 },
+                halt: { _, state, outcome in
+                    states.append("\(state) \(outcome.failed)")
+                    return nil
+                })
             #expect(new == [report])
         }
         #expect(states == ["live 3", "live 4"])

@@ -77,12 +77,15 @@ import Web
         try await app.publishExport("code()")
         var updates = UpdateServing()
         updates.url = "https://updates.example.com/"
-        try await withServer({ $0.updates = updates }) { (server) async throws in
-            let json = try manifest(try ask(server, accept: "application/json", host: "10.0.0.7:8080"))
-            #expect(
-                json["launchAsset"]?["url"]?.string?.hasPrefix("https://updates.example.com/-/updates/shop/")
-                    == true)
-        }
+        try await withServer(
+            { $0.updates = updates },
+            { (server) async throws in
+                let json = try manifest(try ask(server, accept: "application/json", host: "10.0.0.7:8080"))
+                #expect(
+                    json["launchAsset"]?["url"]?.string?.hasPrefix(
+                        "https://updates.example.com/-/updates/shop/")
+                        == true)
+            })
     }
 
     @Test(arguments: ["ftp://a.example/", "https://a.example/path", "https://u:p@a.example/", "a.example"])
@@ -141,15 +144,17 @@ import Web
         try await app.publishExport("code()")
         var updates = UpdateServing()
         updates.signingKey = try app.scratch.write(CodeSigningKeys.publisherKey, to: "key.pem")
-        try await withServer({ $0.updates = updates }) { (server) async throws in
-            let answer = try ask(
-                server, accept: "application/json", [("expo-expect-signature", "sig, keyid=\"main\"")])
-            let key = try #require(RSAPrivateKey(pem: CodeSigningKeys.publisherKey))
-            #expect(
-                answer["expo-signature"]
-                    == ExpoSignature(key.sign(answer.body), keyID: "main").text)
-            #expect(try ask(server)["expo-signature"] == nil)
-        }
+        try await withServer(
+            { $0.updates = updates },
+            { (server) async throws in
+                let answer = try ask(
+                    server, accept: "application/json", [("expo-expect-signature", "sig, keyid=\"main\"")])
+                let key = try #require(RSAPrivateKey(pem: CodeSigningKeys.publisherKey))
+                #expect(
+                    answer["expo-signature"]
+                        == ExpoSignature(key.sign(answer.body), keyID: "main").text)
+                #expect(try ask(server)["expo-signature"] == nil)
+            })
     }
 
     @Test(arguments: [nil, "no key"])

@@ -138,20 +138,24 @@ import Web
 
     @Test func `without the option there are no updates`() async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer({ $0.updates = nil }) { (server) async throws in
-            #expect(try server.send("manifest").status >= 300)
-            #expect(try server.send("manifest", method: "POST", body: "{}").status >= 300)
-        }
+        try await withServer(
+            { $0.updates = nil },
+            { (server) async throws in
+                #expect(try server.send("manifest").status >= 300)
+                #expect(try server.send("manifest", method: "POST", body: "{}").status >= 300)
+            })
     }
 
     @Test func `a server that starts before anything is published finds the first release`() async throws {
-        try await withServer({ $0.createsStore = true }) { (server) async throws in
-            #expect(try server.send("manifest").status == 404)
-            try await app.publish(["main.js": "one"])
-            // It looks for the database once a second.
-            while try server.send("manifest").status == 404 {}
-            #expect(try server.send("manifest").status == 200)
-        }
+        try await withServer(
+            { $0.createsStore = true },
+            { (server) async throws in
+                #expect(try server.send("manifest").status == 404)
+                try await app.publish(["main.js": "one"])
+                // It looks for the database once a second.
+                while try server.send("manifest").status == 404 {}
+                #expect(try server.send("manifest").status == 200)
+            })
     }
 
     // MARK: Waiting
