@@ -216,7 +216,7 @@ extension Larder {
                     return .failure(
                         LarderError(
                             .input,
-                            "this release (\(release.id)) is already the last one of \(app.text) in the channel \(order.channel); change who gets it, without the folder,",
+                            "this release (\(release.id)) is already the last one of \(app.text) in the channel \(order.channel); leave out the folder and change who gets it",
                             remedy: .changeRelease(app: app.text, channel: order.channel)))
                 }
                 isChanged = false

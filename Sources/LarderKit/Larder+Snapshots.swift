@@ -19,7 +19,7 @@ extension Larder {
                 throw StoreError(
                     .request, doing: "roll back", path: storedSite.name,
                     detail: "devices get the releases that channels announce, whatever snapshot is live",
-                    advice: "roll back a channel of \(app) with larder publish")
+                    advice: "roll back a channel of \(app)", remedy: .rollBackChannel(app: app))
             }
             let target =
                 if let number {
@@ -247,7 +247,8 @@ private enum RemovalTarget {
         throw StoreError(
             .request, doing: "remove", path: name,
             detail: "devices get its files from the channel \(channel)",
-            advice: "remove the channel of \(app) first with larder publish")
+            advice: "remove the channel of \(app) first",
+            remedy: .removeChannel(app: app, channel: channel))
     }
 
     var name: String {

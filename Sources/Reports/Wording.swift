@@ -68,9 +68,10 @@ package enum Wording {
 
     // MARK: - Dates
 
-    /// The time since an event, in the largest unit of which there are at least two, or in minutes.
+    /// The time since an event, in the largest unit of which there are at least two, or in minutes. A time that
+    /// is less than a minute ahead counts as now, since clocks differ, and since releases of one second get different times.
     package static func age(_ seconds: Int64) -> String {
-        guard seconds >= 60 else { return seconds < 0 ? "in the future" : "just now" }
+        guard seconds >= 60 else { return seconds <= -60 ? "in the future" : "just now" }
         let units: [(noun: String, length: Int64)] = [
             ("minute", 60), ("hour", 3600), ("day", 86_400), ("week", 7 * 86_400), ("month", 30 * 86_400),
             ("year", 365 * 86_400),

@@ -73,6 +73,10 @@ public enum Remedy: Sendable, Equatable {
     case changeRelease(app: String, channel: String)
     /// `Larder.change(.resume)` for the channel of the app.
     case resumeRelease(app: String, channel: String)
+    /// `Larder.change(.rollBack)` for a channel of the app.
+    case rollBackChannel(app: String)
+    /// `Larder.removeChannel` for the channel of the app.
+    case removeChannel(app: String, channel: String)
     /// `Larder.channels()`.
     case channels
 }

@@ -11,7 +11,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (-5, "in the future"), (0, "just now"), (59, "just now"), (60, "1 minute ago"), (119, "1 minute ago"),
+        (-60, "in the future"), (-59, "just now"), (0, "just now"), (59, "just now"), (60, "1 minute ago"),
+        (119, "1 minute ago"),
         (120, "2 minutes ago"), (7199, "119 minutes ago"), (7200, "2 hours ago"), (172_800, "2 days ago"),
         (1_209_600, "2 weeks ago"), (5_184_000, "2 months ago"), (63_072_000, "2 years ago"),
     ])

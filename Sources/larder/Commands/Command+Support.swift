@@ -149,6 +149,10 @@ extension Remedy {
             Self.publish(app, channel, [Option.rollout.name, "50%"])
         case .resumeRelease(let app, let channel):
             Self.publish(app, channel, [Option.resumeRelease.name])
+        case .rollBackChannel(let app):
+            CommandLine.shellCommand(["publish", Option.rollBackRelease.name, Option.app.name, app])
+        case .removeChannel(let app, let channel):
+            Self.publish(app, channel, [Option.removeChannel.name])
         case .channels: CommandLine.shellCommand(["publish", Option.channelStatus.name])
         }
     }
