@@ -431,7 +431,7 @@ extension OfflineWalk {
         case .missing(let reason): return makeFinding(.missing, reason.text)
         case .leftOut(let reason): return makeFinding(.notFetched, reason)
         case .unscanned(let place):
-            // What a file of a release needs is in its release, which is stored as a whole.
+            // The files that a file of a release needs are in the same release, which is stored as a whole.
             if faults[place] == nil, AppURL(node.href) != nil { return makeFinding(.verified) }
             return faults[place].map { makeFinding($0.verdict, $0.detail) }
                 ?? makeFinding(

@@ -79,7 +79,7 @@ extension Larder {
     public static let usualHaltShare = "3%"
 
     /// Stores a folder as a release of an app, verifies it, and announces it to the devices of a channel. Until the last step
-    /// nothing changes for any device; if the call throws, devices keep getting what they got before.
+    /// nothing changes for any device; if the call throws, devices keep getting the release before.
     ///
     /// A folder that `npx expo export` wrote becomes an update for each of its platforms. Any other folder becomes one for all
     /// platforms. If the release is the last one of the channel already, nothing changes.

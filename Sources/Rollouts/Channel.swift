@@ -73,7 +73,7 @@ package struct Channel: Sendable, Equatable {
         return rollouts.last?.order == order ? last : []
     }
 
-    /// Halts a roll-out, and announces to its devices what they got before it: the release as a new update, or the code that the app
+    /// Halts a roll-out, and announces the update before it to its devices again: the release as a new update, or the code that the app
     /// was built with. Returns the new roll-out; nil if there is no such roll-out.
     ///
     /// Halting alone would leave the update on the devices that have it, since clients do not return to an older one.
@@ -135,7 +135,7 @@ package struct Channel: Sendable, Equatable {
         change(&rollouts[index])
     }
 
-    /// Records what a device reports: it runs an update, or others failed. Reports on updates of other channels are ignored.
+    /// Records the reports of a device: it runs an update, or others failed. Reports on updates of other channels are ignored.
     package mutating func record(running: String?, failed: [String], of device: String) {
         for id in failed { update(id) { $0.record(.failure, of: device) } }
         if let running, !failed.contains(running) { update(running) { $0.record(.success, of: device) } }

@@ -2,7 +2,7 @@ internal import Digest
 package import Web
 
 // The state of a channel as JSON, so that a server continues after a restart with the same decisions. A state that does not
-// have exactly what is written here is rejected as a whole: half a channel could announce the wrong release.
+// have exactly these members is rejected as a whole: half a channel could announce the wrong release.
 
 extension Channel: JSONObject {
     package var members: JSONMembers { ["format": 1, "name": name, "rollouts": rollouts] }
@@ -18,7 +18,7 @@ extension Channel: JSONObject {
     /// Removes the oldest roll-outs until the state has the usual size, and returns it as a text for the store. Those of the last
     /// two orders stay. Returns nil if these are too large.
     ///
-    /// A release of Expo lists its files in the state, so that 200 of them may be larger than what can be read again.
+    /// A release of Expo lists its files in the state, so that 200 of them may be too large to be read again.
     package mutating func shrunkText(
         usualBytes: Int = Channel.usualStoredBytes, maxBytes: Int = Channel.maxStoredBytes
     ) -> String? {

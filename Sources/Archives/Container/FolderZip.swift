@@ -8,7 +8,7 @@ package enum FolderZip {
     /// - Parameters:
     ///   - paths: the paths of the files in the folder, in the order of the entries.
     ///   - maxBytes: Throws if the zip file is larger.
-    ///   - check: called with each path and the digest of what was read. Throws to stop.
+    ///   - check: called with each path and the digest of the bytes that were read. Throws to stop.
     package static func bytes(
         of paths: [String], in folder: String, atMost maxBytes: Int,
         _ check: (String, Digest) throws(ArchiveError) -> Void
