@@ -524,16 +524,16 @@ private struct SiteModel {
             )
         }
         let least = network(pages.low, rate.connections)
-        let leastWork =
+        let lowWork =
             requests(pages.low) * Self.workPerResponse.least + Double(bytes.low) * Self.workPerByte.least
         let high = pages.high.map { pages in
             let most = network(pages, rate.connections / 4)
-            let mostWork =
+            let highWork =
                 requests(pages) * Self.workPerResponse.most
                 + Double(bytes.high ?? bytes.low) * Self.workPerByte.most
-            return Int(max(most.busy + mostWork, most.delayed).rounded(.up))
+            return Int(max(most.busy + highWork, most.delayed).rounded(.up))
         }
         return PlanEstimate.Bounds(
-            low: Int(max(least.busy, least.delayed, leastWork).rounded(.up)), high: high)
+            low: Int(max(least.busy, least.delayed, lowWork).rounded(.up)), high: high)
     }
 }

@@ -1,6 +1,6 @@
 internal import Digest
 
-/// A tree of files that are written once, and a digest of them, to verify that the disk has what was written.
+/// A tree of files that are written once, and a digest of their bytes, to verify them on the disk.
 final class TalliedTree {
     private let tree: any FileTree
     private var tally = TreeTally()

@@ -51,7 +51,7 @@ extension FrontierCore {
         let number = addLink(link, by: number)
         // A mirror need not have what an action would return.
         guard !known.contains(number), !link.isAction || state(number) != .skipped(.action) else { return }
-        // Nor does it need what is left out. A video is kept as a guess: a later run may choose it, although the page with
+        // Nor does it need links that are left out. A video is kept as a guess: a later run may choose it, although the page with
         // the link is unchanged.
         guard link.leftOut == nil || link.isGuess else { return }
         let target = linkTarget(number)

@@ -264,7 +264,7 @@ struct DASHManifest {
     }
 }
 
-/// The `SegmentTemplate` of a DASH rendition, with what it inherits from those of the elements around it.
+/// The `SegmentTemplate` of a DASH rendition, with the attributes that it inherits from the elements around it.
 struct SegmentTemplate {
     /// An `S` of a timeline.
     struct Entry {

@@ -15,7 +15,7 @@ package struct Rendition: Hashable, Sendable {
     var set = 0
     /// HLS: the group of a rendition that is only played beside another one, such as a sound; nil for others.
     var group: String?
-    /// HLS: the groups from which a player chooses what it plays beside this rendition.
+    /// HLS: the groups with the sounds and subtitles that a player plays beside this rendition.
     var usedGroups: Set<String> = []
     /// The number of lines of the picture: the shorter side, so that an upright video has the same.
     package var height: Int?

@@ -49,7 +49,7 @@ enum UpdatePlan: Sendable {
     case ask(UpdateInquiry)
 }
 
-/// An answer of the update server, with what it means for the metrics.
+/// An answer of the update server, with its outcome for the metrics.
 struct UpdateAnswer: Sendable {
     /// The kinds of answers. The raw values are labels of metrics.
     enum Outcome: String, Sendable, CaseIterable {

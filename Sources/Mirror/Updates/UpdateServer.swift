@@ -34,7 +34,7 @@ final class UpdateServer {
 
     /// Reads a request of a protocol. Nil if there is no such service.
     ///
-    /// To add a protocol, add its first path segment here, and a function that makes a plan of the request: what it reports,
+    /// To add a protocol, add its first path segment here, and a function that makes a plan of the request: the reports in it,
     /// and a closure that makes the answer from the channel. The closure gets the channel after the reports were recorded.
     private func plan(_ request: UpdateRequest) -> UpdatePlan? {
         switch request.service {

@@ -66,7 +66,7 @@ import Web
         #expect(report.missing.isEmpty)
         #expect(report.skipped.map(\.url) == [origin.url("/high.m3u8")])
         #expect(report.skipped.first?.cause == .rendition && report.skipped.first?.remedy == .media)
-        // The offline check follows these links, and must not need what was left out.
+        // The offline check follows these links, and must not need the other renditions.
         #expect(Set(try storedAssets(of: "/v.m3u8")) == ["/low.m3u8", "/sound.m3u8"])
     }
 
