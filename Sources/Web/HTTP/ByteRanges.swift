@@ -4,6 +4,17 @@ package struct ByteRanges: Sendable, Equatable {
     private enum Spec: Sendable, Equatable {
         case from(Int, through: Int)
         case last(Int)
+
+        /// The range in a body of this length; nil if the body ends before it.
+        func range(in length: Int) -> Range<Int>? {
+            switch self {
+            case .from(let first, let last):
+                if first < length { return first..<min(last, length - 1) + 1 }
+            case .last(let count):
+                if count > 0 && length > 0 { return max(0, length - count)..<length }
+            }
+            return nil
+        }
     }
 
     private let specs: [Spec]
@@ -34,15 +45,11 @@ package struct ByteRanges: Sendable, Equatable {
     /// merged, so that they never add up to more than the body. Empty if none of them exists; the status is
     /// then 416.
     package func resolved(in length: Int) -> [Range<Int>] {
-        let ranges: [Range<Int>] = specs.compactMap { spec in
-            switch spec {
-            case .from(let first, let last): first < length ? first..<min(last, length - 1) + 1 : nil
-            case .last(let count): count > 0 && length > 0 ? max(0, length - count)..<length : nil
-            }
-        }
+        let ranges = specs.compactMap { $0.range(in: length) }
         let merged = ranges.mergingAdjacent()
-        let isDisjoint = merged.lazy.map(\.count).reduce(0, +) == ranges.lazy.map(\.count).reduce(0, &+)
-        return isDisjoint ? ranges : merged
+        let mergedBytes = merged.reduce(0) { sum, range in sum + range.count }
+        let allBytes = ranges.reduce(0) { sum, range in sum &+ range.count }
+        return mergedBytes == allBytes ? ranges : merged
     }
 
     private static func spec(_ scanner: inout FieldScanner) -> Spec? {
