@@ -166,8 +166,8 @@ extension LarderError {
         case nil, .noUpdateAvailable?:
             self.init(
                 .input,
-                "the server of the manifest \(manifest) offers no update: check the platform, the runtime version and the "
-                    + "channel in its URL, or publish an update")
+                "the server of the manifest \(manifest) offers no update: check the platform, the runtime version, the "
+                    + "channel and the device in its URL, or publish an update")
             isUpToDate = true
         case .rollBackToEmbedded(let time)?:
             if let time, let created = stored?.created, time <= created {

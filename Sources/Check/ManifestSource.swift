@@ -389,9 +389,18 @@ struct ManifestLoader {
         let fields = expoRequest(location)?.fields ?? [:]
         switch try fetch(url, max(allowedZone, zone), Self.maxBytes, fields: fields) {
         case .success(let response):
+            // RFC 9110, section 15.3.5: there is nothing to send, such as an update server has for some devices.
+            guard response.status != 204 else { throw LarderError(nil, of: location.name, after: expoUpdate) }
             zone = min(zone, response.zone)
             responses.append(.init(url: url.key, fields: response.fields, bytes: response.bytes))
             return response.bytes
+        case .failure(let failure) where failure.status == 410:
+            // RFC 9110, section 15.5.11: that is likely to be permanent, and not a failure of the server.
+            throw LarderError(
+                .refused,
+                "the manifest \(location.name) is withdrawn: its server answered 410, because there is no such file any more, "
+                    + "or because apps must run the code that they were built with, which Larder does not have: publish a "
+                    + "new manifest in its place")
         case .failure(let failure):
             throw LarderError(failure, fetching: url).addingClause("cannot fetch the manifest")
         }
@@ -496,6 +505,7 @@ struct ManifestLoader {
 package enum SingleFetch {
     /// A response with its body.
     package struct Response {
+        package let status: Int
         package let fields: HTTPFields
         package let bytes: [UInt8]
         /// The network zone that the response came from.
@@ -555,7 +565,7 @@ package enum SingleFetch {
             do throws(StoreError) {
                 return .success(
                     Response(
-                        fields: response.fields, bytes: try BodyContent(body).load(),
+                        status: response.status, fields: response.fields, bytes: try BodyContent(body).load(),
                         zone: response.zone ?? .publicNetwork))
             } catch {
                 throw LarderError(error)

@@ -1,0 +1,107 @@
+import Store
+import TestOrigin
+import Testing
+
+@testable import LarderKit
+
+/// Preloads of a channel of `larder serve --updates`, whose answers differ by device and over time.
+@Suite(.serialized) struct ChannelPreloadTests {
+    private let scratch: TemporaryFolder
+    private let publisher: Larder
+    private let larder: Larder
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        publisher = Larder(at: scratch.file("published"))
+        larder = Larder(at: scratch.file("store"))
+    }
+
+    private func publish(_ text: String, runtime: String = "1") async throws {
+        let dist = try TemporaryFolder()
+        _ = try dist.write(text, to: "main.js")
+        var options = PublishOptions()
+        options.app = "shop"
+        options.runtimeVersions = [runtime]
+        _ = try await publisher.publish(dist.path, options: options)
+    }
+
+    private func change(_ change: ReleaseChange) async throws {
+        var options = PublishOptions()
+        options.app = "shop"
+        _ = try await publisher.change(change, options: options)
+    }
+
+    /// Serves the releases, and passes the address of the manifest for devices with the runtime version 1.
+    private func withServer(_ body: (String) async throws -> Void) async throws {
+        var options = ServeOptions()
+        options.updates = UpdateServing()
+        let server = try publisher.serve(port: 0, threads: 1, options: options)
+        defer { server.stop() }
+        try await body("http://localhost:\(server.port)/-/updates/shop/manifest?runtime=1&device=d")
+    }
+
+    /// The text of the file in the live release; nil if there is none.
+    private func liveText() throws -> String? {
+        let reader = try StoreReader(larder.folder)
+        guard let live = try reader.sites().first?.published else { return nil }
+        var body: StoredBody?
+        try reader.eachResponse(ofSnapshot: live) { if $0.href.hasSuffix("/main.js") { body = $0.body } }
+        return String(decoding: try body.flatMap { try reader.content(of: $0) }?.load() ?? [], as: UTF8.self)
+    }
+
+    @Test func `a channel without a release for the device is an error that says what to check`() async throws
+    {
+        try await publish("one", runtime: "2")
+        try await withServer { (manifest) async throws in
+            let error = await #expect(throws: LarderError.self) { try await larder.preload(manifest) }
+            #expect(error?.kind == .input)
+            #expect(error?.description.contains("offers no update: check the platform") == true)
+        }
+    }
+
+    @Test func `while the channel has nothing for the device, its stored release is current`() async throws {
+        try await publish("one")
+        try await withServer { (manifest) async throws in
+            #expect(try await larder.preload(manifest).outcome == .changed)
+            try await change(.halt)
+            let report = try await larder.preload(manifest)
+            #expect(report.outcome == .current && report.manifestFailure == nil)
+            #expect(report.snapshot == 1)
+            #expect(try liveText() == "one")
+        }
+    }
+
+    @Test func `after a roll-back to the built-in code the preload is refused, and the release stays`()
+        async throws
+    {
+        try await publish("one")
+        try await withServer { (manifest) async throws in
+            #expect(try await larder.preload(manifest).outcome == .changed)
+            try await change(.rollBack)
+            for _ in 0..<2 {
+                let report = try await larder.preload(manifest)
+                #expect(report.outcome == .refused && report.snapshot == 1)
+                #expect(report.manifestFailure?.contains("is withdrawn: its server answered 410") == true)
+                #expect(try liveText() == "one")
+            }
+            // A new release ends that.
+            try await publish("two")
+            #expect(try await larder.preload(manifest).outcome == .changed)
+            #expect(try liveText() == "two")
+        }
+    }
+
+    @Test func `after a channel was removed the stored release stays live, and the report names the status`()
+        async throws
+    {
+        try await publish("one")
+        try await withServer { (manifest) async throws in
+            #expect(try await larder.preload(manifest).outcome == .changed)
+            try await publisher.removeChannel("production")
+            let report = try await larder.preload(manifest)
+            #expect(report.outcome == .unreachable && report.snapshot == 1)
+            #expect(report.manifestFailure?.contains("404") == true)
+            #expect(try liveText() == "one")
+        }
+    }
+}
