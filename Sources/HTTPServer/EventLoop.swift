@@ -229,10 +229,10 @@ final class EventLoop {
         if larder_epoll_change(epoll, client.descriptor, wanted, client.token) != 0 { drop(client) }
     }
 
-    /// The events to watch while a reply is pending. A proxy's client that has ended its side has usually
-    /// gone, so that its request to the origin can be ended too.
+    /// The events to watch while a reply is pending. A client that has ended its side has usually gone: a proxy can
+    /// end its request to the origin, and a responder with a handler can end what it does for the client.
     private func eventsWhileReplyIsPending(_ client: ClientConnection) -> UInt32 {
-        handler.isProxy || client.stream != nil ? EPOLLRDHUP.rawValue : 0
+        handler.isProxy || client.stream != nil || client.disconnectFlag.hasHandler ? EPOLLRDHUP.rawValue : 0
     }
 
     /// Removes the connection from this loop, and passes its socket to the takeover's thread.

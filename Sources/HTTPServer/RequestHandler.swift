@@ -117,6 +117,7 @@ final class RequestHandler {
     func deliver(_ reply: Reply, to client: ClientConnection) -> Bool {
         guard let pendingRequest = client.pendingRequest else { return true }
         client.pendingRequest = nil
+        client.disconnectFlag.setHandler(nil)
         if let takeover = reply.takeover {
             client.takeover = takeover
             return true

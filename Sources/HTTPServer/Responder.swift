@@ -169,6 +169,16 @@ package struct DeferredReply {
     /// Makes the slot for the reply. Call it at most once per request, and then return nil from `respond`.
     package func makeSlot() -> ReplySlot { ReplySlot(mailbox, token: token, disconnectFlag, observer) }
 
+    /// Makes the slot for a reply that is discarded if the client ends the connection, or only its sending side. Without
+    /// a handler, a client that has ended its sending side still gets the reply.
+    ///
+    /// - Parameter didDisconnect: called once if the client does so before it has the reply, on the thread of the event loop.
+    ///   It must return at once.
+    package func makeSlot(didDisconnect: @escaping @Sendable () -> Void) -> ReplySlot {
+        disconnectFlag.setHandler(didDisconnect)
+        return makeSlot()
+    }
+
     /// Returns a copy that also passes the reply to `observer` when it is sent.
     package func observing(_ observer: @escaping @Sendable (Reply) -> Void) -> DeferredReply {
         var later = self
@@ -180,10 +190,21 @@ package struct DeferredReply {
 /// A flag that tells other threads that a client has disconnected.
 final class DisconnectFlag: Sendable {
     private let flag = Atomic(false)
+    /// Called when the client disconnects; nil if its pending request does not need that.
+    private let handler = Mutex<(@Sendable () -> Void)?>(nil)
 
     var isSet: Bool { flag.load(ordering: .acquiring) }
 
-    func set() { flag.store(true, ordering: .releasing) }
+    var hasHandler: Bool { handler.withLock { $0 != nil } }
+
+    /// - Parameter handler: replaces the handler of the request before.
+    func setHandler(_ handler: (@Sendable () -> Void)?) { self.handler.withLock { $0 = handler } }
+
+    func set() {
+        flag.store(true, ordering: .releasing)
+        let didDisconnect = handler.withLock { $0.take() }
+        didDisconnect?()
+    }
 }
 
 /// The way to send the reply to one request, from any thread.

@@ -282,6 +282,8 @@ import Web
 @Suite struct HTTPResponderTests {
     private final class DeferringResponder: Responder {
         private var slots: [ReplySlot] = []
+        /// The number of clients of `/watched` that disconnected before they had the reply.
+        let goneCount = Monitor(0)
 
         private var atOnce: Reply { Reply(answer: .text(200, "at once")) }
 
@@ -296,6 +298,9 @@ import Web
                 return nil
             case "/kept":
                 slots.append(later.makeSlot())
+                return nil
+            case "/watched":
+                slots.append(later.makeSlot(didDisconnect: { [goneCount] in goneCount.change { $0 += 1 } }))
                 return nil
             case "/release":
                 for slot in slots { slot.send(Reply(answer: .text(200, "kept"))) }
@@ -318,10 +323,11 @@ import Web
         }
     }
 
+    private let responder = DeferringResponder()
     private let script: HTTPScript
 
     init() throws {
-        script = try HTTPScript(responder: DeferringResponder())
+        script = try HTTPScript(responder: responder)
     }
 
     @Test func `deferred replies keep the order of their requests, and honour conditions and ranges`() throws
@@ -351,6 +357,38 @@ import Web
         #expect(try second.get("/now").status == 200)
         #expect(try second.get("/release").status == 200)
         #expect(try first.response().text == "kept")
+    }
+
+    @Test(arguments: [false, true])
+    func `a client that hangs up before its reply is reported once to a responder that wants to know`(
+        isPipelining: Bool
+    ) throws {
+        do {
+            let gone = try script.client()
+            try gone.send("GET /watched HTTP/1.1\r\nHost: a\r\n\r\n")
+            if isPipelining { try gone.send("GET /now HTTP/1.1\r\nHost: a\r\n\r\n") }
+            // The server has read the request when it answers a later one.
+            #expect(try script.client().get("/now").status == 200)
+        }
+        try #require(responder.goneCount.wait(atMost: .hangGuard) { $0 == 1 ? true : nil } == true)
+        #expect(try script.client().get("/release").status == 200)
+        #expect(responder.goneCount.change { $0 } == 1)
+    }
+
+    @Test func `a client that hangs up after its reply is not reported`() throws {
+        do {
+            let client = try script.client()
+            try client.send("GET /watched HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try script.client().get("/release").status == 200)
+            #expect(try client.response().text == "kept")
+            // The handler of the request before has no meaning for this one.
+            try client.send("GET /kept HTTP/1.1\r\nHost: a\r\n\r\n")
+            client.closeWriting()
+            #expect(try script.client().get("/release").status == 200)
+            #expect(try client.response().text == "kept")
+        }
+        script.server.stopAndWait()
+        #expect(responder.goneCount.change { $0 } == 0)
     }
 
     @Test(arguments: [("PUT", 204), ("POST", 200)])

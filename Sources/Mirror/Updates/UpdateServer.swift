@@ -98,10 +98,12 @@ final class UpdateServer {
         guard let channel = try desk.channel(inquiry.channel, of: request.app) else {
             return send(inquiry.missing, request.service)
         }
-        func pending() -> UpdateWorker.Pending {
-            UpdateWorker.Pending(
+        func pending(at place: UpdateWorker.Place? = nil) -> UpdateWorker.Pending {
+            let slot =
+                if let place { later.makeSlot { place.release() } } else { later.makeSlot() }
+            return UpdateWorker.Pending(
                 inquiry: inquiry, app: request.app, channel: channel.name, service: request.service,
-                slot: later.makeSlot())
+                slot: slot, place: place)
         }
         let reports = try desk.new(desk.reports(of: inquiry, in: channel, of: request.app))
         if inquiry.confirmsReports && !reports.isEmpty || reports.contains(where: \.hasFailed) {
@@ -114,11 +116,11 @@ final class UpdateServer {
         let situation = UpdateSituation(app: request.app, channel: channel, now: service.now(), desk: desk)
         let answer = try inquiry.answer(situation)
         guard answer.canWait, inquiry.waitSeconds > 0 else { return send(answer, request.service) }
-        guard worker.reservePlace() else {
+        guard let place = worker.reservePlace() else {
             let retry = "Retry-After: \(UpdateWorker.secondsToRetry)\r\n"
             return send(answer, request.service, retry)
         }
-        worker.wait(pending(), otherwise: answer)
+        worker.wait(pending(at: place), otherwise: answer)
         return nil
     }
 

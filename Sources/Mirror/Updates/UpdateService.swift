@@ -13,6 +13,8 @@ package struct UpdateSettings: Sendable {
     /// The origin in URLs, such as `https://updates.example.com`, if devices reach the server through a proxy. Nil for the
     /// one that a request names.
     package var origin: String?
+    /// The monotonic time in milliseconds, by which channels are read again, clients are limited and devices wait.
+    package var milliseconds: @Sendable () -> Int64 = { SystemClock.milliseconds() }
 
     package init() {}
 }
@@ -26,8 +28,6 @@ final class UpdateService: Sendable {
     let manifests = ReleaseCache<[UInt8]>(maxSize: 16 << 20)
     /// The lists of files. At most 100,000 files.
     let contents = ReleaseCache<ReleaseContents>(maxSize: 100_000)
-    /// The monotonic time, by which channels are read again and clients are limited.
-    let milliseconds: @Sendable () -> Int64
     /// The time by which shares grow.
     let now: @Sendable () -> HTTPDate
     private let limiter = Mutex(UpdateRateLimiter())
@@ -42,13 +42,11 @@ final class UpdateService: Sendable {
     /// long as answering several requests, and other servers may halt a release at most one second later than here.
     var revalidationInterval: Int64 { folder.server == nil ? 0 : 250 }
 
-    init(
-        _ folder: StoreFolder, _ settings: UpdateSettings,
-        milliseconds: @escaping @Sendable () -> Int64 = { SystemClock.milliseconds() },
-        now: @escaping @Sendable () -> HTTPDate
-    ) {
-        (self.folder, self.settings, self.milliseconds, self.now) = (folder, settings, milliseconds, now)
+    init(_ folder: StoreFolder, _ settings: UpdateSettings, now: @escaping @Sendable () -> HTTPDate) {
+        (self.folder, self.settings, self.now) = (folder, settings, now)
     }
+
+    func milliseconds() -> Int64 { settings.milliseconds() }
 
     /// The number of changes of channels by this server. All threads read the channels again after each.
     var changes: Int { changeCount.load(ordering: .acquiring) }

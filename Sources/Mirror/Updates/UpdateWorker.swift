@@ -20,6 +20,8 @@ final class UpdateWorker: Sendable {
         /// The label of the request in the metrics.
         let service: String
         let slot: ReplySlot
+        /// The place of a device that waits; nil for another request.
+        var place: Place?
 
         func send(_ answer: UpdateAnswer, _ counts: UpdateCounts) {
             counts.record(service, answer.outcome)
@@ -27,10 +29,24 @@ final class UpdateWorker: Sendable {
         }
     }
 
+    /// The place of a device that waits. It is free again when the device is answered or disconnects, whichever is first.
+    final class Place: Sendable {
+        private let counters: Counters
+        private let isFree = Atomic(false)
+
+        fileprivate init(_ counters: Counters) { self.counters = counters }
+
+        func release() {
+            guard !isFree.exchange(true, ordering: .relaxed) else { return }
+            counters.waiting.subtract(1, ordering: .relaxed)
+        }
+    }
+
     fileprivate enum Message: Sendable {
         /// Reports, and the request that is answered once they are stored; nil if it was answered already.
         case reports([ChannelDatabase.Report], Pending?)
-        case wait(Pending)
+        /// A device that waits until a time in milliseconds of the service's clock.
+        case wait(Pending, until: Int64)
         case stop
     }
 
@@ -80,21 +96,24 @@ final class UpdateWorker: Sendable {
         return put(.reports(reports, pending))
     }
 
-    /// Whether another device may wait. If so, `wait` must follow.
-    func reservePlace() -> Bool {
+    /// Reserves a place for a device that wants to wait; nil if all are taken.
+    func reservePlace() -> Place? {
         guard state.waiting.add(1, ordering: .relaxed).newValue <= Self.maxWaiting else {
             state.waiting.subtract(1, ordering: .relaxed)
-            return false
+            return nil
         }
-        return true
+        return Place(state)
     }
 
     /// Answers a request when the channel has changed for its device, or when its time is over.
     ///
-    /// - Parameter answer: the answer if the server is stopping.
+    /// - Parameters:
+    ///   - pending: the request, with the place that was reserved for it.
+    ///   - answer: the answer if the server is stopping.
     func wait(_ pending: Pending, otherwise answer: UpdateAnswer) {
-        guard !put(.wait(pending)) else { return }
-        state.waiting.subtract(1, ordering: .relaxed)
+        let deadline = service.milliseconds() + Int64(pending.inquiry.waitSeconds) * 1000
+        guard !put(.wait(pending, until: deadline)) else { return }
+        pending.place?.release()
         pending.send(answer, service.counts)
     }
 
@@ -163,12 +182,18 @@ private final class UpdateWork {
     }
 
     func run() {
+        var lastCheck = ContinuousClock.now
         while !isStopping {
             let first = groups.isEmpty ? inbox.next() : inbox.next(atMost: UpdateWorker.pollInterval)
             let messages = (first.map { [$0] } ?? []) + inbox.takeAll()
             counters.queued.subtract(messages.count, ordering: .relaxed)
             take(messages)
+            // Not after each message: thousands of devices may wait, and each check looks at all of them.
+            guard messages.isEmpty || ContinuousClock.now - lastCheck >= UpdateWorker.pollInterval else {
+                continue
+            }
             checkGroups()
+            lastCheck = .now
         }
         for group in groups.values {
             for waiter in group.waiters { waiter.pending.send(waiter.answer, service.counts) }
@@ -177,13 +202,14 @@ private final class UpdateWork {
 
     private func take(_ messages: [UpdateWorker.Message]) {
         var reports: [ChannelDatabase.Report] = []
-        var (reporting, waiting): ([UpdateWorker.Pending], [UpdateWorker.Pending]) = ([], [])
+        var reporting: [UpdateWorker.Pending] = []
+        var waiting: [(UpdateWorker.Pending, until: Int64)] = []
         for message in messages {
             switch message {
             case .reports(let new, let pending):
                 reports += new
                 if let pending { reporting.append(pending) }
-            case .wait(let pending): waiting.append(pending)
+            case .wait(let pending, let deadline): waiting.append((pending, deadline))
             case .stop: isStopping = true
             }
         }
@@ -191,7 +217,7 @@ private final class UpdateWork {
         for pending in reporting {
             pending.send(areRecorded ? answer(pending) : .failure, service.counts)
         }
-        for pending in waiting { add(pending) }
+        for (pending, deadline) in waiting { add(pending, until: deadline) }
     }
 
     /// Records reports, and halts releases that have failed too often. Returns false if the store failed.
@@ -247,18 +273,17 @@ private final class UpdateWork {
 
     // MARK: - Devices that wait
 
-    private func add(_ pending: UpdateWorker.Pending) {
+    private func add(_ pending: UpdateWorker.Pending, until deadline: Int64) {
         // The channel may have changed since the device was told to wait.
         let answer = answer(pending)
         guard answer.canWait, !isStopping else { return end(pending, answer) }
         let key = Group.Key(app: pending.app, channel: pending.channel)
-        let deadline = service.milliseconds() + Int64(pending.inquiry.waitSeconds) * 1000
         groups[key, default: Group()].waiters.append(
             Waiter(pending: pending, deadline: deadline, answer: answer))
     }
 
     private func end(_ pending: UpdateWorker.Pending, _ answer: UpdateAnswer) {
-        counters.waiting.subtract(1, ordering: .relaxed)
+        pending.place?.release()
         pending.send(answer, service.counts)
     }
 

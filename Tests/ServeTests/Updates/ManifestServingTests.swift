@@ -178,14 +178,43 @@ import Web
         }
     }
 
+    @Test func `a device that hangs up while it waits makes room for another one`() async throws {
+        try await app.publish(["main.js": "one"])
+        // The time of the device is never over.
+        let server = try app.serve(at: UpdateClock())
+        defer { server.stop() }
+        let tag = try #require(try server.send("manifest?device=d")["ETag"])
+        func waitingCount() throws -> String? {
+            let metrics = try server.send("/-/metrics").text
+            return metrics.split(separator: "\n").last { $0.hasPrefix("larder_updates_waiting ") }.map(
+                String.init)
+        }
+        do {
+            let client = try RawClient(port: Int(server.port))
+            try client.send(
+                "GET /-/updates/shop/manifest?device=d HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: \(tag)\r\nPrefer: wait=60\r\n\r\n"
+            )
+            while try waitingCount() == "larder_updates_waiting 0" {}
+            #expect(try waitingCount() == "larder_updates_waiting 1")
+        }
+        while try waitingCount() == "larder_updates_waiting 1" {}
+        #expect(try waitingCount() == "larder_updates_waiting 0")
+    }
+
     @Test func `a device that waits gets 304 when its time is over`() async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
-            let tag = try #require(try server.send("manifest?device=d")["ETag"])
-            let answer = try server.send(
-                "manifest?device=d", fields: [("If-None-Match", tag), ("Prefer", "wait=1")])
-            #expect(answer.status == 304)
-        }
+        let clock = UpdateClock()
+        let server = try app.serve(at: clock)
+        defer { server.stop() }
+        let tag = try #require(try server.send("manifest?device=d")["ETag"])
+        let client = try RawClient(port: Int(server.port))
+        try client.send(
+            "GET /-/updates/shop/manifest?device=d HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: \(tag)\r\nPrefer: wait=30\r\n\r\n"
+        )
+        // Another device shows that the server has read the request.
+        #expect(try server.send("manifest").status == 200)
+        clock.advance(seconds: 31)
+        #expect(try client.response().status == 304)
     }
 
     @Test func `devices that wait are answered when their channel is removed`() async throws {

@@ -2,21 +2,27 @@ import Digest
 import Glibc
 import LarderKit
 import Rollouts
+import Store
+import Synchronization
 import System
 import TestOrigin
 import Testing
 import Web
 
+@testable import Mirror
+
 /// A store with an app whose releases a test publishes, and a server of it.
 final class PublishedApp: Sendable {
     let scratch: TemporaryFolder
     let larder: Larder
+    private let place: String
     static let name = "shop"
 
     init(isPostgreSQL: Bool = false) throws {
         scratch = try TemporaryFolder()
         let folder = scratch.file("store")
-        larder = Larder(at: isPostgreSQL ? try TestPostgreSQL.running.get().place(folder) : folder)
+        place = isPostgreSQL ? try TestPostgreSQL.running.get().place(folder) : folder
+        larder = Larder(at: place)
     }
 
     /// Publishes web files.
@@ -35,17 +41,20 @@ final class PublishedApp: Sendable {
         return try await larder.publish(dist.path, options: options)
     }
 
-    /// Publishes an export of Expo with one file for iOS.
+    /// Publishes an export of Expo for iOS.
     @discardableResult
     func publishExport(
-        _ code: String, _ change: (inout PublishOptions) -> Void = { _ in }
+        _ code: String, configuration: String? = nil, _ change: (inout PublishOptions) -> Void = { _ in }
     ) async throws -> PublishReport {
-        try await publish([
+        var files = [
             "metadata.json": """
-            {"version": 0, "bundler": "metro", "fileMetadata": {"ios": {"bundle": "bundles/ios.js", "assets": []}}}
+            {"version": 0, "bundler": "metro", "fileMetadata": {"ios": {"bundle": "bundles/ios.js", "assets": [
+              {"path": "assets/4f1cb2cac2370cd5050681232e8575a8", "ext": "png"}]}}}
             """,
-            "bundles/ios.js": code,
-        ]) { options in
+            "bundles/ios.js": code, "assets/4f1cb2cac2370cd5050681232e8575a8": "picture",
+        ]
+        files["expoConfig.json"] = configuration
+        return try await publish(files) { options in
             options.runtimeVersions = ["1.0"]
             change(&options)
         }
@@ -69,7 +78,48 @@ final class PublishedApp: Sendable {
     }
 }
 
-extension MirrorService {
+/// The clocks of a server, which a test moves.
+final class UpdateClock: Sendable {
+    /// Seconds since 1970, and monotonic milliseconds.
+    private let times = Mutex((date: SystemClock.secondsSinceEpoch(), milliseconds: Int64(1_000_000)))
+
+    var now: HTTPDate { HTTPDate(secondsSinceEpoch: times.withLock(\.date)) }
+    var milliseconds: Int64 { times.withLock(\.milliseconds) }
+
+    /// Lets time pass.
+    func advance(seconds: Int64) {
+        times.withLock {
+            $0.date += seconds
+            $0.milliseconds += seconds * 1000
+        }
+    }
+
+    /// Changes the date alone, as people and time servers do.
+    func setDate(forward seconds: Int64) { times.withLock { $0.date += seconds } }
+}
+
+extension PublishedApp {
+    /// Starts a server with updates and clocks of its own.
+    func serve(at clock: UpdateClock) throws -> MirrorServer {
+        var options = MirrorOptions()
+        var updates = UpdateSettings()
+        updates.milliseconds = { clock.milliseconds }
+        options.updates = updates
+        options.clock = { clock.now }
+        return try MirrorServer(
+            StoreFolder(place), port: 0, threadCount: 1, memoryLimit: 1_000_000, options: options)
+    }
+}
+
+/// A server with updates.
+protocol UpdateTestServer {
+    var port: UInt16 { get }
+}
+
+extension MirrorService: UpdateTestServer {}
+extension MirrorServer: UpdateTestServer {}
+
+extension UpdateTestServer {
     /// Sends a request to the update server.
     func send(
         _ path: String, method: String = "GET", body: String? = nil, host: String? = nil,
