@@ -150,7 +150,7 @@ extension Larder {
         return try await Self.runOnThread("larder-publish") { () throws(LarderError) in
             guard store.exists else { return [] }
             return try mapStoreError { () throws(StoreError) in
-                try ChannelReport.all(in: store, at: Self.now)
+                try ChannelReports(store).all(at: Self.now)
             }
         }
     }

@@ -1,5 +1,4 @@
 internal import Reports
-internal import Store
 internal import Web
 
 /// The page of the updates that apps get from this server: a table for each channel. It changes nothing; the command does.
@@ -13,10 +12,7 @@ struct ChannelsPage: PortalPage {
     /// The number of updates of a channel that are shown. The JSON has all.
     private static let maxShownUpdates = 20
 
-    /// - Parameter now: the time in seconds since 1970.
-    init(_ reader: StoreReader, now: Int64) throws(StoreError) {
-        channels = try ChannelReport.all(in: reader.folder, at: HTTPDate(secondsSinceEpoch: now))
-    }
+    init(_ channels: [ChannelReport]) { self.channels = channels }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"], say: channels.isEmpty ? .noChannels : .channelsLead)

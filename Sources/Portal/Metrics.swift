@@ -148,7 +148,7 @@ extension Portal {
         try addStoreMetrics(reader, to: &text)
         if serverMetrics?.updates != nil {
             let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch())
-            text.add(try ChannelReport.all(in: reader.folder, at: now))
+            text.add(try cache.channels(reader, at: now))
         }
         return Answer(
             status: 200,

@@ -202,7 +202,8 @@ package struct Portal {
                 jobs(for: visitor, services), files: services.jobRunner.files, sites: try cache.sites(reader),
                 now: now())
         case PortalLinks.channels:
-            return hidesPrivate(from: visitor) ? nil : try ChannelsPage(reader, now: now())
+            guard !hidesPrivate(from: visitor) else { return nil }
+            return ChannelsPage(try cache.channels(reader, at: HTTPDate(secondsSinceEpoch: now())))
         case PortalLinks.importForm:
             return services?.jobRunner.files == nil ? nil : ImportPage(try cache.sites(reader))
         case PortalLinks.add:

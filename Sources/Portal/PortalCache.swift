@@ -1,6 +1,7 @@
 internal import Reports
 internal import Search
 internal import Store
+internal import Web
 
 /// The sites, counts and reports that pages of the portal show. They are computed once per version of the store, since
 /// counting a large snapshot takes long.
@@ -30,6 +31,8 @@ package final class PortalCache {
     private var triedLimits: [Int64: Int] = [:]
     /// The numbers of responses of each kind for the metrics, by the ids of snapshots.
     var kindCounts: [Int64: [(String, Int)]] = [:]
+    /// Reads the channels of apps.
+    private var channelReports: ChannelReports?
     /// The searcher of the reader. It stays when only the store's content changes.
     private var searcher: Searcher?
     /// Whether a client still waits for the search.
@@ -39,6 +42,13 @@ package final class PortalCache {
 
     init(walk: SiteNeeds.Walk? = nil) { self.walk = walk }
 
+    /// The channels of apps. They are read again each time, since devices report at any time.
+    func channels(_ reader: StoreReader, at now: HTTPDate) throws(StoreError) -> [ChannelReport] {
+        let reports = channelReports ?? ChannelReports(reader.folder, failingFast: true)
+        channelReports = reports
+        return try reports.all(at: now)
+    }
+
     /// Whether the store may have updates of apps.
     var hasChannels: Bool { reader.map { ChannelDatabase.mayExist(in: $0.folder) } ?? false }
 
@@ -46,7 +56,7 @@ package final class PortalCache {
     func update(from reader: StoreReader) throws(StoreError) {
         let version = try reader.dataVersion()
         guard reader !== self.reader || version != self.version else { return }
-        if reader !== self.reader { (searcher, icons) = (nil, [:]) }
+        if reader !== self.reader { (searcher, icons, channelReports) = (nil, [:], nil) }
         self.reader = reader
         self.version = version
         sites = nil

@@ -123,17 +123,61 @@ public struct ChannelReport: Sendable, Equatable {
         }
     }
 
-    /// Reads all channels of a store.
-    package static func all(
-        in folder: StoreFolder, at now: HTTPDate
+}
+
+/// Reads the channels of a store again and again, with one connection, and parses only those that have changed: the state of a
+/// channel may have 16 MiB.
+///
+/// It belongs to one thread.
+package final class ChannelReports {
+    private let folder: StoreFolder
+    private let failsFast: Bool
+    /// Nil until something was published, and after an error.
+    private var database: ChannelDatabase?
+    private var known: [ChannelDatabase.Key: (version: Int64, channel: Channel)] = [:]
+    /// The number of times that a channel was parsed, for tests.
+    private(set) var parseCount = 0
+
+    /// - Parameter failingFast: whether to fail at once if a PostgreSQL server is unreachable, for threads that others wait for.
+    package init(_ folder: StoreFolder, failingFast: Bool = false) {
+        (self.folder, failsFast) = (folder, failingFast)
+    }
+
+    /// All channels of the store, in the order of their names.
+    package func all(at now: HTTPDate) throws(StoreError) -> [ChannelReport] {
+        do throws(StoreError) {
+            guard let database = try openDatabase() else { return [] }
+            return try reports(database, at: now)
+        } catch {
+            database = nil
+            throw error
+        }
+    }
+
+    private func openDatabase() throws(StoreError) -> ChannelDatabase? {
+        if let database { return database }
+        database = try ChannelDatabase.openIfExists(folder, failingFast: failsFast)
+        return database
+    }
+
+    private func reports(
+        _ database: ChannelDatabase, at now: HTTPDate
     ) throws(StoreError) -> [ChannelReport] {
-        guard let database = try ChannelDatabase.openIfExists(folder) else { return [] }
         let outcomes = try database.outcomes()
+        var current: [ChannelDatabase.Key: (version: Int64, channel: Channel)] = [:]
         var reports: [ChannelReport] = []
         for row in try database.channels() {
-            reports.append(
-                ChannelReport(row.key.app, try Channel(row, in: folder), outcomes, at: now))
+            let channel: Channel
+            if let known = known[row.key], known.version == row.version {
+                channel = known.channel
+            } else {
+                channel = try Channel(row, in: folder)
+                parseCount += 1
+            }
+            current[row.key] = (row.version, channel)
+            reports.append(ChannelReport(row.key.app, channel, outcomes, at: now))
         }
+        known = current
         return reports
     }
 }

@@ -4,6 +4,7 @@ import Testing
 import Web
 
 @testable import Portal
+@testable import Reports
 
 /// The portal's page of the updates that apps get.
 @Suite struct ChannelsPageTests {
@@ -50,6 +51,28 @@ import Web
         #expect(channel?["updates"]?.array?.map { $0["failed"]?.int } == [0, 1])
         #expect(try shelf.get("/").body.contains("href=\"/-/channels\""))
         #expect(try shelf.get("/-/channels", in: .german).body.contains("Für einen Teil der Geräte"))
+    }
+
+    /// The metrics are read every few seconds, and the state of a channel may have megabytes.
+    @Test func `a channel is parsed again only after it has changed, and its counts are current`() throws {
+        let reports = ChannelReports(shelf.folder)
+        let now = HTTPDate(secondsSinceEpoch: PortalShelf.now)
+        #expect(try reports.all(at: now).isEmpty)
+        var update = ""
+        try publish { channel, now in
+            update = channel.publish(.embedded(.ios, runtimeVersion: "1.0"), at: now).id
+        }
+        let database = try ChannelDatabase(shelf.folder)
+        let key = ChannelDatabase.Key(app: "shop", channel: "beta <1>")
+        for device in 1...3 as ClosedRange<Int64> {
+            try database.report(update, of: key, device: device, hasFailed: false) { _, _ in nil }
+            #expect(try reports.all(at: now).map { $0.updates.map(\.installed) } == [[Int(device)]])
+        }
+        #expect(reports.parseCount == 1)
+        try publish { channel, now in channel.publish(.embedded(.ios, runtimeVersion: "2.0"), at: now) }
+        #expect(try reports.all(at: now)[0].updates.count == 1 && reports.parseCount == 2)
+        #expect(try database.remove(key))
+        #expect(try reports.all(at: now).isEmpty)
     }
 
     @Test func `a store without updates has no link to the page, which then says how to publish`() throws {
