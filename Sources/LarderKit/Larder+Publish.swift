@@ -27,6 +27,20 @@ public struct PublishOptions: Sendable {
     public var allowedDevices: [String] = []
     /// The key that signs the manifest of the release; nil if it is not signed.
     public var key: ManifestKey?
+    /// Receives the progress of `publish`: after each file, on the thread that publishes, which waits for the call to return.
+    public var progress: (@Sendable (Phase, WorkProgress) -> Void)?
+
+    /// The steps of publishing a folder, in their order. Each takes all files.
+    public enum Phase: Sendable, Equatable, CaseIterable {
+        /// The files are read and hashed.
+        case reading
+        /// The files are compressed into a zip file, except those of an export of Expo.
+        case packing
+        /// The files are stored, unless the store has the release already.
+        case storing
+        /// The stored files are compared with those that were read.
+        case verifying
+    }
 
     /// Creates the default options.
     public init() {}
@@ -105,7 +119,7 @@ extension Larder {
             // A collection waits for writers, so that it does not remove the release before it is announced.
             let writer = try mapStoreError { () throws(StoreError) in try StoreWriter(store) }
             defer { withExtendedLifetime(writer) {} }
-            try release.store(by: writer, interruption)
+            try release.store(by: writer, options, interruption)
             return try Self.announce(release, of: app, order, signer: options.key?.publicKey, in: store)
         }
     }

@@ -4,6 +4,7 @@ internal import Check
 internal import Digest
 internal import Glibc
 internal import Markup
+internal import Reports
 internal import Rollouts
 internal import Store
 internal import System
@@ -75,6 +76,7 @@ struct ReleaseFolder {
         }
         var bundles: [Bundle] = []
         for path in list.paths {
+            options.report(.reading, bundles.count, of: list.paths.count)
             guard !interruption.isRequested else { throw .interrupted }
             bundles.append(
                 try mapStoreError { () throws(StoreError) in
@@ -85,7 +87,7 @@ struct ReleaseFolder {
         let export = try Self.expoExport(list.paths, in: folder)
         archive =
             export == nil
-            ? try Self.archive(list.paths, bundles.map(\.sha256), in: folder, interruption) : nil
+            ? try Self.archive(list.paths, bundles.map(\.sha256), in: folder, options, interruption) : nil
         // The same manifest for an ID that does not exist yet.
         var identity = DigestStream(.sha256)
         let nameless = try Self.manifest(bundles, app, "", options)
@@ -113,10 +115,12 @@ struct ReleaseFolder {
                 )
             }
             let beginning = try Self.beginning(of: folder + "/" + path)
+            // The names of Expo's assets are digests.
+            let named = export?.fileExtension(of: path).flatMap { WebURL("\(url.href).\($0)") } ?? url
             files.append(
                 File(
                     path: path, sha256: sha256, md5: md5, byteCount: byteCount,
-                    mediaType: FileTypes.type(of: url, file: path, beginning: beginning), url: url.href))
+                    mediaType: FileTypes.type(of: named, file: path, beginning: beginning), url: url.href))
         }
         self.files = files
         manifest = try Self.manifest(bundles, app, id, options)
@@ -130,9 +134,11 @@ struct ReleaseFolder {
 
     /// The zip file of all files.
     private static func archive(
-        _ paths: [String], _ digests: [Digest?], in folder: String, _ interruption: Interruption
+        _ paths: [String], _ digests: [Digest?], in folder: String, _ options: PublishOptions,
+        _ interruption: Interruption
     ) throws(LarderError) -> [UInt8] {
         let digests = Dictionary(zip(paths, digests), uniquingKeysWith: { first, _ in first })
+        var count = 0
         return try mapArchiveError { () throws(ArchiveError) in
             try FolderZip.bytes(of: paths, in: folder, atMost: maxFileBytes) {
                 (path, digest) throws(ArchiveError) in
@@ -142,6 +148,8 @@ struct ReleaseFolder {
                 guard digest == digests[path] else {
                     throw ArchiveError(.input, changedText(path))
                 }
+                count += 1
+                options.report(.packing, count, of: paths.count)
             }
         }
     }
@@ -236,16 +244,22 @@ struct ReleaseFolder {
     /// The list of files that `npx expo export` writes; nil if the folder has none.
     private static func expoExport(_ paths: [String], in folder: String) throws(LarderError) -> ExpoExport? {
         guard paths.contains(ExpoExport.fileName) else { return nil }
-        let path = folder + "/" + ExpoExport.fileName
-        let bytes: [UInt8]
-        do throws(SystemError) {
-            bytes = try WholeFile.read(path, atMost: ExpoExport.maxBytes)
-        } catch {
-            throw LarderError(error)
+        func read(_ name: String) throws(LarderError) -> [UInt8] {
+            do throws(SystemError) {
+                return try WholeFile.read(folder + "/" + name, atMost: ExpoExport.maxBytes)
+            } catch {
+                throw LarderError(error)
+            }
         }
+        let bytes = try read(ExpoExport.fileName)
         // Other tools use this name, too.
         guard let json = try? JSONValue.parse(bytes.span), json["fileMetadata"] != nil else { return nil }
+        let configuration =
+            paths.contains(ExpoExport.configurationName) ? try read(ExpoExport.configurationName) : nil
         do throws(ExpoExportError) {
+            guard configuration.map({ ExpoExport.configuration($0) != nil }) ?? true else {
+                throw .noConfiguration
+            }
             return try ExpoExport(bytes)
         } catch {
             throw LarderError(.input, "\(folder): \(error)")
@@ -256,9 +270,11 @@ struct ReleaseFolder {
 
     /// Stores the files and the manifest as a snapshot of the app's site, and makes sure that the store has them. Does nothing if
     /// it has them already.
-    func store(by writer: StoreWriter, _ interruption: Interruption) throws(LarderError) {
+    func store(
+        by writer: StoreWriter, _ options: PublishOptions, _ interruption: Interruption
+    ) throws(LarderError) {
         let store = writer.folder
-        guard try firstMissing(in: store) != nil else { return }
+        guard try firstMissing(in: store, options) != nil else { return }
         let now = SystemClock.secondsSinceEpoch()
         let snapshot = try beginSnapshot(by: writer, at: now, interruption)
         var failure: LarderError?
@@ -266,7 +282,8 @@ struct ReleaseFolder {
             do throws(StoreError) {
                 var batch: [NewResponse] = []
                 var openByteCount = 0
-                for file in files {
+                for (index, file) in files.enumerated() {
+                    options.report(.storing, index, of: files.count)
                     guard let bytes = content(of: file, &failure, interruption) else { break }
                     batch.append(try response(file.url, file.mediaType, bytes, in: store, at: now))
                     openByteCount += bytes.count
@@ -291,7 +308,7 @@ struct ReleaseFolder {
             }
         }
         if let failure { throw failure }
-        guard let missing = try firstMissing(in: store) else { return }
+        guard let missing = try firstMissing(in: store, options) else { return }
         throw LarderError(
             .machine, "\(missing) is not stored as it was read, and nothing was published; check the store",
             remedy: .repair)
@@ -373,19 +390,28 @@ struct ReleaseFolder {
     }
 
     /// The URL of the first file that the store does not have with the same digest; nil if it has all files.
-    private func firstMissing(in store: StoreFolder) throws(LarderError) -> String? {
+    private func firstMissing(
+        in store: StoreFolder, _ options: PublishOptions
+    ) throws(LarderError) -> String? {
         let digests =
             files.map { ($0.url, $0.sha256) }
             + added.map { ($0.url, DigestStream.digest(.sha256, of: $0.bytes.span)) }
         return try mapStoreError { () throws(StoreError) -> String? in
             let reader = try StoreReader(store)
-            for (url, digest) in digests {
+            for (index, (url, digest)) in digests.enumerated() {
+                options.report(.verifying, min(index, files.count), of: files.count)
                 guard let body = try reader.response(for: url)?.body, body.sha256 == digest.bytes,
                     try reader.isStored(body)
                 else { return url }
             }
             return nil
         }
+    }
+}
+
+extension PublishOptions {
+    fileprivate func report(_ phase: Phase, _ done: Int, of total: Int) {
+        progress?(phase, WorkProgress(.files, done: done, of: total))
     }
 }
 

@@ -5,7 +5,7 @@ package import Web
 public struct WorkProgress: Sendable, Equatable {
     /// The kind of the counted items.
     public enum Unit: String, Sendable, CaseIterable {
-        case bodies, bundles, pages, responses
+        case bodies, bundles, files, pages, responses
         /// No items: `byteCount` is the number of bytes in use.
         case diskSpace = "room"
     }

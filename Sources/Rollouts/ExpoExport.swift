@@ -1,5 +1,5 @@
 package import Digest
-internal import Web
+package import Web
 
 /// The list of files in a folder that `npx expo export` has written: its `metadata.json`.
 ///
@@ -38,12 +38,17 @@ package struct ExpoExport: Sendable, Equatable {
         }
     }
 
+    /// The file name extensions of assets, by their paths.
+    private let fileExtensions: [String: String]
     /// The files by platform. Other platforms than those of Expo's protocol, such as the web, are left out.
     package let files: [Release.Platform: Files]
 
     /// The name of the list in the folder.
     package static let fileName = "metadata.json"
-    /// The maximum size of the list.
+    /// The name of the app's public configuration, which `npx expo config --type public --json` writes. `npx expo export` does not
+    /// add it.
+    package static let configurationName = "expoConfig.json"
+    /// The maximum size of the list, and of the configuration.
     package static let maxBytes = 16 * 1024 * 1024
     /// The maximum number of files of a platform.
     private static let maxFiles = 100_000
@@ -61,6 +66,20 @@ package struct ExpoExport: Sendable, Equatable {
         }
         guard !files.isEmpty else { throw .noPlatform }
         self.files = files
+        fileExtensions = Dictionary(
+            files.values.flatMap(\.assets).map { ($0.path, $0.fileExtension) },
+            uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The file name extension of an asset, without its point; nil if the path is not that of an asset.
+    package func fileExtension(of path: String) -> String? { fileExtensions[path] }
+
+    /// Parses the configuration of the app; nil if it is not a JSON object.
+    package static func configuration(_ bytes: [UInt8]) -> JSONValue? {
+        guard bytes.count <= maxBytes, let json = try? JSONValue.parse(bytes.span), json.members != nil else {
+            return nil
+        }
+        return json
     }
 
     private static func files(_ json: JSONValue, of platform: String) throws(ExpoExportError) -> Files {
@@ -124,6 +143,7 @@ package enum ExpoExportError: Error, Sendable, Equatable, CustomStringConvertibl
     case malformed(String)
     case unsafePath(String)
     case missing(String)
+    case noConfiguration
 
     package var description: String {
         switch self {
@@ -140,6 +160,8 @@ package enum ExpoExportError: Error, Sendable, Equatable, CustomStringConvertibl
             "\(ExpoExport.fileName) names \"\(path)\", which is not in the folder; export the app again"
         case .missing(let path):
             "\(path) does not exist, but \(ExpoExport.fileName) names it; export the app again"
+        case .noConfiguration:
+            "\(ExpoExport.configurationName) is not a JSON object; write it with: npx expo config --type public --json"
         }
     }
 }

@@ -57,6 +57,7 @@ enum ProgressBlock: Equatable {
             switch progress.unit {
             case .bodies: "bodies"
             case .bundles: "bundles"
+            case .files: "files"
             case .pages: "pages"
             case .responses: "responses"
             case .diskSpace: ""

@@ -48,6 +48,25 @@ import Web
         return scratch.file("expo")
     }
 
+    @Test func `publishing reports its steps in their order, each up to the number of files`() async throws {
+        let reported = Monitor<[(PublishOptions.Phase, WorkProgress)]>([])
+        var options = options()
+        options.progress = { phase, progress in reported.change { $0.append((phase, progress)) } }
+        _ = try await larder.publish(try build(1), options: options)
+        let steps = reported.change { $0 }
+        var phases: [PublishOptions.Phase] = []
+        for (phase, progress) in steps where phases.last != phase {
+            phases.append(phase)
+            #expect(progress.unit == .files && progress.total == 2)
+        }
+        // The store is first asked whether it has the release already.
+        #expect(phases == [.reading, .packing, .verifying, .storing, .verifying])
+        for phase in PublishOptions.Phase.allCases {
+            let counts = steps.filter { $0.0 == phase }.map(\.1.done)
+            #expect(counts.contains(1) && counts.allSatisfy { (0...2).contains($0) }, "\(phase)")
+        }
+    }
+
     private func options(
         _ channel: String = "production", share: String? = nil, runtime: [String] = []
     ) -> PublishOptions {

@@ -24,10 +24,13 @@ enum PublishCommand {
                     "The channel \(channel) of \(app) is removed; its devices keep their release\n"
                         + "To free the disk space of its releases: \(arguments.command("gc"))")
             case .publish(let folder):
-                let options = try options(arguments, folder)
+                var options = try options(arguments, folder)
                 let larder = try arguments.larder
-                let report = try await Signals.shared.runCancellable {
-                    try await larder.publish(folder, options: options)
+                let display = try ProgressDisplay(arguments, terminal)
+                options.progress = progress(on: display)
+                let wanted = options
+                let report = try await display.run(orContinueWith: arguments.commandLine) {
+                    try await larder.publish(folder, options: wanted)
                 }
                 terminal.report(
                     arguments.has(.json) ? report.json : publishedText(of: report, arguments))
@@ -113,6 +116,23 @@ enum PublishCommand {
     }
 
     // MARK: - Texts
+
+    /// Shows the step of publishing, and how many files it has processed.
+    private static func progress(
+        on display: ProgressDisplay
+    ) -> (@Sendable (PublishOptions.Phase, WorkProgress) -> Void)? {
+        guard display.isShown else { return nil }
+        return { phase, progress in
+            let title =
+                switch phase {
+                case .reading: "Reading the build"
+                case .packing: "Compressing the build"
+                case .storing: "Storing the release"
+                case .verifying: "Verifying the release"
+                }
+            display.progress(title)?(progress)
+        }
+    }
 
     private static func publishedText(of report: PublishReport, _ arguments: Arguments) -> String {
         let release = report.release ?? ""
@@ -234,7 +254,7 @@ extension PublishCommand {
         options: [
             .app, .channel, .runtime, .rollout, .ramp, .haltAt, .rollBackRelease, .haltRelease,
             .resumeRelease, .channelStatus, .allowDevice, .releaseKey, .passphraseFile, .removeChannel,
-            .store, .json, .quiet,
+            .store, .json, .quiet, .progress,
         ],
         synonyms: ["deploy", "release"],
         notes: [
