@@ -619,6 +619,8 @@ const MATCHING = {ignoreVary: true}
 function stored({headers}, body) {
   const kept = new Headers(headers)
   for (const name of ["Content-Encoding", "Content-Length", "Vary"]) kept.delete(name)
+  // Protects the server from pages among its files; the app has another origin.
+  if (kept.get("Content-Security-Policy") === "sandbox") kept.delete("Content-Security-Policy")
   return new Response(body, {headers: kept})
 }
 

@@ -32,6 +32,7 @@ struct UpdateFiles {
         record(answer.outcome)
         var reply = Reply(answer: answer.answer)
         guard answer.outcome == .file else { return reply }
+        if Self.canBecomeDocument(update.fields) { reply.clientFields = Self.sandbox }
         reply.dictionary = try dictionary(for: answer.answer, update, request)
         let byteCount = answer.answer.bodyByteCount
         let saved = reply.dictionary?.delta.map { byteCount - $0.count } ?? 0
@@ -99,6 +100,16 @@ struct UpdateFiles {
         }
         return UpdateAnswer(answer, .file)
     }
+
+    /// Whether the client is a browser that does not say what it will do with the file. Browsers do so only for https and for
+    /// addresses of this machine.
+    private static func canBecomeDocument(_ fields: HTTPFields) -> Bool {
+        !fields.contains("Sec-Fetch-Dest") && fields["User-Agent"]?.hasPrefix("Mozilla/") ?? false
+    }
+
+    /// Gives a document an origin of its own, and runs no scripts in it, also if it comes from the browser's cache. It has no
+    /// meaning for files that are no documents. Other clients do not get it, because they may store it and serve it with the file.
+    private static let sandbox = Array("Content-Security-Policy: sandbox\r\n".utf8)
 
     /// The first part of the keys of files in memory. No `Host` has a space.
     private static let tierHost = "update files"

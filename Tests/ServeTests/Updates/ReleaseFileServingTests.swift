@@ -84,6 +84,26 @@ import Web
         }
     }
 
+    /// Browsers send no fetch metadata to other addresses than https and this machine, and `<object>` accepts everything.
+    @Test(
+        arguments: [
+            ([("User-Agent", "Mozilla/5.0 (X11)"), ("Accept", "*/*")], "sandbox"),
+            ([("User-Agent", "Mozilla/5.0 (X11)"), ("Origin", "http://app.example")], "sandbox"),
+            ([("User-Agent", "Mozilla/5.0 (X11)"), ("Sec-Fetch-Dest", "empty")], nil),
+            ([("User-Agent", "larder/0.1")], nil), ([], nil),
+        ] as [([(String, String)], String?)])
+    func `a browser that does not say what the file is for gives it an origin of its own`(
+        fields: [(String, String)], policy: String?
+    ) async throws {
+        let release = try #require(try await app.publish(["index.html": "<script>"]).release)
+        try await withServer { (server) async throws in
+            for _ in 0..<2 {
+                let answer = try server.send("files/\(release)/index.html", fields: fields)
+                #expect(answer.status == 200 && answer["Content-Security-Policy"] == policy)
+            }
+        }
+    }
+
     @Test func `a client that has the file of an earlier release gets the difference`() async throws {
         func script(_ version: Int) -> String {
             (0..<800).map {
