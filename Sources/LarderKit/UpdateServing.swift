@@ -16,9 +16,6 @@ public struct UpdateServing: Sendable, Equatable {
     /// Creates the default options.
     public init() {}
 
-    /// The name of the key in the configuration of apps, which Expo's tools choose.
-    private static let keyID = "main"
-
     /// - Throws: `LarderError` of kind `.input` if the key or the URL is invalid.
     func settings() throws(LarderError) -> UpdateSettings {
         var settings = UpdateSettings()
@@ -44,7 +41,7 @@ public struct UpdateServing: Sendable, Equatable {
                     "\(signingKey) is not a private RSA key of at least 2048 bits in PEM without a passphrase; make one with: openssl genrsa -out key.pem 2048"
                 )
             }
-            settings.expo.signer = ExpoUpdateSettings.Signer(key, keyID: Self.keyID)
+            settings.expo.signer = ExpoUpdateSettings.Signer(key)
         }
         return settings
     }

@@ -46,27 +46,41 @@ package struct CapgoEvents: Sendable, Equatable {
     /// The maximum number of events in a request.
     private static let maxEvents = 500
 
+    /// Reads a request. Of a list, events that cannot be read are left out: the client discards all events of a request that is
+    /// refused.
+    ///
     /// - Parameter body: the body of the request.
+    /// - Throws: `UpdateProblem` if no event can be read.
     package init(_ body: [UInt8]) throws(UpdateProblem) {
         let json = try RequestValues.json(body, atMost: Self.maxBytes)
         let events = json.array ?? [json]
         guard events.count <= Self.maxEvents else { throw .tooLarge }
         var reports: [DeviceReport] = []
+        var problems: [UpdateProblem] = []
         for event in events {
-            guard event.members != nil else { throw .noJSON }
-            let values = RequestValues(event)
-            let hasFailed: Bool
-            switch try values.required("action") {
-            case "set", "app_launch_ready": hasFailed = false
-            case "update_fail", "set_fail", "app_launch_timeout": hasFailed = true
-            default: continue
+            do throws(UpdateProblem) {
+                if let report = try Self.report(event) { reports.append(report) }
+            } catch {
+                problems.append(error)
             }
-            let report = DeviceReport(
-                rollout: try values.text("version_name"), device: try values.text("device_id"),
-                hasFailed: hasFailed)
-            if let report { reports.append(report) }
         }
+        if let problem = problems.first, problems.count == events.count { throw problem }
         self.reports = reports
+    }
+
+    /// The report in an event; nil if it tells nothing about an update.
+    private static func report(_ event: JSONValue) throws(UpdateProblem) -> DeviceReport? {
+        guard event.members != nil else { throw .noJSON }
+        let values = RequestValues(event)
+        let hasFailed: Bool
+        switch try values.required("action") {
+        case "set", "app_launch_ready": hasFailed = false
+        case "update_fail", "set_fail", "app_launch_timeout": hasFailed = true
+        default: return nil
+        }
+        return DeviceReport(
+            rollout: try values.text("version_name"), device: try values.text("device_id"),
+            hasFailed: hasFailed)
     }
 }
 

@@ -1,4 +1,4 @@
-internal import Web
+package import Web
 
 // The protocol of CodePush, as code-push's acquisition SDK and the clients for React Native and Cordova use it. The members of
 // requests and answers have two forms of names: `update_info`, and `updateInfo` in clients before 2019.
@@ -101,10 +101,13 @@ extension DeviceAnswer {
     /// The label is the ID of the roll-out, which the client sends back. The target version is that of the request, because clients
     /// compare it with their own.
     ///
-    /// - Parameter served: the release of the decision; nil if it cannot be delivered.
+    /// - Parameters:
+    ///   - served: the release of the decision; nil if it cannot be delivered.
+    ///   - otherVersion: the version that the newest release is for, if the device has another one. If that is an earlier one, the
+    ///     client tells the app that it must be updated in its store.
     package init(
         to check: CodePushCheck, _ naming: CodePushEndpoint.Naming, _ decision: Channel.Decision,
-        _ served: ServedRelease?
+        _ served: ServedRelease?, otherVersion: String? = nil
     ) {
         var update: (release: Release, rollout: Rollout, archive: ReleaseFile, served: ServedRelease)?
         // Clients ignore a package that they have, and would download it once more.
@@ -118,7 +121,10 @@ extension DeviceAnswer {
         case .embedded, .none: runsBuiltIn = true
         case .release: break
         }
-        let version = update == nil ? "" : check.device.runtimeVersion
+        let version = update == nil ? otherVersion ?? "" : check.device.runtimeVersion
+        let isAppOutdated =
+            update == nil
+            && otherVersion.map { !Self.isVersion(check.device.runtimeVersion, after: $0) } ?? false
         let isSnake = naming == .snakeCase
         func name(_ snake: String, _ camel: String) -> String { isSnake ? snake : camel }
         let info = JSONMembers([
@@ -131,11 +137,33 @@ extension DeviceAnswer {
             (name("package_hash", "packageHash"), update?.served.contents.codePushHash ?? ""),
             ("label", update?.rollout.id ?? ""),
             (name("package_size", "packageSize"), update?.archive.byteCount ?? 0),
-            (name("update_app_version", "updateAppVersion"), false),
+            (name("update_app_version", "updateAppVersion"), isAppOutdated),
             (name("should_run_binary_version", "shouldRunBinaryVersion"), runsBuiltIn),
         ])
         self.init(
             update == nil ? decision.kindWithoutUpdate : .update,
             JSONMembers([(name("update_info", "updateInfo"), info)]))
+    }
+
+    /// Whether a version such as `1.10` is after another one. False if one of them has other parts than numbers.
+    private static func isVersion(_ one: String, after two: String) -> Bool {
+        let versions = [one, two].map {
+            $0.split(separator: ".", omittingEmptySubsequences: false).map { Int($0) }
+        }
+        guard !versions.joined().contains(nil) else { return false }
+        let numbers = versions.map { $0.compactMap(\.self) }
+        return numbers[1].lexicographicallyPrecedes(numbers[0])
+    }
+}
+
+extension Channel {
+    /// The version that the newest release for all devices is for, if a device has another one. Nil if the release fits the device,
+    /// or there is none.
+    package func otherVersion(than device: Device, at now: HTTPDate) -> String? {
+        let newest = rollouts.last {
+            $0.halt == nil && $0.platform == device.platform && $0.releaseID != nil
+                && $0.share(at: now) == .all
+        }
+        return newest.flatMap { $0.fits(device) ? nil : $0.runtimeVersions.last }
     }
 }

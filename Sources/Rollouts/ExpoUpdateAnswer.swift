@@ -7,13 +7,14 @@ package struct ExpoUpdateSettings: Sendable {
     /// Signs manifests and directives.
     package struct Signer: Sendable {
         package let key: RSAPrivateKey
-        /// The name of the key in the configuration of the app.
-        package let keyID: String
         /// The certificates between the key and the one that the app contains, in PEM; nil if that one is the key's own.
         package let certificateChain: String?
 
-        package init(_ key: RSAPrivateKey, keyID: String, certificateChain: String? = nil) {
-            (self.key, self.keyID, self.certificateChain) = (key, keyID, certificateChain)
+        /// The name of the key for clients that give none: the one that Expo's tools choose.
+        static let usualKeyID = "main"
+
+        package init(_ key: RSAPrivateKey, certificateChain: String? = nil) {
+            (self.key, self.certificateChain) = (key, certificateChain)
         }
     }
 
@@ -23,8 +24,8 @@ package struct ExpoUpdateSettings: Sendable {
     package var manifestFilters: ExpoDictionary?
     /// The header fields that clients send with later requests; nil leaves those that they have.
     package var serverDefinedHeaders: ExpoDictionary?
-    /// The `extra` of manifests, such as the app's configuration (`expoClient`). Nil for an empty object.
-    package var extra: JSONValue?
+    /// The public configuration of the app, which its code reads as `Constants.expoConfig`; nil for none.
+    package var appConfiguration: JSONValue?
     /// The header fields for requests of assets, by the key of the asset.
     package var assetRequestHeaders: [String: [String: String]] = [:]
 
@@ -114,7 +115,8 @@ package struct ExpoUpdateAnswer: Sendable, Equatable {
             "id": rollout.id, "createdAt": milliseconds(rollout.date), "runtimeVersion": runtimeVersion,
             "launchAsset": members(of: release.launch), "assets": release.assets.map(members),
             "metadata": JSONMembers(release.metadata.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }),
-            "extra": JSONCopy(value: settings.extra),
+            "extra": JSONMembers(
+                settings.appConfiguration.map { [("expoClient", JSONCopy(value: $0))] } ?? []),
         ]
     }
 
@@ -141,20 +143,19 @@ package struct ExpoUpdateAnswer: Sendable, Equatable {
     /// The time with milliseconds, which Expo's client on Android requires.
     private static func milliseconds(_ date: HTTPDate) -> String { date.iso8601.dropLast() + ".000Z" }
 
-    /// A value that was read, written again; an empty object for nil.
+    /// A value that was read, written again.
     private struct JSONCopy: JSONWritable {
-        let value: JSONValue?
+        let value: JSONValue
 
         func write(to writer: inout JSONWriter) {
-            switch value?.content {
-            case nil: writer.object { _ in }
-            case .null?: writer.null()
-            case .bool(let bool)?: writer.bool(bool)
-            case .number(let number)?: writer.number(number)
-            case .string(let text)?: writer.string(text)
-            case .array(let list)?:
+            switch value.content {
+            case .null: writer.null()
+            case .bool(let bool): writer.bool(bool)
+            case .number(let number): writer.number(number)
+            case .string(let text): writer.string(text)
+            case .array(let list):
                 writer.array { for element in list { $0.value(JSONCopy(value: element)) } }
-            case .object(let members)?:
+            case .object(let members):
                 writer.object {
                     for member in members { $0.member(member.key, JSONCopy(value: member.value)) }
                 }
@@ -176,7 +177,8 @@ package struct ExpoUpdateAnswer: Sendable, Equatable {
         var signature: String?
         if request.expectsSignature {
             guard let signer = settings.signer else { throw .noKey }
-            signature = ExpoSignature(signer.key.sign(json), keyID: signer.keyID).text
+            let keyID = request.keyID ?? ExpoUpdateSettings.Signer.usualKeyID
+            signature = ExpoSignature(signer.key.sign(json), keyID: keyID).text
         }
         var fields = commonFields(request.protocolVersion)
         if let filters = settings.manifestFilters { fields.append("expo-manifest-filters", filters.text) }

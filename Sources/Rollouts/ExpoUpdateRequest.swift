@@ -16,6 +16,9 @@ package struct ExpoUpdateRequest: Sendable, Equatable {
     package let form: Form
     /// Whether the response must be signed.
     package let expectsSignature: Bool
+    /// The name that the app has for the key of the signature; nil if the client does not say so. Clients refuse a signature
+    /// with another name.
+    package let keyID: String?
     /// The update that the app was built with; nil if the client does not say so.
     package let embeddedUpdate: String?
     /// The updates that failed to start on the device since the last request.
@@ -55,7 +58,15 @@ package struct ExpoUpdateRequest: Sendable, Equatable {
             currentUpdate: try value("expo-current-update-id")?.lowercased())
         embeddedUpdate = try value("expo-embedded-update-id")?.lowercased()
         failedUpdates = Self.list(fields["expo-recent-failed-update-ids"] ?? "")
-        expectsSignature = fields["expo-expect-signature"] != nil
+        let signature = fields.joinedValues("expo-expect-signature")
+        expectsSignature = signature != nil
+        if let signature, signature.utf8.count <= Self.maxValueBytes,
+            case .item(.string(let name))? = StructuredDictionary(signature)?["keyid"]
+        {
+            keyID = name
+        } else {
+            keyID = nil
+        }
         guard let form = Self.form(fields.joinedValues("accept")) else { throw .notAcceptable }
         self.form = form
     }

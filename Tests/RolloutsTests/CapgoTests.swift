@@ -109,6 +109,13 @@ import Web
         #expect(try CapgoEvents(Array(list.utf8)).reports.map(\.hasFailed) == [false, true])
     }
 
+    @Test func `an event that cannot be read does not take the others of its list with it`() throws {
+        let good = String(decoding: body(",\"action\":\"set\"", version: "abc-1"), as: UTF8.self)
+        let long = String(repeating: "x", count: 600)
+        let list = "[1,{},\(good.replacing("abc-1", with: long)),\(good)]"
+        #expect(try CapgoEvents(Array(list.utf8)).reports.map(\.rollout) == ["abc-1"])
+    }
+
     @Test func `a device may join a channel that exists`() throws {
         let request = try CapgoChannelRequest(method: "POST", body(",\"channel\":\"beta\""))
         #expect(request.channel == "beta" && request.action == .set)

@@ -20,7 +20,9 @@ import Web
         _ check: CodePushCheck, _ channel: Channel, _ naming: CodePushEndpoint.Naming = .snakeCase
     ) throws -> JSONValue {
         let decision = channel.decision(for: check.device, at: UpdateSample.now)
-        let answer = DeviceAnswer(to: check, naming, decision, try UpdateSample.served())
+        let other = channel.otherVersion(than: check.device, at: UpdateSample.now)
+        let answer = DeviceAnswer(
+            to: check, naming, decision, try UpdateSample.served(), otherVersion: other)
         #expect(answer.status == 200)
         let json = try UpdateSample.json(answer)
         return try #require(json[naming == .snakeCase ? "update_info" : "updateInfo"])
@@ -90,6 +92,36 @@ import Web
         channel.publish(.release(try UpdateSample.release("a", versions: ["1.5.0"])), at: UpdateSample.now)
         #expect(try answer(try check(), channel)["is_available"]?.bool == true)
         #expect(try answer(try check(version: "1.5"), channel)["is_available"]?.bool == false)
+    }
+
+    /// The rules of CodePush's server: the built-in code must run if no enabled release fits the version of the app, and the app
+    /// is outdated if the newest release is for a later version.
+    @Test(
+        arguments: [
+            // version of the app, versions of the releases, whether the last one is halted, built-in, outdated, named version
+            ("1.5.0", [], false, true, false, ""), ("1.5.0", [""], true, true, false, ""),
+            ("1.5.0", ["1.5.0"], false, false, false, "1.5.0"),
+            ("1.5.0", ["1.6.0"], false, true, true, "1.6.0"),
+            ("1.10.0", ["1.9.0"], false, true, false, "1.9.0"),
+            ("1.5.0-beta", ["1.5.0"], false, true, true, "1.5.0"),
+            ("1.5.0", ["1.5.0", "1.6.0"], false, false, false, "1.5.0"),
+            ("1.5.0", ["1.6.0"], true, true, false, ""),
+        ] as [(String, [String], Bool, Bool, Bool, String)])
+    func `a device without a release for its version runs the built-in code, and learns of later versions`(
+        version: String, releases: [String], isHalted: Bool, runsBuiltIn: Bool, isOutdated: Bool,
+        named: String
+    ) throws {
+        var channel = Channel("production")
+        for (number, version) in releases.enumerated() {
+            channel.publish(
+                .release(try UpdateSample.release("r\(number)", versions: [version])), at: UpdateSample.now)
+        }
+        if isHalted { channel.updateLast { $0.stop() } }
+        let info = try answer(try check(version: version), channel)
+        #expect(info["should_run_binary_version"]?.bool == runsBuiltIn)
+        #expect(info["update_app_version"]?.bool == isOutdated)
+        #expect(info["target_binary_range"]?.string == named && info["app_version"]?.string == named)
+        #expect(info["is_available"]?.bool == !runsBuiltIn)
     }
 
     @Test(arguments: [

@@ -13,7 +13,7 @@ import Web
 
     private func request(
         version: String? = "1", accept: String? = accept, current: String? = nil, embedded: String? = nil,
-        isSigned: Bool = false, adding more: [(String, String)] = []
+        isSigned: Bool = false, keyID: String? = "main", adding more: [(String, String)] = []
     ) throws -> ExpoUpdateRequest {
         var fields: HTTPFields = [
             "expo-platform": "ios", "expo-runtime-version": "1",
@@ -23,7 +23,10 @@ import Web
         if let accept { fields.append("accept", accept) }
         if let current { fields.append("expo-current-update-id", current) }
         if let embedded { fields.append("expo-embedded-update-id", embedded) }
-        if isSigned { fields.append("expo-expect-signature", "sig, keyid=\"main\", alg=\"rsa-v1_5-sha256\"") }
+        if isSigned {
+            let name = keyID.map { ", keyid=\"\($0)\"" } ?? ""
+            fields.append("expo-expect-signature", "sig\(name), alg=\"rsa-v1_5-sha256\"")
+        }
         for (name, value) in more { fields.append(name, value) }
         return try ExpoUpdateRequest(fields)
     }
@@ -51,7 +54,7 @@ import Web
     private func settings(_ key: String, chain: String? = nil) throws -> ExpoUpdateSettings {
         var settings = ExpoUpdateSettings()
         settings.signer = ExpoUpdateSettings.Signer(
-            try #require(RSAPrivateKey(pem: key)), keyID: "main", certificateChain: chain)
+            try #require(RSAPrivateKey(pem: key)), certificateChain: chain)
         return settings
     }
 
@@ -114,12 +117,13 @@ import Web
 
     @Test func `the configuration of the app is in the manifest as it was given`() throws {
         let (channel, _) = try channel()
-        let text = "{\"expoClient\":{\"a\":[1,2.50,null,true,\"\\\"x\"],\"b\":{}}}"
+        let text = "{\"a\":[1,2.50,null,true,\"\\\"x\"],\"b\":{}}"
         let bytes = Array(text.utf8)
         var settings = ExpoUpdateSettings()
-        settings.extra = try JSONValue.parse(bytes.span)
+        settings.appConfiguration = try JSONValue.parse(bytes.span)
         let answer = answer(try request(accept: "application/json"), channel, settings)
-        #expect(String(decoding: answer.body, as: UTF8.self).hasSuffix("\"extra\":" + text + "}"))
+        let end = "\"extra\":{\"expoClient\":" + text + "}}"
+        #expect(String(decoding: answer.body, as: UTF8.self).hasSuffix(end))
     }
 
     // MARK: Directives
@@ -174,6 +178,19 @@ import Web
         // Without expo-expect-signature there is none.
         #expect(try response(answer(try request(accept: accept), channel, settings)).signature == nil)
         #expect(answer(try request(accept: accept, isSigned: true), channel).status == 400)
+    }
+
+    /// Expo's clients compare the name with the one in their configuration (`codeSigningMetadata.keyid`).
+    @Test(
+        arguments: [
+            ("main", "main"), ("root", "root"), (#"a\"b"#, #"a"b"#), (nil, "main"), ("ä", "main"),
+            (String(repeating: "x", count: 600), "main"),
+        ] as [(String?, String)])
+    func `a signature names the key as the client does`(keyID: String?, name: String) throws {
+        let (channel, _) = try channel()
+        let settings = try settings(CodeSigningKeys.publisherKey)
+        let answer = answer(try request(isSigned: true, keyID: keyID), channel, settings)
+        #expect(try ExpoSignature(try #require(try response(answer).signature)).keyID == name)
     }
 
     @Test func `the chain of certificates is sent with a signature`() throws {

@@ -34,7 +34,7 @@ enum CapgoProtocol {
             (situation) throws(StoreError) in
             try situation.answer(check.device, at: request) { UpdateAnswer(DeviceAnswer(to: check, $0, $1)) }
         }
-        inquiry.installed = check.device.currentUpdate
+        inquiry.installed = [check.device.currentUpdate].compactMap(\.self)
         inquiry.missing = UpdateAnswer(DeviceAnswer(capgo: .unknownChannel(check.channel)))
         return inquiry
     }

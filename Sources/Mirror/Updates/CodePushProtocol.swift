@@ -26,8 +26,9 @@ enum CodePushProtocol {
         _ check: CodePushCheck, _ naming: CodePushEndpoint.Naming, _ request: UpdateRequest
     ) -> UpdateInquiry {
         var inquiry = UpdateInquiry(channel: .named(check.channel)) { (situation) throws(StoreError) in
-            try situation.answer(check.device, at: request) {
-                UpdateAnswer(DeviceAnswer(to: check, naming, $0, $1))
+            let other = situation.channel.otherVersion(than: check.device, at: situation.now)
+            return try situation.answer(check.device, at: request) {
+                UpdateAnswer(DeviceAnswer(to: check, naming, $0, $1, otherVersion: other))
             }
         }
         inquiry.missing = UpdateAnswer(DeviceAnswer(codePush: .unknownChannel(check.channel)))
@@ -60,11 +61,11 @@ extension UpdatePlan {
         let answer = UpdateAnswer(answer)
         guard let first = reports.first else { return .answer(answer) }
         let own = reports.filter { $0.device == first.device }
-        var inquiry = UpdateInquiry(channel: .having(update: first.rollout), device: first.device) { _ in
-            answer
-        }
+        // A device that has changed its channel may report about updates of both.
+        let updates = own.map(\.rollout)
+        var inquiry = UpdateInquiry(channel: .having(updates: updates), device: first.device) { _ in answer }
         inquiry.failed = own.filter(\.hasFailed).map(\.rollout)
-        inquiry.installed = own.last { !$0.hasFailed }?.rollout
+        inquiry.installed = own.filter { !$0.hasFailed }.map(\.rollout)
         inquiry.confirmsReports = true
         inquiry.missing = answer
         return .ask(inquiry)

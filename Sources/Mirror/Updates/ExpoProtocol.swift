@@ -29,7 +29,7 @@ enum ExpoProtocol {
             (situation) throws(StoreError) in
             try answer(expo, origin, final, situation)
         }
-        inquiry.installed = expo.device.currentUpdate
+        inquiry.installed = [expo.device.currentUpdate].compactMap(\.self)
         inquiry.failed = expo.failedUpdates
         return .ask(inquiry)
     }
@@ -51,14 +51,41 @@ enum ExpoProtocol {
             decision = .release(request.serving(release), rollout, isNew: isNew)
         }
         // All devices get the same bytes, and a signature takes a millisecond.
-        return situation.desk.cached([
+        return try situation.desk.cached([
             request.app.text, situation.channel.name, key, expo.device.runtimeVersion,
             expo.device.platform.rawValue, "\(expo.protocolVersion) \(expo.form) \(expo.expectsSignature)",
-            request.origin,
-        ]) {
+            expo.keyID ?? "", request.origin,
+        ]) { () throws(StoreError) in
+            var settings = settings
+            if case .release(let release, _, _) = decision {
+                switch try appConfiguration(of: release, request.app, situation.desk) {
+                case .none: break
+                case .read(let configuration): settings.appConfiguration = configuration
+                case .damaged: return .failure
+                }
+            }
             let answer = ExpoUpdateAnswer(to: expo, decision, settings)
             return UpdateAnswer(answer, answer.status < 400 ? outcome : outcome == .none ? .none : .refused)
         }
+    }
+
+    private enum AppConfiguration {
+        case none
+        case read(JSONValue)
+        case damaged
+    }
+
+    /// The configuration of the app that was published with a release.
+    private static func appConfiguration(
+        of release: Release, _ app: AppName, _ desk: UpdateDesk
+    ) throws(StoreError) -> AppConfiguration {
+        guard let id = release.id,
+            let file = try desk.file("\(app.storedBase)\(id)/\(ExpoExport.configurationName)")
+        else { return .none }
+        guard let bytes = try desk.bytes(of: file), let json = ExpoExport.configuration(bytes) else {
+            return .damaged
+        }
+        return .read(json)
     }
 }
 

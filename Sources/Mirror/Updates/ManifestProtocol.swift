@@ -121,11 +121,11 @@ enum ManifestProtocol {
                     "A report is JSON with the members device, update, and state, which is installed or failed."
                 ))
         }
-        var inquiry = UpdateInquiry(channel: .having(update: update), device: device) { _ in
+        var inquiry = UpdateInquiry(channel: .having(updates: [update]), device: device) { _ in
             UpdateAnswer(
                 .report, status: 204, fields: [("Cache-Control", "no-store")] + UpdateAnswer.sharedFields)
         }
-        if state == "installed" { inquiry.installed = update } else { inquiry.failed = [update] }
+        if state == "installed" { inquiry.installed = [update] } else { inquiry.failed = [update] }
         inquiry.confirmsReports = true
         return .ask(inquiry)
     }

@@ -138,18 +138,22 @@ final class UpdateDesk {
     ) throws(StoreError) -> Channel? {
         switch selection {
         case .named(let name): try channel(name, of: app)
-        case .having(let update):
-            try known(app)?.channels.values.map(\.channel).first { channel in
-                channel.rollouts.contains { $0.id == update }
-            }
+        case .having(let updates):
+            try channels(of: app).first { $0.rollouts.contains { updates.contains($0.id) } }
         }
     }
 
+    private func channels(of app: AppName) throws(StoreError) -> [Channel] {
+        try known(app)?.channels.values.map(\.channel) ?? []
+    }
+
     /// An answer that is the same for all requests with the same key; `make` makes it.
-    func cached(_ key: [String], _ make: () -> UpdateAnswer) -> UpdateAnswer {
+    func cached(
+        _ key: [String], _ make: () throws(StoreError) -> UpdateAnswer
+    ) throws(StoreError) -> UpdateAnswer {
         if let known = answers[key] { return known }
-        let made = make()
-        answers.add(made, for: key)
+        let made = try make()
+        if made.outcome != .failed { answers.add(made, for: key) }
         return made
     }
 
@@ -159,13 +163,19 @@ final class UpdateDesk {
         return response?.status == 200 && response?.body != nil ? response : nil
     }
 
+    /// The bytes of a stored file; nil if it is damaged.
+    func bytes(of file: StoredResponse) throws(StoreError) -> [UInt8]? {
+        guard let body = file.body, let content = try reader.content(of: body), try body.isIntact(content)
+        else { return nil }
+        return try content.load()
+    }
+
     /// The manifest of a release as it was published, with its signature; nil if the store does not have it.
     func manifest(ofRelease release: String, of app: AppName) throws(StoreError) -> [UInt8]? {
         if let known = service.manifests[app.text, release] { return known }
-        guard let body = try file(app.manifest(ofRelease: release))?.body,
-            let content = try reader.content(of: body), try body.isIntact(content)
-        else { return nil }
-        let bytes = try content.load()
+        guard let file = try file(app.manifest(ofRelease: release)), let bytes = try bytes(of: file) else {
+            return nil
+        }
         service.manifests.add(bytes, size: bytes.count, app.text, release)
         return bytes
     }
@@ -182,21 +192,33 @@ final class UpdateDesk {
 
     // MARK: - Reports
 
-    /// The reports of an inquiry that count: of devices with an ID, and about the newest updates of the channel.
-    func reports(of inquiry: UpdateInquiry, in channel: Channel, of app: AppName) -> [ChannelDatabase.Report]
-    {
-        guard let device = inquiry.device, inquiry.installed != nil || !inquiry.failed.isEmpty else {
+    /// The reports of an inquiry that count: of devices with an ID, and about the newest updates of a channel.
+    ///
+    /// - Parameter channel: the channel that the inquiry is about.
+    func reports(
+        of inquiry: UpdateInquiry, in channel: Channel, of app: AppName
+    ) throws(StoreError) -> [ChannelDatabase.Report] {
+        guard let device = inquiry.device, !inquiry.installed.isEmpty || !inquiry.failed.isEmpty else {
             return []
         }
-        let open = channel.rollouts.suffix(ChannelDatabase.maxOpenUpdates)
-        let key = ChannelDatabase.Key(app: app.text, channel: channel.name)
-        var outcomes: [(id: String, hasFailed: Bool)] = inquiry.failed.map { ($0, true) }
-        if let id = inquiry.installed, !inquiry.failed.contains(id) { outcomes.append((id, false)) }
-        outcomes.removeAll { outcome in !open.contains { $0.id == outcome.id } }
-        guard !outcomes.isEmpty else { return [] }
+        let channels =
+            switch inquiry.channel {
+            case .named: [channel]
+            case .having: try channels(of: app)
+            }
+        let installed = Set(inquiry.installed).subtracting(inquiry.failed)
+        let outcomes = inquiry.failed.map { (id: $0, hasFailed: true) } + installed.map { ($0, false) }
+        let open = outcomes.compactMap { id, hasFailed in
+            channels.first {
+                $0.rollouts.suffix(ChannelDatabase.maxOpenUpdates).contains { $0.id == id }
+            }.map { (channel: $0.name, id: id, hasFailed: hasFailed) }
+        }
+        guard !open.isEmpty else { return [] }
         let hash = Self.hash(of: device)
-        return outcomes.map { id, hasFailed in
-            ChannelDatabase.Report(key, rollout: id, device: hash, hasFailed: hasFailed)
+        return open.map { report in
+            ChannelDatabase.Report(
+                ChannelDatabase.Key(app: app.text, channel: report.channel), rollout: report.id,
+                device: hash, hasFailed: report.hasFailed)
         }
     }
 

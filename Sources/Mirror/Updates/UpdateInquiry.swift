@@ -11,15 +11,15 @@ struct UpdateInquiry: Sendable {
     /// The channel that a request is about.
     enum ChannelSelection: Sendable {
         case named(String)
-        /// The channel that has this update.
-        case having(update: String)
+        /// A channel that has one of these updates. The reports are those of the channel of each update.
+        case having(updates: [String])
     }
 
     var channel: ChannelSelection
     /// The stable ID of the app on the device; reports without one do not count.
     var device: String?
-    /// The update that the device runs, if the request says so.
-    var installed: String?
+    /// The update that the device runs, if the request says so, and earlier ones that it ran.
+    var installed: [String] = []
     /// The updates that failed on the device.
     var failed: [String] = []
     /// Whether the device sends the report only once, so that it is answered when the report is stored.

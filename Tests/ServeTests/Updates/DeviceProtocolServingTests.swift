@@ -173,6 +173,23 @@ import Web
         }
     }
 
+    @Test func `events of one list count for the channels of their updates`() async throws {
+        let production = try await app.publish(["index.html": "<p>"]).channel.updates[0].id
+        let beta = try await app.publish(["index.html": "<b>"]) { $0.channel = "beta" }.channel.updates[0].id
+        try await withServer { (server) async throws in
+            // The client keeps events while it is offline, also when the app changes its channel.
+            let events = [
+                ("set", "builtin"), ("set", beta), ("set", production), ("update_fail", production),
+            ].map { body(",\"action\":\"\($0)\"", version: $1) }
+            let list = "[" + events.joined(separator: ",") + "]"
+            #expect(try server.send("capgo/stats", method: "POST", body: list).status == 200)
+        }
+        let channels = try await app.larder.channels()
+        #expect(channels.map(\.channel) == ["beta", "production"])
+        #expect(channels.map { $0.updates[0].installed } == [1, 0])
+        #expect(channels.map { $0.updates[0].failed } == [0, 1])
+    }
+
     @Test func `a device joins a channel that exists, and gets its release`() async throws {
         try await app.publish(["index.html": "<p>"])
         let beta = try await app.publish(["index.html": "<b>"]) { $0.channel = "beta" }.channel.updates[0].id

@@ -73,6 +73,96 @@ import Web
         }
     }
 
+    /// A situation, with the name of the part that expo/custom-expo-updates-server sends for protocol version 1, and the
+    /// members of the JSON in it.
+    struct Answer: Sendable, CustomTestStringConvertible {
+        let situation: String
+        let part: String
+        let members: Set<String>
+
+        var testDescription: String { situation }
+
+        static let all = [
+            Answer(
+                situation: "a new update", part: "manifest",
+                members: [
+                    "id", "createdAt", "runtimeVersion", "launchAsset", "assets", "metadata", "extra",
+                ]),
+            Answer(situation: "the newest update runs", part: "directive", members: ["type"]),
+            Answer(situation: "a roll-back", part: "directive", members: ["type", "parameters"]),
+            Answer(
+                situation: "the built-in code runs after a roll-back", part: "directive", members: ["type"]),
+        ]
+    }
+
+    @Test(arguments: Answer.all)
+    func `an answer has the header fields, the parts and the members that Expo's own server sends`(
+        expected: Answer
+    ) async throws {
+        let report = try await app.publishExport("code()", configuration: #"{"name": "Shop"}"#)
+        let update = report.channel.updates[0]
+        var fields = [("expo-expect-signature", #"sig, keyid="root", alg="rsa-v1_5-sha256""#)]
+        switch expected.situation {
+        case "the newest update runs": fields.append(("expo-current-update-id", update.id))
+        case "a roll-back", "the built-in code runs after a roll-back":
+            _ = try await app.change(.rollBack)
+            let current = expected.situation == "a roll-back" ? update.id : "e"
+            fields += [("expo-current-update-id", current), ("expo-embedded-update-id", "e")]
+        default: break
+        }
+        let sent = fields
+        var updates = UpdateServing()
+        updates.signingKey = try app.scratch.write(CodeSigningKeys.publisherKey, to: "key.pem")
+        let settings = updates
+        let server = try app.serve { $0.updates = settings }
+        defer { server.stop() }
+        let answer = try ask(server, sent)
+        #expect(answer.status == 200)
+        #expect(answer["expo-protocol-version"] == "1" && answer["expo-sfv-version"] == "0")
+        #expect(answer["Cache-Control"] == "private, max-age=0")
+        let type = try #require(answer["Content-Type"])
+        try #require(type.hasPrefix("multipart/mixed; boundary="))
+        let boundary = type.dropFirst("multipart/mixed; boundary=".count)
+        let (first, last) = ("--\(boundary)\r\n", "\r\n--\(boundary)--\r\n")
+        try #require(answer.text.hasPrefix(first) && answer.text.hasSuffix(last))
+        let part = answer.text.dropFirst(first.count).dropLast(last.count)
+        let end = try #require(part.firstRange(of: "\r\n\r\n"))
+        let lines = Array(part[..<end.lowerBound].replacing("\r\n", with: "\n").utf8)
+        let head = HTTPFields(block: lines.span)
+        #expect(head["content-disposition"] == "inline; name=\"\(expected.part)\"")
+        #expect(head["content-type"] == "application/json; charset=utf-8")
+        let body = Array(part[end.upperBound...].utf8)
+        let key = try #require(RSAPrivateKey(pem: CodeSigningKeys.publisherKey))
+        #expect(head["expo-signature"] == ExpoSignature(key.sign(body), keyID: "root").text)
+        let json = try JSONValue.parse(body.span)
+        #expect(Set(json.members?.map(\.key) ?? []) == expected.members)
+        switch expected.situation {
+        case "a new update":
+            #expect(json["extra"]?["expoClient"]?["name"]?.string == "Shop")
+            let asset = try #require(json["assets"]?.array?.first)
+            let names: Set<String> = ["hash", "key", "fileExtension", "contentType", "url"]
+            #expect(Set(asset.members?.map(\.key) ?? []) == names)
+            let md5 = DigestStream.digest(.md5, of: Array("picture".utf8).span).hex
+            #expect(asset["key"]?.string == md5 && asset["fileExtension"]?.string == ".png")
+            #expect(asset["contentType"]?.string == "image/png")
+            let launch = json["launchAsset"]
+            #expect(launch?["fileExtension"]?.string == ".bundle")
+            #expect(launch?["contentType"]?.string == "application/javascript")
+        case "a roll-back":
+            #expect(json["type"]?.string == "rollBackToEmbedded")
+            #expect(json["parameters"]?["commitTime"]?.string?.hasSuffix(".000Z") == true)
+        default: #expect(json["type"]?.string == "noUpdateAvailable")
+        }
+    }
+
+    @Test(arguments: ["[]", "{", "\"text\""])
+    func `an export with a configuration that is no object is not published`(text: String) async throws {
+        let error = await #expect(throws: LarderError.self) {
+            try await app.publishExport("code()", configuration: text)
+        }
+        #expect(error?.description.contains("expoConfig.json is not a JSON object") == true)
+    }
+
     @Test func `the address of the server can be set for a proxy before it`() async throws {
         try await app.publishExport("code()")
         var updates = UpdateServing()
