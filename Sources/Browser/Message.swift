@@ -103,9 +103,11 @@ enum Message: Sendable {
     /// The events that tabs handle.
     private static let known: Set<String> = [
         "Browser.downloadWillBegin", "Inspector.targetCrashed",
-        "Network.dataReceived", "Network.loadingFailed", "Network.loadingFinished",
+        "Network.dataReceived", "Network.eventSourceMessageReceived",
+        "Network.loadingFailed", "Network.loadingFinished",
         "Network.requestWillBeSent", "Network.responseReceived",
-        "Network.webSocketCreated", "Network.webSocketFrameError", "Network.webSocketFrameReceived",
+        "Network.webSocketClosed", "Network.webSocketCreated", "Network.webSocketFrameError",
+        "Network.webSocketFrameReceived", "Network.webSocketFrameSent",
         "Network.webSocketHandshakeResponseReceived",
         "Page.frameAttached", "Page.frameDetached", "Page.frameNavigated",
         "Page.frameRequestedNavigation", "Page.javascriptDialogOpening", "Page.lifecycleEvent",

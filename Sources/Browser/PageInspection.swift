@@ -88,6 +88,7 @@ struct PageInspection: Sendable {
     private var requestsAfterScroll = false
 
     private var record = RequestRecord()
+    private var sockets = SocketRecorder()
     private var notices = NoticeRecord()
     private var outcome: PageOutcome
 
@@ -151,9 +152,15 @@ struct PageInspection: Sendable {
                 notices.note(.webSocket, event["url"]?.string ?? "")
                 activity.didOpenSocket(now: now)
             }
-            if event.method.hasPrefix("Network.webSocket") {
+            // Unlike a WebSocket, an event stream is not waited for before its first message.
+            if event.method == "Network.eventSourceMessageReceived" { activity.didOpenSocket(now: now) }
+            if event.method.hasPrefix("Network.webSocket")
+                || event.method == "Network.eventSourceMessageReceived"
+            {
                 activity.didUseSocket(countingFor: visit.patience, now: now)
             }
+            // A replay reaches only the window of the page, and not its workers and the frames of other sites.
+            if visit.wantsSockets, event.session == session { sockets.take(event, now: now) }
             if record.take(event) { activity.didAct(now: now) }
             if record.requests.count > count { didSendRequest(now) }
             let limit = PageOutcome.maxRequests + PageOutcome.maxRequestsPerView * steps.viewCount
@@ -347,6 +354,7 @@ struct PageInspection: Sendable {
         world = nil
         guard url != "about:blank" || visit.url == "about:blank" else { return }
         activity.didNavigate(to: frame["loaderId"]?.string, now: now)
+        if !steps.hasLooked { sockets = SocketRecorder() }
         // A failed navigation shows an error page of the browser.
         if !url.hasPrefix("chrome-error:") {
             outcome.address = url + (frame["urlFragment"]?.string ?? "")
@@ -566,6 +574,8 @@ struct PageInspection: Sendable {
             return finishStep(now, quiet: visit.quiet)
         }
         guard let value = reply["result"], reply["exceptionDetails"] == nil else { return retry(now) }
+        // Later messages are not in the text that was read.
+        if step == .look { sockets.stop() }
         let viewCount = steps.viewCount
         let next = steps.take(value["value"], of: step, into: &outcome, isOutOfTime: isOutOfTime)
         limit = limit.map { $0 + Tab.Timeouts.view * (steps.viewCount - viewCount) }
@@ -657,6 +667,11 @@ struct PageInspection: Sendable {
         commands.forgetAwaited()
         settleControlRoutes()
         outcome.requests = record.requests
+        if !sockets.recording.isEmpty {
+            outcome.sockets = sockets.recording
+            notices.note(.messagesRecorded, outcome.address)
+        }
+        if sockets.recording.isTruncated { notices.note(.messagesTruncated, outcome.address) }
         if outcome.consent != nil { notices.note(.consent, outcome.consent ?? "") }
         if hasCommitted { notices.note(.view, outcome.address, count: steps.unshownCount) }
         outcome.notices = notices.notices

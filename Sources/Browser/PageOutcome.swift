@@ -33,6 +33,8 @@ package struct PageOutcome: Sendable {
     package var document: String?
     /// The page as it was shown, as HTML without scripts.
     package var frozen: String?
+    /// The messages of the sockets and event streams of the page until it was read; nil without any.
+    package var sockets: SocketRecording?
     /// The name of the button by which a banner was answered that asks for consent; nil without one.
     package var consent: String?
     /// The maximum length of ``frozen`` in UTF-16 code units.
@@ -150,8 +152,12 @@ package struct PageNotice: Sendable, Equatable {
         case dialog, window, download, permission, crash
         case tooManyRequests = "too-many-requests"
         case scriptError = "script-error"
-        /// The page opened a WebSocket, whose messages cannot be stored.
+        /// The page opened a WebSocket.
         case webSocket = "web-socket"
+        /// Messages of sockets or event streams were recorded.
+        case messagesRecorded = "messages-recorded"
+        /// Messages of sockets or event streams were not recorded, because a limit was reached.
+        case messagesTruncated = "messages-not-recorded"
         /// Views of the document that a fragment names and that were not shown.
         case view = "view-not-shown"
         /// A banner that asks for consent was answered; the text is the name of the button.

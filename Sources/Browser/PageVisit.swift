@@ -114,6 +114,8 @@ package struct PageVisit: Sendable {
     package var wantsDocument = false
     /// Whether to write the page as it is shown as HTML without scripts.
     package var wantsFrozen = false
+    /// Whether to record the messages of sockets and event streams.
+    package var wantsSockets = false
     /// Whether to collect the cookies that are set at the end.
     package var wantsCookies = false
 
