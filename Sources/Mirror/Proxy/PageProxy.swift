@@ -303,6 +303,8 @@ private final class PageResponder: Responder {
             return Reply(answer: .text(503, "The page was closed.\n"))
         }
         if UpgradeRequest.isUpgrade(request) { return openSocket(request, url, number, later) }
+        // Such a response has no end, so the page gets it from the origin while it is sent.
+        if UpgradeRequest.isForEventStream(request) { return openSocket(request, url, number, later) }
         let origin = request.fields["Origin"].flatMap { $0 == url.origin ? nil : $0 }
         let key = RequestKey(
             method: request.method, body: request.body.span, type: request.fields.contentType)
@@ -333,8 +335,8 @@ private final class PageResponder: Responder {
         return nil
     }
 
-    /// Connects a socket of the page with its origin, if the crawl allows it. Its messages are not stored; they
-    /// fill the page before its frozen copy is made.
+    /// Connects a socket or event stream of the page with its origin, if the crawl allows it. The browser reports its
+    /// messages, which fill the page before its frozen copy is made.
     private func openSocket(_ request: Request, _ url: WebURL, _ number: UInt32, _ later: DeferredReply)
         -> Reply?
     {
@@ -357,10 +359,14 @@ private final class PageResponder: Responder {
     }
 }
 
-/// The connection of a page's socket with its origin, which ends with the page.
+/// The connection of a page's socket with its origin, which ends with the page, or at `maxBytes`.
 private final class PageSocket: ByteChannel {
     private let channel: any ByteChannel
     private let tab: PageTab
+    private var receivedCount = 0
+    /// The maximum number of bytes from the origin. Then the connection ends, so that the browser and its reports of
+    /// messages need little memory.
+    private static let maxBytes = 16 << 20
 
     /// Returns nil if the page must not open sockets any more.
     init?(_ channel: any ByteChannel, of tab: PageTab) {
@@ -372,5 +378,10 @@ private final class PageSocket: ByteChannel {
 
     var descriptor: Int32 { channel.descriptor }
     func send(_ bytes: UnsafeRawBufferPointer) -> Int { channel.send(bytes) }
-    func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int { channel.receive(into: buffer) }
+    func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard receivedCount < Self.maxBytes else { return 0 }
+        let count = channel.receive(into: buffer)
+        receivedCount += max(0, count)
+        return count
+    }
 }

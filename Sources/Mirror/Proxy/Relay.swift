@@ -407,7 +407,8 @@ struct ResponseHeadFilter {
 }
 
 /// A client's request to switch the connection to another protocol, such as WebSocket (RFC 9110 §7.8). It is forwarded to
-/// the origin; if that agrees, a relay copies the bytes of the other protocol.
+/// the origin; if that agrees, a relay copies the bytes of the other protocol. Requests for event streams are relayed in
+/// the same way, without a switch.
 struct UpgradeRequest {
     private let url: WebURL
     private let method: String
@@ -421,6 +422,11 @@ struct UpgradeRequest {
             && request.fields.elements("Upgrade").contains { !HTTPGrammar.matches($0, "h2c") }
     }
 
+    /// Whether the request is that of an `EventSource`, which accepts nothing else.
+    static func isForEventStream(_ request: Request) -> Bool {
+        request.method == "GET" && request.fields["Accept"] == "text/event-stream"
+    }
+
     init(_ request: Request, _ url: WebURL) {
         self.url = url
         method = request.method
@@ -431,7 +437,8 @@ struct UpgradeRequest {
         where !["host", "larder-policy"].contains(field.name.lowercased()) {
             head += "\(field.name): \(field.value)\r\n"
         }
-        head += "Via: \(ProxyHop.via)\r\nConnection: Upgrade\r\nUpgrade: \(protocols)\r\n\r\n"
+        let connection = protocols.isEmpty ? "close" : "Upgrade\r\nUpgrade: \(protocols)"
+        head += "Via: \(ProxyHop.via)\r\nConnection: \(connection)\r\n\r\n"
         self.head = HTTPGrammar.bytes(of: head)
     }
 
