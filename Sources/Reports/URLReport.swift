@@ -31,7 +31,8 @@ public struct URLReport: Sendable, Equatable {
         var md5s = KnownMD5s(reader)
         var rows: [Response] = []
         let names = try reader.snapshotNames()
-        for row in try reader.versions(of: url.href) where row.response.request != .frozen {
+        for row in try reader.versions(of: url.href)
+        where ![.frozen, .liveMessages].contains(row.response.request) {
             rows.append(try Response(row, names, links: reader.storedLinks(of: row.response), reader, &md5s))
         }
         sitesWithLiveSnapshot = Set(try reader.sites().filter { $0.published != nil }.map(\.name))

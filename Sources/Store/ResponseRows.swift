@@ -236,7 +236,7 @@ extension StoreWriter {
         var referrer: Int64?
         if let href = response.referrer { referrer = try urls.findOrAdd(href, response.referrerNumber) }
         var isPageCopied = false
-        if [.renderedText, .renderedPicture, .frozen].contains(response.request) {
+        if RequestKey.rendered.contains(response.request) {
             isPageCopied = try copyConfirmedPage(url, to: snapshot)
         }
         try rows.addRow(of: response, url: url, referrer: referrer, body: body, ofSnapshot: snapshot.id)

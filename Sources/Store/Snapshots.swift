@@ -117,7 +117,7 @@ extension StoreReader {
             JOIN url ON url.id = response.url
             JOIN snapshot ON snapshot.id = response.snapshot
             WHERE snapshot.site = (SELECT site FROM snapshot WHERE id = ?1)
-                AND response.request NOT IN ('shown', 'pictured', 'frozen')
+                AND response.request NOT IN \(RequestKey.renderedInSQL)
                 AND (response.snapshot <= coalesce((SELECT base FROM snapshot WHERE id = ?1), ?1) OR response.snapshot = ?1)
             ORDER BY response.snapshot, response.fetched, response.variant
             """, .integer(snapshot)

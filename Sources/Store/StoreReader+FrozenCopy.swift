@@ -9,15 +9,33 @@ extension StoreReader {
     package func frozenCopy(
         of page: StoredResponse, fields: HTTPFields? = nil
     ) throws(StoreError) -> StoredResponse? {
+        try rendered(.frozen, of: page, fields)
+    }
+
+    /// Returns the messages of the sockets and event streams of a page (`SocketRecording`), as JSON. Nil if there are
+    /// none, or if they belong to another version of the page.
+    ///
+    /// - Parameter fields: The fields of the request for the page.
+    package func liveMessages(
+        of page: StoredResponse, fields: HTTPFields? = nil
+    ) throws(StoreError) -> [UInt8]? {
+        guard let body = try rendered(.liveMessages, of: page, fields)?.body else { return nil }
+        return try content(of: body)?.load()
+    }
+
+    /// Content that a browser made from this version of a page, and that is as private as the page.
+    private func rendered(
+        _ key: RequestKey, of page: StoredResponse, _ fields: HTTPFields?
+    ) throws(StoreError) -> StoredResponse? {
         guard page.status == 200, let body = page.body,
-            let frozen = try response(for: page.href, request: .frozen, fields: fields),
-            frozen.body != nil, frozen.flags.contains(.isPrivate) == page.flags.contains(.isPrivate)
+            let rendered = try response(for: page.href, request: key, fields: fields),
+            rendered.body != nil, rendered.flags.contains(.isPrivate) == page.flags.contains(.isPrivate)
         else { return nil }
-        if frozen.snapshot < page.snapshot {
-            let then = try response(for: page.href, ofSnapshot: frozen.snapshot)
+        if rendered.snapshot < page.snapshot {
+            let then = try response(for: page.href, ofSnapshot: rendered.snapshot)
             guard then?.body?.sha256 == body.sha256 else { return nil }
         }
-        return frozen
+        return rendered
     }
 }
 

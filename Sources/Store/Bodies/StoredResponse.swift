@@ -392,6 +392,15 @@ package struct RequestKey: Hashable, Sendable {
     /// place of the page.
     package static let frozen = RequestKey(stored: "frozen")
 
+    /// The key of the messages of a page's sockets and event streams (`SocketRecording`), as JSON.
+    package static let liveMessages = RequestKey(stored: "messages")
+
+    /// The keys of content that a browser made from a page.
+    static let rendered: [RequestKey] = [renderedText, renderedPicture, frozen, liveMessages]
+
+    /// The list of ``rendered`` in SQL.
+    static let renderedInSQL = "(" + rendered.map { "'\($0.text)'" }.joined(separator: ", ") + ")"
+
     /// Whether this is the key of a request, and not that of derived content.
     package var isRealRequest: Bool { text.isEmpty || text.contains(" ") }
 
