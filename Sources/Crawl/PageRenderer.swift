@@ -62,6 +62,8 @@ package struct RenderedPage: Sendable {
     package var picture: [UInt8]?
     /// The page as it was shown, as HTML without scripts.
     package var frozen: String?
+    /// The messages of its sockets and event streams, as JSON; nil without any.
+    package var liveMessages: [UInt8]?
     /// The cookies that scripts of the page set, as lines of a Netscape cookie file.
     package var cookies: [String] = []
     /// The URLs that the page requested and received without a request to the crawl.

@@ -39,8 +39,8 @@ struct RenderNotes: Sendable, Equatable {
 }
 
 extension Crawl {
-    /// Stores the text, the screenshot and the frozen copy of a rendered page, with which an offline check compares the page,
-    /// and the notes for the next snapshot.
+    /// Stores the text, the screenshot, the frozen copy and the live messages of a rendered page, with which an offline
+    /// check compares the page, and the notes for the next snapshot.
     func storeRendering(_ rendered: RenderedPage, hasSent: Bool, of page: UInt32) throws(CrawlError) {
         var memory = RenderNotes()
         memory.hasSent = hasSent
@@ -58,6 +58,9 @@ extension Crawl {
         }
         if isWhole, let frozen = rendered.frozen {
             try storeRenderArtifact(Array(frozen.utf8), "text/html; charset=utf-8", as: .frozen, of: page)
+        }
+        if isWhole, let messages = rendered.liveMessages {
+            try storeRenderArtifact(messages, "application/json", as: .liveMessages, of: page)
         }
     }
 

@@ -38,6 +38,9 @@ public struct SitePlan: Sendable, Equatable {
     package var renderedPatterns: [String] = []
     /// The URLs of pages that are served as frozen copies.
     package var frozen: [String] = []
+    /// The pages in `frozen` that a server serves with their scripts and their recorded live messages. Exports
+    /// contain the frozen copies.
+    package var replayed: [String] = []
     /// The number of WebSockets that pages opened when they were last rendered. Their messages are not
     /// stored.
     package var sockets = 0
@@ -100,6 +103,7 @@ public struct SitePlan: Sendable, Equatable {
         rendered = texts("rendered")
         renderedPatterns = texts("lookedAt")
         frozen = texts("frozen")
+        replayed = texts("replayed")
         sockets = json["sockets"]?.int ?? 0
         maxPages = json["maxPages"]?.int
         connectionsPerHost = json["perHost"]?.int
@@ -366,6 +370,7 @@ extension SitePlan: JSONObject {
             "nofollow": IfAny(nofollow?.rawValue),
             "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "render": IfAny(render),
             "rendered": IfAny(rendered), "lookedAt": IfAny(renderedPatterns), "frozen": IfAny(frozen),
+            "replayed": IfAny(replayed),
             "sockets": IfAny(sockets == 0 ? nil : sockets), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "cookieFiles": IfAny(cookieFiles),
             "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),

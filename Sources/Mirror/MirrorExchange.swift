@@ -451,18 +451,27 @@ final class MirrorExchange {
         _ = try isDamaged(copy, isRequired: bundle != nil)
         context.notes?.didRender(copy.response.url, at: view.time)
         let renderer = renderer(finder(view), asked: fields)
-        // A page that does not work offline is served as its frozen copy, unless the user asks for its scripts.
+        // A page that does not work offline is served with its recorded messages or as its frozen copy, unless the
+        // user asks for its scripts alone.
         let mayBeFrozen = try rules().frozen.contains(copy.url.href)
         if mayBeFrozen, !wantsScripts, key == .get, fields.isNavigation, layout.snapshot == nil,
             !isTransparent,
-            bundle == nil, copy.change.isDisjoint(with: [.shell, .query, .search]),
-            let frozen = try finder(view).frozen(copy, originalFields),
-            try !isDamaged(frozen, isRequired: false), let address = layout.address(of: copy.url)
+            bundle == nil, copy.change.isDisjoint(with: [.shell, .query, .search])
         {
-            let language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
-            renderer.notice = FrozenCopy.notice(address, in: language)
-            let answer = try renderer.storedAnswer(frozen, source: .hit(copy.change))
-            return (answer.adding(FrozenCopy.policy), nil)
+            if try rules().replayed.contains(copy.url.href),
+                let messages = try view.reader.liveMessages(of: copy.response, fields: originalFields)
+            {
+                renderer.replay = SocketReplay.element(messages, of: copy.url)
+                return (try renderer.storedAnswer(copy, source: .hit(copy.change)), nil)
+            }
+            if let frozen = try finder(view).frozen(copy, originalFields),
+                try !isDamaged(frozen, isRequired: false), let address = layout.address(of: copy.url)
+            {
+                let language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
+                renderer.notice = FrozenCopy.notice(address, in: language)
+                let answer = try renderer.storedAnswer(frozen, source: .hit(copy.change))
+                return (answer.adding(FrozenCopy.policy), nil)
+            }
         }
         let answer = try timing.measure("splice") { () throws(StoreError) in
             try renderer.storedAnswer(copy, source: .hit(copy.change), bundle: bundle)

@@ -35,6 +35,8 @@ final class ResponseRenderer {
     private var steadySince: Int?
     /// A notice at the end of the document.
     var notice: [UInt8] = []
+    /// The script element that replays live messages (`SocketReplay`), for an HTML document.
+    var replay: [UInt8] = []
 
     init(finder: ResponseFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier, asked: HTTPFields)
     {
@@ -63,6 +65,9 @@ final class ResponseRenderer {
         _ copy: FoundResponse, source: AnswerSource, bundle: BundleComparison? = nil
     ) throws(StoreError) -> Answer {
         steadySince = SteadyTime.since(copy.fields)
+        var copy = copy
+        // A page with other messages or none has the same validators.
+        if !replay.isEmpty { copy.fields.remove("Last-Modified") }
         if steadySince != nil, copy.fields.contentType?.isJavaScript == true { dependsOnUse = true }
         // At the requested URL, relative links would resolve differently.
         if copy.change.contains(.slash) { return leading(to: copy, source) }
@@ -79,7 +84,7 @@ final class ResponseRenderer {
         }
         let format = BodyFormat(form: body.form) ?? .opaque
         let tag =
-            hasPrefix(copy.url) || isPlaylist(format)
+            hasPrefix(copy.url) || isPlaylist(format) || !replay.isEmpty
             ? nil
             : body.entityTag(
                 type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown },
@@ -295,7 +300,7 @@ final class ResponseRenderer {
     ) -> DictionaryTerms? {
         guard layout.snapshot == nil, layout.keepsRelativeLinks(of: copy.url), copy.change.isEmpty,
             // Such scripts differ by their use.
-            steadySince == nil, !hasPrefix(copy.url)
+            steadySince == nil, !hasPrefix(copy.url), replay.isEmpty
         else { return nil }
         return DictionaryTerms(of: copy, body, isBundle: isBundle, isTransparent: layout.isTransparent)
     }
@@ -420,7 +425,7 @@ final class ResponseRenderer {
                 if mark.kind == .startOfFragment { dependsOnUse = true }
                 guard mark.kind == .start || isShown else { continue }
                 let tag = shim.tag(format, layout, steadySince: steadySince)
-                changes.append(Patch.Change(mark.offset..<mark.offset, tag))
+                changes.append(Patch.Change(mark.offset..<mark.offset, format == .html ? tag + replay : tag))
             }
         }
         // A document without scripts has no such mark: the bar goes to its end.

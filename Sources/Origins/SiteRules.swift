@@ -14,6 +14,8 @@ package struct SiteRules {
     private var zones: [String: NetworkZone] = [:]
     /// The URLs of pages that are served as frozen copies.
     package private(set) var frozen: Set<String> = []
+    /// The URLs among these whose pages are served with their scripts and their recorded live messages instead.
+    package private(set) var replayed: Set<String> = []
     /// The names and start URLs of the sites that start on a host.
     private var sitesByHost: [String: [(name: String, start: String)]] = [:]
 
@@ -39,6 +41,7 @@ package struct SiteRules {
             let settings = try? JSONValue.parse(site.settings.utf8.span)
             let texts = settings?["rules"]?.array?.compactMap(\.string) ?? []
             frozen.formUnion(settings?["frozen"]?.array?.compactMap(\.string) ?? [])
+            replayed.formUnion(settings?["replayed"]?.array?.compactMap(\.string) ?? [])
             let zone =
                 importedSites.contains(site.name)
                 ? .publicNetwork : settings?["zone"]?.string.flatMap { NetworkZone(name: $0) } ?? .thisMachine

@@ -151,7 +151,9 @@ package struct SiteRun {
             plan.sitePlan.doubts = last.doubts
             plan.sitePlan.rendered = last.rendered
             plan.sitePlan.sockets = last.sockets
-            plan.sitePlan.frozen = plan.sitePlan.render?.freezing == .never ? [] : last.frozen
+            let freezing = plan.sitePlan.render?.freezing ?? .auto
+            plan.sitePlan.frozen = freezing == .never ? [] : last.frozen
+            plan.sitePlan.replayed = freezing == .auto ? last.replayed : []
             plan.sitePlan.renderedPatterns = last.render == plan.sitePlan.render ? last.renderedPatterns : []
         }
         plan.rejectsInterceptionPages = !options.allowsShrinking
