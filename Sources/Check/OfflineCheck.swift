@@ -45,7 +45,7 @@ package enum OfflineCheck {
             let sockets = SitePlan(text: site.settings).sockets
             if sockets > 0 {
                 found.notes.append(
-                    "pages opened \(sockets) web \(sockets == 1 ? "socket" : "sockets") when they were rendered: data sent over these is not stored"
+                    "pages opened \(sockets) web \(sockets == 1 ? "socket" : "sockets") when they were rendered: only the messages of the first seconds are stored"
                 )
             }
             if !options.isQuick { found.notes += try IntegrityDemands.notes(of: walk, reader, interruption) }

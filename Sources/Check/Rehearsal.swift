@@ -12,6 +12,9 @@ public struct Rehearsal: Sendable, Equatable {
             /// The same is true, and `pages` pages of the kind are served as frozen copies, without their scripts.
             /// The reason is nil except in the report of the prefetch that chose the copies.
             case frozen(pages: Int, reason: String? = nil)
+            /// The same is true, and `pages` pages of the kind are served with the messages that their sockets and event
+            /// streams got online.
+            case replayed(pages: Int)
             /// A page shows something else, or requested something that is missing.
             case different(page: String, detail: String)
             /// No page of the kind was compared, for this reason.
@@ -54,7 +57,7 @@ public struct Rehearsal: Sendable, Equatable {
         switch result {
         case .different: 0
         case .unknown: 1
-        case .equal, .frozen: 2
+        case .equal, .frozen, .replayed: 2
         }
     }
 
@@ -73,7 +76,7 @@ public struct Rehearsal: Sendable, Equatable {
             })
     }
 
-    /// Whether every kind is the same offline as online, or is served as frozen copies.
+    /// Whether every kind is the same offline as online, if need be with replayed messages, or is served as frozen copies.
     public var isProved: Bool { kinds.allSatisfy { Self.rank($0.result) == 2 } }
 
     /// The level that was reached, provided that all links have stored responses.
@@ -105,6 +108,11 @@ extension Rehearsal {
         for kind in kinds {
             switch kind.result {
             case .equal, .different: continue
+            case .replayed(let count):
+                let pages = count == 1 ? "1 page" : "\(count) pages"
+                lines.append(
+                    "served with the live messages of their first seconds replayed: \(pages), such as \(kind.example)"
+                )
             case .frozen(let count, let reason):
                 let pages = count == 1 ? "1 page" : "\(count) pages"
                 let why = reason.map { " (with scripts: \($0))" } ?? ""
@@ -151,17 +159,18 @@ extension Rehearsal: JSONObject {
 extension Rehearsal.PageKind: JSONObject {
     package var members: JSONMembers {
         var (word, page, detail): (String, String?, String?) = ("equal", nil, nil)
-        var frozen: Int?
+        var (frozen, replayed): (Int?, Int?)
         switch result {
         case .equal: break
         case .frozen(let count, let why): (word, frozen, detail) = ("frozen", count, why)
+        case .replayed(let count): (word, replayed) = ("replayed", count)
         case .different(let differing, let why): (word, page, detail) = ("different", differing, why)
         case .unknown(let why): (word, detail) = ("unknown", why)
         }
         return [
             "example": example, "pages": pages, "opened": opened, "compared": compared, "result": word,
             "page": IfAny(page),
-            "frozen": IfAny(frozen), "detail": IfAny(detail),
+            "frozen": IfAny(frozen), "replayed": IfAny(replayed), "detail": IfAny(detail),
         ]
     }
 }

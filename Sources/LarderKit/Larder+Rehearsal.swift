@@ -8,7 +8,8 @@ internal import Web
 extension Larder {
     /// Opens a sample of the pages that a prefetch has stored, from the store alone, and compares them with the
     /// same pages as rendered. Responses that the pages request and the store lacks are fetched, and the pages are
-    /// opened again, until nothing more can be fetched. Pages that then still differ are served as frozen copies.
+    /// opened again, until nothing more can be fetched. Pages that then still differ are served with their recorded live
+    /// messages, if that makes them equal, or else as frozen copies.
     ///
     /// Does nothing if the prefetch rendered no page, or only pages for which a scan had found everything. If the
     /// browser fails, the prefetch has succeeded all the same.
@@ -33,7 +34,8 @@ extension Larder {
 /// A round opens pages offline and looks at the result. If responses are missing, the site is prefetched again with the
 /// policy `prefer-cache`, which fetches only those, and the next round follows. If nothing new is missing, pages of kinds
 /// that have no rendered page are rendered once. The rounds end when neither helps, or after three repeated prefetches. At
-/// the end, pages that still differ are served as frozen copies.
+/// the end, pages that still differ are opened with their recorded live messages. Those that differ even then are served as
+/// frozen copies.
 private struct RehearsalRun {
     private let larder: Larder
     private let site: String
@@ -173,24 +175,47 @@ private struct RehearsalRun {
         }
     }
 
-    /// Serves frozen copies of these pages from now on, and opens the pages once more.
+    /// Serves these pages with replayed messages or as frozen copies from now on, and opens the pages once more.
     ///
-    /// - Parameter opened: the opened pages. Those of them that are not named are served with their scripts again.
+    /// - Parameter opened: the opened pages. Those of them that are not named are served with their scripts alone again.
     private func freeze(_ pages: [String], replacing opened: Set<String>, _ report: inout PrefetchReport) {
         guard let stored else { return }
         var plan = SitePlan(text: stored.settings)
         let before = plan.frozen
         plan.frozen = Array(Set(before).subtracting(opened).union(pages).sorted().prefix(Self.maxFrozenPages))
         guard !(plan.frozen.isEmpty && before.isEmpty) else { return }
+        // Of pages that were not opened this time, the last prefetch has decided.
+        let replayed = Set(plan.replayed).subtracting(opened).union(pagesWithMessages(pages))
+        plan.replayed = plan.frozen.filter(replayed.contains)
+        guard store(plan), var findings = open(bypassesFrozenCopies: false) else { return }
+        let failed = findings.pagesOfDifferentKinds.intersection(plan.replayed)
+        if !failed.isEmpty {
+            plan.replayed.removeAll(where: failed.contains)
+            guard store(plan), let next = open(bypassesFrozenCopies: false, after: findings.opened) else {
+                return
+            }
+            findings = next
+        }
+        report.rehearsal = findings.rehearsal.addingReasonsForCopies(from: report.rehearsal)
+    }
+
+    /// Stores the settings of the site. Returns false if the store is busy or full; the report still says that the pages
+    /// differ.
+    private func store(_ plan: SitePlan) -> Bool {
         do throws(StoreError) {
             try StoreWriter(larder.folder).storeSettings(plan.text, ofSite: site)
+            return true
         } catch {
-            // The store is busy or full. The report still says that the pages differ.
-            return
+            return false
         }
-        if let findings = open(bypassesFrozenCopies: false) {
-            report.rehearsal = findings.rehearsal.addingReasonsForCopies(
-                from: report.rehearsal)
+    }
+
+    /// The pages among these whose live messages were recorded; none if all pages are served as frozen copies.
+    private func pagesWithMessages(_ pages: [String]) -> [String] {
+        guard freezing == .auto, let reader = try? StoreReader(larder.folder) else { return [] }
+        return pages.filter { href in
+            guard let page = try? reader.response(for: href) else { return false }
+            return (try? reader.liveMessages(of: page)) != nil
         }
     }
 }

@@ -27,8 +27,10 @@ struct OfflinePageCheck {
     private let visitTemplate: PageVisitTemplate
     /// Whether pages are opened with their scripts, although frozen copies of them are shown.
     private let bypassesFrozenCopies: Bool
-    /// The URLs of pages that the server shows as frozen copies.
+    /// The URLs of pages that the server shows as frozen copies, or with replayed messages.
     private let frozenPages: Set<String>
+    /// The URLs among these whose pages the server shows with replayed messages.
+    private let replayedPages: Set<String>
     /// Whether responses that were fetched with credentials are left out.
     private let hidesPrivate: Bool
 
@@ -151,6 +153,7 @@ struct OfflinePageCheck {
         }
         self.origins = origins
         frozenPages = Set(exclusionRules.plan.frozen)
+        replayedPages = Set(exclusionRules.plan.replayed)
         visitTemplate = try PageVisitTemplate(exclusionRules.plan)
     }
 
@@ -175,6 +178,8 @@ struct OfflinePageCheck {
         var unrendered: [String] = []
         /// The rendered pages of all kinds.
         var rendered: [String] = []
+        /// All pages of the kinds of which an opened page shows something else or requests something that is missing.
+        var pagesOfDifferentKinds: Set<String> = []
         /// The pages that were opened.
         var opened: [OpenedPage] = []
 
@@ -217,8 +222,10 @@ struct OfflinePageCheck {
     ) -> Rehearsal.PageKind.Result {
         if let difference { return .different(page: difference.page.href, detail: difference.detail) }
         if opened.contains(where: \.hasTexts) {
-            let count = bypassesFrozenCopies ? 0 : kind.pages.count { frozenPages.contains($0.href) }
-            return count > 0 ? .frozen(pages: count) : .equal
+            guard !bypassesFrozenCopies else { return .equal }
+            let replayed = kind.pages.count { replayedPages.contains($0.href) }
+            let frozen = kind.pages.count { frozenPages.contains($0.href) } - replayed
+            return frozen > 0 ? .frozen(pages: frozen) : replayed > 0 ? .replayed(pages: replayed) : .equal
         }
         if opened.isEmpty { return .unknown(reasonForNotOpening) }
         return .unknown(
@@ -272,6 +279,8 @@ struct OfflinePageCheck {
                 return opened.contains { $0.page.text != nil } ? nil : opened.first?.page.url.href
             },
             rendered: kinds.flatMap { $0.pages.filter(\.isRendered).map(\.href) },
+            pagesOfDifferentKinds: Set(
+                collector.firstDifferences.keys.flatMap { kinds[$0].pages.map(\.href) }),
             opened: all)
     }
 
@@ -347,7 +356,7 @@ struct OfflinePageCheck {
         if let first = collector.pagesWithLiveData.first {
             let pages = Wording.count(collector.pagesWithLiveData.count, "page")
             notes.append(
-                "\(pages) using live data (a WebSocket, server-sent events or polling), which is not stored, such as \(first)"
+                "\(pages) using live data (a WebSocket, server-sent events or polling), which ends offline, such as \(first)"
             )
         }
         if let first = collector.pagesWithSendingControls.first {
@@ -366,6 +375,7 @@ struct OfflinePageCheck {
     /// Whether the server shows the frozen copy of the page.
     private func isShownFrozen(_ page: Page) -> Bool {
         !bypassesFrozenCopies && frozenPages.contains(page.url.href)
+            && !replayedPages.contains(page.url.href)
     }
 
     /// Opens all pages that were not equal earlier, several at a time. The outcomes are in the order of the pages.

@@ -184,6 +184,7 @@ private final class BrowserRenderer: PageRenderer {
         visit.wantsCookies = true
         visit.wantsPicture = visitTemplate.settings.takesPictures
         visit.wantsFrozen = visitTemplate.settings.freezing != .never
+        visit.wantsSockets = visitTemplate.settings.freezing == .auto
         if let since = fixedScriptTime(for: url) { visit.preludes.append(SteadyTime.call(since: since)) }
         idle.withLock { $0.openCount += 1 }
         show(page, at: url, visit) { [self, visit] outcome, traffic in
@@ -297,6 +298,7 @@ extension RenderedPage {
         text = outcome.text
         picture = outcome.picture
         frozen = outcome.frozen
+        liveMessages = outcome.sockets.map { Array($0.members.text(.compact).utf8) }
         links = outcome.links.compactMap { WebURL($0) }
         for notice in outcome.notices { notices[notice.kind.rawValue, default: 0] += notice.count }
     }

@@ -227,8 +227,9 @@ struct HelpTopic: Sendable {
             What rendering does
               Everything that a rendered page requests is served from the store or fetched by the crawl, with its limits,
               rules and digests, and stored as an asset of the page; its links are followed. POST requests are sent,
-              and their responses are stored with what was sent; PUT and DELETE are refused. WebSockets are connected, and their
-              messages are not stored. When such a page is served, requests that contain the current time
+              and their responses are stored with what was sent; PUT and DELETE are refused. WebSockets and event streams
+              are connected, and the messages of the first 10 seconds are recorded, up to 1 MiB a page.
+              When such a page is served, requests that contain the current time
               (from=1764000000000&to=1764003600000) get the response that was recorded for the same distance from the time
               of recording. The report lists each group with the number of pages, of rendered pages and of assets found.
 
@@ -247,9 +248,10 @@ struct HelpTopic: Sendable {
             beginning of videos.
 
             If rendering found something, some pages are opened from the store alone before the prefetch ends. What they still request is
-            fetched. A page that shows something else than before is then served as a frozen copy (--freeze auto): as it was,
-            without scripts, with a link to the page with its scripts. larder check SITE opens pages in
-            the same way and reports the result.
+            fetched. If a page shows something else than before, the messages that its sockets and event streams got in
+            their first seconds are replayed to it. If that does not help, it is served as a frozen copy (--freeze auto): as
+            it was, without scripts, with a link to the page with its scripts. larder check SITE opens pages in the same way
+            and reports the result.
 
             --render-pictures stores a screenshot of each page with its text. larder check SITE --render opens the pages from
             the store alone and reports differences in text or picture. larder diff SITE --pictures lists the pages whose

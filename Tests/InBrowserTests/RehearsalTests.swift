@@ -1,4 +1,5 @@
 import Browser
+import Digest
 import Glibc
 import System
 import TestOrigin
@@ -352,5 +353,86 @@ struct RehearsalTests {
         let check = try larder(["check", origin.url("/"), "--require", "rehearsed"])
         #expect(check.status == 0, "\(check)")
         #expect(check.output.contains("1 page using live data"))
+    }
+
+    @Test("The events of a stream are replayed to a page that shows less without them")
+    func replayedEvents() throws {
+        origin.on(
+            "/events",
+            .file(
+                "retry: 600000\ndata: Nine words that a server has sent as an event\n\n",
+                type: "text/event-stream"))
+        origin.on(
+            "/",
+            .page(
+                """
+                <!DOCTYPE html><title>t</title><p id=words></p>
+                <script>new EventSource('/events').onmessage = ({ data }) => words.textContent = data</script>
+                """))
+        try expectReplay(of: origin.url("/"), showing: "Nine words that a server") { origin.stop() }
+        let server = try Server(home)
+        defer { server.stop() }
+        #expect(try server.page(of: origin).contains("has sent as an event"))
+        #expect(try !server.page(of: origin, "/?larder-scripts").contains("has sent as an event"))
+    }
+
+    @Test("The messages of a WebSocket are replayed to a page that shows less without them")
+    func replayedMessages() throws {
+        var live: RawOrigin? = try RawOrigin { client in
+            if client.firstHead.hasPrefix("GET /live ") {
+                // The connection stays open until the page is closed.
+                return client.send(Self.acceptance(of: client.firstHead)) && client.send(Self.frame)
+                    && client.nextHead() == nil
+            }
+            guard client.firstHead.hasPrefix("GET / ") else {
+                return client.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            }
+            let page = """
+                <!DOCTYPE html><title>t</title><p id=words></p><script>
+                const socket = new WebSocket('ws://' + location.host + '/live');
+                socket.onmessage = ({ data }) => words.textContent = data;
+                </script>
+                """
+            return client.send(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: \(page.utf8.count)\r\nConnection: close\r\n\r\n\(page)"
+            )
+        }
+        let url = try #require(live?.url("/"))
+        try expectReplay(of: url, showing: Self.message) { live = nil }
+    }
+
+    private static let message = "Nine words that a server has sent to the page"
+    /// The message as an unmasked text frame (RFC 6455, section 5.2).
+    private static let frame = [0x81, UInt8(message.utf8.count)] + Array(message.utf8)
+
+    /// The response that accepts a WebSocket (RFC 6455, section 4.2.2).
+    private static func acceptance(of head: String) -> String {
+        let field =
+            head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("sec-websocket-key:") } ?? ""
+        let key = field.dropFirst("sec-websocket-key:".count).trimmingPrefix(" ")
+        let bytes = Array("\(key)258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8)
+        let digest = DigestStream.digest(.sha1, of: bytes.span)
+        let accept = Base64.encode(digest.bytes.span)
+        return
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: \(accept)\r\n\r\n"
+    }
+
+    /// Prefetches a site, ends its server with `stop`, and expects that its start page is the same with replayed messages.
+    private func expectReplay(of url: String, showing words: String, stop: () -> Void) throws {
+        let prefetch = try larder(["prefetch", url])
+        #expect(
+            prefetch.output.contains(
+                "served with the live messages of their first seconds replayed: 1 page, such as \(url)"),
+            "\(prefetch)")
+        stop()
+        let check = try larder(["check", url, "--require", "rehearsed"])
+        #expect(check.status == 0, "\(check)")
+        let json = try larder(["check", url, "--json"]).output
+        let kind = try JSONValue.parse(Array(json.utf8).span)["rehearsal"]?["kinds"]?.array?.first
+        #expect(kind?["result"]?.string == "replayed" && kind?["replayed"]?.int == 1, "\(json)")
+        // Exports have no live messages, and contain the frozen copy.
+        let file = home.file("page.html")
+        #expect(try larder(["export", url, file]).status == 0)
+        #expect(try String(decoding: WholeFile.read(file, atMost: 1 << 20), as: UTF8.self).contains(words))
     }
 }

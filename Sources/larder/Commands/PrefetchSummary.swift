@@ -236,7 +236,11 @@ enum PrefetchSummary {
     /// are those of the report.
     private static func noticeText(of notice: String, _ count: Int) -> String {
         switch notice {
-        case "web-socket": "\(Wording.count(count, "WebSocket")) opened, whose messages are not stored"
+        case "web-socket": "\(Wording.count(count, "WebSocket")) opened"
+        case "messages-recorded":
+            "\(Wording.count(count, "page")) whose live messages of the first seconds were recorded"
+        case "messages-not-recorded":
+            "\(Wording.count(count, "page")) whose live messages were recorded only in part; 10 seconds and 1 MiB are recorded"
         case "consent": "\(Wording.count(count, "cookie banner")) answered (--consent)"
         case "not-sent":
             "\(Wording.count(count, "request")) not sent, because a page may send 5,000 requests of at most 4 MiB"
