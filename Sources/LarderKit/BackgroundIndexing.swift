@@ -1,9 +1,11 @@
+internal import Portal
 internal import Search
 internal import Store
 internal import System
 
-/// Adds stored pages to the search index on a thread of low priority, while a server runs. Prefetches index their own pages;
-/// this is for those of interrupted ones, and of `--no-index`.
+/// Prepares what the pages of the portal need, on a thread of low priority, while a server runs: counts the snapshots of new
+/// sites, and adds stored pages to the search index. Prefetches index their own pages; this is for those of interrupted ones,
+/// and of `--no-index`.
 final class BackgroundIndexing: Sendable {
     private let interruption: Interruption
     private let thread: NamedThread?
@@ -14,6 +16,8 @@ final class BackgroundIndexing: Sendable {
         // Without the thread, the next search indexes the pages.
         thread = try? NamedThread.start("larder-index") {
             NamedThread.lowerPriority()
+            // If this fails, the pages of the portal count the snapshots themselves.
+            try? PortalCache.computeFigures(in: folder) { interruption.isRequested }
             var run = IndexRun(folder, interruption)
             run.removesObsoleteTexts = false
             _ = try? run.run()

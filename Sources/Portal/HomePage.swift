@@ -29,12 +29,14 @@ struct HomePage: PortalPage {
         showsReading: Bool, now: Int64
     ) throws(StoreError) {
         var cards: [SiteCard] = []
-        // All sites of the page share one budget for finding missing URLs. Of the sites beyond it, those are not counted.
-        var limit = PortalLimits.maxMissingWalkURLs
+        // Sites without stored counts share one budget for finding missing URLs. Of the sites beyond it, those are not
+        // counted.
+        var limit = PortalLimits.maxHomeWalkURLs
         let sites = try cache.sites(reader)
         for site in sites {
-            let report = try cache.report(on: site, limit: limit, reader)
-            limit -= report.needs?.walked ?? limit
+            let hasCounts = site.overlay == nil && MissingURLCounts(of: site) != nil
+            let report = try cache.report(on: site, limit: hasCounts ? 0 : limit, reader)
+            if !hasCounts { limit -= report.needs?.walked ?? limit }
             cards.append(SiteCard(site, report, jobs: jobs))
         }
         self.cards = cards

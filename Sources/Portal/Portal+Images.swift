@@ -31,7 +31,7 @@ extension Portal {
         guard request.path.hasPrefix(PortalLinks.sites), request.path.hasSuffix("/icon"),
             let id = Int64(request.path.dropFirst(PortalLinks.sites.utf8.count).dropLast("/icon".utf8.count)),
             let site = try cache.sites(reader).first(where: { $0.id == id }),
-            let body = try cache.icon(of: cache.report(on: site, limit: 0, reader), reader),
+            let href = try cache.icon(of: site, reader), let body = try reader.response(for: href)?.body,
             let bytes = try reader.content(of: body)?.load(), let type = SiteIcon.type(of: bytes)
         else { return nil }
         // An SVG image can contain scripts. As a document of its own it has no origin, and runs none of them.

@@ -83,6 +83,7 @@ package struct Portal {
         if request.path == PortalLinks.random, let answer = try randomPage(visitor, reader) { return answer }
         if let file = resultFile(request, visitor) { return file }
         let page = try page(request, visitor, reader) ?? NotFoundPage(target: target)
+        cache.saveFigures()
         let isJSON = request["format"] == "json" || Self.prefersJSON(visitor.accept)
         return isJSON ? json(page, target, visitor) : html(page, target, visitor)
     }
@@ -568,6 +569,8 @@ package enum PortalLimits {
     /// The maximum number of URLs that are visited on one page to find the missing URLs of sites. Beyond it, a site is
     /// shown without them.
     static let maxMissingWalkURLs = 8000
+    /// The same limit for all sites of the home page together. It walks only sites without stored counts.
+    static let maxHomeWalkURLs = 2000
     /// The maximum number of bodies whose links are searched for missing URLs or for links to a page.
     static let maxLinkingBodies = 4_000
     /// The maximum length of a search text in bytes. Longer texts are cut.

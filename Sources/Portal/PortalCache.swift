@@ -1,6 +1,6 @@
 internal import Reports
 internal import Search
-internal import Store
+package import Store
 internal import Web
 
 /// The sites, counts and reports that pages of the portal show. They are computed once per version of the store, since
@@ -13,18 +13,22 @@ package final class PortalCache {
     /// The `dataVersion` of the cached values.
     private var version: Int64 = 0
     private var sites: [Site]?
-    /// The counts of snapshots, by their ids.
-    private var tallies: [Int64: SnapshotTally] = [:]
-    private var typeTallies: [Int64: [TypeTally]] = [:]
+    /// The counts of snapshots, their media types, the icons of their sites, and their changes since the snapshots before.
+    /// They stay when the store changes.
+    private var tallies = KeyedFigures<SnapshotTally>()
+    private var typeTallies = KeyedFigures<TypeTallies>()
+    private var icons = KeyedFigures<IconURL>()
+    private var changes = KeyedFigures<ChangesSinceEarlier>()
+    /// Whether this answer has read the stored figures.
+    private var hasReadFigures = false
+    /// Computed figures that are not stored yet.
+    private var unsavedFigures: [SnapshotFigure] = []
     /// The missing URLs of sites, by the ids of the sites.
     private var needs: [Int64: SiteNeeds] = [:]
-    /// The icons of sites, by the ids of the site and its shown snapshot; nil for a site without one. They stay when the
-    /// store changes, since finding them reads start pages.
-    private var icons: [[Int64]: StoredBody?] = [:]
     /// The newest snapshots with a screenshot of the start page, by the ids of the sites.
     private var pictures: [Int64: SnapshotName?] = [:]
-    /// The changes between snapshots, by the ids of the earlier and the later snapshot.
-    private var changeCounts: [[Int64]: SnapshotTimeline.ChangeCounts] = [:]
+    /// The last scheduled update of each site.
+    private var knownAttempts: [String: UpdateAttempt]?
     /// The pages that were read last, and when they were looked up, in seconds since 1970.
     private var lastRead: (pages: [StoreReader.ReadPage], at: Int64)?
     /// For sites that were too large to walk: the highest limit that was tried. A walk with the same limit would fail again.
@@ -54,48 +58,110 @@ package final class PortalCache {
 
     /// Drops the cache if the reader or the store has changed. Call it before each answer.
     func update(from reader: StoreReader) throws(StoreError) {
+        // Other threads and schedulers write these without a change of the store.
+        (knownAttempts, hasReadFigures) = (nil, false)
         let version = try reader.dataVersion()
         guard reader !== self.reader || version != self.version else { return }
-        if reader !== self.reader { (searcher, icons, channelReports) = (nil, [:], nil) }
+        if reader !== self.reader { didReplaceReader() }
         self.reader = reader
         self.version = version
         sites = nil
-        tallies = [:]
-        typeTallies = [:]
+        tallies.dropUnfinished()
+        typeTallies.dropUnfinished()
+        icons.dropUnfinished()
+        changes.dropUnfinished()
         (needs, triedLimits) = ([:], [:])
         kindCounts = [:]
-        (pictures, changeCounts, lastRead) = ([:], [:], nil)
-        if icons.count > Self.maxIcons { icons = [:] }
+        (pictures, lastRead) = ([:], nil)
+    }
+
+    /// Drops what belongs to the earlier reader.
+    private func didReplaceReader() {
+        (searcher, channelReports) = (nil, nil)
+        (tallies, typeTallies) = (KeyedFigures(), KeyedFigures())
+        (icons, changes) = (KeyedFigures(), KeyedFigures())
+        unsavedFigures = []
+    }
+
+    /// Reads the stored figures, which may be those of another server thread, once per answer.
+    private func readFigures(_ reader: StoreReader) {
+        // Stored figures count private responses too.
+        guard !hasReadFigures, !reader.hidesPrivate else { return }
+        hasReadFigures = true
+        let stored = ActivityDatabase.figures(in: reader.folder)
+        tallies.add(stored)
+        typeTallies.add(stored)
+        icons.add(stored)
+        changes.add(stored)
+    }
+
+    /// Stores the figures that were computed since the last call. Call it after each answer.
+    func saveFigures() {
+        guard !unsavedFigures.isEmpty, let reader, let sites else { return }
+        let existing = Set(sites.flatMap(\.snapshots).map(\.id))
+        ActivityDatabase.record(unsavedFigures, existing: existing, in: reader.folder)
+        unsavedFigures = []
+    }
+
+    /// Computes the figures of all sites that are not stored yet, and stores them. Returns early if `isStopped` says so.
+    package static func computeFigures(in folder: StoreFolder, isStopped: () -> Bool) throws(StoreError) {
+        let reader = try StoreReader(folder)
+        let cache = PortalCache()
+        try cache.update(from: reader)
+        for site in try cache.sites(reader) {
+            guard !isStopped() else { break }
+            if let snapshot = SiteReport.shownSnapshot(of: site) { _ = try cache.tally(of: snapshot, reader) }
+            _ = try (cache.types(of: site, reader), cache.icon(of: site, reader))
+            _ = try cache.changeCounts(of: site, reader)
+        }
+        cache.saveFigures()
+    }
+
+    /// Returns a figure of a snapshot, which is computed unless a valid one is known.
+    private func figure<Figure>(
+        _ figures: ReferenceWritableKeyPath<PortalCache, KeyedFigures<Figure>>, of snapshot: Snapshot,
+        _ reader: StoreReader, isValid: (Figure) -> Bool = { _ in true },
+        compute: () throws(StoreError) -> Figure
+    ) throws(StoreError) -> Figure {
+        if let known = self[keyPath: figures][snapshot], isValid(known) { return known }
+        readFigures(reader)
+        if let known = self[keyPath: figures][snapshot], isValid(known) { return known }
+        let figure = try compute()
+        self[keyPath: figures][snapshot] = figure
+        if let key = snapshot.figureKey, !reader.hidesPrivate {
+            unsavedFigures.append(
+                SnapshotFigure(
+                    of: snapshot.id, kind: Figure.kind, key: key, value: figure.members.text(.compact)))
+        }
+        return figure
     }
 
     /// The changes in the last snapshots of a site, by the id of the later snapshot.
     func changeCounts(
         of site: Site, _ reader: StoreReader
-    ) throws(StoreError) -> [Int64: SnapshotTimeline.ChangeCounts] {
-        var counts: [Int64: SnapshotTimeline.ChangeCounts] = [:]
+    ) throws(StoreError) -> [Int64: ChangesSinceEarlier] {
+        var counts: [Int64: ChangesSinceEarlier] = [:]
         for (from, to) in SnapshotTimeline.pairs(of: site) {
-            let key = [from.id, to.id]
-            if let known = changeCounts[key] {
-                counts[to.id] = known
-                continue
+            let earlier = "\(from.id) \(from.figureKey ?? "")"
+            func isCurrent(_ known: ChangesSinceEarlier) -> Bool { known.earlier == earlier }
+            let changes = try figure(\.changes, of: to, reader, isValid: isCurrent) { () throws(StoreError) in
+                let report = try DifferenceReport(of: site, from: from, to: to, reader)
+                return ChangesSinceEarlier(
+                    earlier: earlier, added: report.added.count, changed: report.changed.count,
+                    gone: report.gone.count, moved: report.moved.count)
             }
-            let report = try DifferenceReport(of: site, from: from, to: to, reader)
-            counts[to.id] = SnapshotTimeline.ChangeCounts(report)
-            changeCounts[key] = counts[to.id]
+            counts[to.id] = changes
         }
         return counts
     }
 
-    /// The icon of a site; nil if none is stored.
-    func icon(of site: SiteReport, _ reader: StoreReader) throws(StoreError) -> StoredBody? {
-        let key = [site.id, site.shown?.id ?? 0]
-        if let known = icons[key] { return known }
-        let icon = try SiteIcon.find(of: site.start, reader)
-        icons[key] = .some(icon)
-        return icon
+    /// The URL of the icon of a site; nil if none is stored.
+    func icon(of site: Site, _ reader: StoreReader) throws(StoreError) -> String? {
+        guard let snapshot = SiteReport.shownSnapshot(of: site) else { return nil }
+        return try figure(\.icons, of: snapshot, reader) { () throws(StoreError) in
+            IconURL(try SiteIcon.find(of: site.start.first ?? site.name, reader))
+        }.href
     }
-
-    private static let maxIcons = 2_000
 
     /// The newest complete snapshot with a screenshot of the start page; nil if there is none. Older ones than the last
     /// `maxPictureSnapshots` are not searched.
@@ -140,25 +206,27 @@ package final class PortalCache {
     }
 
     /// The counts of a snapshot, based on its first `PortalLimits.maxCountedResponses` responses.
-    func tally(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> SnapshotTally {
-        if let tally = tallies[snapshot] { return tally }
-        let tally = try reader.tally(ofSnapshot: snapshot, limit: PortalLimits.maxCountedResponses)
-        tallies[snapshot] = tally
-        return tally
+    func tally(of snapshot: Snapshot, _ reader: StoreReader) throws(StoreError) -> SnapshotTally {
+        try figure(\.tallies, of: snapshot, reader) { () throws(StoreError) in
+            try reader.tally(ofSnapshot: snapshot.id, limit: PortalLimits.maxCountedResponses)
+        }
     }
 
-    /// The media types in a snapshot, with the same limit.
-    func types(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> [TypeTally] {
-        if let known = typeTallies[snapshot] { return known }
-        let read = try reader.types(ofSnapshot: snapshot, limit: PortalLimits.maxCountedResponses)
-        typeTallies[snapshot] = read
-        return read
+    /// The media types in the shown snapshot of a site, with the same limit.
+    func types(of site: Site, _ reader: StoreReader) throws(StoreError) -> [TypeTally] {
+        guard let snapshot = SiteReport.shownSnapshot(of: site) else { return [] }
+        return try figure(\.typeTallies, of: snapshot, reader) { () throws(StoreError) in
+            TypeTallies(
+                try reader.types(ofSnapshot: snapshot.id, limit: PortalLimits.maxCountedResponses))
+        }.types
     }
 
     /// The missing URLs of a site; nil if the walk would exceed `limit` URLs.
     func needs(of site: Site, limit: Int, _ reader: StoreReader) throws(StoreError) -> SiteNeeds? {
         if let known = needs[site.id] { return known }
-        guard limit > triedLimits[site.id] ?? 0, let walk else { return nil }
+        // Nearly all responses of a snapshot are reached by its links.
+        let count = SiteReport.shownSnapshot(of: site)?.responseCount ?? 0
+        guard limit > triedLimits[site.id] ?? 0, count <= limit, let walk else { return nil }
         let found = try walk(reader, site, limit)
         (needs[site.id], triedLimits[site.id]) = (found, found == nil ? limit : nil)
         return found
@@ -171,10 +239,17 @@ package final class PortalCache {
         on site: Site, limit: Int = PortalLimits.maxMissingWalkURLs, _ reader: StoreReader
     ) throws(StoreError) -> SiteReport {
         let shown = SiteReport.shownSnapshot(of: site)
-        let tally = try shown.map { (snapshot) throws(StoreError) in
-            try self.tally(ofSnapshot: snapshot.id, reader)
-        }
+        let tally = try shown.map { (snapshot) throws(StoreError) in try self.tally(of: snapshot, reader) }
         return try SiteReport(
-            site, tally: tally ?? SnapshotTally(), needs: needs(of: site, limit: limit, reader), reader)
+            site, tally: tally ?? SnapshotTally(), needs: needs(of: site, limit: limit, reader),
+            attempt: attempts(reader)[site.name], reader)
+    }
+
+    /// The last scheduled update of each site.
+    private func attempts(_ reader: StoreReader) throws(StoreError) -> [String: UpdateAttempt] {
+        if let knownAttempts { return knownAttempts }
+        let read = ActivityDatabase.attempts(reader.folder, for: try sites(reader))
+        knownAttempts = read
+        return read
     }
 }

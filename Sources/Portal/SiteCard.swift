@@ -30,7 +30,7 @@ struct SiteCard {
 
     /// Looks up the images of the site. Only the cards that are shown need them.
     mutating func findImages(of site: Site, _ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
-        hasIcon = try cache.icon(of: report, reader) != nil
+        hasIcon = try cache.icon(of: site, reader) != nil
         picture = try cache.picture(of: site, start: report.start, reader)
     }
 

@@ -10,8 +10,8 @@ enum SiteIcon {
     /// Further links to icons are ignored.
     private static let maxCandidates = 6
 
-    /// Returns the body of the icon; nil if none is stored.
-    static func find(of start: String, _ reader: StoreReader) throws(StoreError) -> StoredBody? {
+    /// Returns the URL of the icon; nil if none is stored.
+    static func find(of start: String, _ reader: StoreReader) throws(StoreError) -> String? {
         guard let url = WebURL(start), url.isHTTP else { return nil }
         var candidates: [WebURL] = []
         if let page = try reader.response(for: url.key.href)?.body, page.form.hasPrefix("html"),
@@ -27,7 +27,7 @@ enum SiteIcon {
                 // Some servers answer with a page in place of an icon.
                 let bytes = try reader.content(of: body)?.load(), type(of: bytes) != nil
             else { continue }
-            return body
+            return candidate.key.href
         }
         return nil
     }

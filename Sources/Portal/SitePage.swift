@@ -29,11 +29,7 @@ struct SitePage: PortalPage {
         hosts = try FolderListing.list("", site: site.id, from: nil, limit: PortalLimits.maxListItems, reader)
         folder = try FolderListing.list(
             Self.folder(of: self.site.start), site: site.id, from: nil, limit: Self.maxFolderItems, reader)
-        types =
-            try self.site.shown.map { (snapshot) throws(StoreError) in
-                try cache.types(ofSnapshot: snapshot.id, reader)
-            }
-            ?? []
+        types = try cache.types(of: site, reader)
     }
 
     /// The maximum number of items of the folder. The page of the folder shows all.

@@ -7,23 +7,8 @@ struct SnapshotTimeline {
     let site: SiteReport
     /// The numbers of changes since the snapshot before, by the id of the later snapshot. Older and large snapshots are
     /// left out.
-    let changes: [Int64: ChangeCounts]
+    let changes: [Int64: ChangesSinceEarlier]
     let hasScreenshots: Bool
-
-    /// The numbers of URLs that differ between two snapshots.
-    struct ChangeCounts: Equatable {
-        let added: Int
-        let changed: Int
-        let gone: Int
-        let moved: Int
-
-        init(_ report: DifferenceReport) {
-            (added, changed) = (report.added.count, report.changed.count)
-            (gone, moved) = (report.gone.count, report.moved.count)
-        }
-
-        var isEmpty: Bool { added + changed + gone + moved == 0 }
-    }
 
     /// The maximum number of snapshots that are compared with the one before, and their maximum number of responses.
     static let maxComparisons = 6

@@ -28,11 +28,7 @@ struct StoragePage: PortalPage {
         var usages: [SiteUsage] = []
         for site in try cache.sites(reader) {
             let report = try cache.report(on: site, limit: 0, reader)
-            let types =
-                try report.shown.map { (snapshot) throws(StoreError) in
-                    try cache.types(ofSnapshot: snapshot.id, reader)
-                } ?? []
-            usages.append(SiteUsage(site: report, types: types))
+            usages.append(SiteUsage(site: report, types: try cache.types(of: site, reader)))
         }
         self.usages = usages.sorted { ($0.byteCount, $1.site.id) > ($1.byteCount, $0.site.id) }
     }

@@ -262,12 +262,12 @@ package struct SiteReport: Sendable {
     /// - Parameters:
     ///   - tally: the size of the snapshot that `shownSnapshot(of:)` returns.
     ///   - needs: nil if it was not determined.
+    ///   - attempt: the last scheduled update that was begun.
     package init(
-        _ site: Site, tally: SnapshotTally, needs: SiteNeeds?, _ reader: StoreReader
+        _ site: Site, tally: SnapshotTally, needs: SiteNeeds?, attempt: UpdateAttempt?, _ reader: StoreReader
     ) throws(StoreError) {
         id = site.id
-        self.site = StatusReport.Site(
-            site, ActivityDatabase.attempts(reader.folder, for: [site])[site.name])
+        self.site = StatusReport.Site(site, attempt)
         shown = Self.shownSnapshot(of: site).map { StatusReport.Snapshot($0, of: site) }
         self.tally = tally
         self.needs = needs

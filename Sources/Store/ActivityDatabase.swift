@@ -7,7 +7,8 @@ internal import Web
 /// - misses, which the next prefetch fetches;
 /// - bodies that were found damaged, which the next prefetch replaces;
 /// - the results of bundle checks;
-/// - the scheduled updates that were begun.
+/// - the scheduled updates that were begun;
+/// - figures of snapshots, which take long to compute (`SnapshotFigure`).
 ///
 /// The records of a local store are in a database of their own, `notes.db`. Servers therefore never wait for
 /// writers of the store, nor writers for servers, and readers of the store see no change. In PostgreSQL they
@@ -68,7 +69,7 @@ package final class ActivityDatabase {
             """
             PRAGMA synchronous = OFF;
             CREATE TABLE IF NOT EXISTS served (url INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-            \(missTable)\(verdictTable)\(damageTable)\(attemptTable)
+            \(missTable)\(verdictTable)\(damageTable)\(attemptTable)\(SnapshotFigure.table)
             """, doing: "set up")
         try addMissingColumns(connection)
         return connection

@@ -14,10 +14,8 @@ package struct Site: Sendable, Equatable {
     package let overlay: Int64?
     /// The settings with which the site is prefetched and served, as JSON; empty if none were stored.
     package let settings: String
-    /// The snapshots that updates found unchanged, and when they last did.
-    private var confirmations: [SnapshotConfirmation] {
-        SnapshotConfirmation.list((try? JSONValue.parse(settings.utf8.span))?["confirmed"])
-    }
+    /// The snapshots that updates found unchanged, and when they last did. Parsed once, because the settings may be long.
+    private let confirmations: [SnapshotConfirmation]
 
     /// When an update last found that a snapshot is unchanged, in seconds since 1970; nil if none did.
     package func confirmationDate(of snapshot: Snapshot) -> Int64? {

@@ -22,6 +22,10 @@ package struct TypeTally: Sendable, Equatable {
     package let type: String?
     package let count: Int
     package let byteCount: Int64
+
+    package init(type: String?, count: Int, byteCount: Int64) {
+        (self.type, self.count, self.byteCount) = (type, count, byteCount)
+    }
 }
 
 extension StoreReader {

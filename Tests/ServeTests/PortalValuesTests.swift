@@ -1,5 +1,6 @@
 import Store
 import Testing
+import Web
 
 @testable import HTTPServer
 @testable import Mirror
@@ -216,6 +217,37 @@ import Testing
         #expect(some.pages == 10)
         #expect(some.isCapped && some.isEstimate)
         #expect((100...200).contains(some.byteCount))
+    }
+
+    @Test func `a figure of a snapshot is stored for the next server, and computed again for another state`()
+        throws
+    {
+        let shelf = try Self.shelf(20)
+        func pages() throws -> Int? { try shelf.get("/?format=json").json()["sites"]?[0]?["pages"]?.int }
+        #expect(try pages() == 20)
+        let stored = ActivityDatabase.figures(in: shelf.folder)
+        #expect(Set(stored.map(\.kind)) == [SnapshotTally.kind, IconURL.kind])
+        let tally = try #require(stored.first { $0.kind == SnapshotTally.kind })
+        func record(_ value: String, _ key: String) {
+            ActivityDatabase.record(
+                [SnapshotFigure(of: tally.snapshot, kind: tally.kind, key: key, value: value)],
+                existing: [tally.snapshot], in: shelf.folder)
+        }
+        record(tally.value.replacing("\"pages\":20", with: "\"pages\":7"), tally.key)
+        #expect(try pages() == 7)
+        record("damaged", tally.key)
+        #expect(try pages() == 20)
+        record(tally.value.replacing("\"pages\":20", with: "\"pages\":7"), "another state")
+        #expect(try pages() == 20)
+    }
+
+    @Test func `figures of media types survive being stored`() throws {
+        let types = TypeTallies([
+            TypeTally(type: nil, count: 1, byteCount: 2),
+            TypeTally(type: "text/\"html\"", count: 3, byteCount: 4_000_000_000),
+        ])
+        let read = TypeTallies(try JSONValue.parse(types.members.text(.compact).utf8.span))
+        #expect(read?.types == types.types)
     }
 
     @Test func `cached counts are dropped when the store changes`() throws {

@@ -24,6 +24,16 @@ import Testing
         #expect(try ActivityDatabase(store.folder).servedTimes() == [1: 10, 3: 1])
     }
 
+    @Test func `figures of removed snapshots are removed when others are stored`() {
+        func figure(_ snapshot: Int64, _ value: String) -> SnapshotFigure {
+            SnapshotFigure(of: snapshot, kind: "tally", key: "1 2", value: value)
+        }
+        ActivityDatabase.record([figure(1, "a"), figure(2, "b")], existing: [1, 2], in: store.folder)
+        ActivityDatabase.record([figure(2, "c"), figure(3, "d")], existing: [2, 3], in: store.folder)
+        let expected = TestStore.isPostgreSQL ? [] : [figure(2, "c"), figure(3, "d")]
+        #expect(ActivityDatabase.figures(in: store.folder) == expected)
+    }
+
     @Test func `threads and processes record uses at the same time, from the creation of the database on`()
         throws
     {
