@@ -128,6 +128,10 @@ struct PortalCommandRunner: Sendable {
         case .remove(let site):
             _ = try waitFor(run) { () throws(LarderError) in try await larder.remove(site) }
             return (.done, [Phrase(.siteRemoved, site)])
+        case .undo:
+            let restored = try waitFor(run) { () throws(LarderError) in try await larder.undoRemoval() }
+            guard let restored else { return (.withProblems, [Phrase(.nothingToUndo)]) }
+            return (.done, restored.names.prefix(Self.maxListedItems).map { Phrase(.removalUndone, $0) })
         case .forecast(let limit):
             let size = limit.flatMap { ByteSize($0) }
             let forecast = try waitFor(run) { () throws(LarderError) in

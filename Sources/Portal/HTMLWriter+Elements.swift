@@ -26,6 +26,20 @@ extension HTMLWriter {
         }
     }
 
+    /// Writes the form that opens the copy of a URL.
+    mutating func openForm() {
+        element("form", ["class": "find", "method": "get", "action": PortalLinks.open]) { html in
+            html.element("label", ["for": "open"], say: .openOriginal)
+            html.void(
+                "input",
+                [
+                    "id": "open", "name": "url", "type": "text", "inputmode": "url", "required": "",
+                    "placeholder": "https://example.com/", "autocomplete": "off", "spellcheck": "false",
+                ])
+            html.element("button", ["type": "submit", "class": "quiet"], say: .doOpen)
+        }
+    }
+
     /// Writes a labelled list of options, of which the user selects one. The texts may come from outside.
     mutating func selectField(
         _ name: String, _ label: Sentence, _ options: [(value: String, text: String)], _ chosen: String?

@@ -205,6 +205,8 @@ package struct PortalLinks {
 
     /// Redirects to a page by chance.
     package static let random = "/-/random"
+    /// Redirects to the copy of the URL in the field `url`, as a user types it.
+    package static let open = "/-/open"
 
     package func export(of site: Int64) -> String { "\(self.site(site))/export" }
 

@@ -85,8 +85,8 @@ struct HomePage: PortalPage {
         if hasMore { html.nextLink(filter.address(page: page + 1), html.words(.more)) }
         html.storeCommands(context)
         html.explainReadOnly(context)
-        html.element("h2", say: .openOriginal)
-        html.element("p") { html in
+        html.openForm()
+        html.element("p", ["class": "soft"]) { html in
             html.say(.openOriginalHint)
             html.element("code", ["class": "url"], text: "\(context.layout.home)https://example.com/")
         }

@@ -122,7 +122,8 @@ struct JobsPage: PortalPage {
             }
         }
         let links = self.links(of: job, context)
-        guard job.canRetry || !links.isEmpty else { return }
+        let canUndo = job.number == removalToUndo
+        guard job.canRetry || canUndo || !links.isEmpty else { return }
         html.element("div", ["class": "orders small"]) { html in
             for (address, phrase) in links {
                 html.link(address, ["class": "button quiet"]) { html in
@@ -130,11 +131,18 @@ struct JobsPage: PortalPage {
                     html.element("span", ["class": "hidden"], text: " \(Wording.cut(title, to: 80))")
                 }
             }
+            if canUndo { html.commandButton("undo", .doUndo, about: title, context) }
             if job.canRetry {
                 html.commandButton(
                     "goon", .doRetry, about: title, context, fields: [("job", "\(job.number)")])
             }
         }
+    }
+
+    /// The number of the job whose removal can still be undone; nil if there is none.
+    private var removalToUndo: Int? {
+        let last = jobs.last { $0.command.changesRemovals && $0.state == .ended(.done) }
+        return last.flatMap { $0.command.isRemoval ? $0.number : nil }
     }
 
     /// The number of lines of an outcome that are shown at once; a click opens the others.
@@ -212,9 +220,29 @@ extension PortalCommand {
         case .prefetch(let address, _): address
         case .update(let site): site
         case .check(let site), .checkLinks(let site): site
-        case .fetch, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .changeSettings,
+        case .fetch, .pin, .unpin, .drop, .rollBack, .remove, .undo, .forecast, .collect, .changeSettings,
             .installTimer, .export, .importArchive, .save:
             nil
+        }
+    }
+
+    /// Whether the command removes content, reverses a removal, or makes removals final.
+    fileprivate var changesRemovals: Bool {
+        switch self {
+        case .drop, .remove, .undo, .collect: true
+        case .prefetch, .update, .fetch, .check, .checkLinks, .pin, .unpin, .rollBack, .forecast,
+            .changeSettings, .installTimer, .export, .importArchive, .save:
+            false
+        }
+    }
+
+    /// Whether the command removes content, so that the removal can be undone.
+    var isRemoval: Bool {
+        switch self {
+        case .drop, .remove: true
+        case .prefetch, .update, .fetch, .check, .checkLinks, .pin, .unpin, .rollBack, .undo, .forecast,
+            .collect, .changeSettings, .installTimer, .export, .importArchive, .save:
+            false
         }
     }
 }

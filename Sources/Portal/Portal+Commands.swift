@@ -448,7 +448,7 @@ extension PortalCommand {
     /// Whether the reply waits for the end of the job, because the command is quick.
     fileprivate var waitsForOutcome: Bool {
         switch self {
-        case .pin, .unpin, .drop, .rollBack, .changeSettings, .installTimer: true
+        case .pin, .unpin, .drop, .rollBack, .undo, .changeSettings, .installTimer: true
         case .prefetch, .update, .fetch, .check, .checkLinks, .remove, .forecast, .collect, .export,
             .importArchive, .save:
             false

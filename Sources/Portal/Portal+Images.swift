@@ -4,7 +4,7 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// Answers that are no pages: the images of sites, and the redirect to a page by chance.
+/// Answers that are no pages: the images of sites, and redirects to stored pages.
 extension Portal {
     /// Returns a stored screenshot; nil for other requests, or if there is none.
     func screenshot(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> Answer? {
@@ -43,6 +43,22 @@ extension Portal {
                 ("Content-Security-Policy", policy),
             ] + securityFields.filter { $0.name != "Content-Security-Policy" },
             body: bytes)
+    }
+
+    /// Redirects to the copy of a URL that a user typed, or to the page about the URL if it is not stored. Nil if the field
+    /// is empty.
+    func copy(
+        of request: PortalRequest, _ visitor: PortalVisitor, _ reader: StoreReader
+    ) throws(StoreError) -> Answer? {
+        guard let text = request["url"] else { return nil }
+        guard let url = try? WebURL.parseUserInput(text), url.isHTTP else {
+            return html(NotFoundPage(target: text, reason: Phrase(.mistakeURL, text)), "/", visitor)
+        }
+        let copy =
+            try reader.response(for: url.key.href) == nil
+            ? nil : context("/", visitor).mirrorAddress(of: url.href)
+        return .redirect(
+            to: copy ?? links.details(url.key.href), fields: [("Cache-Control", "no-store")] + securityFields)
     }
 
     /// Redirects to a stored page by chance; nil if there is none.

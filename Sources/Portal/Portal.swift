@@ -80,6 +80,9 @@ package struct Portal {
         if let answer = try redirectToSnapshot(Self.pastedURL(target), visitor, reader) { return answer }
         if let screenshot = try screenshot(request, reader) { return screenshot }
         if let icon = try icon(request, reader) { return icon }
+        if request.path == PortalLinks.open, let answer = try copy(of: request, visitor, reader) {
+            return answer
+        }
         if request.path == PortalLinks.random, let answer = try randomPage(visitor, reader) { return answer }
         if let file = resultFile(request, visitor) { return file }
         let page = try page(request, visitor, reader) ?? NotFoundPage(target: target)

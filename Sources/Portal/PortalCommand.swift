@@ -25,6 +25,8 @@ package enum PortalCommand: Sendable, Equatable {
     case rollBack(site: String, snapshot: Int64)
     /// Removes a site with all of its snapshots.
     case remove(site: String)
+    /// Reverses the last removal of a site or snapshot.
+    case undo
     /// Previews a cleanup. The limit is a size such as `2G`; nil for no limit.
     case forecast(limit: String?)
     /// Removes content that no snapshot uses, and more if the store is larger than the limit.
@@ -63,7 +65,7 @@ package enum PortalCommand: Sendable, Equatable {
     package var lane: Lane {
         switch self {
         case .prefetch, .update, .fetch, .checkLinks: .network
-        case .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .changeSettings,
+        case .check, .pin, .unpin, .drop, .rollBack, .remove, .undo, .forecast, .collect, .changeSettings,
             .installTimer:
             .store
         case .export, .importArchive, .save: .archives
@@ -74,7 +76,8 @@ package enum PortalCommand: Sendable, Equatable {
     var delay: Duration {
         switch self {
         case .remove: .seconds(10)
-        case .prefetch, .update, .fetch, .check, .checkLinks, .pin, .unpin, .drop, .rollBack, .forecast,
+        case .prefetch, .update, .fetch, .check, .checkLinks, .pin, .unpin, .drop, .rollBack, .undo,
+            .forecast,
             .collect, .changeSettings, .installTimer, .export, .importArchive, .save:
             .zero
         }
@@ -88,8 +91,8 @@ package enum PortalCommand: Sendable, Equatable {
         case .update(let site): site
         case .rollBack(let site, _), .changeSettings(let site, _), .export(let site, _, _): site
         case .importArchive(_, _, let site, _): site
-        case .fetch, .check, .checkLinks, .pin, .unpin, .drop, .remove, .forecast, .collect, .installTimer,
-            .save:
+        case .fetch, .check, .checkLinks, .pin, .unpin, .drop, .remove, .undo, .forecast, .collect,
+            .installTimer, .save:
             nil
         }
     }
@@ -105,7 +108,7 @@ package enum PortalCommand: Sendable, Equatable {
         case .rollBack(let site, let snapshot): (site, SnapshotName(snapshot))
         case .export(let site, let snapshot, _): (site, snapshot)
         // A pin outlives its site.
-        case .unpin, .prefetch, .fetch, .forecast, .collect, .installTimer, .importArchive, .save: nil
+        case .unpin, .prefetch, .fetch, .undo, .forecast, .collect, .installTimer, .importArchive, .save: nil
         }
     }
 
@@ -116,7 +119,7 @@ package enum PortalCommand: Sendable, Equatable {
     var isResumable: Bool {
         switch self {
         case .prefetch, .update: true
-        case .fetch, .check, .checkLinks, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect,
+        case .fetch, .check, .checkLinks, .pin, .unpin, .drop, .rollBack, .remove, .undo, .forecast, .collect,
             .changeSettings, .installTimer, .export, .importArchive, .save:
             false
         }
@@ -136,6 +139,7 @@ package enum PortalCommand: Sendable, Equatable {
         case .drop(let snapshot, let site): Phrase(.jobRemoveSnapshot, "\(snapshot)", site)
         case .rollBack(let site, let snapshot): Phrase(.jobMakeLive, "\(snapshot)", site)
         case .remove(let site): Phrase(.jobRemoveSite, site)
+        case .undo: Phrase(.jobUndo)
         case .forecast: Phrase(.jobPreviewCleanup)
         case .collect: Phrase(.jobCleanUp)
         case .changeSettings(let site, _): Phrase(.jobChangeSettings, site)
@@ -335,6 +339,7 @@ extension PortalCommand {
         case "drop": self = .drop(snapshot: try snapshot(), site: try text("site"))
         case "rollback": self = .rollBack(site: try text("site"), snapshot: try snapshot().number)
         case "remove": self = .remove(site: try text("site"))
+        case "undo": self = .undo
         case "forecast": self = .forecast(limit: try size())
         case "collect": self = .collect(limit: try size())
         case "settings": self = .changeSettings(site: try text("site"), try SiteSettingsForm(form))
@@ -397,6 +402,7 @@ extension PortalCommand {
         case .drop(let snapshot, let site): ("drop", [("site", site), ("snapshot", "\(snapshot)")])
         case .rollBack(let site, let snapshot): ("rollback", [("site", site), ("snapshot", "\(snapshot)")])
         case .remove(let site): ("remove", [("site", site)])
+        case .undo: ("undo", [])
         case .forecast(let size): ("forecast", limit(size))
         case .collect(let size): ("collect", limit(size))
         case .changeSettings(let site, let plan): ("settings", [("site", site)] + plan.fields)

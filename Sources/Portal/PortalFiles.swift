@@ -147,7 +147,8 @@ package final class PortalFiles: Sendable {
                 if !job.isOver || isThere && now - job.addedAt < Self.lifetime {
                     needed.insert(Self.jobFolderName(job.number))
                 }
-            case .prefetch, .update, .fetch, .check, .checkLinks, .pin, .unpin, .drop, .rollBack, .remove,
+            case .prefetch, .update, .fetch, .check, .checkLinks, .pin, .unpin, .drop, .undo, .rollBack,
+                .remove,
                 .forecast,
                 .collect, .changeSettings, .installTimer:
                 break

@@ -119,6 +119,10 @@ enum PortalFrame {
             for line in job.outcome.prefix(6) {
                 html.element("div") { $0.isolatedText(Wording.cut(line.text(in: context.language))) }
             }
+            if job.command.isRemoval, job.state == .ended(.done) {
+                html.commandButton(
+                    "undo", .doUndo, about: job.command.title.text(in: context.language), context)
+            }
             guard !job.isOver else { return }
             html.commandButton(
                 "stop", job.isPlanned ? .doCancel : .doStop,

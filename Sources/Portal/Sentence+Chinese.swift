@@ -95,6 +95,7 @@ extension Sentence {
         case .jobImport: "导入 %1"
         case .jobSaveFromBrowser: "保存浏览器中的网页"
         case .jobInstallTimer: "安装 systemd 定时器"
+        case .jobUndo: "撤销上次删除"
 
         // States of jobs
         case .stateWaiting: "排队中"
@@ -130,6 +131,7 @@ extension Sentence {
         case .doImport: "导入"
         case .doDownload: "下载"
         case .doDeleteFile: "删除文件"
+        case .doUndo: "撤销"
 
         // Figures of a job
         case .figurePages: "网页"
@@ -179,6 +181,8 @@ extension Sentence {
         case .importMayBeBomb: "该存档解压后的数据量异常大，可能是压缩炸弹。若确认可信，请用命令导入，参阅：larder help import"
         case .savedPage: "已保存 %1：%2 个响应，%3。标题：%4"
         case .saveLeftOut: "已略过属于其他已存储站点的内容：%1 项。"
+        case .removalUndone: "%1 已恢复。"
+        case .nothingToUndo: "没有可撤销的删除：数据已被清理，或已经恢复。"
         case .timerStarted: "`%1` 现在每 15 分钟更新到期的站点。"
         case .timerNotStarted: "已写入 `%1`，但 systemd 未能启动它：%2。请运行 `%3` 启动。"
         case .timerNoSystemd: "此设备没有 systemd。"
@@ -277,8 +281,8 @@ extension Sentence {
         case .oneSite: "%1 个站点"
         case .manySites: "%1 个站点"
         case .searchStoredPages: "搜索已存储的网页"
-        case .openOriginal: "通过原始网址打开"
-        case .openOriginalHint: "要打开存储的副本，请将原始网址接在此服务器地址之后："
+        case .openOriginal: "通过原始网址打开已存储的网页"
+        case .openOriginalHint: "也可以将原始网址接在此服务器地址之后："
         case .doOpen: "打开"
         case .addSite: "+ 添加站点"
         case .onePage: "%1 个网页"

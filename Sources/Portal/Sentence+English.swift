@@ -107,6 +107,7 @@ extension Sentence {
         case .jobImport: "Import %1"
         case .jobSaveFromBrowser: "Save a page from the browser"
         case .jobInstallTimer: "Install a systemd timer"
+        case .jobUndo: "Undo the last removal"
 
         // States of jobs
         case .stateWaiting: "Queued"
@@ -142,6 +143,7 @@ extension Sentence {
         case .doImport: "Import"
         case .doDownload: "Download"
         case .doDeleteFile: "Delete file"
+        case .doUndo: "Undo"
 
         // Figures of a job
         case .figurePages: "Pages"
@@ -192,6 +194,9 @@ extension Sentence {
             "The archive unpacks to far more data than usual and may be a decompression bomb. If you trust it, import it with the command; see: larder help import"
         case .savedPage: "Saved %1: %2 responses, %3. Title: %4"
         case .saveLeftOut: "Left out, because they belong to other stored sites: %1."
+        case .removalUndone: "%1 is stored again."
+        case .nothingToUndo:
+            "There is nothing to undo: a cleanup has made the removal final, or it was undone already."
         case .timerStarted: "`%1` now updates due sites every 15 minutes."
         case .timerNotStarted: "`%1` is written, but systemd did not start it: %2. Start it with `%3`."
         case .timerNoSystemd: "This machine has no systemd."
@@ -300,9 +305,8 @@ extension Sentence {
         case .oneSite: "%1 site"
         case .manySites: "%1 sites"
         case .searchStoredPages: "Search stored pages"
-        case .openOriginal: "Open by original URL"
-        case .openOriginalHint:
-            "To open a stored copy, append its original URL to the address of this server: "
+        case .openOriginal: "Open a stored page by its original URL"
+        case .openOriginalHint: "Or append it to the address of this server: "
         case .doOpen: "Open"
         case .addSite: "+ Add site"
         case .onePage: "%1 page"

@@ -106,6 +106,7 @@ extension Sentence {
         case .jobImport: "%1 importieren"
         case .jobSaveFromBrowser: "Eine Seite aus dem Browser sichern"
         case .jobInstallTimer: "Einen systemd-Timer einrichten"
+        case .jobUndo: "Die letzte Entfernung rückgängig machen"
 
         // States of jobs
         case .stateWaiting: "Wartet"
@@ -141,6 +142,7 @@ extension Sentence {
         case .doImport: "Importieren"
         case .doDownload: "Herunterladen:"
         case .doDeleteFile: "Datei löschen"
+        case .doUndo: "Rückgängig machen"
 
         // Figures of a job
         case .figurePages: "Seiten"
@@ -193,6 +195,9 @@ extension Sentence {
             "Das Archiv wird beim Entpacken weit größer als üblich und könnte eine Dekompressionsbombe sein. Wenn Sie ihm vertrauen, importieren Sie es mit dem Befehl; siehe: larder help import"
         case .savedPage: "%1 gesichert: %2 Antworten, %3. Titel: %4"
         case .saveLeftOut: "Weggelassen, weil sie zu anderen gespeicherten Websites gehören: %1."
+        case .removalUndone: "%1 ist wieder gespeichert."
+        case .nothingToUndo:
+            "Es gibt nichts rückgängig zu machen: Eine Bereinigung hat die Daten endgültig gelöscht, oder sie sind schon wiederhergestellt."
         case .timerStarted: "`%1` aktualisiert jetzt alle 15 Minuten die fälligen Websites."
         case .timerNotStarted:
             "`%1` ist geschrieben, aber systemd hat es nicht gestartet: %2. Starten Sie es mit `%3`."
@@ -307,9 +312,8 @@ extension Sentence {
         case .oneSite: "%1 Website"
         case .manySites: "%1 Websites"
         case .searchStoredPages: "Gespeicherte Seiten durchsuchen"
-        case .openOriginal: "Mit der ursprünglichen URL öffnen"
-        case .openOriginalHint:
-            "Um eine gespeicherte Kopie zu öffnen, hängen Sie die ursprüngliche URL an die Adresse dieses Servers an: "
+        case .openOriginal: "Eine gespeicherte Seite über ihre ursprüngliche URL öffnen"
+        case .openOriginalHint: "Oder hängen Sie sie an die Adresse dieses Servers an: "
         case .doOpen: "Öffnen"
         case .addSite: "+ Website hinzufügen"
         case .onePage: "%1 Seite"

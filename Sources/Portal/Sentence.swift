@@ -31,7 +31,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     case jobPrefetch, jobSavePage, jobUpdateAll, jobUpdate, jobFetch, jobCheck, jobCheckLinks, jobPin,
         jobUnpin,
         jobRemoveSnapshot, jobMakeLive, jobRemoveSite, jobPreviewCleanup, jobCleanUp, jobChangeSettings,
-        jobExport, jobExportSnapshot, jobImport, jobSaveFromBrowser, jobInstallTimer
+        jobExport, jobExportSnapshot, jobImport, jobSaveFromBrowser, jobInstallTimer, jobUndo
 
     // States of jobs
     case stateWaiting, statePlanned, stateRunning, stateStopping, stateDone, stateDoneWithProblems,
@@ -40,7 +40,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     // Buttons
     case doPrefetch, doUpdateAll, doUpdate, doFetch, doCheck, doCheckLinks, doPin, doUnpin, doRemoveSnapshot,
         doMakeLive, doRemoveSite, doPreviewCleanup, doCleanUp, doSaveSettings, doStop, doCancel, doRetry,
-        doExport, doImport, doDownload, doDeleteFile
+        doExport, doImport, doDownload, doDeleteFile, doUndo
 
     // Figures of a job
     case figurePages, figureQueuedPages, figureAssets, figureQueuedAssets, figureFailed, figureSize,
@@ -66,6 +66,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     case importMayBeBomb = "importGrown"
     case savedPage
     case saveLeftOut = "savedOthers"
+    case removalUndone, nothingToUndo
     case timerStarted, timerNotStarted, timerNoSystemd, timerCron, refusedTimer
     case mistakeFileGone = "mistakeLost"
     case untranslated = "quoted"
