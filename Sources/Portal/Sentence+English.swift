@@ -391,7 +391,7 @@ extension Sentence {
         case .ageDay: "Last 24 hours"
         case .ageWeek: "Last 7 days"
         case .ageMonth: "Last 30 days"
-        case .ageYear: "Last year"
+        case .ageYear: "Last 12 months"
 
         // Original URLs in the address of the portal, and the page for an unknown path
         case .snapshotWordInvalid:

@@ -7,10 +7,10 @@ extension Sentence {
         case .scripts: "Skripte"
         case .search: "Suche"
         case .proxy: "Proxy"
-        case .activity: "Aktivität"
+        case .activity: "Aufgaben"
         case .storage: "Speicherplatz"
         case .skipToContent: "Zum Inhalt springen"
-        case .breadcrumb: "Standort"
+        case .breadcrumb: "Navigationspfad"
         case .footer:
             "Der Server greift nur für Vorgänge auf das Netz zu, die Sie starten oder planen. Für Programme: "
         case .asJSON: "diese Seite als JSON"
@@ -50,7 +50,7 @@ extension Sentence {
             "Die Anfrage kam nicht von einer Seite dieses Portals. Öffnen Sie das Portal und versuchen Sie es dort noch einmal."
         case .refusedToken:
             "Diese Seite ist abgelaufen, etwa weil der Server neu gestartet wurde. Laden Sie sie neu und versuchen Sie es noch einmal."
-        case .refusedLogin: "Melden Sie sich zuerst an: Anfragen von anderen Rechnern brauchen das Passwort."
+        case .refusedLogin: "Melden Sie sich zuerst an: Anfragen von anderen Rechnern erfordern das Passwort."
         case .refusedPassword:
             "Andere Rechner erreichen diesen Server, aber es ist kein Passwort gesetzt. Führen Sie auf dem Rechner des Servers aus:"
         case .refusedOtherMachine:
@@ -156,8 +156,8 @@ extension Sentence {
         case .figureRemaining: "Verbleibend"
         case .host: "Host"
         case .hosts: "Hosts"
-        case .hostRunning: "Läuft"
-        case .hostQueued: "Wartet"
+        case .hostRunning: "Laufend"
+        case .hostQueued: "Wartend"
         case .hostRate: "Anfragen/s"
         case .hostPause: "Pause"
 
@@ -166,7 +166,7 @@ extension Sentence {
         case .endedFailed: "Fehlgeschlagen: %1"
         case .endedNotPublished: "Der neue Snapshot wurde nicht aktiviert. Der vorige bleibt aktiv."
         case .endedInterrupted:
-            "Angehalten. Die fertige Arbeit ist gespeichert; versuchen Sie es erneut, um fortzufahren."
+            "Angehalten. Was schon geladen ist, bleibt gespeichert; „Erneut versuchen“ setzt die Aufgabe fort."
         case .endedLimit: "Angehalten: %1"
         case .checkClean: "Keine Probleme gefunden. Geprüfte URLs: %1."
         case .checkFailed: "%1 von %2 URLs haben Probleme."
@@ -210,8 +210,8 @@ extension Sentence {
         case .untranslated: "%1"
 
         // The form of a prefetch and the settings of a site
-        case .formWhat: "Was"
-        case .whatSite: "Die Website, gemäß den Optionen unten"
+        case .formWhat: "Was geladen wird"
+        case .whatSite: "Die Website, wie unten eingestellt"
         case .whatPage: "Nur diese Seite"
         case .formAddress: "URL"
         case .formAddressHint: "Die Startseite, zum Beispiel https://example.com/docs/"
@@ -229,15 +229,16 @@ extension Sentence {
         case .formPages: "Höchstzahl der Seiten"
         case .formNoLimitHint: "Leer bedeutet unbegrenzt."
         case .formBytes: "Größenlimit"
-        case .formBytesHint: "Datenmenge zum Herunterladen, zum Beispiel 500M. Leer bedeutet unbegrenzt."
+        case .formBytesHint:
+            "So viel wird höchstens heruntergeladen, zum Beispiel 500M. Leer bedeutet unbegrenzt."
         case .formRobots: "robots.txt"
         case .robotsObey: "Befolgen"
         case .robotsIgnore: "Ignorieren"
         case .formPerHost: "Verbindungen je Host"
         case .formPerHostHint: "1 bis 64. Standard: 16."
-        case .formInclude: "Auch einschließen"
+        case .formInclude: "Zusätzlich laden"
         case .formIncludeHint: "URL-Muster, eines je Zeile: /blog/**, docs.example.com"
-        case .formExclude: "Ausschließen"
+        case .formExclude: "Nicht laden"
         case .formExcludeHint: "URL-Muster, eines je Zeile: *.pdf, /private/**"
         case .settingsLead: "Änderungen gelten ab der nächsten Aktualisierung."
 
@@ -285,7 +286,7 @@ extension Sentence {
         // Archives
         case .exportTitle: "Export"
         case .exportLead:
-            "Schreibt die Website in eine Archivdatei. Der Export läuft im Hintergrund; laden Sie die Datei innerhalb von sieben Tagen unter „Aktivität“ herunter."
+            "Schreibt die Website in eine Archivdatei. Der Export läuft im Hintergrund; laden Sie die Datei innerhalb von sieben Tagen unter „Aufgaben“ herunter."
         case .exportFormat: "Format"
         case .exportLive: "Aktiver Snapshot"
         case .exportLeavesOutPrivate:
@@ -362,7 +363,7 @@ extension Sentence {
         case .manifest: "Manifest"
         case .trustedKeys: "Vertrauenswürdige Schlüssel"
         case .kindImages: "Bilder"
-        case .kindStyles: "Stilvorlagen"
+        case .kindStyles: "Stylesheets"
         case .kindFonts: "Schriften"
         case .kindMedia: "Audio und Video"
         case .kindDocuments: "Dokumente"
@@ -400,7 +401,7 @@ extension Sentence {
         case .ageDay: "Letzte 24 Stunden"
         case .ageWeek: "Letzte 7 Tage"
         case .ageMonth: "Letzte 30 Tage"
-        case .ageYear: "Letztes Jahr"
+        case .ageYear: "Letzte 12 Monate"
 
         // Original URLs in the address of the portal, and the page for an unknown path
         case .snapshotWordInvalid:
@@ -409,7 +410,7 @@ extension Sentence {
             "Nach dem Snapshot muss eine http- oder https-URL folgen. Beispiel: /@7/https://example.com/"
         case .snapshotNotFound: "Kein Snapshot „%1“ für %2."
         case .snapshotsNotAtRoot:
-            "Ein Server mit einer Website an seiner Wurzel zeigt nur den aktiven Snapshot."
+            "Ein Server, der eine Website unter seiner eigenen Adresse zeigt, kennt nur den aktiven Snapshot."
         case .notFoundTitle: "Nicht gefunden"
         case .noPageAt: "Das Portal hat keine Seite unter "
         case .openByFullURL:
@@ -543,7 +544,7 @@ extension Sentence {
         case .sha256: "SHA-256"
         case .md5: "MD5"
         case .notComputed: "der Inhalt ist zu groß; führen Sie "
-        case .toComputeIt: " aus, um sie zu berechnen"
+        case .toComputeIt: " aus, um die Prüfsumme zu berechnen"
         case .history: "Verlauf"
         case .none: "keine"
         case .forVariant: " für "
@@ -568,8 +569,8 @@ extension Sentence {
         case .requestedBy: "Angefordert von "
         case .neededBy: "Gebraucht von "
         case .linkedBy: "Verlinkt von "
-        case .andOneOther: " und %1 weiteren"
-        case .andManyOthers: " und %1 weiteren"
+        case .andOneOther: " und %1 weiteren URL"
+        case .andManyOthers: " und %1 weiteren URLs"
         case .checkedFromStart: "Geprüft: %1, den Links der Startseite folgend."
         case .nothingMissing: "Alles, was die Seiten brauchen, ist gespeichert."
         case .nothingMissingSoFar: "Bisher fehlt nichts."
@@ -720,7 +721,7 @@ extension Sentence {
         case .fromStore: "aus dem Speicher"
         case .fromValidated: "neu bestätigt"
         case .fromNetwork: "aus dem Netz"
-        case .fromMissed: "nicht gefunden"
+        case .fromMissed: "nicht gespeichert"
         case .fromTunnel: "getunnelt"
         case .countOfSource: "%1 %2"
         case .milliseconds: "%1 ms"
