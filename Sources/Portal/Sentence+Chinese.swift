@@ -151,7 +151,7 @@ extension Sentence {
         case .hostPause: "暂停"
 
         // Outcomes of jobs
-        case .endedPages: "%1 个网页和 %2 个资源，下载 %3，用时 %4"
+        case .endedPages: "%1 个网页和 %2 个资源，下载 %3，总用时 %4"
         case .endedFailed: "获取失败：%1 项"
         case .endedNotPublished: "新快照未启用，当前快照保持不变。"
         case .endedInterrupted: "已停止。已完成的部分会保留，重试即可继续。"

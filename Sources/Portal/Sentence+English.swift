@@ -163,7 +163,7 @@ extension Sentence {
         case .hostPause: "Paused"
 
         // Outcomes of jobs
-        case .endedPages: "Pages: %1, assets: %2, downloaded: %3 in %4"
+        case .endedPages: "Pages: %1, assets: %2, downloaded: %3, total time: %4"
         case .endedFailed: "Failed: %1"
         case .endedNotPublished: "The new snapshot did not go live. The previous one stays live."
         case .endedInterrupted: "Stopped. Finished work is saved; retry to continue."

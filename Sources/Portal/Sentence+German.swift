@@ -162,7 +162,7 @@ extension Sentence {
         case .hostPause: "Pause"
 
         // Outcomes of jobs
-        case .endedPages: "Seiten: %1, Ressourcen: %2, heruntergeladen: %3 in %4"
+        case .endedPages: "Seiten: %1, Ressourcen: %2, heruntergeladen: %3, Gesamtdauer: %4"
         case .endedFailed: "Fehlgeschlagen: %1"
         case .endedNotPublished: "Der neue Snapshot wurde nicht aktiviert. Der vorige bleibt aktiv."
         case .endedInterrupted:

@@ -70,7 +70,8 @@ import Testing
     @Test func `figures in a sentence have the separators of German, and quoted input stays as it is`() {
         let report = Phrase(.endedPages, "1,234", "0", "335.1 kB", "1.5 s")
         #expect(
-            report.text(in: .german) == "Seiten: 1.234, Ressourcen: 0, heruntergeladen: 335,1 kB in 1,5 s")
+            report.text(in: .german)
+                == "Seiten: 1.234, Ressourcen: 0, heruntergeladen: 335,1 kB, Gesamtdauer: 1,5 s")
         #expect(Phrase(.searchFor, "1.5").text(in: .german) == "Suche: 1.5")
     }
 
@@ -85,8 +86,8 @@ import Testing
 
     @Test func `the duration of a finished prefetch has the units of the language`() {
         let phrase = Phrase(.endedPages, "1", "0", "335 B", "5 min 20 s")
-        #expect(phrase.text(in: .english) == "Pages: 1, assets: 0, downloaded: 335 B in 5 min 20 s")
-        #expect(phrase.text(in: .chinese) == "1 个网页和 0 个资源，下载 335 B，用时 5 分 20 秒")
+        #expect(phrase.text(in: .english) == "Pages: 1, assets: 0, downloaded: 335 B, total time: 5 min 20 s")
+        #expect(phrase.text(in: .chinese) == "1 个网页和 0 个资源，下载 335 B，总用时 5 分 20 秒")
     }
 
     @Test(arguments: [

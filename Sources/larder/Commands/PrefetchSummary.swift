@@ -28,7 +28,7 @@ enum PrefetchSummary {
         var lines = [
             "\(report.site): \(Wording.count(report.pages, "page")), "
                 + "\(Wording.count(report.assets, "asset")), "
-                + "\(Wording.bytes(report.wireByteCount)) downloaded in \(Wording.time(report.elapsed))"
+                + "\(Wording.bytes(report.wireByteCount)) downloaded, \(Wording.time(report.elapsed)) in total"
         ]
         if let reason = report.reasonForOnePage {
             lines.insert(
@@ -39,7 +39,7 @@ enum PrefetchSummary {
         if report.isUnchanged {
             lines[lines.count - 1] =
                 "\(report.site): nothing has changed (\(Wording.count(report.pages + report.assets, "URL")) checked, "
-                + "\(Wording.bytes(report.wireByteCount)) downloaded in \(Wording.time(report.elapsed))); "
+                + "\(Wording.bytes(report.wireByteCount)) downloaded, \(Wording.time(report.elapsed)) in total); "
                 + "snapshot \(report.snapshot) stays live"
         } else if let changes {
             let counts = [

@@ -44,7 +44,8 @@ enum WorkCommand {
         } else {
             lines.append(
                 "\(report.site): worker \(work.worker) sent \(Wording.count(report.requests, "request")), "
-                    + "\(Wording.bytes(report.wireByteCount)) downloaded in \(Wording.time(report.elapsed))")
+                    + "\(Wording.bytes(report.wireByteCount)) downloaded, \(Wording.time(report.elapsed)) in total"
+            )
             if report.isInterrupted {
                 lines.append(
                     "Interrupted; other workers continue. To join them again: \(arguments.commandLine)")
