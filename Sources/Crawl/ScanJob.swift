@@ -90,6 +90,8 @@ struct ScanResult: Sendable {
     var print: ContentPrint?
     /// The pieces of the page's text; nil if they were not computed.
     var pieces: TextPieces?
+    /// The places where a list may continue, if this is an asset that may be a piece of a list.
+    var listPlaces: ListPlaces?
     /// The `Accept-Signature` of requests for the assets that must be signed, as the page's `integrity` attributes
     /// demand.
     var acceptSignatures: [SignatureRequests.Entry] = []

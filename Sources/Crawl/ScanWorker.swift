@@ -324,6 +324,10 @@ final class ScanWorker {
         let body = try NewBody(
             content, form: reading.form, title: table.title, links: table.encoded(),
             measured: known, in: folder)
+        if job.role == .asset, ListPlaces.areIn(format), bytes.count <= ListPlaces.maxBytes {
+            result.listPlaces = ListPlaces(
+                bytes.span, fingerprint: body.fingerprint, isJSON: format == .json)
+        }
         if job.role == .page {
             result.saysNotFound = table.title.map(NotFoundWords.areSaid) ?? false
             result.print =

@@ -57,7 +57,7 @@ extension FrontierCore {
     mutating func didRender(_ number: UInt32, _ rendered: Frontier.RenderResult) -> [Action] {
         var found = RenderScheduler.RenderYield()
         let isEarly = renderScheduler.isEarly(number)
-        let known = UInt32(records.count)
+        let firstNew = UInt32(records.count)
         var links = NewLinks(from: linkTarget(number))
         links.extendsStoredLinks = true
         for requested in rendered.requested.sorted() {
@@ -82,21 +82,44 @@ extension FrontierCore {
             guard records.count > count, records[Int(page)].state != .skipped else { continue }
             if isEarly { renderScheduler.noteFound(page, byEarly: number) } else { found.pages += 1 }
         }
-        if let print = rendered.print { compareText(of: number, print, newFrom: known, saysNotFound: false) }
+        if let print = rendered.print {
+            compareText(of: number, print, newFrom: firstNew, saysNotFound: false)
+        }
         renderScheduler.didRender(
             number, found, isWhole: rendered.isWhole, missing: rendered.missingEntries)
         let own: [Action] = links.pages.isEmpty && links.assets.isEmpty ? [] : [.storeLinks(links)]
         let requests = rendered.requested.filter {
             records[Int($0)].state == .done && records[Int($0)].role == .asset
         }
-        let noted = templates.note(url(number), requests: requests.sorted().map { url($0) })
+        let known = requests.sorted().map { (number: $0, url: url($0)) }
+        let noted = templates.note(url(number), requests: known.map(\.url))
         var trials: [Action] = []
         for template in noted.new where templates.canTry(noted.pattern) {
             let actions = tryTemplate(template, noted.pattern)
             if !actions.isEmpty { templates.noteTried(noted.pattern) }
             trials += actions
         }
-        return own + trials + useTemplates(for: number)
+        let continuations = series.note(known) ? continueAllLists() : []
+        return own + trials + useTemplates(for: number) + continuations
+    }
+
+    /// Discovers the requests that continue the lists that are known so far.
+    private mutating func continueAllLists() -> [Action] {
+        var actions: [Action] = []
+        for number in 0..<UInt32(records.count)
+        where records[Int(number)].role == .asset && records[Int(number)].state == .done {
+            actions += continueList(after: number)
+        }
+        return actions
+    }
+
+    /// Discovers the request that continues the list of which the response is a piece, as a guess.
+    mutating func continueList(after number: UInt32) -> [Action] {
+        guard !series.isEmpty, let next = series.next(after: number, url(number))?.key, urls.find(next) == nil
+        else {
+            return []
+        }
+        return [.storeLinks(guess([next], by: number).1)]
     }
 
     /// Discovers what two other pages request by a template that one page has shown.

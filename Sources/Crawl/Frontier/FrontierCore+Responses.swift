@@ -56,7 +56,9 @@ extension FrontierCore {
             return actions
         }
         templates.noteAnswer(number, isPage: result.format == .html)
+        if let places = result.listPlaces { series.noteAnswer(number, places) }
         return actions + addInOrder(.scanned(result)) + useTemplates(for: number)
+            + continueList(after: number)
     }
 
     /// Adds the links of a scanned body. Returns them for the store.

@@ -77,6 +77,8 @@ struct FrontierCore: Sendable {
     var renderScheduler: RenderScheduler
     /// The requests of pages whose URLs contain the name of the page.
     var templates = PageTemplates()
+    /// The lists that pages load piece by piece.
+    var series = RequestSeries()
     private var nextEarlyCheck = Duration.zero
     /// Variants that wait until no page is left to render, because rendered pages may lead to pages with other
     /// content.
