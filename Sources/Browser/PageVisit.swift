@@ -126,6 +126,12 @@ package struct PageVisit: Sendable {
         self.url = url
     }
 
+    /// Makes the waits for scripts and servers longer, because a busy machine slows both down by this factor.
+    package mutating func extendWaits(by slowness: Double) {
+        stall = min(limit, stall * slowness)
+        patience = max(patience, min(limit / 2, patience * slowness))
+    }
+
     /// Returns how to show the views that were found after controls had been used, or nil if none was found
     /// then. They are shown in a fresh document, because scripts of the old one may still react to the controls.
     package func visitToLaterViews(of outcome: PageOutcome) -> PageVisit? {

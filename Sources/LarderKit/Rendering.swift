@@ -118,7 +118,7 @@ struct PageVisitTemplate: Sendable {
         visit.consent = ConsentChoice(rawValue: settings.consent.rawValue) ?? .leave
         visit.seesDark = settings.seesDark
         visit.limit = isBrief ? settings.limit / 4 : settings.limit
-        visit.stall = min(visit.limit, visit.stall * Machine.slowness)
+        visit.extendWaits(by: Machine.slowness)
         visit.leavesMarkedLinks = leavesMarkedLinks
         visit.scripts = scripts.filter { $0.pages?.matches(url) ?? true }.map(\.text)
         return visit
