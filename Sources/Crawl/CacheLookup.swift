@@ -41,8 +41,8 @@ final class CacheLookup {
     private let hasWholePacks: Bool
     private let snapshot: OpenSnapshot
     private let isShared: Bool
-    /// Whether the store is in PostgreSQL, where each query is a network round trip.
-    private let isPostgreSQL: Bool
+    /// Whether each query is a network round trip.
+    private let isRemote: Bool
     /// Whether another snapshot is live until this one is complete.
     private let isUpdate: Bool
     private let policy: CachePolicy
@@ -85,7 +85,7 @@ final class CacheLookup {
         hasWholePacks = try reader.hasWholePacks()
         self.snapshot = snapshot
         self.isShared = isShared
-        isPostgreSQL = folder.server != nil
+        isRemote = folder.isRemote
         isUpdate = try reader.sites().contains {
             $0.id == snapshot.site && $0.published != nil && $0.published != snapshot.id
         }
@@ -93,8 +93,8 @@ final class CacheLookup {
         self.rules = rules
     }
 
-    /// Whether to look up several URLs at once. With PostgreSQL, each query is a network round trip.
-    var looksUpAhead: Bool { isPostgreSQL && snapshot.isContinued }
+    /// Whether to look up several URLs at once.
+    var looksUpAhead: Bool { isRemote && snapshot.isContinued }
 
     /// Looks up what this snapshot has for the next URLs, in one query.
     func lookAhead(_ hrefs: [String]) throws(StoreError) {

@@ -241,6 +241,46 @@ package final class Connection {
         guard code == SQLITE_OK else { throw error(code, doing: doing) }
     }
 
+    /// Runs statements that only SQLite has and needs, such as a `PRAGMA`. Has no effect in PostgreSQL.
+    package func executeInSQLite(_ sql: String, doing: String) throws(StoreError) {
+        if !isPostgreSQL { try execute(sql, doing: doing) }
+    }
+
+    /// Whether there is a table with this name.
+    package func hasTable(_ name: String) throws(StoreError) -> Bool {
+        let sql =
+            isPostgreSQL
+            ? "SELECT 1 WHERE to_regclass('\(name)') IS NOT NULL"
+            : "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '\(name)'"
+        return try prepare(sql).first { _ in true } ?? false
+    }
+
+    /// Creates a table, unless it exists.
+    ///
+    /// - Parameters:
+    ///   - sqlite: The definition for SQLite.
+    ///   - postgreSQL: The definition for PostgreSQL.
+    ///   - lock: The key of an advisory lock. In PostgreSQL, creating a table in two sessions at once fails, even with
+    ///     `IF NOT EXISTS`.
+    package func createTable(
+        _ name: String, sqlite: String, postgreSQL: String, lock: Int64
+    ) throws(StoreError) {
+        guard try !hasTable(name) else { return }
+        guard isPostgreSQL else { return try execute(sqlite, doing: "set up") }
+        try transaction { () throws(StoreError) in
+            _ = try prepare("SELECT pg_advisory_xact_lock(?)").first(.integer(lock)) { _ in true }
+            try execute(postgreSQL, doing: "set up")
+        }
+    }
+
+    /// The SQL expression by which a text of any length has a unique index. Entries of a PostgreSQL index are limited to 2,700
+    /// bytes, so that they are digests.
+    package func indexKey(_ column: String) -> String { isPostgreSQL ? "md5(\(column))" : column }
+
+    /// The clause that keeps other transactions from changing the selected rows. In SQLite there is only one transaction that
+    /// changes rows.
+    package var rowLock: String { isPostgreSQL ? " FOR UPDATE" : "" }
+
     /// Begins a transaction for writing. In a file, no other connection can write until it ends; on a
     /// PostgreSQL server, others can.
     package func begin() throws(StoreError) {

@@ -47,15 +47,7 @@ package final class ActivityDatabase {
     }
 
     private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
-        if folder.server != nil {
-            let connection = try folder.connect(.readWrite)
-            guard try PostgreSQLSchema.exists(connection) else {
-                throw StoreError(
-                    .missing, doing: "open", path: folder.name, detail: "the store does not exist")
-            }
-            try PostgreSQLSchema.check(connection)
-            return connection
-        }
+        if folder.server != nil { return try PostgreSQLSchema.connect(to: folder, .readWrite) }
         let locks = try StoreLocks(folder)
         let connection = try Connection(folder.activityDatabase, access: .readWrite, modeOf: folder.locks)
         // SQLite does not wait for locks when it changes the journal mode.
@@ -216,13 +208,12 @@ extension ActivityDatabase {
     /// Adds misses to those that were recorded for the same URLs and methods.
     package func recordMisses(_ misses: [Miss]) throws(StoreError) {
         guard !misses.isEmpty else { return }
-        let key = connection.isPostgreSQL ? "md5(href), method" : "href, method"
         try withTransaction { () throws(StoreError) in
             let add = try connection.prepare(
                 """
                 INSERT INTO miss (href, method, referrer, page, reach, origin, count, first, last)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-                ON CONFLICT (\(key)) DO UPDATE SET
+                ON CONFLICT (\(connection.indexKey("href")), method) DO UPDATE SET
                     referrer = coalesce(excluded.referrer, miss.referrer),
                     page = \(Self.greater("page", in: "miss")), reach = \(Self.greater("reach", in: "miss")),
                     origin = coalesce(excluded.origin, miss.origin), count = miss.count + excluded.count,
@@ -257,8 +248,7 @@ extension ActivityDatabase {
         guard folder.hasActivityDatabase else { return [] }
         if folder.server != nil { return try readMisses(folder.connect(.readOnly)) }
         let connection = try folder.read(folder.activityDatabase)
-        let hasTable = try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'miss'") > 0
-        return hasTable ? try readMisses(connection) : []
+        return try connection.hasTable("miss") ? readMisses(connection) : []
     }
 
     private static func readMisses(_ connection: Connection) throws(StoreError) -> [Miss] {

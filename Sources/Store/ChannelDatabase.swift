@@ -148,14 +148,8 @@ package final class ChannelDatabase {
         _ folder: StoreFolder, failingFast: Bool
     ) throws(StoreError) -> Connection {
         if folder.server != nil {
-            let connection =
-                failingFast ? try folder.connect(.readWrite, patience: 0) : try folder.connect(.readWrite)
-            guard try PostgreSQLSchema.exists(connection) else {
-                throw StoreError(
-                    .missing, doing: "open", path: folder.name, detail: "the store does not exist")
-            }
-            try PostgreSQLSchema.check(connection)
-            return connection
+            return try PostgreSQLSchema.connect(
+                to: folder, .readWrite, patience: failingFast ? 0 : Connection.busyMilliseconds)
         }
         let locks = try StoreLocks(folder)
         let connection = try Connection(folder.channelDatabase, access: .readWrite, modeOf: folder.locks)
@@ -315,16 +309,17 @@ package final class ChannelDatabase {
     /// The state of a channel, which other transactions cannot change until this one ends; nil if there is none.
     private func lockedState(of key: Key) throws(StoreError) -> String? {
         try connection.prepare(
-            "SELECT state FROM channel WHERE app = ? AND name = ?"
-                + (connection.isPostgreSQL ? " FOR UPDATE" : "")
+            "SELECT state FROM channel WHERE app = ? AND name = ?\(connection.rowLock)"
         ).first(.text(key.app), .text(key.channel)) { $0.text(0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// Makes other transactions wait that change the channel. In SQLite they wait anyway.
     private func lock(_ key: Key) throws(StoreError) {
-        guard connection.isPostgreSQL else { return }
-        _ = try connection.prepare("SELECT version FROM channel WHERE app = ? AND name = ? FOR UPDATE")
-            .first(.text(key.app), .text(key.channel)) { $0.integer(0) }
+        guard !connection.rowLock.isEmpty else { return }
+        _ = try connection.prepare(
+            "SELECT version FROM channel WHERE app = ? AND name = ?\(connection.rowLock)"
+        )
+        .first(.text(key.app), .text(key.channel)) { $0.integer(0) }
     }
 
     private func store(_ state: String, for key: Key) throws(StoreError) {

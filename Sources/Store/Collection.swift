@@ -103,10 +103,10 @@ extension StoreWriter {
             }
             try updateStoredCounts()
             result.shrinkFailure = shrink() ?? result.shrinkFailure
-            if !isPostgreSQL, folder.isJournalLong { isJournalStale = true }
+            if backEnd.hasJournal, folder.isJournalLong { isJournalStale = true }
             try rewriteJournalIfStale(&result)
         }
-        result.byteCountAfter = isPostgreSQL ? try usedByteCount() : folder.byteCount
+        result.byteCountAfter = backEnd.isMeasuredByFiles ? folder.byteCount : try usedByteCount()
         return result
     }
 
@@ -127,12 +127,11 @@ extension StoreWriter {
     /// Runs `body` without foreign keys. It must delete rows in an order in which each step is consistent,
     /// because the process may be killed at any time.
     private func withoutReferences(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-        if isPostgreSQL { return try body() }
         // Space in packs is returned to the disk, so the rows that referred to it must stay deleted even
         // after a power cut.
-        try execute("PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;", doing: "collect")
+        try executeInSQLite("PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;", doing: "collect")
         let result = Result { () throws(StoreError) in try body() }
-        try execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;", doing: "collect")
+        try executeInSQLite("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;", doing: "collect")
         try result.get()
     }
 
@@ -148,10 +147,10 @@ extension StoreWriter {
     /// Runs `body` with a larger page cache. Deleted rows are scattered over the indexes, and pages that do
     /// not fit into memory are written once per row.
     func withLargeCache(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-        if isPostgreSQL { return try body() }
-        try execute("PRAGMA cache_size = -\(Limits.collectorCacheKiB)", doing: "collect")
+        try executeInSQLite(
+            "PRAGMA cache_size = -\(Limits.collectorCacheKiB)", doing: "collect")
         let result = Result { () throws(StoreError) in try body() }
-        try execute("PRAGMA cache_size = -\(Limits.writerCacheKiB)", doing: "collect")
+        try executeInSQLite("PRAGMA cache_size = -\(Limits.writerCacheKiB)", doing: "collect")
         try result.get()
     }
 
@@ -161,7 +160,7 @@ extension StoreWriter {
             try withLargeCache { () throws(StoreError) in
                 try transaction { () throws(StoreError) in urls = try removeUnreferencedRows() }
             }
-        } catch  where error.reason == .full && !isPostgreSQL {
+        } catch  where error.reason == .full && backEnd.canFillDisk {
             _ = try? tryTruncateLog()
             return try removeOrphansInBatches()
         }

@@ -32,7 +32,7 @@ final class CopyTarget {
     private var packWriter: PackWriter?
 
     /// Whether compressed bodies can be stored. PostgreSQL stores none.
-    var keepsFrames: Bool { !connection.isPostgreSQL }
+    var keepsFrames: Bool { connection.backEnd.hasPacks }
 
     init(_ folder: StoreFolder, of source: StoreFolder) throws(StoreError) {
         let opened = try OpenedStore(folder)

@@ -40,7 +40,7 @@ extension StoreWriter {
         for stage in Stage.allCases {
             if stage == .livePages, !options.allowsIncomplete { break }
             // The size of rows in PostgreSQL is known exactly, so a single round is enough.
-            for round in 1...(isPostgreSQL ? 1 : Self.maxRounds) {
+            for round in 1...(backEnd.isMeasuredByFiles ? Self.maxRounds : 1) {
                 let before = try storedByteCount()
                 guard before > allowed else { return }
                 let used = try usedByteCount()
@@ -67,7 +67,8 @@ extension StoreWriter {
 
     /// The size of the store: for a folder its space on the disk, for PostgreSQL the size of its rows.
     private func storedByteCount() throws(StoreError) -> Int64 {
-        isPostgreSQL ? try usedByteCount() : folder.contentByteCount + folder.temporaryByteCount
+        backEnd.isMeasuredByFiles
+            ? folder.contentByteCount + folder.temporaryByteCount : try usedByteCount()
     }
 
     /// The part of the limit that is left for everything except the search index. The index is assumed to
@@ -91,11 +92,13 @@ extension StoreWriter {
         switch stage {
         case .temporaryFiles:
             // Runs that have paused for this one have their downloads there.
-            guard !isPostgreSQL, !hasPausedWriters, folder.temporaryByteCount > 0 else { return false }
+            guard backEnd.isMeasuredByFiles, !hasPausedWriters, folder.temporaryByteCount > 0 else {
+                return false
+            }
             folder.removeTemporaryFiles()
             return true
         case .unusedSpace:
-            guard !isPostgreSQL else { return false }
+            guard backEnd.isMeasuredByFiles else { return false }
             isJournalStale = true
             return true
         case .oldSnapshots:
@@ -117,7 +120,7 @@ extension StoreWriter {
     /// Returns freed space to the disk. Packs are rewritten without any unused space only if that is needed
     /// for the limit.
     private func returnSpace(downTo limit: Int64, _ result: inout CollectionResult) throws(StoreError) {
-        if isPostgreSQL { return }
+        guard backEnd.isMeasuredByFiles else { return }
         for waste in [Self.maxPackWaste, 0] {
             result.shrinkFailure = try thinPacks(wasteAllowed: waste)
             result.shrinkFailure = shrink() ?? result.shrinkFailure
@@ -250,7 +253,7 @@ extension StoreWriter {
     /// Removes the stored responses of URLs and returns the number of these URLs. On a full disk, it may be
     /// smaller than requested, if a later batch fails. Throws only if nothing was removed.
     private func remove(_ urls: [Int64], _ kind: Evictable) throws(StoreError) -> Int {
-        if !isPostgreSQL, kind == .everything {
+        if backEnd.canFillDisk, kind == .everything {
             do throws(StoreError) {
                 let removedURLs = try copyRemainder(without: urls)
                 try deleteServedTimes(of: removedURLs)
@@ -270,7 +273,7 @@ extension StoreWriter {
     private func removeInBatches(_ urls: [Int64], _ kind: Evictable) throws(StoreError) -> Int {
         isJournalStale = true
         var rest = urls[...]
-        var batchSize = isPostgreSQL ? urls.count : Self.maxBatchURLs
+        var batchSize = backEnd.canFillDisk ? Self.maxBatchURLs : urls.count
         var removed = 0
         while !rest.isEmpty {
             let batch = rest.prefix(batchSize)
@@ -322,7 +325,7 @@ extension StoreWriter {
 
     /// Returns the space of the last batch: the log, files, and holes in packs.
     private func returnBatchSpace() throws(StoreError) {
-        guard !isPostgreSQL else { return }
+        guard backEnd.isMeasuredByFiles else { return }
         _ = try tryTruncateLog()
         try removeOrphanFiles()
         _ = try thinPacks(wasteAllowed: .infinity)

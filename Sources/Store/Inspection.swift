@@ -94,7 +94,7 @@ extension StoreReader {
         try checkLinkLists(&findings)
         findings.orphanBodyCount = Int(try orphanBodyCount())
         var packs: Set<Int64> = []
-        if !isPostgreSQL { try eachRow("SELECT number FROM pack") { packs.insert($0.integer(0)) } }
+        if backEnd.hasPacks { try eachRow("SELECT number FROM pack") { packs.insert($0.integer(0)) } }
         findings.orphanFiles =
             folder.bodyFileNames.filter { !knownDigests.contains($0) }.sorted()
             + folder.packList.filter { !packs.contains($0.number) }.map(\.name)
@@ -196,7 +196,7 @@ extension StoreWriter {
     package func repair(_ findings: StoreFindings) throws(StoreError) {
         try withExclusiveAccess(doing: "repair") { () throws(StoreError) in
             for body in findings.damagedBodies { try moveToQuarantine(body) }
-            if !isPostgreSQL { try execute("PRAGMA synchronous = FULL", doing: "repair") }
+            try executeInSQLite("PRAGMA synchronous = FULL", doing: "repair")
             try transaction { () throws(StoreError) in
                 if !findings.databaseFaults.isEmpty { try removeDanglingRows() }
                 for body in findings.damagedBodies { try removeResponses(of: body) }
@@ -212,7 +212,7 @@ extension StoreWriter {
                 try deleteCounts()
                 try removeOrphanRows()
             }
-            if !isPostgreSQL { try execute("PRAGMA synchronous = NORMAL", doing: "repair") }
+            try executeInSQLite("PRAGMA synchronous = NORMAL", doing: "repair")
             try removeOrphanFiles()
             try bodies.external?.removeUnreferenced()
             // However much of a pack is unused, its bodies are not moved to a new one.
@@ -302,7 +302,7 @@ extension StoreWriter {
     /// Rebuilds the indexes of a damaged database, and removes rows that refer to missing rows. The next prefetch
     /// fetches the removed responses. The caller has exclusive access and an open transaction.
     private func removeDanglingRows() throws(StoreError) {
-        if !isPostgreSQL { try execute("REINDEX", doing: "repair") }
+        try executeInSQLite("REINDEX", doing: "repair")
         try execute(
             """
             DELETE FROM response WHERE url NOT IN (SELECT id FROM url) OR body NOT IN (SELECT id FROM body)

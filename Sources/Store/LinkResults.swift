@@ -45,8 +45,11 @@ extension ActivityDatabase {
         -> [String: LinkResult]
     {
         guard try hasLinkResults else { return [:] }
-        let key = connection.isPostgreSQL ? "md5(href) = md5(?)" : "href = ?"
-        let find = try connection.prepare("SELECT at, verdict, detail FROM link_result WHERE \(key)")
+        let find = try connection.prepare(
+            """
+            SELECT at, verdict, detail FROM link_result
+            WHERE \(connection.indexKey("href")) = \(connection.indexKey("?"))
+            """)
         var results: [String: LinkResult] = [:]
         for href in hrefs {
             let result = try find.first(.text(href)) { row in
@@ -64,13 +67,14 @@ extension ActivityDatabase {
         throws(StoreError)
     {
         guard !results.isEmpty else { return }
-        try createLinkResultTable()
-        let key = connection.isPostgreSQL ? "md5(href)" : "href"
+        try connection.createTable(
+            "link_result", sqlite: Self.linkResultTable, postgreSQL: Self.postgreSQLLinkResultTable,
+            lock: Self.linkResultTableCreationLock)
         let deleteOld = try connection.prepare("DELETE FROM link_result WHERE at < ?")
         let add = try connection.prepare(
             """
             INSERT INTO link_result (href, at, verdict, detail) VALUES (?, ?, ?, ?)
-            ON CONFLICT (\(key)) DO UPDATE SET
+            ON CONFLICT (\(connection.indexKey("href"))) DO UPDATE SET
                 at = excluded.at, verdict = excluded.verdict, detail = excluded.detail
             """)
         try withTransaction { () throws(StoreError) in
@@ -84,33 +88,9 @@ extension ActivityDatabase {
     }
 
     private var hasLinkResults: Bool {
-        get throws(StoreError) { try hasTable("link_result") }
+        get throws(StoreError) { try connection.hasTable("link_result") }
     }
 
-    private func createLinkResultTable() throws(StoreError) {
-        try createTable(
-            "link_result", connection.isPostgreSQL ? Self.postgreSQLLinkResultTable : Self.linkResultTable,
-            lock: Self.linkResultTableCreationLock)
-    }
-
-    private func hasTable(_ name: String) throws(StoreError) -> Bool {
-        guard connection.isPostgreSQL else {
-            return try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = '\(name)'") > 0
-        }
-        return try connection.prepare("SELECT (to_regclass('\(name)') IS NOT NULL)::int").first {
-            $0.integer(0) != 0
-        } ?? false
-    }
-
-    private func createTable(_ name: String, _ definition: String, lock: Int64) throws(StoreError) {
-        guard try !hasTable(name) else { return }
-        guard connection.isPostgreSQL else { return try connection.execute(definition, doing: "set up") }
-        // In PostgreSQL, creating a table in two sessions at once fails, even with IF NOT EXISTS.
-        try connection.transaction { () throws(StoreError) in
-            _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(.integer(lock)) { _ in true }
-            try connection.execute(definition, doing: "set up")
-        }
-    }
 }
 
 // MARK: - LinkCheckRecord
@@ -157,8 +137,8 @@ extension ActivityDatabase {
     package func recordLinkCheck(
         _ record: LinkCheckRecord, ofSite site: String, hidesPrivate: Bool, among sites: Set<String>?
     ) throws(StoreError) {
-        try createTable(
-            "link_check", connection.isPostgreSQL ? Self.postgreSQLLinkCheckTable : Self.linkCheckTable,
+        try connection.createTable(
+            "link_check", sqlite: Self.linkCheckTable, postgreSQL: Self.postgreSQLLinkCheckTable,
             lock: Self.linkCheckTableCreationLock)
         var removed: Set<String> = []
         if let sites {
@@ -167,11 +147,10 @@ extension ActivityDatabase {
             }
         }
         let delete = try connection.prepare("DELETE FROM link_check WHERE site = ?")
-        let key = connection.isPostgreSQL ? "md5(site), hides_private" : "site, hides_private"
         let add = try connection.prepare(
             """
             INSERT INTO link_check (site, hides_private, at, snapshot, summary) VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT (\(key)) DO UPDATE SET
+            ON CONFLICT (\(connection.indexKey("site")), hides_private) DO UPDATE SET
                 at = excluded.at, snapshot = excluded.snapshot, summary = excluded.summary
             """)
         try withTransaction { () throws(StoreError) in
@@ -186,7 +165,7 @@ extension ActivityDatabase {
     ///
     /// - Parameter hidesPrivate: whether only a check that left out private responses counts.
     package func linkCheck(ofSite site: String, hidesPrivate: Bool) throws(StoreError) -> LinkCheckRecord? {
-        guard try hasTable("link_check") else { return nil }
+        guard try connection.hasTable("link_check") else { return nil }
         let statement = try connection.prepare(
             """
             SELECT at, snapshot, summary FROM link_check WHERE site = ? AND hides_private >= ?

@@ -117,7 +117,7 @@ extension StoreReader {
     /// round trip.
     package func hrefsByID(_ ids: [Int64]) throws(StoreError) -> [Int64: String] {
         var hrefs: [Int64: String] = [:]
-        if isPostgreSQL {
+        if backEnd.isRemote {
             try prepare("SELECT id, href FROM url WHERE id = ANY(?)").each(.integers(ids)) {
                 hrefs[$0.integer(0)] = $0.text(1)
             }

@@ -12,6 +12,21 @@ enum PostgreSQLSchema {
             .first(.text("\(schema).larder")) { $0.integer(0) != 0 } ?? false
     }
 
+    /// Connects to a store that exists and has tables of the current version.
+    ///
+    /// - Parameter patience: How long to wait for an unreachable server, in milliseconds.
+    static func connect(
+        to folder: StoreFolder, _ access: Connection.Access, patience: Int = Connection.busyMilliseconds
+    ) throws(StoreError) -> Connection {
+        let connection = try folder.connect(access, patience: patience)
+        guard try exists(connection) else {
+            throw StoreError(
+                .missing, doing: "open", path: folder.name, detail: "the store does not exist")
+        }
+        try check(connection)
+        return connection
+    }
+
     /// Creates the tables if they are missing, or checks their version. The caller makes sure that only one
     /// process does this at a time.
     static func prepare(_ connection: Connection, _ folder: StoreFolder) throws(StoreError) {

@@ -1,6 +1,7 @@
 package import Database
 internal import Digest
 internal import Glibc
+internal import Web
 
 /// The address of a store on a PostgreSQL server: `postgres://USER@HOST:PORT/DB?schema=larder`. The query may
 /// also contain settings of libpq.
@@ -49,7 +50,7 @@ package struct PostgreSQLStoreAddress: Sendable, Hashable {
             rest.append("\(name)=\(value)")
         }
         for setting in settings {
-            let value = Self.decoded(Array(setting.utf8.drop { $0 != UInt8(ascii: "=") }.dropFirst()))
+            let value = Self.decode(Array(setting.utf8.drop { $0 != UInt8(ascii: "=") }.dropFirst()))
             // libpq also decodes names.
             switch Self.name(of: setting) {
             case let name where BodyStorageLocation.settingNames.contains(name): bodies[name] = value
@@ -136,24 +137,11 @@ package struct PostgreSQLStoreAddress: Sendable, Hashable {
     }
 
     private static func name(of setting: String) -> String {
-        decoded(Array(setting.utf8.prefix { $0 != UInt8(ascii: "=") }))
+        decode(setting.utf8.prefix { $0 != UInt8(ascii: "=") })
     }
 
-    private static func decoded(_ text: [UInt8]) -> String {
-        var bytes: [UInt8] = []
-        var pending: [UInt8] = []
-        for byte in text {
-            if pending.isEmpty, byte != UInt8(ascii: "%") {
-                bytes.append(byte)
-                continue
-            }
-            pending.append(byte)
-            guard pending.count == 3 else { continue }
-            let value = UInt8(String(decoding: pending[1...], as: UTF8.self), radix: 16)
-            bytes += value.map { [$0] } ?? pending
-            pending = []
-        }
-        return String(decoding: bytes + pending, as: UTF8.self)
+    private static func decode(_ text: some Sequence<UInt8>) -> String {
+        String(decoding: [UInt8](percentDecoding: Array(text).span), as: UTF8.self)
     }
 
     private static func usualFolder(for name: String) -> String {

@@ -33,14 +33,6 @@ extension StoreWriter {
         let responses = try prepare("SELECT count(*) FROM removed_response").first { Int($0.integer(0)) }
         return items.isEmpty ? nil : RemovalRecord(items: items, responses: responses ?? 0)
     }
-
-    private func hasTable(_ name: String) throws(StoreError) -> Bool {
-        let sql =
-            isPostgreSQL
-            ? "SELECT 1 WHERE to_regclass('\(name)') IS NOT NULL"
-            : "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '\(name)'"
-        return try prepare(sql).first { _ in true } ?? false
-    }
 }
 
 // MARK: - Recording

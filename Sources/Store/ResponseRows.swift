@@ -308,7 +308,7 @@ extension StoreWriter {
     /// Removes the stored count of the snapshot's responses, because rows of it are added, removed or moved
     /// in the open transaction. `updateStoredCounts` stores it anew.
     func deleteCount(of snapshot: Int64) throws(StoreError) {
-        guard !isPostgreSQL else { return }
+        guard backEnd.hasStoredCounts else { return }
         try rows.removeCount.run(.integer(snapshot))
     }
 }

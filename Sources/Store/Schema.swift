@@ -293,7 +293,7 @@ enum Migration {
     /// Whether the tables are of an earlier version.
     static func isNeeded(_ connection: Connection) throws(StoreError) -> Bool {
         // A PostgreSQL server is migrated by `PostgreSQLMigration`.
-        if connection.isPostgreSQL { return false }
+        guard connection.backEnd == .folder else { return false }
         return try Schema.checkVersion(connection) < Schema.version
     }
 

@@ -108,7 +108,7 @@ extension StoreWriter {
             rows.append((place, new, hadSecret))
         }
         guard !rows.isEmpty else { return }
-        if !isPostgreSQL { try execute("PRAGMA secure_delete = ON", doing: "remove secrets from") }
+        try executeInSQLite("PRAGMA secure_delete = ON", doing: "remove secrets from")
         try transaction { () throws(StoreError) in
             let remove = try prepare(
                 "DELETE FROM response WHERE url = ?1 AND snapshot = ?2 AND request = ?3 AND variant = ?4")
@@ -126,7 +126,7 @@ extension StoreWriter {
             }
             try deleteCounts()
         }
-        if !isPostgreSQL { try execute("PRAGMA secure_delete = OFF", doing: "remove secrets from") }
+        try executeInSQLite("PRAGMA secure_delete = OFF", doing: "remove secrets from")
         try updateStoredCounts()
         try rewriteJournal()
         truncateLog()

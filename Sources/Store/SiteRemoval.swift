@@ -16,7 +16,7 @@ extension StoreWriter {
                     addsToLast: addsToLast)
                 try removeRows(of: site)
             }
-        } catch  where error.reason == .full && !isPostgreSQL {
+        } catch  where error.reason == .full && backEnd.canFillDisk {
             // A full disk has no room for the record, without which the removal is final.
             try removeWithoutRecord(site)
         }

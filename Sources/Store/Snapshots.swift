@@ -165,7 +165,7 @@ extension StoreWriter {
         try moveResponses(of: later, to: snapshot.id)
         try deleteSnapshot(later)
         // The journal still has them under the id of the removed overlay.
-        if !isPostgreSQL { try writeResponsesToJournal(where: "response.snapshot = \(snapshot.id)") }
+        if backEnd.hasJournal { try writeResponsesToJournal(where: "response.snapshot = \(snapshot.id)") }
     }
 
     /// Moves responses to another snapshot, except those for which that one has a response of its own.

@@ -223,13 +223,7 @@ package final class StoreReader {
         if folder.server != nil {
             // The local folder of a PostgreSQL store may be created at any time.
             try folder.create()
-            let connection = try folder.connect(.readOnly, patience: patience)
-            guard try PostgreSQLSchema.exists(connection) else {
-                throw StoreError(
-                    .missing, doing: "open", path: folder.name, detail: "the store does not exist")
-            }
-            try PostgreSQLSchema.check(connection)
-            return connection
+            return try PostgreSQLSchema.connect(to: folder, .readOnly, patience: patience)
         }
         let connection = try folder.read(folder.database)
         guard try !Schema.isEmpty(connection) else {
@@ -665,9 +659,10 @@ package final class StoreReader {
 
     /// Whether the store is in PostgreSQL and not in a local folder.
     var isPostgreSQL: Bool { connection.isPostgreSQL }
+    var backEnd: BackEnd { connection.backEnd }
 
     /// The size of the store on the disk; nil for PostgreSQL.
-    package var diskByteCount: Int64? { isPostgreSQL ? nil : folder.byteCount }
+    package var diskByteCount: Int64? { backEnd.isMeasuredByFiles ? folder.byteCount : nil }
 
     /// The storage for the larger bodies of a PostgreSQL store, if it has one.
     var externalBodies: ExternalBodies? { pieces?.external }
@@ -769,7 +764,7 @@ package final class StoreReader {
     package func sites() throws(StoreError) -> [Site] {
         // Stored counts contain the responses that this reader hides.
         let responses =
-            isPostgreSQL || hidesPrivate
+            hidesPrivate || !backEnd.hasStoredCounts
             ? "(SELECT count(*) FROM response WHERE response.snapshot = snapshot.id)"
             : StoredCounts.responsesOfSnapshot
         let confirmed = hidesPrivate ? StoredCounts.countedConfirmed : "confirmed"
@@ -802,7 +797,8 @@ package final class StoreReader {
 
     /// Returns the numbers of responses and bodies in the whole store that this reader may see.
     package func summary() throws(StoreError) -> StoreSummary {
-        try prepare(isPostgreSQL || hidesPrivate ? StoredCounts.countedRows : StoredCounts.summary).first(
+        let isCounted = backEnd.hasStoredCounts && !hidesPrivate
+        return try prepare(isCounted ? StoredCounts.summary : StoredCounts.countedRows).first(
             read: StoreSummary.init)
             ?? StoreSummary()
     }

@@ -25,7 +25,7 @@ extension StoreWriter {
     ///
     /// Returns an error if the disk has no space for this, or if readers do not finish.
     func thinPacks(wasteAllowed: Double) throws(StoreError) -> StoreError? {
-        if isPostgreSQL { return nil }
+        guard backEnd.hasPacks else { return nil }
         guard try waitForReaders() else {
             return StoreError(
                 .busy, doing: "shrink", path: folder.packs, detail: "another process is reading from it",

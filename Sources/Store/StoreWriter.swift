@@ -276,7 +276,7 @@ package final class StoreWriter {
 
     /// Adds the sites, snapshots and pins to the journal, as they are in the open transaction.
     func appendStateInOpenTransaction() throws(StoreError) {
-        guard !connection.isPostgreSQL else { return }
+        guard backEnd.hasJournal else { return }
         journal.append(try inOpenTransaction { () throws(StoreError) in try connection.journalState() })
     }
 
@@ -407,7 +407,7 @@ package final class StoreWriter {
     /// Rewrites the journal if it has become long, because every change adds lines to it. While others write,
     /// this is left to the next run that ends.
     private func shortenJournalIfLong() {
-        guard !isPostgreSQL, openSites.isEmpty, folder.isJournalLong else { return }
+        guard backEnd.hasJournal, openSites.isEmpty, folder.isJournalLong else { return }
         try? withExclusiveAccess(doing: "rewrite the journal of") { () throws(StoreError) in
             try rewriteJournal()
         }
@@ -424,14 +424,14 @@ package final class StoreWriter {
 
     /// Adds the sites, snapshots and pins to the journal, and flushes it.
     func writeStateToJournal() throws(StoreError) {
-        guard !connection.isPostgreSQL else { return }
+        guard backEnd.hasJournal else { return }
         journal.append(try connection.journalState())
         try journal.flush()
     }
 
     /// Rewrites the journal from the database, because rows were removed or moved.
     func rewriteJournal() throws(StoreError) {
-        if !isPostgreSQL {
+        if backEnd.hasJournal {
             let connection = connection
             let draft = try Journal.draft(in: folder) { journal throws(StoreError) in
                 try connection.write(to: journal)
@@ -527,10 +527,17 @@ package final class StoreWriter {
     }
 
     var isPostgreSQL: Bool { connection.isPostgreSQL }
+    var backEnd: BackEnd { connection.backEnd }
 
     func execute(_ sql: String, doing: String) throws(StoreError) {
         try connection.execute(sql, doing: doing)
     }
+
+    func executeInSQLite(_ sql: String, doing: String) throws(StoreError) {
+        try connection.executeInSQLite(sql, doing: doing)
+    }
+
+    func hasTable(_ name: String) throws(StoreError) -> Bool { try connection.hasTable(name) }
 
     func prepare(_ sql: String) throws(StoreError) -> Statement {
         try connection.prepare(sql)

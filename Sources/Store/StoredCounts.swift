@@ -128,7 +128,7 @@ extension StoreWriter {
     /// transaction.
     func deleteCounts() throws(StoreError) {
         try recountConfirmed()
-        guard !isPostgreSQL else { return }
+        guard backEnd.hasStoredCounts else { return }
         try run("DELETE FROM tally")
     }
 
@@ -143,9 +143,9 @@ extension StoreWriter {
 
     /// Counts everything that is uncounted, in a transaction of its own.
     func updateStoredCounts() throws(StoreError) {
-        guard !isPostgreSQL, try prepare(StoredCounts.isLacking).first(read: { $0.integer(0) }) == 1 else {
-            return
-        }
+        guard backEnd.hasStoredCounts,
+            try prepare(StoredCounts.isLacking).first(read: { $0.integer(0) }) == 1
+        else { return }
         try transaction { () throws(StoreError) in try execute(StoredCounts.count, doing: "count") }
     }
 }

@@ -35,7 +35,7 @@ extension StoreWriter {
         try deleteCount(of: snapshot.id)
         try deleteCount(of: id)
         try recountConfirmed()
-        if moved > 0, !isPostgreSQL { try writeResponsesToJournal(where: "response.snapshot = \(id)") }
+        if moved > 0, backEnd.hasJournal { try writeResponsesToJournal(where: "response.snapshot = \(id)") }
         return number
     }
 

@@ -195,12 +195,7 @@ extension ActivityDatabase {
     }
 
     private var hasAttempts: Bool {
-        get throws(StoreError) {
-            guard connection.isPostgreSQL else { return true }
-            return try connection.prepare("SELECT (to_regclass('attempt') IS NOT NULL)::int").first {
-                $0.integer(0) != 0
-            } ?? false
-        }
+        get throws(StoreError) { try connection.hasTable("attempt") }
     }
 
     /// Records that an update begins. Returns false if another process has begun one since.
@@ -209,18 +204,9 @@ extension ActivityDatabase {
     package func begin(
         _ attempt: UpdateAttempt, of site: String, after known: UpdateAttempt?
     ) throws(StoreError) -> Bool {
-        if connection.isPostgreSQL, try !hasAttempts {
-            // In PostgreSQL, creating a table in two sessions at once fails, even with IF NOT EXISTS.
-            try connection.transaction { () throws(StoreError) in
-                _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(
-                    .integer(Self.tableCreationLock)
-                ) {
-                    _ in
-                    true
-                }
-                try connection.execute(Self.postgreSQLAttemptTable, doing: "set up")
-            }
-        }
+        try connection.createTable(
+            "attempt", sqlite: Self.attemptTable, postgreSQL: Self.postgreSQLAttemptTable,
+            lock: Self.tableCreationLock)
         let add = try connection.prepare(
             """
             INSERT INTO attempt (site, at, count) VALUES (?, ?, ?)

@@ -24,9 +24,9 @@ struct BodyRows {
     private let updateMD5: Statement
     private let replaceOldLinks: Statement
     private let recordPackSize: Statement
-    /// Whether the store is in PostgreSQL. It has no packs: bodies that would be in packs are in rows, and
-    /// bodies that would be files are in pieces.
-    private let isPostgreSQL: Bool
+    /// Whether bodies are in packs and files. In PostgreSQL, bodies that would be in packs are in rows, and bodies that would
+    /// be files are in pieces.
+    private let hasPacks: Bool
     private let pieces: PostgreSQLBodies?
     /// Files that became pieces or frames; removed after the commit.
     private var copiedFiles: [String] = []
@@ -42,13 +42,13 @@ struct BodyRows {
         self.connection = connection
         self.journal = journal
         files = BodyFiles(folder)
-        isPostgreSQL = connection.isPostgreSQL
-        pieces = isPostgreSQL ? try PostgreSQLBodies(folder, connection, isWriting: true) : nil
+        hasPacks = connection.backEnd.hasPacks
+        pieces = hasPacks ? nil : try PostgreSQLBodies(folder, connection, isWriting: true)
         findBody = try connection.prepare(
             "SELECT id, pack, start, frame, md5 FROM body WHERE sha256 = ? AND form = ?")
         // The "+" keeps SQLite from using the index of digests, so that it looks the row up by id. PostgreSQL
         // has no such operator.
-        let noIndex = isPostgreSQL ? "" : "+"
+        let noIndex = connection.isPostgreSQL ? "" : "+"
         findBodyByID = try connection.prepare(
             """
             SELECT id, pack, start, frame, md5 FROM body
@@ -75,15 +75,13 @@ struct BodyRows {
             """)
         updateMD5 = try connection.prepare("UPDATE body SET md5 = ? WHERE sha256 = ?")
         recordPackSize =
-            isPostgreSQL
-            ? moveBody
-            : try connection.prepare(PackWriter.recordSizeSQL)
+            hasPacks ? try connection.prepare(PackWriter.recordSizeSQL) : moveBody
     }
 
     /// Returns the id of the body's row, which is added if it is missing. Replaces stored bytes that are
     /// damaged.
     mutating func findOrAdd(_ body: NewBody) throws(StoreError) -> Int64 {
-        if isPostgreSQL {
+        if !hasPacks {
             try putPieces(of: body)
         } else if case .file(let path) = body.content, body.frame != nil {
             copiedFiles.append(path)
@@ -93,7 +91,7 @@ struct BodyRows {
 
     /// The path of the body, if it is stored as a file.
     private func file(of body: NewBody) -> String? {
-        guard !isPostgreSQL, body.frame == nil, case .file(let path) = body.content else { return nil }
+        guard hasPacks, body.frame == nil, case .file(let path) = body.content else { return nil }
         return path
     }
 
@@ -152,7 +150,7 @@ struct BodyRows {
             return try findOrAddRow(of: body, isRetry: true)
         }
         if let path = file(of: body) { try files.add(path, sha256: body.sha256.hex) }
-        if isPostgreSQL { openByteCount += inline?.count ?? 0 }
+        if !hasPacks { openByteCount += inline?.count ?? 0 }
         try addContent.run(.integer(row), .blob(body.links), inline.map { .blob($0) } ?? .null)
         journal.append(body, at: location, inline: inline)
         return row
@@ -216,14 +214,14 @@ struct BodyRows {
             $0.optionalBlob(0)
         }
         if let inline = inline ?? nil { return inline }
-        if isPostgreSQL { return nil }
+        guard hasPacks else { return nil }
         // Earlier versions of Larder stored small bodies in files too.
         let file = BodyContent.file(path: folder.bodyFile(sha256: body.sha256.hex))
         return file.byteCount == body.byteCount ? try file.load() : nil
     }
 
     private func isInline(_ bytes: [UInt8]) -> Bool {
-        isPostgreSQL || bytes.count <= Limits.maxInlineBodyBytes
+        !hasPacks || bytes.count <= Limits.maxInlineBodyBytes
     }
 
     private func bodyRemovedError() -> StoreError {
