@@ -41,7 +41,7 @@ struct CacheExchange {
                 ? exchange.proxied : WebURL(exchange.likeliestURL(addresses))
         else { return nil }
         let policy = try exchange.policy(at: url, loader)
-        guard policy != .offline else { return nil }
+        guard policy.allowsNetwork else { return nil }
         let (layout, requestContext) = (exchange.layout, exchange.requestContext)
         // Pages anywhere may embed the site that the server shows to other machines. Everything else is for
         // mirrored pages.
@@ -133,7 +133,7 @@ struct CacheExchange {
         // GET (RFC 9110 §9.3.3). Other methods are answered from the store only if a rule says so.
         let isRecorded =
             !isRead && request.method != "TRACE" && !request.isServerWide
-            && (layout.isTransparent || [.preferCache, .refreshBehind, .auto].contains(policy))
+            && (layout.isTransparent || policy.usesRecordedResponses)
             && rules.rules(for: likeliestURL).keepsPosts(to: likeliestURL)
         let body = request.body
         let key =
@@ -145,10 +145,9 @@ struct CacheExchange {
         try exchange.atOneStoreState { (view) throws(StoreError) in
             if memoryResponse == nil, isRead || isRecorded {
                 copy = try exchange.timing.measure("lookup") { () throws(StoreError) in
-                    // Only `prefer-cache` accepts stand-ins for the URL.
                     try finder(view).find(
                         urls, request: key, requestFields: fields,
-                        rules: policy == .preferCache ? rules : nil)
+                        rules: policy.acceptsAnyAge ? rules : nil)
                 }
             }
             // The response to another method could be stored as one to GET.
@@ -167,7 +166,7 @@ struct CacheExchange {
         if let found = memoryResponse, !canAccess(found.allFlags, of: likeliestURL) { memoryResponse = nil }
         // A response for one API key or login is never served for another.
         if let found = copy,
-            policy != .preferCache || layout.isShared || found.response.flags.contains(.isPrivate),
+            !policy.acceptsAnyAge || layout.isShared || found.response.flags.contains(.isPrivate),
             !found.response.matches(fields, view.reader.secrets)
         {
             copy = nil
@@ -332,7 +331,7 @@ struct CacheExchange {
 
     /// Whether every client gets this answer until it is stale, unless its request has cache directives.
     private func isSameForAllClients(_ stored: StoredState, _ copy: FoundResponse) -> Bool {
-        [.protocol, .auto, .preferCache].contains(policy) && stored.key == .get && stored.required == nil
+        policy.servesFreshWithoutRequest && stored.key == .get && stored.required == nil
             && !request.head.affectsResponse && exchange.context.verifier.allowsKeeping && !copy.isVariant
             && !copy.response.flags.contains(.isCoded) && copy.response.isForAllClients(in: layout)
             && copy.change.isEmpty
@@ -342,9 +341,6 @@ struct CacheExchange {
 
     /// The load of a response that replaces or validates the stored one.
     private func job(_ stored: StoredState, _ additional: HTTPFields) -> LoadJob {
-        // With `protocol`, the origin answers the client's own conditions and ranges. Other policies load
-        // whole responses for later use.
-        let isThrough = policy == .protocol
         return LoadJob(
             policy: policy, method: request.method, request: stored.request, rules: stored.rules,
             key: stored.key,
@@ -352,9 +348,9 @@ struct CacheExchange {
             entry: stored.entry,
             additional: additional,
             // A part cannot be verified.
-            keepsRange: isThrough && stored.copy == nil && stored.required == nil
+            keepsRange: policy.forwardsConditions && stored.copy == nil && stored.required == nil
                 && !additional.contains("Range"),
-            keepsConditions: isThrough && additional.isEmpty,
+            keepsConditions: policy.forwardsConditions && additional.isEmpty,
             layout: layout, secrets: loader.secrets, shim: exchange.context.shim,
             verifier: exchange.context.verifier, nearestZone: nearestZone,
             canSendCredentials: canSendCredentials(stored.url),

@@ -812,7 +812,7 @@ final class MirrorExchange {
             return nil
         }
         guard !addresses.isEmpty, let url = WebURL(try likeliestURL(addresses)) else { return nil }
-        if snapshot == nil, let loader = context.loader, try policy(at: url, loader) != .offline,
+        if snapshot == nil, let loader = context.loader, try policy(at: url, loader).allowsNetwork,
             loader.reach.reachability(of: url.origin, now: loader.now) != .unreachable
         {
             return nil

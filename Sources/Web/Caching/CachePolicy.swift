@@ -65,6 +65,31 @@ extension CachePolicy {
         }
     }
 
+    /// Whether a fresh stored response is served without any request, not even in the background.
+    package var servesFreshWithoutRequest: Bool {
+        switch self {
+        case .protocol, .preferCache, .offline, .auto: true
+        case .reload, .reloadEndToEnd, .revalidate, .refreshBehind: false
+        }
+    }
+
+    /// Whether a stored response may answer a request other than GET and HEAD. See `actionForOther`.
+    package var usesRecordedResponses: Bool {
+        switch self {
+        case .preferCache, .offline, .refreshBehind, .auto: true
+        case .protocol, .reload, .reloadEndToEnd, .revalidate: false
+        }
+    }
+
+    /// Whether the origin answers the client's own conditions and ranges. Otherwise whole responses are loaded, for later
+    /// use.
+    package var forwardsConditions: Bool {
+        switch self {
+        case .protocol: true
+        case .preferCache, .offline, .reload, .reloadEndToEnd, .revalidate, .refreshBehind, .auto: false
+        }
+    }
+
     /// Whether every response is loaded anew, without use of the stored one.
     package var reloadsEverything: Bool {
         switch self {
@@ -137,7 +162,11 @@ extension CachePolicy {
     }
 
     private func isOffline(_ reachability: Reachability) -> Bool {
-        !allowsNetwork || (self == .auto && reachability == .unreachable)
+        switch self {
+        case .offline: true
+        case .auto: reachability == .unreachable
+        case .protocol, .preferCache, .reload, .reloadEndToEnd, .revalidate, .refreshBehind: false
+        }
     }
 
     /// RFC 9111, section 4, and the request's directives of section 5.2.1.

@@ -16,7 +16,7 @@ enum ProxyCommand {
             let port = try arguments.number(.port, in: 0...65_535)
             let memory = try arguments.size(.memory)?.byteCount ?? 128 << 20
             options.processMemoryLimit = memory > 0 ? Int(clamping: memory) : nil
-            let isOffline = options.policy == .offline
+            let isOffline = !options.policy.allowsNetwork
             let service = try arguments.larder.proxy(
                 proxyOptions(arguments, port: UInt16(port)), serving: options,
                 memoryLimit: Int(clamping: memory))
@@ -124,7 +124,7 @@ enum RecordCommand {
             // The proxy serves only the user's own command, which may connect to any port.
             proxy.connectPorts = [0]
             change(&options, &proxy)
-            let isOffline = options.policy == .offline
+            let isOffline = !options.policy.allowsNetwork
             let larder = try arguments.larder
             Signals.shared.beginForwarding()
             let service = try larder.proxy(proxy, serving: options)

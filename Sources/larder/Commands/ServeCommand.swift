@@ -60,7 +60,7 @@ enum ServeCommand {
                     "Nothing is stored in \(larder.shownPath) yet; add the first site in the portal at this address, or with: "
                         + arguments.command("prefetch", ["URL"]))
             }
-            if let root = options.root, options.policy == .offline,
+            if let root = options.root, !options.policy.allowsNetwork,
                 (try? await larder.hasContent(for: root, orItsOrigin: true)) == false
             {
                 terminal.fail(
