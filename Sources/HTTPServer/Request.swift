@@ -27,8 +27,17 @@ package struct Request {
     }
 
     package var authority: String { String(decoding: host, as: UTF8.self) }
+
+    /// The target of a CONNECT request; nil if it is not a host with a port.
+    package var tunnelTarget: (host: String, port: Int)? {
+        guard let url = WebURL("http://\(authority)/"), !url.hasCredentials, url.path == "/",
+            !url.host.utf8.contains(UInt8(ascii: "*")),
+            let port = authority.split(separator: ":").last.flatMap({ Int($0) }), (1...65_535).contains(port)
+        else { return nil }
+        return (url.host, port)
+    }
+
     package var host: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(rebasing: bytes[head.host]) }
-    package var accept: String? { text(head.accept) }
     package var origin: String? { text(head.origin) }
 
     /// Whether the headers say that another origin's page may have sent the request.

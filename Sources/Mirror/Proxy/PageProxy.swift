@@ -285,14 +285,10 @@ private final class PageResponder: Responder {
 
     // Every tunnel is decrypted: all requests of the page must be decided by the crawl.
     func connect(_ request: Request) -> ConnectDecision {
-        guard let url = WebURL("http://\(request.authority)/"), !url.hasCredentials, url.path == "/",
-            !url.host.utf8.contains(UInt8(ascii: "*")),
-            let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }),
-            (1...65_535).contains(port)
-        else {
+        guard let (host, port) = request.tunnelTarget else {
             return .refuse(Reply(answer: .text(400, "\(request.authority) is not a host with a port.\n")))
         }
-        return .intercept(Tunnel(host: url.host, port: port, security: security))
+        return .intercept(Tunnel(host: host, port: port, security: security))
     }
 
     func respond(to request: Request, orDefer later: DeferredReply) -> Reply? {

@@ -102,21 +102,17 @@ final class ProxyResponder: Responder {
     func connect(_ request: Request) -> ConnectDecision {
         let start = ContinuousClock.now
         if let refusal = refusal(of: request) { return .refuse(Reply(answer: refusal)) }
-        guard let url = WebURL("http://\(request.authority)/"), !url.hasCredentials, url.path == "/",
-            !url.host.utf8.contains(UInt8(ascii: "*")),
-            let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }),
-            (1...65_535).contains(port)
-        else {
+        guard let (host, port) = request.tunnelTarget else {
             return .refuse(Reply(answer: .text(400, "\(request.authority) is not a host with a port.\n")))
         }
         if let refusal = refusal(ofPort: port) { return .refuse(Reply(answer: refusal)) }
-        guard options.isTunnelledUnread(url.host) else {
+        guard options.isTunnelledUnread(host) else {
             return .intercept(
                 Tunnel(
-                    host: url.host, port: port, security: options.security,
+                    host: host, port: port, security: options.security,
                     isForwarded: request.head.isForwarded))
         }
-        guard let connect = options.connect, let target = WebURL("http://\(url.host):\(port)/") else {
+        guard let connect = options.connect, let target = WebURL("http://\(host):\(port)/") else {
             options.log.recordMiss("CONNECT", request.authority, since: start)
             let text = "\(request.authority) is tunnelled, and the policy allows no network requests.\n"
             return .refuse(Reply(answer: .text(504, text, fields: [("Larder", "miss")])))
