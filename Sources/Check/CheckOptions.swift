@@ -165,7 +165,21 @@ package struct CheckTarget: Sendable {
     private static func url(
         of name: String, _ source: ManifestSource, _ base: ManifestSource.Base
     ) throws(LarderError) -> WebURL {
-        guard var url = WebURL(name, base: base.url) else {
+        let url = try absoluteURL(of: name, in: source, at: base)
+        // URLs on the manifest's own origin belong to the site and move with it. Others stay.
+        if base.isGivenByUser, url.origin == source.home?.origin,
+            let moved = WebURL(url.target, base: base.root)
+        {
+            return moved.withoutFragment
+        }
+        return url.withoutFragment
+    }
+
+    /// Resolves a reference of a manifest against a base.
+    package static func absoluteURL(
+        of name: String, in source: ManifestSource, at base: ManifestSource.Base
+    ) throws(LarderError) -> WebURL {
+        guard let url = WebURL(name, base: base.url) else {
             guard base.url == nil else {
                 throw LarderError(.input, "\(source.name): \"\(name)\" is not a URL")
             }
@@ -179,13 +193,7 @@ package struct CheckTarget: Sendable {
                 remedy: .base
             )
         }
-        // URLs on the manifest's own origin belong to the site and move with it. Others stay.
-        if base.isGivenByUser, url.origin == source.home?.origin,
-            let moved = WebURL(url.target, base: base.root)
-        {
-            url = moved
-        }
-        return url.withoutFragment
+        return url
     }
 }
 

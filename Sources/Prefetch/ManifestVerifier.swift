@@ -36,18 +36,7 @@ package struct ManifestVerifier: Sendable {
     package func startURLs() throws(LarderError) -> [WebURL] {
         var urls: [WebURL] = []
         for text in manifest.manifest.start {
-            guard let url = WebURL(text, base: manifest.bases[0].url) else {
-                throw LarderError(
-                    .input, "\(manifest.name): \"\(text)\" is relative: name its base", remedy: .base)
-            }
-            guard url.isHTTP else {
-                throw LarderError(
-                    .input,
-                    "\(manifest.name): \(url.href) is neither http nor https: correct it in the manifest, or name its base",
-                    remedy: .base
-                )
-            }
-            urls.append(url.key)
+            urls.append(try CheckTarget.absoluteURL(of: text, in: manifest, at: manifest.bases[0]).key)
         }
         return urls
     }
