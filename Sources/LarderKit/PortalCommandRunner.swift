@@ -275,21 +275,10 @@ struct PortalCommandRunner: Sendable {
     private func importArchives(
         _ upload: String, _ name: String, _ site: String?, _ base: String?, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
-        guard let path = run.files?.uploadPath(upload, named: name) else {
-            return (.failed, [Phrase(.mistakeFileGone)])
-        }
-        let report: ImportReport
-        do throws(LarderError) {
-            report = try waitFor(run) { [larder] () throws(LarderError) in
-                let report = try await larder.importArchives(
-                    [path], into: site, at: base, progress: Self.progressReporter(run))
-                if report.isPublished { _ = try await larder.index(report.site) }
-                return report
-            }
-        } catch {
-            // Users know the file by its original name.
-            guard error.kind != .interrupted else { throw error }
-            return (.failed, [Phrase(.untranslated, error.description.replacing(path, with: name))])
+        let (path, report): (String, ImportReport)
+        switch try importUpload(upload, name, run, into: site, at: base, isSavedPage: false) {
+        case .success(let imported): (path, report) = imported
+        case .failure(let failure): return (.failed, [failure.phrase])
         }
         var outcome = [
             Phrase(
@@ -311,21 +300,10 @@ struct PortalCommandRunner: Sendable {
     private func save(
         _ upload: String, _ name: String, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
-        guard let path = run.files?.uploadPath(upload, named: name) else {
-            return (.failed, [Phrase(.mistakeFileGone)])
-        }
         let report: ImportReport
-        do throws(LarderError) {
-            report = try waitFor(run) { [larder] () throws(LarderError) in
-                let report = try await larder.importArchives(
-                    [path], into: nil, at: nil, sizeAllowance: nil, isSavedPage: true,
-                    progress: Self.progressReporter(run))
-                if report.isPublished { _ = try await larder.index(report.site) }
-                return report
-            }
-        } catch {
-            guard error.kind != .interrupted else { throw error }
-            return (.failed, [Phrase(.untranslated, error.description.replacing(path, with: name))])
+        switch try importUpload(upload, name, run, into: nil, at: nil, isSavedPage: true) {
+        case .success(let imported): report = imported.report
+        case .failure(let failure): return (.failed, [failure.phrase])
         }
         guard report.isPublished, let url = report.start else {
             return (.failed, report.refused.prefix(1).map { Phrase(.untranslated, $0.reason) })
@@ -340,6 +318,37 @@ struct PortalCommandRunner: Sendable {
             outcome.append(Phrase(.saveLeftOut, Wording.number(report.leftOutCount)))
         }
         return (.done, outcome)
+    }
+
+    /// The reason why an uploaded file was not imported.
+    private struct UploadFailure: Error {
+        let phrase: Phrase
+    }
+
+    /// Imports an uploaded file and adds its pages to the search index. Also returns the path of the upload, which users
+    /// must not see.
+    private func importUpload(
+        _ upload: String, _ name: String, _ run: JobRun, into site: String?, at base: String?,
+        isSavedPage: Bool
+    ) throws(LarderError) -> Result<(path: String, report: ImportReport), UploadFailure> {
+        guard let path = run.files?.uploadPath(upload, named: name) else {
+            return .failure(UploadFailure(phrase: Phrase(.mistakeFileGone)))
+        }
+        do throws(LarderError) {
+            let report = try waitFor(run) { [larder] () throws(LarderError) in
+                let report = try await larder.importArchives(
+                    [path], into: site, at: base, sizeAllowance: nil, isSavedPage: isSavedPage,
+                    progress: Self.progressReporter(run))
+                if report.isPublished { _ = try await larder.index(report.site) }
+                return report
+            }
+            return .success((path, report))
+        } catch {
+            // Users know the file by its original name.
+            guard error.kind != .interrupted else { throw error }
+            let text = error.description.replacing(path, with: name)
+            return .failure(UploadFailure(phrase: Phrase(.untranslated, text)))
+        }
     }
 
     /// A callback that shows the progress of an import or export in the portal.
