@@ -49,14 +49,6 @@ package struct Credentials: Sendable {
         certificates[origin.origin] = certificate
     }
 
-    /// Adds the login in the URL itself. Returns false if it has none.
-    package mutating func addUserInfo(of url: WebURL) -> Bool {
-        guard url.hasCredentials else { return false }
-        let user = Self.percentDecoded(url.username)
-        add(.basic(user: user, password: Self.percentDecoded(url.password)), for: url)
-        return true
-    }
-
     /// Adds the logins of a netrc file. Logins that were added for an origin take precedence.
     package mutating func addLogins(of netrc: Netrc) {
         for (machine, login) in netrc.logins {
@@ -73,24 +65,6 @@ package struct Credentials: Sendable {
     /// The client certificate to use for a URL; nil if there is none.
     package func certificate(for url: WebURL) -> Certificate? {
         certificates.isEmpty ? nil : certificates[url.origin]
-    }
-
-    /// The text without percent-encoding.
-    private static func percentDecoded(_ text: String) -> String {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            let pair = Array(rest.prefix(2))
-            if byte == 0x25, pair.count == 2, let high = pair[0].hexDigitValue,
-                let low = pair[1].hexDigitValue
-            {
-                bytes.append(high << 4 | low)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
 

@@ -159,10 +159,7 @@ import Web
         let result = try TestFetcher().result(address)
         #expect(try result.response().text() == "nobody")
         #expect(result.url.href == origin.url("/"))
-        let fetching = try fetching { credentials, _ in
-            let urls = try [address, origin.base].map { try #require(WebURL($0)) }
-            #expect(urls.map { credentials.addUserInfo(of: $0) } == [true, false])
-        }
+        let fetching = try fetching { $0.add(.basic(user: "user", password: "p@ss"), for: $1) }
         #expect(try fetching.response(address).text() == "Basic dXNlcjpwQHNz")
     }
 

@@ -168,7 +168,11 @@ import Web
         throws
     {
         // The loop answers these requests itself, so that all results are there at once.
-        let loop = try FetchLoop(options { $0.strictTransport?.add("a.test \"unlimited\"") })
+        let loop = try FetchLoop(
+            options {
+                $0.strictTransport?.rules["a.test"] = StrictTransport.Rule(
+                    includesSubdomains: false, end: HTTPDate(secondsSinceEpoch: .max))
+            })
         let url = try #require(WebURL("http://a.test/"))
         for number in 0..<5 {
             loop.start(FetchRequest(number: UInt32(number), url: url, nearestZone: .thisMachine))

@@ -57,38 +57,10 @@ import Web
         #expect(strict == StrictTransport())
     }
 
-    @Test func `rules are loaded from and saved to curl's file format`() throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write(
-            """
-            # Your HSTS cache. https://curl.se/docs/hsts.html
-            .a.test "20310102 03:04:05"
-            b.test "unlimited"
-            broken
-            c.test "never"
-
-            """, to: "hsts")
-        var strict = StrictTransport()
-        try strict.load(path)
-        #expect(strict.httpsURL(for: try #require(WebURL("http://x.a.test/")), now: now) != nil)
-        #expect(strict.httpsURL(for: try #require(WebURL("http://x.b.test/")), now: now) == nil)
-        #expect(
-            strict.httpsURL(
-                for: try #require(WebURL("http://b.test/")), now: HTTPDate(secondsSinceEpoch: .max))
-                != nil)
-        let end = try #require(HTTPDate(iso8601: "2031-01-02T03:04:05Z"))
-        #expect(strict.httpsURL(for: try #require(WebURL("http://a.test/")), now: end) == nil)
-        try strict.save(folder.file("copy"))
-        var copy = StrictTransport()
-        try copy.load(folder.file("copy"))
-        #expect(copy == strict)
-        #expect(copy.rules.count == 2)
-        #expect(throws: FetchFailure.self) { try strict.load(folder.file("missing")) }
-    }
-
     @Test func `the loop redirects to https itself without a request`() throws {
         let fetching = try TestFetcher { options in
-            options.strictTransport?.add("a.test \"unlimited\"")
+            options.strictTransport?.rules["a.test"] = StrictTransport.Rule(
+                includesSubdomains: false, end: HTTPDate(secondsSinceEpoch: .max))
         }
         let result = try fetching.result("http://a.test/x")
         #expect(try result.response().status == 307)

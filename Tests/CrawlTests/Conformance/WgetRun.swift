@@ -72,7 +72,9 @@ struct WgetRun {
             site: "wget", start: [], startZone: .thisMachine, folder: folder, userAgent: "larder-test")
         let starts = wget.starts.compactMap { WebURL($0) }
         plan.start = starts.map(\.key)
-        for start in starts { _ = plan.fetch.credentials.addUserInfo(of: start) }
+        for start in starts where start.hasCredentials {
+            plan.fetch.credentials.add(.basic(user: start.username, password: start.password), for: start)
+        }
         try #require(!plan.start.isEmpty)
         plan.fetch.proxies = ProxyRules()
         if wget.isThroughProxy { plan.fetch.proxies.http = Proxy("http://127.0.0.1:\(origin.port)") }
