@@ -40,9 +40,6 @@ package final class BundleMeter {
     /// Returns the finding. Call at most once.
     package func finding() -> Finding { bundle.finding(on: measurement()) }
 
-    /// Returns the verdict. Call at most once.
-    package func verdict() -> Verdict { finding().verdict }
-
     package static func finding(on bundle: Bundle, bytes: [UInt8]) -> Finding {
         let meter = BundleMeter(bundle)
         meter.update(bytes.span)

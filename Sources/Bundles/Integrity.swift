@@ -64,10 +64,6 @@ package struct Integrity: Sendable, Hashable {
         self.unusable = unusable
     }
 
-    package init(_ digest: Digest) {
-        self.init("\(digest.algorithm.rawValue)-\(Base64.encode(digest.bytes))")
-    }
-
     /// Whether a browser accepts the body. It accepts any body if no known algorithm is named.
     ///
     /// - Parameter response: the digests and signatures in its header fields; nil if they are lost. A browser then

@@ -60,9 +60,6 @@ final class PortalUpload {
         (self.reader, self.files, self.refusal) = (reader, files, refusal)
     }
 
-    /// The path to return to.
-    var back: String? { fields.first { $0.name == "back" }?.value }
-
     /// Adds the next bytes. Returns false if no more bytes are needed.
     func receive(_ bytes: [UInt8]) -> Bool {
         guard outcome == nil else { return false }

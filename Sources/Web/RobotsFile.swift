@@ -246,8 +246,6 @@ package struct RobotsRules: Sendable {
     /// The rules if there is no robots.txt (RFC 9309, section 2.3.1.3).
     package static let allowsAll = RobotsRules([], crawlDelay: nil)
 
-    package var isEmpty: Bool { rules.isEmpty }
-
     /// Whether the agent may request a path with its query, such as `/a/b?c`. Percent-encoding is normalized
     /// in both the path and the rules. An empty target means `/`; `/robots.txt` is always allowed.
     package func allows(_ target: String) -> Bool { decidingRule(for: target)?.isAllow ?? true }

@@ -92,7 +92,6 @@ struct RobotsRulesTests {
         #expect(nothing.allows("/robots.txt"))
         #expect(!nothing.allows("/x"))
         #expect(RobotsRules.allowsAll.allows("/x"))
-        #expect(RobotsRules.allowsAll.isEmpty)
     }
 
     @Test(

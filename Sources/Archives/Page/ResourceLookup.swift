@@ -109,11 +109,6 @@ final class ResourceLookup {
         }
     }
 
-    /// Returns the bytes of the stored body for a URL, after redirects.
-    func bytes(at url: WebURL) throws(ArchiveError) -> [UInt8]? {
-        try resource(at: url).flatMap { (resource) throws(ArchiveError) in try bytes(of: resource) }
-    }
-
     /// Returns the links of a body. Returns nil if the body is too large to be scanned.
     func table(of resource: ExportedResource) throws(ArchiveError) -> LinkTable? {
         guard resource.body.byteCount <= BodyReading.maxBytes else { return nil }

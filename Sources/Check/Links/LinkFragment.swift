@@ -49,13 +49,10 @@ struct LinkFragment {
         return "\(document) has no element with the id \"\(decoded)\""
     }
 
-    /// Whether the document contains the text of at least one directive (URL Fragment Text Directives, WICG). Case and white
+    /// Whether a document contains the text of at least one directive (URL Fragment Text Directives, WICG). Case and white
     /// space make no difference.
-    func areTextsFound(in body: Span<UInt8>, _ document: LinkDocument) -> Bool {
-        areTextsFound(in: Self.searchableText(of: document, body))
-    }
-
-    /// The same for a text that is used for several fragments.
+    ///
+    /// - Parameter text: The text of the document (`searchableText`).
     func areTextsFound(in text: [UInt8]) -> Bool {
         directives.contains { directive in
             // A prefix ends with a hyphen, and a suffix begins with one.

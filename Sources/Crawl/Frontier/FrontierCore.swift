@@ -14,7 +14,6 @@ internal import Web
 struct FrontierCore: Sendable {
     typealias Options = Frontier.Options
     typealias Role = Frontier.Role
-    typealias EntryState = Frontier.EntryState
     typealias Task = Frontier.Task
     typealias Action = Frontier.Action
 

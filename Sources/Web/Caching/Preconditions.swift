@@ -124,8 +124,6 @@ package struct Validator: Sendable, Equatable {
         lastModified = fields["Last-Modified"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    package var isEmpty: Bool { entityTag == nil && lastModified == nil }
-
     /// The header fields that ask the server whether this version is still current (RFC 9111, section 4.3.1).
     /// The date is for servers without entity tags; other servers ignore it.
     package var conditions: HTTPFields {
@@ -146,14 +144,6 @@ package struct Validator: Sendable, Equatable {
         }
         guard let lastModified, let storedDate = stored.lastModified else { return true }
         return Self.isSameDate(lastModified, storedDate)
-    }
-
-    /// Whether both name the same version: by their entity tags if both have one, else by their dates. False
-    /// if they have no validator in common.
-    package func isSameVersion(as other: Validator) -> Bool {
-        if let entityTag, let otherTag = other.entityTag { return entityTag.matchesWeakly(otherTag) }
-        guard let lastModified, let otherDate = other.lastModified else { return false }
-        return Self.isSameDate(lastModified, otherDate)
     }
 
     /// Whether two dates are equal, even if written in different forms. Malformed dates are compared as text.

@@ -26,15 +26,6 @@ package struct StoredRanges: Sendable, Equatable {
         self.init(ranges: [bytes], total: range.total, entityTag: Self.strongTag(fields))
     }
 
-    /// The part of the body that a 200 response contains: all of it if it is complete, else the bytes before
-    /// the connection broke.
-    package init(whole fields: HTTPFields, byteCount: Int, isComplete: Bool) {
-        self.init(
-            ranges: [0..<max(0, byteCount)].mergingAdjacent(),
-            total: isComplete ? byteCount : fields.contentLength.flatMap { $0 >= byteCount ? $0 : nil },
-            entityTag: Self.strongTag(fields))
-    }
-
     private static func strongTag(_ fields: HTTPFields) -> EntityTag? {
         fields.entityTag.flatMap { $0.isWeak ? nil : $0 }
     }

@@ -27,11 +27,6 @@ package struct LinkField: Sendable, Equatable {
     /// The source of the link, if that is not the response itself.
     package var anchor: String? { self["anchor"] }
 
-    /// The title. `title*`, which can name an encoding, takes precedence over `title`.
-    package var title: String? {
-        self["title*"].flatMap { ExtendedValue($0)?.text } ?? self["title"]
-    }
-
     /// Ignores further links and parameters.
     private static let maxLinks = 1000
     private static let maxParameters = 64
@@ -75,44 +70,5 @@ package struct LinkField: Sendable, Equatable {
             if !name.isEmpty { parameters.append(Parameter(name: name, value: HTTPGrammar.text(value))) }
         }
         return parameters
-    }
-}
-
-/// A parameter value with its encoding and language, as in `filename*` and `title*` (RFC 8187).
-struct ExtendedValue: Equatable {
-    let text: String
-    let language: String
-
-    /// Returns nil if the syntax or a percent escape is malformed, or if the encoding is neither UTF-8 nor
-    /// ISO 8859-1.
-    init?(_ value: String) {
-        var scanner = FieldScanner(value)
-        let charset = HTTPGrammar.lowercased(scanner.take { $0 != 0x27 })
-        guard scanner.consume(0x27) else { return nil }
-        language = HTTPGrammar.text(scanner.take { $0 != 0x27 })
-        guard scanner.consume(0x27) else { return nil }
-        var bytes: [UInt8] = []
-        while let byte = scanner.next {
-            _ = scanner.consume(byte)
-            guard byte == 0x25 else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = scanner.next?.hexDigitValue, let low = scanner.following?.hexDigitValue else {
-                return nil
-            }
-            scanner.advance(2)
-            bytes.append(high << 4 | low)
-        }
-        switch charset {
-        case "utf-8":
-            guard let decoded = String(validating: bytes, as: UTF8.self) else { return nil }
-            text = decoded
-        case "iso-8859-1":
-            var decoded = ""
-            decoded.unicodeScalars.append(contentsOf: bytes.lazy.map { Unicode.Scalar($0) })
-            text = decoded
-        default: return nil
-        }
     }
 }

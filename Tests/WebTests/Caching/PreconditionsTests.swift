@@ -101,31 +101,6 @@ struct ValidatorTests {
         stored: HTTPFields, conditions: HTTPFields
     ) {
         #expect(Validator(stored).conditions == conditions)
-        #expect(Validator(stored).isEmpty == conditions.isEmpty)
-    }
-
-    @Test(
-        arguments: [
-            (head("ETag: \"1\""), head("ETag: W/\"1\""), true),
-            (head("ETag: \"1\""), head("ETag: \"2\""), false),
-            (head("Last-Modified: @-9"), head("Last-Modified: @-9"), true),
-            (head("Last-Modified: @-9"), head("Last-Modified: @-10"), false),
-            (head("Last-Modified: @-9"), head("Last-Modified: @-8"), false),
-            (
-                head("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"),
-                head("Last-Modified: Sun Nov  6 08:49:37 1994"),
-                true
-            ),
-            (head("ETag: \"1\"", "Last-Modified: @-9"), head("Last-Modified: @-9"), true),
-            (head("ETag: \"1\"", "Last-Modified: @-9"), head("ETag: \"2\"", "Last-Modified: @-9"), false),
-            (head("ETag: \"1\""), head("Last-Modified: @-9"), false), (head(), head(), false),
-            (head("Last-Modified: x"), head("Last-Modified: x"), true),
-        ] as [(HTTPFields, HTTPFields, Bool)])
-    func `two versions are the same if their tags, or else their dates, are equal`(
-        left: HTTPFields, right: HTTPFields, isSame: Bool
-    ) {
-        #expect(Validator(left).isSameVersion(as: Validator(right)) == isSame)
-        #expect(Validator(right).isSameVersion(as: Validator(left)) == isSame)
     }
 }
 

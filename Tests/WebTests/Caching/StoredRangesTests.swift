@@ -49,17 +49,6 @@ struct StoredRangesTests {
         #expect(Self.part(range, count) == nil)
     }
 
-    @Test func `an interrupted response counts as the part that was received`() {
-        let fields = head("Content-Length: 10", "ETag: \"1\"")
-        let broken = StoredRanges(whole: fields, byteCount: 4, isComplete: false)
-        #expect(broken.ranges == [0..<4])
-        #expect(broken.completionRequest == ["Range": "bytes=4-", "If-Range": "\"1\""])
-        #expect(StoredRanges(whole: fields, byteCount: 10, isComplete: true).isComplete)
-        #expect(StoredRanges(whole: [:], byteCount: 0, isComplete: true).isComplete)
-        #expect(!StoredRanges(whole: [:], byteCount: 4, isComplete: false).isComplete)
-        #expect(StoredRanges(whole: fields, byteCount: 0, isComplete: false).ranges.isEmpty)
-    }
-
     @Test(
         arguments: [
             ("bytes=4-9", true), ("bytes=6-8", true), ("bytes=6-", true), ("bytes=-1", true),
