@@ -313,12 +313,14 @@ final class LoadedResponseHandler {
             }
             let measured = try loaded.content.measure()
             guard try replaces(job, response, entry, loaded, measured.sha256, now) else { break }
-            if policy == .memoryOnly {
+            switch policy {
+            case .memoryOnly:
                 memoryCache.keep(job.memoryResponse(entry, .whole(loaded.inMemory), response.flags))
-            } else if policy == .allowed {
+            case .allowed:
                 let body: NewResponse.Body =
                     loaded.byteCount == 0 ? .none : .new(try loaded.newBody(in: folder, measured))
                 try keep(entry, job, body, response, now)
+            case .notAllowed: break
             }
         // The request lacked the user's credentials: its 304 must not change the user's private response.
         case .update where job.isStoredForUser: break
@@ -583,14 +585,17 @@ enum SetCookieLine {
     /// name requires it; removes `SameSite=None`, which needs `Secure`. Nil if the origin may not set the
     /// cookie.
     static func rewrite(_ value: String, of url: WebURL, layout: OriginLayout) -> String? {
-        let parts = value.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map(
-            trimmed)
+        let parts = value.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map {
+            String(decoding: HTTPGrammar.trimmed($0), as: UTF8.self)
+        }
         let isBound = parts.first.map { $0.lowercased() }.map {
             $0.hasPrefix("__secure-") || $0.hasPrefix("__host-")
         }
         var lines: [String] = []
         for (number, part) in parts.enumerated() {
-            let words = part.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1).map(trimmed)
+            let words = part.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1).map {
+                String(decoding: HTTPGrammar.trimmed($0), as: UTF8.self)
+            }
             switch number == 0 ? nil : words.first?.lowercased() {
             case "domain":
                 guard words.count == 2, !words[1].isEmpty else { continue }
@@ -615,11 +620,5 @@ enum SetCookieLine {
         if url.host == host { return names.sharesCookies(host) ? names.name(of: url) : .some(nil) }
         guard host.hasSuffix("." + url.host), names.isSameSite(host, url.host) else { return nil }
         return names.name(of: url)
-    }
-
-    private static func trimmed(_ text: Substring.UTF8View) -> String {
-        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
-        return String(
-            decoding: text.drop(while: isSpace).reversed().drop(while: isSpace).reversed(), as: UTF8.self)
     }
 }
