@@ -455,7 +455,7 @@ extension Crawl {
                 now: Self.httpNow())
         }
         if try applyKnownOutcome(number, url, answer) { return }
-        if let stored = MediaCommandRunner.stored(answer) {
+        if let stored = MediaCommandRunner.madeResponse(answer) {
             return try reuse(number, url, stored, isOfThisSnapshot: false)
         }
         switch answer {

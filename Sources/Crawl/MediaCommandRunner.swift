@@ -48,7 +48,7 @@ final class MediaCommandRunner: Sendable {
 
     /// The stored response that a command made in an earlier run. It is used again without a request, since the server has
     /// another one.
-    static func stored(_ decision: CacheLookup.Decision?) -> StoredResponse? {
+    static func madeResponse(_ decision: CacheLookup.Decision?) -> StoredResponse? {
         let stored: StoredResponse?
         switch decision {
         case .load(_, let response)?: stored = response

@@ -467,10 +467,10 @@ private struct SiteModel {
     }
 
     /// `1,234`
-    private static func grouped(_ number: Int) -> String {
+    private static func groupDigits(_ number: Int) -> String {
         let rest = String(number % 1000)
         guard number >= 1000 else { return rest }
-        return grouped(number / 1000) + "," + String(repeating: "0", count: 3 - rest.utf8.count) + rest
+        return groupDigits(number / 1000) + "," + String(repeating: "0", count: 3 - rest.utf8.count) + rest
     }
 
     /// Sentences about the data of the estimate.
@@ -478,7 +478,7 @@ private struct SiteModel {
         _ likely: Totals, _ known: Totals, _ meanNewLinks: Double, _ isEndless: Bool
     ) -> [String] {
         func count(_ number: Int, _ noun: String) -> String {
-            "\(Self.grouped(number)) \(noun)\(number == 1 ? "" : "s")"
+            "\(Self.groupDigits(number)) \(noun)\(number == 1 ? "" : "s")"
         }
         var reasons: [String] = []
         if sample.listedCount > 0 {
@@ -493,7 +493,7 @@ private struct SiteModel {
         } else {
             let news = (meanNewLinks * 10).rounded() / 10
             reasons.append(
-                "\(links); a sampled page links to \(news) others that were not seen before, so there are probably about \(Self.grouped(rest)) more"
+                "\(links); a sampled page links to \(news) others that were not seen before, so there are probably about \(Self.groupDigits(rest)) more"
             )
         }
         let missing = groups.reduce(0) { $0 + $1.requested - $1.found }

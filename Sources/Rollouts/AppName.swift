@@ -65,9 +65,9 @@ extension Release {
     /// The release with other URLs for its files.
     package func mappingURLs(_ url: (String) -> String) -> Release {
         Release(
-            platform: platform, runtimeVersions: runtimeVersions, launch: launch.moved(to: url(launch.url)),
-            assets: assets.map { $0.moved(to: url($0.url)) },
-            archive: archive.map { $0.moved(to: url($0.url)) }, metadata: metadata)
+            platform: platform, runtimeVersions: runtimeVersions, launch: launch.withURL(url(launch.url)),
+            assets: assets.map { $0.withURL(url($0.url)) },
+            archive: archive.map { $0.withURL(url($0.url)) }, metadata: metadata)
     }
 }
 

@@ -27,7 +27,7 @@ package struct CapgoCheck: Sendable, Equatable {
         channel = try values.channel("defaultChannel", orElse: parameters["channel"])
         versionName = try values.text("version_name") ?? Self.builtIn
         device = Device(
-            id: try values.required("device_id"), platform: .any,
+            id: try values.requiredText("device_id"), platform: .any,
             runtimeVersion: try values.text("version_build") ?? Rollout.anyVersion,
             currentUpdate: versionName == Self.builtIn ? nil : versionName.lowercased())
         let major = try values.text("plugin_version")?.utf8.prefix { $0 != UInt8(ascii: ".") }
@@ -73,7 +73,7 @@ package struct CapgoEvents: Sendable, Equatable {
         guard event.members != nil else { throw .noJSON }
         let values = RequestValues(event)
         let hasFailed: Bool
-        switch try values.required("action") {
+        switch try values.requiredText("action") {
         case "set", "app_launch_ready": hasFailed = false
         case "update_fail", "set_fail", "app_launch_timeout": hasFailed = true
         default: return nil
@@ -122,7 +122,7 @@ package struct CapgoChannelRequest: Sendable, Equatable {
         }
         switch action {
         case .set:
-            _ = try values.required("channel")
+            _ = try values.requiredText("channel")
             channel = try values.channel("channel", orElse: nil)
         case .get, .list: channel = try values.channel("defaultChannel", orElse: parameters["channel"])
         case .unset: channel = RequestValues.defaultChannel

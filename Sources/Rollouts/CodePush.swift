@@ -41,11 +41,11 @@ package struct CodePushCheck: Sendable, Equatable {
     /// - Parameter parameters: those of the query.
     package init(_ parameters: [String: String]) throws(UpdateProblem) {
         let values = RequestValues(parameters)
-        _ = try values.required("deployment_key", "deploymentKey")
+        _ = try values.requiredText("deployment_key", "deploymentKey")
         channel = try values.channel("deployment_key", "deploymentKey", orElse: nil)
         device = Device(
             id: try values.text("client_unique_id", "clientUniqueId"), platform: .any,
-            runtimeVersion: try values.required("app_version", "appVersion"),
+            runtimeVersion: try values.requiredText("app_version", "appVersion"),
             currentUpdate: try values.text("label")?.lowercased())
         packageHash = try values.text("package_hash", "packageHash")?.lowercased()
     }
@@ -64,19 +64,19 @@ package struct CodePushReport: Sendable, Equatable {
     /// - Parameter endpoint: where it was sent to.
     package init(_ body: [UInt8], to endpoint: CodePushEndpoint) throws(UpdateProblem) {
         let values = RequestValues(try RequestValues.json(body, atMost: Self.maxBytes))
-        _ = try values.required("deployment_key", "deploymentKey")
+        _ = try values.requiredText("deployment_key", "deploymentKey")
         guard endpoint == .deployReport else {
-            _ = try values.required("label")
+            _ = try values.requiredText("label")
             report = nil
             return
         }
-        _ = try values.required("app_version", "appVersion")
+        _ = try values.requiredText("app_version", "appVersion")
         guard let label = try values.text("label") else {
             report = nil
             return
         }
         let hasFailed: Bool
-        switch try values.required("status") {
+        switch try values.requiredText("status") {
         case "DeploymentSucceeded": hasFailed = false
         case "DeploymentFailed": hasFailed = true
         default: throw .invalid("status")

@@ -117,7 +117,7 @@ struct RequestValues {
     }
 
     /// Reads a value that must be there. The first name is the one in messages.
-    func required(_ name: String, _ other: String? = nil) throws(UpdateProblem) -> String {
+    func requiredText(_ name: String, _ other: String? = nil) throws(UpdateProblem) -> String {
         guard let text = try text(name, other ?? name) else { throw .missing(name) }
         return text
     }

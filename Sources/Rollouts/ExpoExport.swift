@@ -92,13 +92,13 @@ package struct ExpoExport: Sendable, Equatable {
             guard let path = element["path"]?.string, let fileExtension = element["ext"]?.string else {
                 throw .malformed(platform)
             }
-            assets.append(Asset(path: try checked(path), fileExtension: fileExtension))
+            assets.append(Asset(path: try checkPath(path), fileExtension: fileExtension))
         }
-        return Files(launch: try checked(launch), assets: assets)
+        return Files(launch: try checkPath(launch), assets: assets)
     }
 
     /// Returns the path. Throws unless it stays in the folder.
-    private static func checked(_ path: String) throws(ExpoExportError) -> String {
+    private static func checkPath(_ path: String) throws(ExpoExportError) -> String {
         let parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         let isInside = parts.allSatisfy { part in
             !part.isEmpty && !part.elementsEqual(".".utf8) && !part.elementsEqual("..".utf8)

@@ -28,7 +28,7 @@ package struct ReleaseFile: Sendable, Hashable {
     }
 
     /// The file at another URL.
-    func moved(to url: String) -> ReleaseFile { ReleaseFile(self, url: url) }
+    func withURL(_ url: String) -> ReleaseFile { ReleaseFile(self, url: url) }
 }
 
 /// The code of an app for one platform, with its assets, as it was built once. It can be announced several times, such as to roll

@@ -151,7 +151,7 @@ private struct PublicationStep {
             if let waiting = publication.draftRoot?.role,
                 targets.file.missingSignatures(.targets, waiting) > 0
             {
-                publication.draftTargets = targets.file.unsigned(
+                publication.draftTargets = targets.file.withoutSignatures(
                     version: targets.file.version + 1, expires: targets.file.expires)
             }
         }
@@ -168,7 +168,7 @@ private struct PublicationStep {
             guard let waiting, let keys = waiting.keys(of: name),
                 next.file.missingSignatures(of: keys, in: waiting.keys) > 0
             else { continue }
-            publication.draftDelegated[name] = next.file.unsigned(
+            publication.draftDelegated[name] = next.file.withoutSignatures(
                 version: next.file.version + 1, expires: next.file.expires)
         }
     }
@@ -273,7 +273,7 @@ private struct PublicationStep {
             guard draft == nil, !isWaiting, periods.isDue(.targets, expires: current.expires, now) else {
                 continue
             }
-            var renewed = current.unsigned(
+            var renewed = current.withoutSignatures(
                 version: repository.nextVersion(ofDelegated: role.name),
                 expires: periods.expiry(of: .targets, now))
             let counting = repository.delegatedSigners(of: role.name)
@@ -302,7 +302,7 @@ private struct PublicationStep {
         if isValid, !periods.isDue(.targets, expires: current.expires, now) { return (current, false) }
         // The draft would have the same version as a renewed one.
         if repository.draftTargets == nil {
-            var renewed = current.unsigned(
+            var renewed = current.withoutSignatures(
                 version: repository.nextVersion(of: .targets), expires: periods.expiry(of: .targets, now))
             renewed.sign(with: keys, of: .targets, authorities)
             let missing = renewed.missingSignatures(.targets, root)
@@ -350,7 +350,7 @@ private struct PublicationStep {
         let version = repository.nextVersion(of: .snapshot)
         let expires = periods.expiry(of: .snapshot, now)
         var new =
-            current?.unsigned(version: version, expires: expires) { $0.files = files }
+            current?.withoutSignatures(version: version, expires: expires) { $0.files = files }
             ?? SignedMetadata(
                 SnapshotMetadata(header: MetadataHeader(version: version, expires: expires), files: files))
         new.sign(with: keys, of: .snapshot, authorities)
@@ -368,7 +368,7 @@ private struct PublicationStep {
         let current = repository.published?.timestamp
         let entry = snapshot.isNew ? Self.entry(snapshot.file) : current?.role.snapshot
         var new =
-            current?.unsigned(version: version, expires: expires) { timestamp in
+            current?.withoutSignatures(version: version, expires: expires) { timestamp in
                 if let entry { timestamp.snapshot = entry }
             }
             ?? SignedMetadata(

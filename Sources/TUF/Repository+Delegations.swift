@@ -102,7 +102,7 @@ extension Repository {
         let expires = periods.expiry(of: .targets, now)
         let version = draftDelegated[name]?.version ?? nextVersion(ofDelegated: name)
         draftDelegated[name] =
-            current?.unsigned(version: version, expires: expires)
+            current?.withoutSignatures(version: version, expires: expires)
             ?? SignedMetadata(TargetsMetadata(header: MetadataHeader(version: version, expires: expires)))
     }
 
@@ -128,7 +128,7 @@ extension Repository {
         for key in keys { delegations.keys.insert(key) }
         let used = Set(roles.flatMap(\.keys.keyIDs))
         for id in delegations.keys.ids where !used.contains(id) { delegations.keys.remove(id) }
-        draftTargets = base.unsigned(
+        draftTargets = base.withoutSignatures(
             version: draftTargets?.version ?? nextVersion(of: .targets),
             expires: periods.expiry(of: .targets, now)
         ) { $0.delegations = roles.isEmpty ? nil : delegations }

@@ -149,10 +149,12 @@ package struct Repository: Sendable {
         let expires = periods.expiry(of: .targets, now)
         if let role {
             let version = draftDelegated[role]?.version ?? nextVersion(ofDelegated: role)
-            draftDelegated[role] = base.unsigned(version: version, expires: expires) { $0.targets = targets }
+            draftDelegated[role] = base.withoutSignatures(version: version, expires: expires) {
+                $0.targets = targets
+            }
         } else {
             let version = draftTargets?.version ?? nextVersion(of: .targets)
-            draftTargets = base.unsigned(version: version, expires: expires) { $0.targets = targets }
+            draftTargets = base.withoutSignatures(version: version, expires: expires) { $0.targets = targets }
         }
         return changes
     }
@@ -181,7 +183,7 @@ package struct Repository: Sendable {
                 "the role \(role.rawValue) would have \(keys.keyIDs.count) keys, fewer than its threshold of "
                     + "\(keys.threshold); add keys, or set another threshold")
         }
-        draftRoot = base.unsigned(
+        draftRoot = base.withoutSignatures(
             version: draftRoot?.version ?? nextVersion(of: .root), expires: periods.expiry(of: .root, now)
         ) { root in
             root.roles[role.rawValue] = keys
@@ -193,7 +195,7 @@ package struct Repository: Sendable {
         if let published, draftTargets == nil, let root = latestRoot,
             published.targets.missingSignatures(.targets, root) > 0
         {
-            draftTargets = published.targets.unsigned(
+            draftTargets = published.targets.withoutSignatures(
                 version: nextVersion(of: .targets), expires: periods.expiry(of: .targets, now))
         }
     }
@@ -241,16 +243,16 @@ package struct Repository: Sendable {
     /// clients would reject it.
     mutating func renewDrafts(_ periods: RepositoryPeriods, _ now: HTTPDate) {
         if let root = draftRoot, root.signatures.isEmpty || root.expires <= now.secondsSinceEpoch {
-            draftRoot = root.unsigned(version: root.version, expires: periods.expiry(of: .root, now))
+            draftRoot = root.withoutSignatures(version: root.version, expires: periods.expiry(of: .root, now))
         }
         if let targets = draftTargets, targets.signatures.isEmpty || targets.expires <= now.secondsSinceEpoch
         {
-            draftTargets = targets.unsigned(
+            draftTargets = targets.withoutSignatures(
                 version: targets.version, expires: periods.expiry(of: .targets, now))
         }
         for (name, draft) in draftDelegated
         where draft.signatures.isEmpty || draft.expires <= now.secondsSinceEpoch {
-            draftDelegated[name] = draft.unsigned(
+            draftDelegated[name] = draft.withoutSignatures(
                 version: draft.version, expires: periods.expiry(of: .targets, now))
         }
     }
@@ -384,7 +386,7 @@ extension SignedMetadata {
     }
 
     /// Another version of the metadata, without signatures. It keeps members that Larder does not know.
-    func unsigned(
+    func withoutSignatures(
         version: Int, expires: Int64, _ edit: (inout Role) -> Void = { _ in }
     ) -> SignedMetadata {
         var new = role

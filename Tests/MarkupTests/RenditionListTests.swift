@@ -59,7 +59,7 @@ import Web
 
     private static func kept(_ text: String, _ format: BodyFormat, _ choice: MediaChoice) throws -> [String] {
         let list = try list(text, format)
-        return list.kept(by: choice).flatMap { list.renditions[$0].references }.sorted()
+        return list.renditionsToStore(by: choice).flatMap { list.renditions[$0].references }.sorted()
     }
 
     private static func served(_ text: String, _ format: BodyFormat, stored: Set<String>) throws -> String {

@@ -303,7 +303,7 @@ struct SegmentTemplate {
     func references(id: String, bandwidth: Int, seconds: Double?, atMost limit: Int) -> [String] {
         guard let media, limit > 0 else { return [] }
         func fill(_ text: String, number: Int, time: Int) -> String {
-            TemplateText.filled(text) { name in
+            TemplateText.fill(text) { name in
                 switch name {
                 case "RepresentationID": .text(id)
                 case "Bandwidth": .number(bandwidth)
@@ -377,7 +377,7 @@ enum TemplateText {
     private static let maxWidth = 32
 
     /// Replaces the variables. Text that is no variable stays unchanged; `$$` is a dollar sign.
-    static func filled(_ text: String, _ value: (Substring) -> Value?) -> String {
+    static func fill(_ text: String, _ value: (Substring) -> Value?) -> String {
         var filled = ""
         var rest = text[...]
         while let open = rest.firstIndex(of: "$") {

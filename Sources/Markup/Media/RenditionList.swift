@@ -62,7 +62,7 @@ package struct RenditionList: Sendable {
 
     /// The references that only renditions have that a choice leaves out.
     package func leftOut(by choice: MediaChoice) -> Set<String> {
-        let kept = kept(by: choice)
+        let kept = renditionsToStore(by: choice)
         var leftOut: Set<String> = []
         for (number, rendition) in renditions.enumerated() where !kept.contains(number) {
             leftOut.formUnion(rendition.references)
@@ -103,11 +103,11 @@ package struct RenditionList: Sendable {
         var ranges = removed.flatMap { renditions[$0].ranges }
         ranges += containers.filter { !$0.renditions.isEmpty && removed.isSuperset(of: $0.renditions) }
             .map(\.range)
-        return Self.merged(ranges)
+        return Self.withoutInnerRanges(ranges)
     }
 
     /// Ranges in ascending order, without those inside others.
-    private static func merged(_ ranges: [Range<Int>]) -> [Range<Int>] {
+    private static func withoutInnerRanges(_ ranges: [Range<Int>]) -> [Range<Int>] {
         var merged: [Range<Int>] = []
         for range in ranges.sorted(by: { ($0.lowerBound, $1.upperBound) < ($1.lowerBound, $0.upperBound) })
         where range.lowerBound >= merged.last?.upperBound ?? 0 { merged.append(range) }
@@ -123,7 +123,7 @@ package struct RenditionList: Sendable {
     // MARK: - The choice
 
     /// The numbers of the renditions to store.
-    package func kept(by choice: MediaChoice) -> Set<Int> {
+    package func renditionsToStore(by choice: MediaChoice) -> Set<Int> {
         guard choice != .none else { return [] }
         var kept: Set<Int> = []
         for numbers in Dictionary(grouping: renditions.indices, by: { renditions[$0].period }).values {
