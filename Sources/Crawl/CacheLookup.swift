@@ -287,7 +287,7 @@ final class CacheLookup {
         var links = Links()
         guard let body = stored.body else { return links }
         // The choice of the renditions may have changed.
-        let isPlaylist = body.format == .hls || body.format == .dash
+        let isPlaylist = body.format?.isPlaylist == true
         if isPlaylist || leavesMedia && body.format != .opaque { return nil }
         try reader.beginSharedRead()
         guard let told = try linkSummary(of: stored) else { return nil }

@@ -94,6 +94,14 @@ public enum RenderMode: String, Sendable, CaseIterable {
     case always
     /// No page.
     case never
+
+    /// Whether the crawl chooses the pages by what scripts and earlier renderings show.
+    var choosesPages: Bool {
+        switch self {
+        case .auto: true
+        case .always, .never: false
+        }
+    }
 }
 
 /// Which controls of rendered pages are used.

@@ -408,7 +408,7 @@ final class ScanWorker {
         result.directives = PageDirectives(fields, metaContent: table.robots, productToken: productToken)
         result.isLeftOut =
             job.mayBeLeftOut && directivePolicy.noindex == .obey && result.directives.contains(.noindex)
-        let isPlaylist = format == .hls || format == .dash
+        let isPlaylist = format.isPlaylist
         // `addNamedFiles` compares URLs, and so a bundle's links must not be resolved to numbers.
         result.links = references.resolve(
             against: job.url, table: table, directivePolicy, result.directives,
@@ -512,7 +512,7 @@ final class ScanWorker {
             return try reader.content(of: body)?.load()
         }
         var playlist: [UInt8] = []
-        if format == .hls || format == .dash, body.byteCount <= BodyReading.maxBytes {
+        if format.isPlaylist, body.byteCount <= BodyReading.maxBytes {
             playlist = try reader.content(of: body)?.load() ?? []
             // Tables of earlier versions lack the segments of DASH templates.
             let scanned = scanner.table(of: playlist.span, form: body.form)

@@ -36,11 +36,11 @@ struct PortalCommandRunner: Sendable {
     }
 
     /// Whether the report for this job must not mention private responses.
-    private func hidesPrivate(from run: JobRun) -> Bool { hidesPrivate && run.principal == .remoteUser }
+    private func hidesPrivate(from run: JobRun) -> Bool { hidesPrivate && !run.principal.actsForLocalUser }
 
     /// The local user's credentials are used only for that user's commands and for scheduled updates.
     private func network(for run: JobRun) -> NetworkOptions {
-        run.principal == .remoteUser ? network.withoutIdentity : network
+        run.principal.actsForLocalUser ? network : network.withoutIdentity
     }
 
     /// Returns the lines of a result; for commands from other machines, without lines that name URLs which only private

@@ -46,7 +46,36 @@ extension BodyFormat {
     package var isDocument: Bool { self == .html || isXMLDocument }
 
     /// XHTML, SVG, or other XML that may contain elements of those.
-    package var isXMLDocument: Bool { self == .xhtml || self == .svg || self == .xml }
+    package var isXMLDocument: Bool {
+        switch self {
+        case .xhtml, .svg, .xml: true
+        case .opaque, .html, .css, .javaScript, .json, .webManifest, .importMap, .speculationRules, .jsonLD,
+            .hls,
+            .dash, .webVTT, .sitemap, .feed, .plainText, .pagefindIndex:
+            false
+        }
+    }
+
+    /// Whether the body is a page of HTML elements, in either syntax.
+    package var isHTML: Bool {
+        switch self {
+        case .html, .xhtml: true
+        case .opaque, .css, .javaScript, .svg, .xml, .json, .webManifest, .importMap, .speculationRules,
+            .jsonLD,
+            .hls, .dash, .webVTT, .sitemap, .feed, .plainText, .pagefindIndex:
+            false
+        }
+    }
+
+    /// Whether the body lists the parts and the renditions of a film or sound.
+    package var isPlaylist: Bool {
+        switch self {
+        case .hls, .dash: true
+        case .opaque, .html, .xhtml, .css, .javaScript, .svg, .xml, .json, .webManifest, .importMap,
+            .speculationRules, .jsonLD, .webVTT, .sitemap, .feed, .plainText, .pagefindIndex:
+            false
+        }
+    }
 
     /// Whether a different body of this format may affect the scripts of a page.
     package var affectsScripts: Bool {

@@ -84,7 +84,7 @@ final class ResponseRenderer {
         }
         let format = BodyFormat(form: body.form) ?? .opaque
         let tag =
-            hasPrefix(copy.url) || isPlaylist(format) || !replay.isEmpty
+            hasPrefix(copy.url) || format.isPlaylist || !replay.isEmpty
             ? nil
             : body.entityTag(
                 type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown },
@@ -99,7 +99,7 @@ final class ResponseRenderer {
         let terms = dictionaryTerms(of: copy, body, isBundle: false)
         // Nothing in the body changes: it is sent from its file without being read.
         if case .file(let path) = content, table.marks.isEmpty, !isRewritten(table, of: copy.url),
-            !hasPrefix(copy.url), !canHaveBar(format), !isPlaylist(format)
+            !hasPrefix(copy.url), !canHaveBar(format), !format.isPlaylist
         {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount, stamp: stamp)
             let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
@@ -272,7 +272,7 @@ final class ResponseRenderer {
         if body.table.isTranscoded { outgoing.setUTF8() }
         // Else a browser could use its cached copy of the script without the prefix, or of a playlist from before other
         // renditions were stored.
-        if hasPrefix(url) || isPlaylist(body.format) {
+        if hasPrefix(url) || body.format.isPlaylist {
             outgoing.removeAll { ["last-modified", "etag"].contains($0.0.lowercased()) }
         }
         // A part, or the refusal of one, that was requested from the origin.
@@ -438,7 +438,7 @@ final class ResponseRenderer {
     private func renditionChanges(
         of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
     ) throws(StoreError) -> [Patch.Change] {
-        guard isPlaylist(format), !table.isTranscoded, let list = RenditionList(source.span, format: format)
+        guard format.isPlaylist, !table.isTranscoded, let list = RenditionList(source.span, format: format)
         else { return [] }
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         return try list.unstoredRanges { (reference) throws(StoreError) in
@@ -446,8 +446,6 @@ final class ResponseRenderer {
             return try finder.find([target.key], request: .get, requestFields: [:], rules: nil) != nil
         }.map { Patch.Change($0, []) }
     }
-
-    private func isPlaylist(_ format: BodyFormat) -> Bool { format == .hls || format == .dash }
 
     private func canHaveBar(_ format: BodyFormat) -> Bool { format == .html && layout.bar != .off }
 

@@ -158,7 +158,7 @@ package struct SiteRun {
         }
         plan.rejectsInterceptionPages = !options.allowsShrinking
         plan.checksReplacements = !options.allowsShrinking
-        plan.keepsPrivate = principal == .remoteUser
+        plan.keepsPrivate = !principal.actsForLocalUser
         if !options.allowsShrinking { plan.hadSession = try wasFetchedWithSession(start) }
         guard !options.allowsShrinking, let storedSite = sites.first(where: { $0.name == site.href }),
             SitePlan(text: storedSite.settings).scope == plan.sitePlan.scope,

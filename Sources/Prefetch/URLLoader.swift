@@ -105,7 +105,7 @@ package final class URLLoader {
         _ start: WebURL, requiring bundle: Bundle? = nil, by principal: Principal
     ) throws(LarderError) -> LoadReport {
         allowedZone = options.network.allowedZone(principal.nearestZone)
-        if principal == .remoteUser { replacements = ReplacementCheck(.serving, keepsPrivate: true) }
+        if !principal.actsForLocalUser { replacements = ReplacementCheck(.serving, keepsPrivate: true) }
         return try load(start, requiring: bundle, max(allowedZone, principal.nearestZone))
     }
 

@@ -41,8 +41,8 @@ extension StoreFolder {
     }
 
     /// Stores a key if the store has none yet. Returns the key of the store.
-    func keep(secretKey key: [UInt8]) throws(StoreError) -> [UInt8] {
-        if let known = secretKey { return known }
+    func storeSecretKeyIfMissing(_ key: [UInt8]) throws(StoreError) -> [UInt8] {
+        if let stored = secretKey { return stored }
         guard let digest = Digest(.sha256, bytes: key) else {
             preconditionFailure("a secret key has 32 bytes")
         }
@@ -57,12 +57,12 @@ extension StoreFolder {
                 throw SystemError(errno, doing: "create", secretKeyFile)
             }
         }
-        guard let kept = secretKey else {
+        guard let stored = secretKey else {
             throw StoreError(
                 .unusable, doing: "read", path: secretKeyFile, detail: "it is not the key of a store",
                 advice: "remove it; responses that vary by a secret are then fetched again")
         }
-        return kept
+        return stored
     }
 }
 
@@ -74,7 +74,7 @@ private final class SecretKeyCache: Sendable {
         key.withLock { key in
             // Without a key, the response is not reused for other requests, which is safe.
             if key == nil { key = folder.secretKey }
-            if key == nil, creates { key = try? folder.keep(secretKey: StoreFolder.newSecretKey()) }
+            if key == nil, creates { key = try? folder.storeSecretKeyIfMissing(StoreFolder.newSecretKey()) }
             return key
         }
     }
@@ -86,15 +86,15 @@ extension StoreWriter {
     ///
     /// Values of `Cookie` and `Authorization` had hashes without a key. These are removed, and from then on
     /// the responses match no other request.
-    func withholdSecrets() throws(StoreError) {
+    func hashSecretsOfEarlierVersions() throws(StoreError) {
         guard folder.secretKey == nil else { return }
         // The file is written last: if this run is killed, the next one starts again.
         let key = StoreFolder.newSecretKey()
-        try withholdSecrets(SecretHasher { message in DigestStream.hmac(key, message.span).bytes })
-        _ = try folder.keep(secretKey: key)
+        try replaceSecrets(by: SecretHasher { message in DigestStream.hmac(key, message.span).bytes })
+        _ = try folder.storeSecretKeyIfMissing(key)
     }
 
-    private func withholdSecrets(_ secrets: SecretHasher) throws(StoreError) {
+    private func replaceSecrets(by secrets: SecretHasher) throws(StoreError) {
         var rows: [(place: [SQLValue], variant: String, hadSecret: Bool)] = []
         try prepare("SELECT url, snapshot, request, variant FROM response WHERE variant LIKE '%: %'").each {
             row in

@@ -71,7 +71,7 @@ package final class StoreCopy {
             try source.inReadTransaction { () throws(StoreError) in try copy.run(from, to, verify: verify) }
         }
         // The hashes in the copy need the same key. A store without a key has no hashes.
-        if let key = from.secretKey { _ = try to.keep(secretKey: key) }
+        if let key = from.secretKey { _ = try to.storeSecretKeyIfMissing(key) }
         // The first writer to a folder creates its journal, and hashes the secrets that an earlier version
         // stored.
         if to.server == nil { _ = try StoreWriter(to) }

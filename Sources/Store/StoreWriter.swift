@@ -113,7 +113,7 @@ package final class StoreWriter {
         {
             try rewriteJournal()
         }
-        try withholdSecrets()
+        try hashSecretsOfEarlierVersions()
         if folder.isJournalStale {
             /// A run was killed before it could rewrite the journal. If others are writing, one of them does
             /// so later.

@@ -38,7 +38,7 @@ import Web
         #expect(key != other.folder.secretKey)
         _ = try StoreWriter(store.folder)
         #expect(store.folder.secretKey == key)
-        #expect(try store.folder.keep(secretKey: StoreFolder.newSecretKey()) == key)
+        #expect(try store.folder.storeSecretKeyIfMissing(StoreFolder.newSecretKey()) == key)
     }
 
     @Test func `processes that create the key at once agree on one`() throws {
@@ -46,7 +46,7 @@ import Web
         let keys = Mutex<[[UInt8]?]>([])
         let threads = try (0..<8).map { number in
             try NamedThread.start("key-\(number)") { [store] in
-                let key = try? store.folder.keep(secretKey: StoreFolder.newSecretKey())
+                let key = try? store.folder.storeSecretKeyIfMissing(StoreFolder.newSecretKey())
                 keys.withLock { $0.append(key) }
             }
         }

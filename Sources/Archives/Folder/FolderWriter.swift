@@ -254,7 +254,7 @@ final class FolderWriter: ArchiveWriter {
     /// Whether the text of the body may change.
     private func needsRewriting(_ table: LinkTable, _ format: BodyFormat) -> Bool {
         !table.occurrences.isEmpty || !table.marks.isEmpty || table.isTranscoded
-            || format == .html || format == .hls || format == .dash
+            || format == .html || format.isPlaylist
             || routesByLocation && format == .javaScript
     }
 

@@ -100,7 +100,7 @@ struct ImportScanner: Sendable {
             content, form: reading.form, title: reading.table.title, links: reading.table.encoded(),
             measured: measured, in: folder)
         let isPage =
-            response.notes.map { $0.role == 0 } ?? (reading.format == .html || reading.format == .xhtml)
+            response.notes.map { $0.role == 0 } ?? reading.format.isHTML
         return ImportScan(body: .new(new), links: links.resolve(at: url, reading.table), isPage: isPage)
     }
 }

@@ -46,7 +46,7 @@ final class PageExport {
     private static let maxParts = 20_000
 
     private func writeMHTML(_ page: ExportedResource) throws(ArchiveError) {
-        guard page.format == .html || page.format == .xhtml else {
+        guard page.format.isHTML else {
             throw ArchiveError(
                 .input, "\(page.url.href) is not HTML but \(page.response.type ?? "of no type"); name a page")
         }

@@ -62,7 +62,7 @@ final class SinglePage {
 
     /// Returns the complete document. Throws if `page` is not HTML or its body is damaged or too large.
     func document(_ page: ExportedResource) throws(ArchiveError) -> [UInt8] {
-        guard page.format == .html || page.format == .xhtml else {
+        guard page.format.isHTML else {
             throw ArchiveError(
                 .input, "\(page.url.href) is not HTML but \(page.response.type ?? "of no type"); name a page")
         }
@@ -141,7 +141,7 @@ final class SinglePage {
             base = table.base.flatMap { WebURL($0, base: resource.url) } ?? resource.url
         }
 
-        var isDocument: Bool { resource.format == .html || resource.format == .xhtml }
+        var isDocument: Bool { resource.format.isHTML }
 
         /// Returns the URL that a link refers to.
         func target(_ occurrence: LinkOccurrence) -> WebURL? {

@@ -250,7 +250,7 @@ extension ExternalLinkCheck {
         guard !LinkDocument.isDownload(type) else { return }
         let unknownCoding = LinkDocument.unknownCoding(in: response.fields)
         let format = BodyFormat(mediaType: type, url: url, body: response.body.span)
-        guard format == .html || format == .xhtml || format == .svg else { return }
+        guard format.isHTML || format == .svg else { return }
         let anchors = PageAnchors(of: response.body.span, as: format, charset: type?.charset)
         let document = LinkDocument(name: url.href, url: url, type: type)
         let hasDirectives = fragments.contains { !LinkFragment($0).directives.isEmpty }

@@ -139,7 +139,7 @@ struct LinkDocumentReader {
         let table = scanner.scan(body, as: format, charset: charset) { occurrence, reference in
             if Self.isChecked(occurrence) { references.append(occurrence, reference) }
         }
-        if format == .html || format == .xhtml || format == .svg {
+        if format.isHTML || format == .svg {
             reading.anchors = PageAnchors(of: body, as: format, charset: charset)
         }
         reading.isTranscoded = table.isTranscoded

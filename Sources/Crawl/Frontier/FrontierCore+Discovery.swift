@@ -467,7 +467,7 @@ extension FrontierCore {
     /// are requested on behalf of the document that needs them.
     mutating func noteFormat(_ format: BodyFormat?, of number: UInt32) {
         let isShown = records[Int(number)].role == .page && (format == .svg || format == .xml)
-        if format == .html || format == .xhtml || isShown { records[Int(number)].flags.insert(.isDocument) }
+        if format?.isHTML == true || isShown { records[Int(number)].flags.insert(.isDocument) }
     }
 
     /// The value for the `Origin` header of a CORS request. Nil within one origin, and for redirects for

@@ -171,7 +171,7 @@ package struct RenderScheduler: Sendable {
         isUnsettled = true
         if mode == .always || patterns[place].isReleased || patterns[place].isFruitful { mayBeDue = true }
         patterns[place].pageCount += 1
-        if mode == .auto { schedule(number, url, assets: assets, isUnchanged: isUnchanged, in: place) }
+        if mode.choosesPages { schedule(number, url, assets: assets, isUnchanged: isUnchanged, in: place) }
         enqueue(number, reasons, assets: assets, scripts: scripts, isUnchanged: isUnchanged, in: place)
         if patterns[place].ownReasons.isEmpty, !reasons.isEmpty {
             hosts[patterns[place].host].patternsWithReasons += 1
@@ -206,7 +206,7 @@ package struct RenderScheduler: Sendable {
         let hasNewScripts = addScripts(scripts, of: number, in: place)
         let isFirstWithReasons = scripts == 0 && reasonsBefore.isEmpty && !reasons.isEmpty
         if !reasons.strong.isEmpty {
-            if mode == .auto, !isUnchanged, reasonsBefore.strong.isEmpty, !patterns[place].isReleased {
+            if mode.choosesPages, !isUnchanged, reasonsBefore.strong.isEmpty, !patterns[place].isReleased {
                 early.waiting.append((number, assets))
             }
             patterns[place][freshness].withStrongReasons.append(number)
@@ -308,7 +308,8 @@ package struct RenderScheduler: Sendable {
     /// Returns the pattern to which the page counts: the view of its name, once pages of that name are in
     /// several folders, and else the pattern itself.
     private mutating func view(of url: WebURL, _ page: UInt32, in place: Int) -> Int {
-        guard mode == .auto, let end = url.path.dropLast(url.path.hasSuffix("/") ? 1 : 0).lastIndex(of: "/")
+        guard mode.choosesPages,
+            let end = url.path.dropLast(url.path.hasSuffix("/") ? 1 : 0).lastIndex(of: "/")
         else { return place }
         let (name, folder) = (String(url.path[end...]), url.path[..<end])
         if let view = patterns[place].views[name] { return view }
@@ -491,7 +492,7 @@ package struct RenderScheduler: Sendable {
         for freshness in [Freshness.new, .unchanged] {
             let places = patterns.indices.lazy.filter { mayStart($0, freshness) }
             let place =
-                mode == .auto
+                mode.choosesPages
                 ? places.min { patterns[$0].comes(before: patterns[$1]) } : places.first
             if let place { return (place, freshness) }
         }

@@ -8,6 +8,15 @@ package enum Principal: String, Sendable {
     /// The update schedule of a site. The site's own settings can allow more.
     case schedule
 
+    /// Whether the principal acts for the user of this machine: with the stored credentials, and with reports that may name
+    /// private responses.
+    package var actsForLocalUser: Bool {
+        switch self {
+        case .localUser, .schedule: true
+        case .remoteUser: false
+        }
+    }
+
     /// The nearest network zone that requests for URLs named by the principal may connect to.
     package var nearestZone: NetworkZone {
         switch self {
