@@ -167,7 +167,7 @@ import Web
         let entry = stored.cacheEntry(profile: .private, rules: CacheRules())
         let now = HTTPDate(secondsSinceEpoch: stored.fetched + 1)
         #expect(entry.hit(at: now) == .stale)
-        #expect(entry.validator.isEmpty)
+        #expect(entry.validator.conditions.isEmpty)
         let request = CacheRequest(url: try #require(WebURL(Self.url)))
         for policy in [CachePolicy.protocol, .auto] {
             #expect(policy.action(for: request, entry: entry, now: now) == .load(adding: [:]))
