@@ -206,6 +206,16 @@ package enum Verdict: Sendable, Equatable {
     /// The body belongs to another release.
     case skew(Skew)
 
+    package var name: String {
+        switch self {
+        case .verified: "verified"
+        case .mismatch: "mismatch"
+        case .missing: "missing"
+        case .unverifiable: "unverifiable"
+        case .skew: "skew"
+        }
+    }
+
     package var detail: String? {
         switch self {
         case .verified: nil
