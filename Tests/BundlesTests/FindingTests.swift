@@ -263,11 +263,6 @@ extension [String: String] {
         #expect(Integrity(other).digests == Integrity(plain).digests)
     }
 
-    @Test func `a digest can be written as integrity`() {
-        #expect(Integrity(Sample.digest(.sha384)).text == Sample.sri)
-        #expect(Integrity(Sample.digest(.sha384)).digests == [Sample.digest(.sha384)])
-    }
-
     @Test(
         .enabled(if: ConformanceData.isThere, "no conformance data"),
         arguments: ConformanceData.cases("bundles/wpt-sri-cases.json"))

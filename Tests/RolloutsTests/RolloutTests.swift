@@ -45,7 +45,7 @@ import Web
         let file = try Sample.file("a")
         let ids = ["https://one.app.invalid/1/a", "https://two.app.invalid/1/a"].map { url in
             var channel = Channel("production")
-            let release = Release(platform: .ios, runtimeVersions: ["1"], launch: file.moved(to: url))
+            let release = Release(platform: .ios, runtimeVersions: ["1"], launch: file.withURL(url))
             channel.publish(.release(release), at: Self.now)
             channel.rollBackLast(at: Self.now)
             return channel.rollouts.map(\.id)
