@@ -439,8 +439,8 @@ extension PortalCommand {
         case .prefetch(let address, _): [address, WebURL(address)?.href].compactMap { $0 }
         case .fetch(let url): [url, WebURL(url)?.href].compactMap { $0 }
         case .pin(let pin), .unpin(let pin): [pin.name, WebURL(pin.name)?.href].compactMap { $0 }
-        case .update, .check, .checkLinks, .drop, .rollBack, .remove, .forecast, .collect, .changeSettings,
-            .installTimer, .export, .importArchive, .save:
+        case .update, .check, .checkLinks, .drop, .rollBack, .remove, .undo, .forecast, .collect,
+            .changeSettings, .installTimer, .export, .importArchive, .save:
             []
         }
     }

@@ -26,7 +26,7 @@ import Web
             .unpin(.init(isSite: false, name: "https://a.test/x")),
             .drop(snapshot: 3, site: "https://a.test/"),
             .rollBack(site: "https://a.test/", snapshot: 2), .forecast(limit: nil), .collect(limit: "2G"),
-            .changeSettings(site: "https://a.test/", settings), .installTimer,
+            .undo, .changeSettings(site: "https://a.test/", settings), .installTimer,
             .save(upload: String(repeating: "1c", count: 16), name: "page.mhtml"),
             .export(site: "https://a.test/", snapshot: nil, form: "wacz"),
             .export(site: "https://a.test/", snapshot: 7, form: "zip"),
