@@ -35,6 +35,9 @@ package struct Site: Sendable, Equatable {
         self.published = published
         self.overlay = overlay
         self.settings = settings
+        confirmations =
+            settings.utf8.contains("\"confirmed\"".utf8)
+            ? SnapshotConfirmation.list((try? JSONValue.parse(settings.utf8.span))?["confirmed"]) : []
     }
 }
 
