@@ -125,7 +125,7 @@ enum PageActions {
             const search = \(ActionWords.expression(ActionWords.search, parts: ActionWords.searchParts));
             """
 
-    /// The maximum number of buttons that are pressed in one round.
+    /// The maximum number of buttons that are pressed in one round, and of links that scripts make buttons.
     private static let maxButtonsPerRound = 12
     /// How often a button is pressed that shows more of the same.
     private static let maxMorePresses = 3
@@ -147,8 +147,19 @@ enum PageActions {
             const isClickablePicture = (e) => isPointed(e) && !(e.parentElement && isPointed(e.parentElement))
               && !e.closest('a, button, label, [role="button"]')
               && (e.matches('img, svg, canvas, [onclick]') || e.querySelector('img, svg, canvas'));
+            // A link that names no page and no part of this one: a script makes it a button.
+            const isLinkButton = (e) => {
+              if (!(e instanceof HTMLAnchorElement)) return false;
+              const href = e.getAttribute('href');
+              if (href === null) return isPointed(e);
+              if (/^javascript:/i.test(href)) return !/history|print|close/i.test(href);
+              if (!/^#(?![/!]|top$)/i.test(href)) return false;
+              const part = e.hash.slice(1);
+              return !part || !Document.prototype.getElementById.call(document, part)
+                && !Document.prototype.getElementsByName.call(document, part).length;
+            };
             const tabUses = globalThis.larderTabUses ??= new Map();
-            let count = 0, buttons = 0, tab = null, place = -1;
+            let count = 0, buttons = 0, linkButtons = 0, tab = null, place = -1;
             const start = performance.now();
             // The fragments of views that controls show; a fragment that names an element is no view.
             const views = new Set();
@@ -201,9 +212,9 @@ enum PageActions {
                 e.play().catch(() => e.load());
                 setTimeout(() => e.pause(), 1500);
                 count += 1;
-              } else if (e.matches(folded) || e.matches(plain) || isClickablePicture(e)) {
+              } else if (e.matches(folded) || e.matches(plain) || isClickablePicture(e) || isLinkButton(e)) {
                 const link = e.closest('a[href]');
-                const leads = link && !(link.getAttribute('href') || '').startsWith('#');
+                const leads = link && !(link.getAttribute('href') || '').startsWith('#') && !isLinkButton(link);
                 const sends = e.closest('form') && e.localName !== 'a' && e.type !== 'button' && 'type' in e;
                 if (leads || sends || e.disabled || e.ariaDisabled === 'true' || !isShown(e)) continue;
                 if (e.closest(changing) || isKnown(e) || isOfConsent(e)) continue;
@@ -217,9 +228,12 @@ enum PageActions {
                   continue;
                 }
                 const isNamelessPicture =
-                  !e.matches(folded) && !e.matches(plain) && !says(name(e) + marks(e));
+                  !e.matches(folded) && isClickablePicture(e) && !says(name(e) + marks(e));
                 if (isForbidden(e) && !isNamelessPicture) { handled.add(e); continue; }
-                if (!e.matches(folded)) {
+                if (e.localName === 'a' && !e.matches(folded)) {
+                  if (linkButtons >= \(maxButtonsPerRound)) continue;
+                  linkButtons += 1;
+                } else if (!e.matches(folded)) {
                   if (buttons >= \(maxButtonsPerRound)) continue;
                   buttons += 1;
                 }

@@ -290,6 +290,27 @@ struct RenderingTests {
         #expect(targets(search, of: origin).contains("/fragment-Hydrangea"))
     }
 
+    @Test("Links that scripts make buttons are used, and links to pages and to parts of the page are not")
+    func linkButtons() throws {
+        let origin = try site(
+            """
+            <a href="#" onclick="fetch('/by-hash')">Reviews</a>
+            <a href="javascript:void(0)" onclick="fetch('/by-script')">Photos</a>
+            <a href="javascript:fetch('/by-url')">Prices</a>
+            <a href="#in" class=zoomIn onclick="fetch('/in-' + (this.n = (this.n || 0) + 1)); return false">+</a>
+            <a style="cursor: pointer" onclick="fetch('/without-href')">Details</a>
+            <a href="#part" onclick="fetch('/part')">Part</a><a href="/page" onclick="fetch('/page')">Page</a>
+            <a href="#" onclick="fetch('/deleted')">Delete</a><a href="#" onclick="fetch('/nameless')">✕</a>
+            <a href="javascript:history.back()">Back</a><p id=part><a name=mark>Mark</a>
+            """, [:])
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.acting = .all }
+        let expected: Set = [
+            "/", "/by-hash", "/by-script", "/by-url", "/in-1", "/in-2", "/in-3", "/without-href",
+        ]
+        #expect(targets(outcome, of: origin).subtracting(["/favicon.ico"]) == expected)
+        #expect(outcome.address == origin.url("/"))
+    }
+
     @Test func `a control is used once per group of pages, and a control of the site's frame once per site`()
         throws
     {
