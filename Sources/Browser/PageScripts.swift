@@ -92,7 +92,19 @@ enum PageScripts {
         if !linksOnly && visit.wantsText {
             script += """
                 const body = own('body') || own('documentElement');
-                look.text = body ? (body.innerText ?? body.textContent).slice(0, \(maxTextLength)) : '';
+                let text = body ? body.innerText ?? body.textContent : '';
+                // `innerText` leaves out shadow trees. The notice of a frozen copy is not a part of the page.
+                for (const e of elements(document)) {
+                  if (text.length > \(maxTextLength)) break;
+                  const shadow = e.shadowRoot;
+                  if (!shadow || shadow.nodeType !== 11 || e.localName === 'larder-notice') continue;
+                  for (const node of shadow.childNodes) {
+                    if (node.nodeType === 3) text += ' ' + node.data;
+                    if (!(node instanceof HTMLElement) || /^(style|script|template)$/.test(node.localName)) continue;
+                    text += '\\n' + node.innerText;
+                  }
+                }
+                look.text = text.slice(0, \(maxTextLength));
                 """
         }
         if !linksOnly && visit.wantsFrozen {

@@ -116,6 +116,22 @@ struct RenderingTests {
         #expect(outcome.text?.contains("again") == true)
     }
 
+    @Test func `the text of shadow trees is read, and that of Larder's notice is not`() throws {
+        let origin = try site(
+            """
+            <p>outer</p><div id=host></div><larder-notice id=notice></larder-notice>
+            <script>
+              const root = host.attachShadow({ mode: 'open' });
+              root.innerHTML = '<style>p { color: red }</style>between<p>inner</p><div id=deep></div>';
+              root.getElementById('deep').attachShadow({ mode: 'open' }).innerHTML = '<b>innermost</b>';
+              notice.attachShadow({ mode: 'open' }).innerHTML = '<p>notice</p>';
+            </script>
+            """)
+        let outcome = try SharedBrowser.render(origin.url("/")) { $0.wantsText = true }
+        let words = outcome.text?.split { $0.isWhitespace }
+        #expect(words == ["outer", "between", "inner", "innermost"])
+    }
+
     @Test func `links beyond the maximum are not reported`() throws {
         let origin = try site(
             """
