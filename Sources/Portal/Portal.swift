@@ -124,17 +124,16 @@ package struct Portal {
         _ target: String, _ visitor: PortalVisitor, _ reader: StoreReader
     ) throws(StoreError) -> Answer? {
         guard target.hasPrefix("@") else { return nil }
-        func notFound(_ reason: Phrase) -> Answer {
-            html(NotFoundPage(target: "/" + target, reason: reason), "/" + target, visitor)
-        }
         let slash = target.firstIndex(of: "/") ?? target.endIndex
         let word = String(target[..<slash].dropFirst())
+        let wanted = WebURL(String(target[slash...].dropFirst())).flatMap { $0.isHTTP ? $0 : nil }
+        func notFound(_ reason: Phrase) -> Answer {
+            html(NotFoundPage(target: "/" + target, reason: reason, url: wanted), "/" + target, visitor)
+        }
         guard SnapshotName(word) != nil || HTTPDate(iso8601: word) != nil else {
             return notFound(Phrase(.snapshotWordInvalid, Wording.cut(word, to: 80)))
         }
-        guard let url = WebURL(String(target[slash...].dropFirst())), url.isHTTP else {
-            return notFound(Phrase(.snapshotURLMissing))
-        }
+        guard let url = wanted else { return notFound(Phrase(.snapshotURLMissing)) }
         guard let snapshot = try snapshot(word, of: url, reader) else {
             return notFound(Phrase(.snapshotNotFound, word, url.href))
         }

@@ -114,7 +114,8 @@ package final class PortalCache {
             _ = try (cache.types(of: site, reader), cache.icon(of: site, reader))
             _ = try cache.changeCounts(of: site, reader)
         }
-        cache.saveFigures()
+        // The cache has only a weak reference to the reader.
+        withExtendedLifetime(reader) { cache.saveFigures() }
     }
 
     /// Returns a figure of a snapshot, which is computed unless a valid one is known.

@@ -315,12 +315,21 @@ struct NotFoundPage: PortalPage {
     let status = 404
     /// The reason; nil if there is just no such page.
     var reason: Phrase?
+    /// The original URL in the address, whose page lists its snapshots; nil if there is none.
+    var url: WebURL?
     let title = "Not found"
     var heading: Sentence? { .notFoundTitle }
     let section = PortalSection.none
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         if let reason { html.element("p", ["class": "notice warn", "role": "alert"], say: reason) }
+        if let url {
+            html.element("p") { html in
+                html.link(context.links.details(url.key.href)) { html in
+                    html.say(.nameAndCount, html.words(.history), Wording.cut(url.href, to: 160))
+                }
+            }
+        }
         html.element("p") { html in
             html.say(.noPageAt)
             html.element("span", ["class": "url"]) { $0.url(target) }
