@@ -1,6 +1,7 @@
 import Store
 import TestOrigin
 import Testing
+import Web
 
 @testable import LarderKit
 
@@ -40,13 +41,17 @@ import Testing
         try await body("http://localhost:\(server.port)/-/updates/shop/manifest?runtime=1&device=d")
     }
 
-    /// The text of the file in the live release; nil if there is none.
-    private func liveText() throws -> String? {
+    /// The text of the file in the live release, which the stored manifest names; nil if there is none.
+    private func liveText(_ manifest: String) throws -> String? {
         let reader = try StoreReader(larder.folder)
-        guard let live = try reader.sites().first?.published else { return nil }
-        var body: StoredBody?
-        try reader.eachResponse(ofSnapshot: live) { if $0.href.hasSuffix("/main.js") { body = $0.body } }
-        return String(decoding: try body.flatMap { try reader.content(of: $0) }?.load() ?? [], as: UTF8.self)
+        func bytes(_ url: String) throws -> [UInt8]? {
+            let body = try reader.response(for: url)?.body
+            return try body.flatMap { try reader.content(of: $0) }?.load()
+        }
+        guard let text = try bytes(manifest), let base = try JSONValue.parse(text.span)["base"]?.string,
+            let url = WebURL(base + "main.js", base: WebURL(manifest))
+        else { return nil }
+        return try bytes(url.href).map { String(decoding: $0, as: UTF8.self) }
     }
 
     @Test func `a channel without a release for the device is an error that says what to check`() async throws
@@ -67,7 +72,7 @@ import Testing
             let report = try await larder.preload(manifest)
             #expect(report.outcome == .current && report.manifestFailure == nil)
             #expect(report.snapshot == 1)
-            #expect(try liveText() == "one")
+            #expect(try liveText(manifest) == "one")
         }
     }
 
@@ -82,12 +87,12 @@ import Testing
                 let report = try await larder.preload(manifest)
                 #expect(report.outcome == .refused && report.snapshot == 1)
                 #expect(report.manifestFailure?.contains("is withdrawn: its server answered 410") == true)
-                #expect(try liveText() == "one")
+                #expect(try liveText(manifest) == "one")
             }
             // A new release ends that.
             try await publish("two")
             #expect(try await larder.preload(manifest).outcome == .changed)
-            #expect(try liveText() == "two")
+            #expect(try liveText(manifest) == "two")
         }
     }
 
@@ -101,7 +106,7 @@ import Testing
             let report = try await larder.preload(manifest)
             #expect(report.outcome == .unreachable && report.snapshot == 1)
             #expect(report.manifestFailure?.contains("404") == true)
-            #expect(try liveText() == "one")
+            #expect(try liveText(manifest) == "one")
         }
     }
 }
