@@ -53,7 +53,7 @@ struct RequestSeries {
     mutating func note(_ requests: [(number: UInt32, url: WebURL)]) -> Bool {
         var groups: [String: [(number: UInt32, items: [Item])]] = [:]
         for request in requests where answers[request.number] != nil {
-            guard let items = Self.items(of: request.url), !items.isEmpty else { continue }
+            guard let items = Self.items(of: request.url) else { continue }
             groups[request.url.origin + request.url.path, default: []].append((request.number, items))
         }
         let before = rules.count
