@@ -26,6 +26,8 @@ package struct PageOutcome: Sendable {
     /// that it opened: absolute http and https URLs, in order and without duplicates.
     package var links: [String] = []
     package var text: String?
+    /// Whether the page was still loading when its text was read, because its time was over.
+    package var isTextPartial = false
     /// The first viewport as a PNG, its fonts ready and its animations at their end.
     package var picture: [UInt8]?
     /// The page as a PDF.

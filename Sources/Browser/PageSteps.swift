@@ -179,6 +179,7 @@ struct PageSteps: Sendable {
         case .look:
             takeLook(value, &outcome, isOutOfTime)
             outcome.text = value?["text"]?.string
+            outcome.isTextPartial = isOutOfTime
             outcome.document = value?["document"]?.string
             outcome.frozen = value?["frozen"]?.string
             hasLooked = true

@@ -58,6 +58,8 @@ package struct RenderedPage: Sendable {
     package var links: [WebURL] = []
     /// The text that the page shows.
     package var text: String?
+    /// Whether the page was still loading when its text was read.
+    package var isTextPartial = false
     /// A screenshot as a PNG.
     package var picture: [UInt8]?
     /// The page as it was shown, as HTML without scripts.

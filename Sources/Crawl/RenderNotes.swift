@@ -1,30 +1,36 @@
 internal import Fetch
 internal import Markup
 internal import Store
-internal import Web
+package import Web
 
 /// Notes about a rendered page that later snapshots need. They are stored as header fields of the response with
 /// the page's text (`RequestKey.renderedText`). An update applies them when it finds the page unchanged.
-struct RenderNotes: Sendable, Equatable {
+package struct RenderNotes: Sendable, Equatable {
     /// Whether the page sent requests (such as POST), whose responses may differ each time.
     var hasSent = false
     /// The cookies that scripts of the page set, as lines of a Netscape cookie file.
     var cookies: [String] = []
 
+    /// Whether the page was still loading when its text was read, so that the page may show more.
+    package var isTextPartial = false
+
+    private static let partialField = "Larder-Partial"
     private static let sentField = "Larder-Sent"
     private static let cookieField = "Larder-Cookie"
     private static let maxCookies = 100
 
     init() {}
 
-    init(_ fields: HTTPFields) {
+    package init(_ fields: HTTPFields) {
+        isTextPartial = fields.contains(Self.partialField)
         hasSent = fields.contains(Self.sentField)
         cookies = fields.all(Self.cookieField)
     }
 
     var fields: [HTTPFields.Field] {
+        let partial = isTextPartial ? [HTTPFields.Field(name: Self.partialField, value: "yes")] : []
         let sent = hasSent ? [HTTPFields.Field(name: Self.sentField, value: "yes")] : []
-        return sent + cookies.map { HTTPFields.Field(name: Self.cookieField, value: $0) }
+        return partial + sent + cookies.map { HTTPFields.Field(name: Self.cookieField, value: $0) }
     }
 
     /// Keeps cookies as session cookies. They last as long as the run, since the script would set them again
@@ -38,6 +44,10 @@ struct RenderNotes: Sendable, Equatable {
     }
 }
 
+extension RenderedPage {
+    fileprivate var showsWords: Bool { text?.unicodeScalars.contains { $0.properties.isAlphabetic } ?? false }
+}
+
 extension Crawl {
     /// Stores the text, the screenshot, the frozen copy and the live messages of a rendered page, with which an offline
     /// check compares the page, and the notes for the next snapshot.
@@ -47,7 +57,10 @@ extension Crawl {
         // Cookies of a logged-in user may identify the user.
         if !plan.fetch.hasSession { memory.setCookies(from: rendered.cookies) }
         let isWhole = rendered.ending == .complete
-        if let text = isWhole ? rendered.text : nil {
+        // A page that never becomes quiet has shown something when its time was over.
+        let isShown = isWhole || rendered.ending == .outOfTime && rendered.showsWords
+        if let text = isShown ? rendered.text : nil {
+            memory.isTextPartial = rendered.isTextPartial
             try storeRenderArtifact(
                 Array(text.utf8), "text/plain; charset=utf-8", memory.fields, as: .renderedText, of: page)
         } else if memory != RenderNotes() {
@@ -56,10 +69,10 @@ extension Crawl {
         if isWhole, let picture = rendered.picture {
             try storeRenderArtifact(picture, "image/png", as: .renderedPicture, of: page)
         }
-        if isWhole, let frozen = rendered.frozen {
+        if isShown, let frozen = rendered.frozen {
             try storeRenderArtifact(Array(frozen.utf8), "text/html; charset=utf-8", as: .frozen, of: page)
         }
-        if isWhole, let messages = rendered.liveMessages {
+        if isShown, let messages = rendered.liveMessages {
             try storeRenderArtifact(messages, "application/json", as: .liveMessages, of: page)
         }
     }

@@ -61,6 +61,8 @@ struct OfflinePageCheck {
         let kind: Int
         /// The text that the page showed when it was prefetched; nil if no browser rendered it then.
         let text: String?
+        /// Whether the page was still loading then, and may show more now.
+        let isTextPartial: Bool
         /// The screenshot from the prefetch, if there is one.
         let picture: [UInt8]?
         /// Whether the page is among the first ones of its kind, whose controls are used.
@@ -123,13 +125,15 @@ struct OfflinePageCheck {
                 start: known?.start ?? [],
                 reader)
             kinds = found.kinds
-            func bytes(_ url: WebURL, _ known: StoredResponse?, _ key: RequestKey) throws(StoreError)
-                -> [UInt8]?
+            func rendered(_ url: WebURL, _ known: StoredResponse?, _ key: RequestKey) throws(StoreError)
+                -> (bytes: [UInt8], notes: RenderNotes)?
             {
                 let seen =
                     if let known { known } else { try reader.lastRendered(url.href, key, before: snapshot) }
-                guard let body = seen?.body else { return nil }
-                return try reader.content(of: body)?.load()
+                guard let seen, let body = seen.body, let bytes = try reader.content(of: body)?.load() else {
+                    return nil
+                }
+                return (bytes, RenderNotes(HTTPFields(block: seen.fields.utf8.span)))
             }
             var pages: [Page] = []
             for (kind:kind, page:pageIndex) in showing.map({
@@ -138,13 +142,12 @@ struct OfflinePageCheck {
                 ?? []
             {
                 guard let url = WebURL(found.kinds[kind].pages[pageIndex].href) else { continue }
-                let text = try bytes(url, texts[url.href], .renderedText).map {
-                    String(decoding: $0, as: UTF8.self)
-                }
-                let picture = try bytes(url, pictures[url.href], .renderedPicture)
+                let text = try rendered(url, texts[url.href], .renderedText)
+                let picture = try rendered(url, pictures[url.href], .renderedPicture)?.bytes
                 pages.append(
                     Page(
-                        url: url, kind: kind, text: text, picture: picture,
+                        url: url, kind: kind, text: text.map { String(decoding: $0.bytes, as: UTF8.self) },
+                        isTextPartial: text?.notes.isTextPartial ?? false, picture: picture,
                         isAmongFirst: pageIndex < RenderScheduler.fewPages))
             }
             self.pages = pages
@@ -495,7 +498,8 @@ struct OfflinePageCheck {
         of opened: OpenedPage, isFrozen: Bool
     ) -> (verdict: CheckReport.Verdict, text: String)? {
         if let then = opened.page.text, let now = opened.outcome.text,
-            let difference = WordDifference(then, now)
+            let difference = WordDifference(then, now),
+            !opened.page.isTextPartial || difference.sharedPart < 0.9
         {
             // A few words may be a clock or a greeting.
             let verdict: CheckReport.Verdict = difference.likeness < 0.9 ? .mismatch : .unverifiable

@@ -296,6 +296,7 @@ extension RenderedPage {
             detail = why
         }
         text = outcome.text
+        isTextPartial = outcome.isTextPartial
         picture = outcome.picture
         frozen = outcome.frozen
         liveMessages = outcome.sockets.map { Array($0.members.text(.compact).utf8) }

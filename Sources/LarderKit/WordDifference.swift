@@ -4,11 +4,13 @@ struct WordDifference: CustomStringConvertible {
     let description: String
     /// The share of words that both texts have, from 0 to 1. Words with digits, such as times, do not count.
     let likeness: Double
+    /// The share of the words of the first text that the second one has too, from 0 to 1.
+    let sharedPart: Double
 
     /// Compares two texts of a page; nil if they are equal.
     init?(_ then: String, _ now: String) {
         guard then != now else { return nil }
-        likeness = Self.likeness(then, now)
+        (likeness, sharedPart) = Self.likeness(then, now)
         let (before, after) = (Self.lines(then), Self.lines(now))
         let change = after.difference(from: before)
         let gone = change.removals.first.flatMap { Self.line(of: $0) }
@@ -31,12 +33,13 @@ struct WordDifference: CustomStringConvertible {
     /// The maximum number of lines that are compared. Later ones are ignored.
     private static let maxLines = 2000
 
-    private static func likeness(_ then: String, _ now: String) -> Double {
+    private static func likeness(_ then: String, _ now: String) -> (both: Double, first: Double) {
         let (before, after) = (counts(then), counts(now))
         let total = before.values.reduce(0, +) + after.values.reduce(0, +)
-        guard total > 0 else { return then.isEmpty == now.isEmpty ? 1 : 0 }
+        guard total > 0 else { return then.isEmpty == now.isEmpty ? (1, 1) : (0, 0) }
         let common = before.reduce(0) { $0 + min($1.value, after[$1.key] ?? 0) }
-        return Double(2 * common) / Double(total)
+        let first = before.values.reduce(0, +)
+        return (Double(2 * common) / Double(total), first == 0 ? 1 : Double(common) / Double(first))
     }
 
     /// How often each word occurs. In Thai, Lao, Chinese and similar scripts, which have no spaces between words, each

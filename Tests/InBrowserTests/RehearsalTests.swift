@@ -106,6 +106,41 @@ struct RehearsalTests {
         #expect(try server.page(of: origin, "/?larder-scripts").contains("if (!location.hostname"))
     }
 
+    /// The start of a page that loads for ever on the live site, where it shows these words. In the mirror, `then` runs.
+    private static func restlessPage(inMirror then: String) -> OriginAnswer {
+        .page(
+            """
+            <!DOCTYPE html><title>t</title><p id=words></p><script>
+            if (\(isMirror)) { \(then) } else {
+              words.textContent = 'Words that the live site shows while it loads';
+              setInterval(() => fetch('/more?' + Math.random()), 50);
+            }
+            </script>
+            """)
+    }
+
+    @Test("A page that never ends loading and is blank offline is served as it was when its time was over")
+    func restlessPage() throws {
+        origin.on("/", Self.restlessPage(inMirror: ""))
+        let prefetch = try larder(["prefetch", origin.url("/"), "--render-time", "3s"])
+        #expect(prefetch.output.contains("served as frozen copies, without scripts: 1 page"), "\(prefetch)")
+        origin.stop()
+        let server = try Server(home)
+        defer { server.stop() }
+        #expect(try server.page(of: origin).contains("Words that the live site shows while it loads"))
+    }
+
+    @Test("A page that shows more offline than when its time was over is equal")
+    func grownPage() throws {
+        let words =
+            "words.textContent = 'Words that the live site shows while it loads, and the rest of the text'"
+        origin.on("/", Self.restlessPage(inMirror: words))
+        _ = try larder(["prefetch", origin.url("/"), "--render-time", "3s"])
+        origin.stop()
+        let check = try larder(["check", origin.url("/")])
+        #expect(check.output.contains("1 page with scripts opened: same offline as online"), "\(check)")
+    }
+
     /// `larder serve` on a free port.
     private struct Server {
         private let process: ChildProcess
