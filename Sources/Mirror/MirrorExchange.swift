@@ -74,6 +74,9 @@ final class MirrorExchange {
 
     var context: MirrorContext { responder.context }
 
+    /// The part of the exchange that belongs to the portal.
+    var portal: PortalExchange { PortalExchange(self) }
+
     /// The layout for the host name and seal of this request, with the page bar if the user has switched it on.
     private var seenLayout: OriginLayout {
         var layout = context.layout.forClient(request.authority, target: request.targetText)
@@ -144,11 +147,13 @@ final class MirrorExchange {
     func reply(orDefer later: DeferredReply) throws(StoreError) -> Reply? {
         if isRefusedBeforeLookup { return Reply(answer: Self.refusalAnswer(to: requestContext)) }
         if context.canHaveEarlierState(request), let ending = endEarlierState() { return ending }
-        if isPortalCommand, case .portal = try requestTarget() { return try runPortalCommand(orDefer: later) }
+        if portal.isCommand, case .portal = try requestTarget() {
+            return try portal.runCommand(orDefer: later)
+        }
         // Before the lookup: the document must have its own seal whether it is stored or not.
         if canBeBesideRoot, let sealed = try redirectToSealedAddress() { return reply(sealed) }
-        if isPortalSearch, let searches = context.searches, case .portal = try requestTarget() {
-            return try search(by: searches, orDefer: later)
+        if portal.isSearch, let searches = context.searches, case .portal = try requestTarget() {
+            return try portal.search(by: searches, orDefer: later)
         }
         if let loader = context.loader, let cached = try CacheExchange(self, by: loader) {
             return try cached.reply(orDefer: later)
@@ -160,7 +165,7 @@ final class MirrorExchange {
 
     /// Whether a foreign page requests a URL that it never gets, stored or not. Such requests are refused before
     /// the lookup, so that their timing reveals nothing.
-    private var isRefusedBeforeLookup: Bool {
+    var isRefusedBeforeLookup: Bool {
         guard !isTransparent, request.isCrossOrigin || canBeBesideRoot || isAtPlainName, !shouldRemoveWorker,
             requestContext.kind == .foreignPage, requestContext.use.access != .window
         else { return false }
@@ -178,7 +183,7 @@ final class MirrorExchange {
     /// worker, storage and stored responses. The first page that is requested there makes the browser clear
     /// them all. Until then, pages and workers of that site get nothing. Nil for requests from pages of other
     /// origins.
-    private func endEarlierState() -> Reply? {
+    func endEarlierState() -> Reply? {
         if fields["Service-Worker"] == "script" { return Reply(answer: WorkerRemoval.answer) }
         guard requestContext.use.isWindow else {
             return fields["Sec-Fetch-Site"] == "same-origin"
@@ -211,75 +216,6 @@ final class MirrorExchange {
         case .refused: return Reply(answer: Self.refusalAnswer(to: requestContext))
         case .withheld: return Reply(answer: Self.withheld)
         }
-    }
-
-    // MARK: - The portal
-
-    /// Whether the request may be a portal command or the request for its live updates.
-    private var isPortalCommand: Bool {
-        guard !isTransparent else { return false }
-        return request.head.method == .other
-            ? request.method == "POST" : request.target.elementsEqual(PortalLinks.live.utf8)
-    }
-
-    /// Whether the request is a search, which runs on a thread of its own since it may take long.
-    private var isPortalSearch: Bool {
-        !isTransparent && request.head.method != .other
-            && request.target.starts(with: PortalLinks.prefix.utf8)
-            && PortalSearchQueue.SearchRequest.isSearch(request.targetText)
-    }
-
-    /// Answers a search on another thread, since it may take long; nil if the reply comes later.
-    private func search(by searches: PortalSearchQueue, orDefer later: DeferredReply) throws(StoreError)
-        -> Reply?
-    {
-        let verdict =
-            needsAccessCheck
-            ? Sharing.portal.verdict(for: requestContext, origin: request.origin, in: layout) : .given([])
-        let lines: [UInt8]
-        switch verdict {
-        case .given(let own): lines = own
-        case .refused: return Reply(answer: Self.refusalAnswer(to: requestContext))
-        case .withheld: return Reply(answer: Self.withheld)
-        }
-        let layout = layout
-        let slot = later.makeSlot()
-        let isTaken = searches.add(PortalSearchQueue.SearchRequest(request.targetText, visitor)) { found in
-            switch found {
-            case .success(let answer): slot.send(Reply(answer: answer, clientFields: lines))
-            case .failure(let error):
-                slot.send(Reply(answer: Self.failure(error, in: layout), clientFields: lines))
-            }
-        }
-        if !isTaken { slot.send(Reply(answer: PortalSearchQueue.tooManyAnswer, clientFields: lines)) }
-        return nil
-    }
-
-    /// The sender of the request as the portal's access rules see it.
-    private var visitor: PortalVisitor {
-        PortalVisitor(
-            fields, authority: request.authority, port: layout.port,
-            client: layout.isExposed ? LoginClient(socket: request.socket) : nil)
-    }
-
-    /// Passes a command, or the request for live updates, to the portal.
-    private func runPortalCommand(orDefer later: DeferredReply) throws(StoreError) -> Reply? {
-        let answer =
-            request.head.method == .other
-            ? try responder.portal.handleCommand(
-                request.targetText, type: fields["Content-Type"], body: Array(request.body), from: visitor,
-                reader: try view().reader, slot: later.makeSlot)
-            : responder.portal.streamJobEvents(for: visitor, slot: later.makeSlot)
-        return answer.map { Reply(answer: $0) }
-    }
-
-    /// Takes over a long body; nil if it is not accepted here.
-    func pass(_ upload: LongUpload) throws(StoreError) -> Reply? {
-        guard !isTransparent, case .portal = try requestTarget() else { return nil }
-        let head = request.head
-        return responder.portal.handleLongUpload(
-            upload, to: request.targetText, method: request.method, type: fields["Content-Type"],
-            isChunked: head.body == .chunked, byteCount: Int64(head.bodyCount), from: visitor)
     }
 
     /// The answer from memory or from the store.
@@ -335,7 +271,7 @@ final class MirrorExchange {
         switch target {
         case .portal:
             guard isRead else { return (refusal, nil) }
-            let answer = try responder.portal.answer(request.targetText, for: visitor, reader: reader)
+            let answer = try responder.portal.answer(request.targetText, for: portal.visitor, reader: reader)
             if answer.status == 302, let address = responder.portal.address(pastedInto: request.targetText) {
                 expectNavigation(to: address)
             }
@@ -544,7 +480,7 @@ final class MirrorExchange {
     // MARK: - Addresses
 
     /// The header fields as the page would have sent them on the web. They select the variant of a response.
-    private var originalFields: HTTPFields {
+    var originalFields: HTTPFields {
         guard fields.contains("Origin"), !requestContext.hasOpaqueOrigin,
             let origin = requestContext.origins.first
         else {
@@ -643,7 +579,7 @@ final class MirrorExchange {
     }
 
     /// Whether the answer depends on the requester.
-    private var needsAccessCheck: Bool {
+    var needsAccessCheck: Bool {
         !isTransparent && (request.isCrossOrigin || canBeBesideRoot || context.layout.isExposed)
     }
 
@@ -651,7 +587,7 @@ final class MirrorExchange {
     func failure(_ error: StoreError) -> Reply { reply(Self.failure(error, in: layout)) }
 
     /// The answer if the store cannot be read; most reasons are temporary.
-    private static func failure(_ error: StoreError, in layout: OriginLayout) -> Answer {
+    static func failure(_ error: StoreError, in layout: OriginLayout) -> Answer {
         switch error.reason {
         case .unreachable, .busy, .missing, .full, .denied, .unusable, .failed:
             // Does not tell other machines the path of the store.
@@ -690,7 +626,7 @@ final class MirrorExchange {
     }
 
     /// An answer of one line.
-    private func plain(
+    func plain(
         _ status: Int, _ text: String, fields: [(name: String, value: String)] = [],
         sharing: Sharing = .portal
     ) -> Answer {
@@ -793,59 +729,10 @@ final class MirrorExchange {
         return try close.isEmpty ? reader.neighbours(of: url, below: origin + "/", count: 4) : close
     }
 
-    // MARK: - Preflights
-
-    /// The answer to a CORS preflight. If the origin of the URL may be asked, this is nil, and `reply`
-    /// handles the request. Otherwise the stored response decides. Nil also for requests that are no
-    /// preflight.
-    func preflight() throws(StoreError) -> Reply? {
-        guard request.origin != nil, let method = fields["Access-Control-Request-Method"] else { return nil }
-        if isRefusedBeforeLookup { return Reply(answer: Self.refusalAnswer(to: requestContext)) }
-        if context.canHaveEarlierState(request), let ending = endEarlierState() { return ending }
-        let addresses: [String]
-        let snapshot: Int64?
-        switch try requestTarget() {
-        case .stored(let urls): (addresses, snapshot) = (urls, nil)
-        case .inSnapshot(let past, let urls): (addresses, snapshot) = (urls, past)
-        case .portal, .portalRedirect, .shim, .originName, .redirectToStored, .moved, .unknownOrigin,
-            .refused:
-            return nil
-        }
-        guard !addresses.isEmpty, let url = WebURL(try likeliestURL(addresses)) else { return nil }
-        if snapshot == nil, let loader = context.loader, try policy(at: url, loader).allowsNetwork,
-            loader.reach.reachability(of: url.origin, now: loader.now) != .unreachable
-        {
-            return nil
-        }
-        let reader = try view().reader
-        let finder = ResponseFinder(
-            reader: reader, fields: AnswerFields(layout: layout), context: requestContext)
-        func findResponse() throws(StoreError) -> FoundResponse? {
-            try finder.find(addresses, request: .get, requestFields: originalFields, rules: try rules())
-        }
-        let copy: FoundResponse?
-        if let snapshot {
-            copy = try reader.isComplete(snapshot: snapshot) ? try reader.asOf(snapshot, findResponse) : nil
-        } else {
-            copy = try findResponse()
-        }
-        guard let copy else {
-            // Records the request that would have followed as a miss.
-            // The browser does not send the request itself after a failed preflight.
-            if method == "GET" { _ = try recordMiss(url.href) }
-            return reply(plain(504, "Not stored: \(url.href)", sharing: Sharing(missing: url)))
-        }
-        var answered = layout.commonFields + [("Access-Control-Allow-Methods", method)]
-        if let names = fields.joinedValues("Access-Control-Request-Headers") {
-            answered.append(("Access-Control-Allow-Headers", names))
-        }
-        return reply(Answer(status: 204, fields: answered, body: [], sharing: copy.sharing))
-    }
-
     /// Whether the client is on this machine, and does not forward another client's request.
     private var isFromThisMachine: Bool {
         guard layout.isExposed else { return true }
-        return !visitor.isForwarded && LoginClient(socket: request.socket)?.isHere ?? false
+        return !portal.visitor.isForwarded && LoginClient(socket: request.socket)?.isHere ?? false
     }
 
     /// The policy from the request, a rule, or the server's options. Pages of other origins cannot set it.
@@ -867,35 +754,5 @@ extension StoredResponse {
     /// proxy may be in different network zones.
     func isForAllClients(in layout: OriginLayout) -> Bool {
         !layout.isShared || flags.zone == .publicNetwork
-    }
-}
-
-/// The durations of the steps for `Server-Timing`, shown by browser tools. Empty for answers from memory.
-struct ServerTiming {
-    private var steps: [(name: StaticString, duration: Duration)] = []
-
-    mutating func add(_ name: StaticString, _ duration: Duration) {
-        steps.append((name, duration))
-    }
-
-    /// Runs and measures a step.
-    mutating func measure<Value, Failure: Error>(
-        _ name: StaticString, _ body: () throws(Failure) -> Value
-    ) throws(Failure) -> Value {
-        let start = ContinuousClock.now
-        defer { add(name, ContinuousClock.now - start) }
-        return try body()
-    }
-
-    /// The field line; empty without steps.
-    var line: [UInt8] {
-        guard !steps.isEmpty else { return [] }
-        let words = steps.map { step in
-            let microseconds = Int(step.duration / .microseconds(1))
-            let thousandths = String(microseconds % 1000)
-            let fraction = String(repeating: "0", count: 3 - thousandths.utf8.count) + thousandths
-            return "\(step.name);dur=\(microseconds / 1000).\(fraction)"
-        }
-        return Array("Server-Timing: \(words.joined(separator: ", "))\r\n".utf8)
     }
 }

@@ -151,7 +151,9 @@ final class MirrorResponder: Responder {
     /// Takes over an archive that is uploaded to the portal.
     func answer(_ upload: LongUpload, of request: Request) -> Reply? {
         if let refusal = refusal(of: request) { return refusal }
-        do throws(StoreError) { return try MirrorExchange(request, self).pass(upload) } catch { return nil }
+        do throws(StoreError) { return try MirrorExchange(request, self).portal.pass(upload) } catch {
+            return nil
+        }
     }
 
     /// Answers a CORS preflight; nil if it is handled like other requests.
@@ -160,7 +162,7 @@ final class MirrorResponder: Responder {
         if let refusal = refusal(of: request) { return refusal }
         let exchange = MirrorExchange(request, self)
         do throws(StoreError) {
-            return try exchange.preflight()
+            return try PreflightExchange(exchange)?.reply()
         } catch {
             return exchange.failure(error)
         }
