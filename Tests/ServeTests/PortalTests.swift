@@ -71,7 +71,7 @@ import Web
     }
 
     /// The path of the script of a page; nil if it has none.
-    private static func script(of target: String) -> String? {
+    fileprivate static func script(of target: String) -> String? {
         if target.contains("/search") { return SearchScript.path }
         return ["/", "/-/"].contains(target) ? OfflineWorker.Registration.path : nil
     }
@@ -445,7 +445,8 @@ extension String {
             "<script", "<img src=x", "<b>", "onerror=alert(1)>", "\u{0}", "\u{1b}", "\u{202E}",
             "&amp;amp;amp;",
         ] {
-            let own = "<script src=\"\(SearchScript.path)\" defer=\"\"></script>"
+            let script = PortalTests.script(of: target) ?? SearchScript.path
+            let own = "<script src=\"\(script)\" defer=\"\"></script>"
             #expect(!page.body.replacing(own, with: "", maxReplacements: 1).contains(mark), "\(mark)")
         }
         // Hostile quotes would break a tag, so that a strict parser would fail.

@@ -24,7 +24,8 @@ import Testing
         #expect(try ActivityDatabase(store.folder).servedTimes() == [1: 10, 3: 1])
     }
 
-    @Test func `figures of removed snapshots are removed when others are stored`() {
+    @Test func `figures of removed snapshots are removed when others are stored`() throws {
+        _ = try StoreWriter(store.folder)
         func figure(_ snapshot: Int64, _ value: String) -> SnapshotFigure {
             SnapshotFigure(of: snapshot, kind: "tally", key: "1 2", value: value)
         }
