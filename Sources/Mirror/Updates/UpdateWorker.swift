@@ -274,11 +274,13 @@ private final class UpdateWork {
     // MARK: - Devices that wait
 
     private func add(_ pending: UpdateWorker.Pending, until deadline: Int64) {
+        let key = Group.Key(app: pending.app, channel: pending.channel)
+        // Before the answer, so that the next check notices a change after it, such as the removal of the channel.
+        let state = groups[key] == nil ? try? state(of: key) : nil
         // The channel may have changed since the device was told to wait.
         let answer = answer(pending)
         guard answer.canWait, !isStopping else { return end(pending, answer) }
-        let key = Group.Key(app: pending.app, channel: pending.channel)
-        groups[key, default: Group()].waiters.append(
+        groups[key, default: Group(state: state)].waiters.append(
             Waiter(pending: pending, deadline: deadline, answer: answer))
     }
 
