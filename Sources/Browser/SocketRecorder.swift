@@ -18,6 +18,12 @@ struct SocketRecorder: Sendable {
     /// The maximum number of connections that wait for the server. Further ones are not recorded.
     private static let maxOpening = 100
 
+    /// The events after which a recording without them is not complete.
+    private static let messageEvents: Set<String> = [
+        "Network.eventSourceMessageReceived", "Network.loadingFinished", "Network.webSocketClosed",
+        "Network.webSocketFrameReceived", "Network.webSocketFrameSent",
+    ]
+
     /// Ends the recording.
     mutating func stop() { isStopped = true }
 
@@ -40,7 +46,10 @@ struct SocketRecorder: Sendable {
             }
             places[id] = recording.reopenStream(url) ?? recording.open(.eventStream, url)
         default:
-            guard let place = places[id], !isOver(now) else { return }
+            // Other events of a connection, such as received comments of a stream, lose no message.
+            guard Self.messageEvents.contains(event.method), let place = places[id], !isOver(now) else {
+                return
+            }
             takeMessage(event, on: place)
         }
     }
