@@ -49,6 +49,7 @@ struct OfflineWorkerTests {
 
         first.stop()
         try visit.navigate(to: first.address + "-/room")
+        try waitUntil(visit, "document.body?.innerText.includes('Last opened: ')")
         let text = try visit.text()
         #expect(text.contains("Larder is not running"))
         #expect(text.contains("larder open"))
