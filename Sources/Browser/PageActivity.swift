@@ -11,6 +11,8 @@ struct PageActivity: Sendable {
     private(set) var lastRequest: Duration
     /// When the page opened its first socket.
     private var socketOpening: Duration?
+    /// When the page received its first server-sent event.
+    private var firstStreamEvent: Duration?
     /// The current document of the tab, by the identifier of its loader.
     private var document: String?
     /// The documents whose `load` event has fired.
@@ -36,6 +38,14 @@ struct PageActivity: Sendable {
     /// count as activity.
     mutating func didUseSocket(countingFor patience: Duration, now: Duration) {
         if let socketOpening, now - socketOpening < patience { lastActivity = now }
+    }
+
+    /// Handles a server-sent event. Unlike a WebSocket, a stream is not waited for: a browser opens one that has ended
+    /// again every few seconds.
+    mutating func didReceiveStreamEvent(countingFor patience: Duration, now: Duration) {
+        let first = firstStreamEvent ?? now
+        firstStreamEvent = first
+        if now - first < patience { lastActivity = now }
     }
 
     mutating func didNavigate(to document: String?, now: Duration) {

@@ -152,12 +152,11 @@ struct PageInspection: Sendable {
                 notices.note(.webSocket, event["url"]?.string ?? "")
                 activity.didOpenSocket(now: now)
             }
-            // Unlike a WebSocket, an event stream is not waited for before its first message.
-            if event.method == "Network.eventSourceMessageReceived" { activity.didOpenSocket(now: now) }
-            if event.method.hasPrefix("Network.webSocket")
-                || event.method == "Network.eventSourceMessageReceived"
-            {
+            if event.method.hasPrefix("Network.webSocket") {
                 activity.didUseSocket(countingFor: visit.patience, now: now)
+            }
+            if event.method == "Network.eventSourceMessageReceived" {
+                activity.didReceiveStreamEvent(countingFor: visit.patience, now: now)
             }
             // A replay reaches only the window of the page, and not its workers and the frames of other sites.
             if visit.wantsSockets, event.session == session { sockets.take(event, now: now) }

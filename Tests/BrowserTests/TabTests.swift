@@ -243,6 +243,24 @@ private struct Play {
         #expect(play.takeNames().contains("Page.createIsolatedWorld"), "later messages may never end")
     }
 
+    @Test func `an event stream that begins again and again does not delay the page for its patience`() throws
+    {
+        var play = Play {
+            $0.quiet = .milliseconds(300)
+            $0.patience = .seconds(3)
+        }
+        try play.open()
+        try play.request("a", type: "EventSource")
+        try play.event(
+            "Network.responseReceived", #"{"requestId":"a","type":"EventSource","response":{"status":200}}"#)
+        play.pass(.milliseconds(200))
+        try play.event("Network.eventSourceMessageReceived", #"{"requestId":"a","data":"1"}"#)
+        play.pass(.milliseconds(299))
+        #expect(!play.takeNames().contains("Page.createIsolatedWorld"))
+        play.pass(.milliseconds(1))
+        #expect(play.takeNames() == ["Page.createIsolatedWorld"])
+    }
+
     @Test(arguments: ["Media", "Ping", "EventSource"])
     func `requests that never end do not delay the page`(type: String) throws {
         var play = Play { $0.quiet = .milliseconds(300) }
