@@ -161,7 +161,7 @@ package enum ExpoExportError: Error, Sendable, Equatable, CustomStringConvertibl
         case .missing(let path):
             "\(path) does not exist, but \(ExpoExport.fileName) names it; export the app again"
         case .noConfiguration:
-            "\(ExpoExport.configurationName) is not a JSON object; write it with: npx expo config --type public --json"
+            "\(ExpoExport.configurationName) is not a JSON object; write it again with: npx expo config"
         }
     }
 }
