@@ -54,9 +54,7 @@ struct HomePage: PortalPage {
         storeIdentity = reader.folder.identity
     }
 
-    var scripts: [String] {
-        [OfflineWorker.Registration.path] + (cards.contains { $0.job != nil } ? [JobsScript.path] : [])
-    }
+    var script: String? { cards.contains { $0.job != nil } ? JobsScript.path : nil }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !cards.isEmpty else { return writeWelcome(to: &html, context) }
