@@ -133,9 +133,9 @@ struct RehearsalTests {
     @Test("A page that shows more offline than when its time was over is equal")
     func grownPage() throws {
         let words =
-            "words.textContent = 'Words that the live site shows while it loads, and the rest of the text'"
+            "words.textContent = 'Words that the live site shows while it loads and the rest of the text'"
         origin.on("/", Self.restlessPage(inMirror: words))
-        _ = try larder(["prefetch", origin.url("/"), "--render-time", "3s"])
+        _ = try larder(["prefetch", origin.url("/"), "--render-time", "8s"])
         origin.stop()
         let check = try larder(["check", origin.url("/")])
         #expect(check.output.contains("1 page with scripts opened: same offline as online"), "\(check)")
