@@ -230,7 +230,7 @@ final class EventLoop {
     }
 
     /// The events to watch while a reply is pending. A client that has ended its side has usually gone: a proxy can
-    /// end its request to the origin, and a responder with a handler can end what it does for the client.
+    /// end its request to the origin, and a responder with a handler can end its work for the client.
     private func eventsWhileReplyIsPending(_ client: ClientConnection) -> UInt32 {
         handler.isProxy || client.stream != nil || client.disconnectFlag.hasHandler ? EPOLLRDHUP.rawValue : 0
     }

@@ -101,8 +101,8 @@ struct UpdateFiles {
         return UpdateAnswer(answer, .file)
     }
 
-    /// Whether the client is a browser that does not say what it will do with the file. Browsers do so only for https and for
-    /// addresses of this machine.
+    /// Whether the client is a browser whose request does not name the purpose of the file (`Sec-Fetch-Dest`), so that the file
+    /// may become a document. Browsers name it only for https and for addresses of this machine.
     private static func canBecomeDocument(_ fields: HTTPFields) -> Bool {
         !fields.contains("Sec-Fetch-Dest") && fields["User-Agent"]?.hasPrefix("Mozilla/") ?? false
     }
