@@ -247,7 +247,7 @@ struct HelpTopic: Sendable {
             search uses only the search field. --render-deep uses the controls of every rendered page, and plays the
             beginning of videos.
 
-            If rendering found something, some pages are opened from the store alone before the prefetch ends. What they still request is
+            If rendering found something, some pages are opened from the store alone before the prefetch ends. Missing responses are then
             fetched. If a page shows something else than before, the messages that its sockets and event streams got in
             their first seconds are replayed to it. If that does not help, it is served as a frozen copy (--freeze auto): as
             it was, without scripts, with a link to the page with its scripts. larder check SITE opens pages in the same way
