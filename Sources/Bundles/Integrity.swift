@@ -17,7 +17,8 @@ package struct Integrity: Sendable, Hashable {
     package let keys: [Ed25519PublicKey]
     /// Whether one of the keys must have signed the response. If all are malformed, no response is accepted.
     package let requiresSignature: Bool
-    /// The words that browsers ignore: malformed digests and keys, and unknown algorithms.
+    /// The words that no response can match (malformed digests and keys), and those that browsers ignore (unknown
+    /// algorithms).
     package let unusable: [String]
 
     /// The name of the signature algorithm in front of a key.
@@ -48,6 +49,7 @@ package struct Integrity: Sendable, Hashable {
                 unusable.append(String(decoding: word, as: UTF8.self))
                 continue
             }
+            // Of the three algorithms, the one with the longer digest is the stronger one.
             if let known = strongest, algorithm.byteCount < known.byteCount { continue }
             if algorithm != strongest { digests = [] }
             strongest = algorithm
@@ -66,8 +68,8 @@ package struct Integrity: Sendable, Hashable {
 
     /// Whether a browser accepts the body. It accepts any body if no known algorithm is named.
     ///
-    /// - Parameter response: the digests and signatures in its header fields; nil if they are lost. A browser then
-    ///   refuses the body if a signature is required.
+    /// - Parameter response: the digests and signatures in the header fields of the response; nil if these are not known.
+    ///   The body is then refused if a signature is required.
     package func isMet(by bytes: Span<UInt8>, _ response: ResponseIntegrity?) -> Bool {
         if let response, !response.accepts(bytes) { return false }
         if requiresSignature, response.flatMap(signer) == nil { return false }

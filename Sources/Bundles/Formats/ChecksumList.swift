@@ -9,6 +9,7 @@ struct ChecksumList {
         self.source = source
     }
 
+    /// Parses the list. A line with an unknown algorithm becomes a note.
     func manifest() throws(ManifestError) -> Manifest {
         var manifest = Manifest(.checksums)
         var list = BundleList()
@@ -41,6 +42,7 @@ struct ChecksumList {
             do throws(ChecksumLine.Mistake) {
                 if let line = try ChecksumLine(head[range]) { return line.claim != nil }
             } catch {
+                // The list is then read, and its error names the line.
                 return error.resemblesChecksumLine
             }
         }
@@ -68,6 +70,7 @@ struct ChecksumList {
 ///     \d41d8cd98f00b204e9800998ecf8427e  a\\b\nc   GNU, with escapes in the name
 ///     SHA256 (name) = e3b0c442…                   BSD; base64 from cksum
 struct ChecksumLine {
+    /// The name of the file as a relative URL.
     let reference: String
     /// The name of the algorithm, from the line's tag or from the length of the digest.
     let algorithm: String
@@ -139,7 +142,8 @@ struct ChecksumLine {
         return value.isEmpty ? nil : (tag, line[(open + 1)..<close], value)
     }
 
-    /// Splits `DIGEST  name`. A space or star before the name says whether the tool read the file as text or binary.
+    /// Splits `DIGEST  name`. The second space, or a star in its place, says whether the tool read the file as text or
+    /// binary. Lists written by hand may have only one space.
     private static func parsePlain(_ line: ArraySlice<UInt8>) -> Parts? {
         let digits = line.prefix { $0.hexDigitValue != nil }
         let rest = line[digits.endIndex...]
@@ -149,6 +153,7 @@ struct ChecksumLine {
         return ([], rest.dropFirst(hasMark ? 2 : 1), digits)
     }
 
+    /// Returns the claim of a tagged line; nil if the algorithm is unknown. OpenSSL writes `SHA2-256` for `SHA256`.
     private static func claim(
         tag: ArraySlice<UInt8>, value: ArraySlice<UInt8>
     ) throws(Mistake) -> Claim? {

@@ -197,7 +197,8 @@ extension ManifestNode {
         )
     }
 
-    /// Returns integrity metadata written by hand. Throws if a browser would ignore a part of it.
+    /// Returns integrity metadata written by hand. Throws if a part of it is malformed or names an unknown
+    /// algorithm.
     func integrity() throws(ManifestError) -> Integrity {
         let text = try text()
         let integrity = Integrity(text)
