@@ -8,7 +8,7 @@ package struct SnapshotTally: Sendable, Equatable {
     package var redirects = 0
     /// Whether counting stopped at the limit for at least one kind.
     package var isCapped = false
-    /// The size of the bodies, each counted once.
+    /// The size of the bodies of pages plus that of the bodies of assets, each body counted once in either.
     package var byteCount: Int64 = 0
     /// Whether `byteCount` is estimated from some of the bodies.
     package var isEstimate = false
@@ -65,6 +65,8 @@ extension StoreReader {
         return tally
     }
 
+    /// Adds the sizes of the bodies of pages (role 0) and assets (role 1). If there are more than `limit`, the sum is
+    /// estimated as if all responses had bodies of their own, because counting distinct bodies would read all rows.
     private func measure(_ snapshot: Int64, _ limit: Int, _ tally: inout SnapshotTally) throws(StoreError) {
         for role in 0...1 {
             var (measured, bytes): (Int64, Int64) = (0, 0)

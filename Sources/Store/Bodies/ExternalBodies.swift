@@ -5,7 +5,8 @@ internal import System
 internal import Web
 
 /// The larger bodies of a PostgreSQL store whose address names an external storage. They are named by their
-/// SHA-256 and stored once, even if they are read in several forms. It belongs to one thread.
+/// SHA-256. Bytes are stored once, even if several rows have them with different formats or character sets. An object
+/// belongs to one thread.
 ///
 /// Invariant: each row refers to a body that the storage has. Bodies are therefore uploaded before the rows that
 /// refer to them are committed, and removed after those rows, both outside of transactions because requests to
@@ -19,9 +20,9 @@ final class ExternalBodies {
     private let storage: any ExternalBodyStorage
     /// The random text that identifies the store in the storage.
     private let mark: String
-    /// Finds the digests that any row has.
+    /// Finds the digests that a row of `body` has. Their bytes are probably in the storage.
     private let findKnown: Statement
-    /// Finds the digests whose bytes must be in the storage.
+    /// Finds the digests whose bytes must be in the storage: those of rows without bytes in PostgreSQL.
     private let findReferenced: Statement
     /// The digests of bodies that this writer knows to be in the storage; at most about `maxKnownUploads`.
     private var knownUploads: Set<[UInt8]> = []
@@ -152,6 +153,7 @@ final class ExternalBodies {
 
     /// Whether the external storage, and not PostgreSQL, stores a body with this content.
     func accepts(_ content: BodyContent, byteCount: Int) -> Bool {
+        // Only large bodies are in files.
         if case .file = content { return true }
         return byteCount > location.maxRowBodyBytes
     }
@@ -205,7 +207,7 @@ final class ExternalBodies {
         for body in bodies { if let sha256 = body.sha256 { knownUploads.insert(sha256) } }
     }
 
-    /// Beyond this number, `knownUploads` is emptied.
+    /// Beyond this number, `knownUploads` is emptied. That only costs look-ups.
     private static let maxKnownUploads = 65_536
 
     /// Returns the indices of the digests that the statement finds.
@@ -230,6 +232,7 @@ final class ExternalBodies {
         return counts
     }
 
+    /// Copies a body to a file below the folder, or returns its file in the storage. Nil if it is not in the storage.
     func file(_ sha256: [UInt8], in folder: String) throws(StoreError) -> BodyStorageFile? {
         guard let file = try storage.file(Self.name(sha256), in: folder) else {
             try checkPresence()
