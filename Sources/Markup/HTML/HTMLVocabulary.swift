@@ -7,7 +7,7 @@ final class HTMLVocabulary: @unchecked Sendable {
 
     let elements: NameTable
     let attributes: NameTable
-    // Never freed, like the tables of names.
+    /// The traits of the elements, by their numbers.
     let traits: UnsafePointer<ElementTraits>
     private let rules: UnsafePointer<LinkRule>
     /// The rule of each namespace, element and attribute: 0 for none, otherwise the index in `rules` plus 1.
@@ -51,6 +51,7 @@ final class HTMLVocabulary: @unchecked Sendable {
             dataMethod: attributes.number("data-method"),
             dataTurboMethod: attributes.number("data-turbo-method"), src: attributes.number("src"),
             dataMain: attributes.number("data-main"))
+        // Elements without a rule need numbers too, if they have traits that the skimmer looks up.
         for name in ElementTraits.named + ElementTraits.breakouts { _ = elements.number(name) }
         let lines = LinkRule.table
         // All names get numbers first, because the number of columns must be known before the cells are filled.
@@ -90,7 +91,7 @@ final class HTMLVocabulary: @unchecked Sendable {
         self.cells = Self.permanentCopy(cells)
     }
 
-    /// Copies a list to memory that is never freed, so that a lookup retains nothing.
+    /// Copies a list to memory that is never freed: a lookup in an array would count a reference for each attribute.
     private static func permanentCopy<Element>(_ list: [Element]) -> UnsafePointer<Element> {
         let memory = UnsafeMutablePointer<Element>.allocate(capacity: list.count)
         memory.initialize(from: list, count: list.count)
