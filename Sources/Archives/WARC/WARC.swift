@@ -28,8 +28,8 @@ enum WARC {
     static let notes = "Larder-Notes"
 }
 
-/// Headers that describe the codings of a body. Archives contain bodies without their codings, so these
-/// headers are changed to match, and the original ones get the prefix `X-Archive-Orig-`.
+/// Headers that describe the codings of a body. Most bodies in archives are decoded, so these headers are changed
+/// to match the decoded body, and the original ones get the prefix `X-Archive-Orig-`.
 ///
 /// For example, `Content-Encoding: br` and `Content-Length: 100` of a body that expands to 400 bytes are written as
 /// `X-Archive-Orig-Content-Encoding: br`, `Content-Length: 400` and `X-Archive-Orig-Content-Length: 100`.
@@ -39,7 +39,7 @@ enum OriginalHeaders {
 
     /// Returns the headers to write for a body of `byteCount` bytes in the archive.
     ///
-    /// - Parameter keepsCoding: Whether the body is written in its content coding.
+    /// - Parameter keepsCoding: Whether the body is written in its content coding, as it is if it could not be decoded.
     static func encode(_ fields: HTTPFields, byteCount: Int, keepsCoding: Bool) -> HTTPFields {
         let length = String(byteCount)
         let isLengthCorrect = fields.all("Content-Length") == [length]
