@@ -4,11 +4,11 @@ internal import Web
 
 /// Decides whether an answer of a mirror contains the digests and signatures of its origin (`ResponseIntegrity`).
 ///
-/// A browser refuses a response whose signature does not hold. Here it can fail although the origin's response was
-/// right: the body may be rewritten, the URL is another one, fields are changed, and the signature may expire while the
-/// response is stored. The fields then stay away, and pages lose their demand for a key (`ResponseRenderer`). The
-/// decision depends on the stored response and the layout alone, so that both sides agree, also with what the browser
-/// has in its cache.
+/// A browser refuses a response whose signature is wrong. In a mirror, the signature of a good response can become wrong:
+/// the body may be rewritten, the URL is another one, fields are changed, and the signature may expire while the
+/// response is stored. The fields are then left out, and pages lose their demand for a key (`ResponseRenderer`). The
+/// decision depends only on the stored response and the layout, so that the answers for pages and for their assets
+/// agree, also with copies in the browser's cache.
 struct ServedSignatures {
     let layout: OriginLayout
 

@@ -24,6 +24,8 @@ struct UpdateFiles {
         (self.service, self.desk, self.context, self.view) = (service, desk, context, view)
     }
 
+    /// Answers a request for a file.
+    ///
     /// - Parameter record: counts the answer.
     func reply(
         to update: UpdateRequest, _ request: Request, record: (UpdateAnswer.Outcome) -> Void
@@ -107,8 +109,9 @@ struct UpdateFiles {
         !fields.contains("Sec-Fetch-Dest") && fields["User-Agent"]?.hasPrefix("Mozilla/") ?? false
     }
 
-    /// Gives a document an origin of its own, and runs no scripts in it, also if it comes from the browser's cache. It has no
-    /// meaning for files that are no documents. Other clients do not get it, because they may store it and serve it with the file.
+    /// The header that makes a browser give a document an origin of its own and run no scripts in it, also from its cache.
+    /// Browsers ignore it for files that are not documents. Other clients do not get it, because they may store it and
+    /// serve it with the file.
     private static let sandbox = Array("Content-Security-Policy: sandbox\r\n".utf8)
 
     /// The first part of the keys of files in memory. No `Host` has a space.
@@ -116,7 +119,9 @@ struct UpdateFiles {
 
     // MARK: - Earlier versions
 
-    /// How the file is sent to a client that has the same file of an earlier release (RFC 9842); nil if it is not.
+    /// The facts for sending only the difference to a client that has the same file of an earlier release (RFC 9842). They
+    /// also make the client offer this file later. Nil for files that are always sent whole: HTML, formats that are
+    /// compressed already, and small or very large files.
     private func dictionaryTerms(
         of response: StoredResponse, _ body: StoredBody, _ url: WebURL, _ app: AppName
     ) -> DictionaryTerms? {
@@ -134,10 +139,11 @@ struct UpdateFiles {
             storedSHA256: body.sha256, snapshot: response.snapshot, match: match, isPrivate: false)
     }
 
-    /// Smaller files fit into a few packets anyway.
+    /// The sizes of files for which differences are sent. Smaller ones fit into a few packets anyway.
     private static let dictionaryByteCounts = 4096...DictionaryEncoder.maxBodyBytes
 
-    /// The changes in an answer for a client that knows dictionaries; nil for other clients.
+    /// The fields, and the difference if there is one, that replace parts of the answer for a client that knows dictionaries;
+    /// nil for other clients.
     private func dictionary(
         for answer: Answer, _ update: UpdateRequest, _ request: Request
     ) throws(StoreError) -> DictionaryReply? {
@@ -148,7 +154,7 @@ struct UpdateFiles {
         let delta = try delta(of: answer, terms, update, request)
         let lines =
             "Use-As-Dictionary: \(terms.rule)\r\nVary: Accept-Encoding, Available-Dictionary, Sec-Fetch-Dest\r\n"
-        // RFC 9530, section 3: it would be the digest of the coded body.
+        // RFC 9530, section 3: with the difference, `Repr-Digest` would be the digest of the coded body.
         return DictionaryReply(
             replacedFields: delta == nil ? ["vary"] : ["vary", "repr-digest"], lines: Array(lines.utf8),
             delta: delta)
@@ -187,6 +193,7 @@ struct UpdateFiles {
                 let dictionary = CompressionDictionary(try content.load(), sha256: offer.sha256),
                 let body = answer.wholeBody(maxBytes: DictionaryEncoder.maxBodyBytes)
             {
+                // A difference is sent only if it saves a fourth.
                 let alternative = min(body.count, answer.zstdBody?.count ?? .max)
                 delta = DictionaryEncoder.dcz(body, with: dictionary, maxBytes: alternative / 4 * 3)
             }
