@@ -2,7 +2,7 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// The section of a site's page that lists what is missing, grouped by cause, with a button that tries again.
+/// The section of a site's page that lists the missing URLs, grouped by cause, with a button that tries again.
 struct ProblemsSection {
     let site: SiteReport
 

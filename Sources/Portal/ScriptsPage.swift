@@ -11,7 +11,8 @@ package struct ScriptsPage: PortalPage {
     package let scripts: [VisibleEntry]
     /// The position where the next page of the list starts; nil at the end.
     package let next: BodyCursor?
-    /// The MD5s of the bodies by the ids of the URLs. Without those that are too large to compute while a client waits.
+    /// The MD5s of the bodies, by the ids of the URLs. MD5s that the store does not have are computed, up to
+    /// `PortalLimits.maxDigestBytes` of bodies for the page; the rest has none.
     let md5s: [Int64: String]
     /// The results for the bodies that are stored now, by URL. A result for another body says nothing about this one.
     package let verdicts: [String: BundleVerdict]
@@ -27,6 +28,7 @@ package struct ScriptsPage: PortalPage {
     {
         let start: BodyCursor =
             switch position {
+            // Scripts are found by their bodies, as titles are.
             case .titles(let cursor): cursor
             case .urls, .hits, nil: .start
             }
@@ -91,7 +93,8 @@ package struct ScriptsPage: PortalPage {
         }
     }
 
-    /// The verdict in the reader's language; nil for one that a check of stored scripts does not give.
+    /// The verdict in the reader's language. Nil for verdicts that do not occur for stored scripts, such as of bundles that
+    /// are not stored.
     private static func sentence(for verdict: BundleVerdict) -> Sentence? {
         switch verdict.name {
         case "verified": .verdictVerified
@@ -114,8 +117,8 @@ package struct ScriptsPage: PortalPage {
             .compactMap { $0 }
     }
 
-    /// The algorithm that a detail of an earlier version calls weak; nil if the detail says something else. Details are
-    /// stored in English, so that this compares the detail with the English sentence.
+    /// The algorithm in a detail that only says that the algorithm is weak; nil for other details. Earlier versions of
+    /// Larder stored such details. Since details are stored in English, the English sentence is compared.
     private static func weakAlgorithm(in detail: String) -> String? {
         ["MD5", "SHA-1"].first { detail == Sentence.weakProof.text(in: .english, [$0]) }
     }

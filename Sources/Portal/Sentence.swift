@@ -211,7 +211,7 @@ extension Sentence {
         }
     }
 
-    /// Whether the sentence quotes what the user entered, which stays as it is.
+    /// Whether the sentence quotes input of the user, whose figures are not formatted.
     private var quotesInput: Bool {
         switch self {
         case .mistakeURL, .mistakeWordForURL, .mistakeScheme, .mistakeSite, .mistakeSnapshot, .mistakeNumber,
