@@ -2,8 +2,8 @@ internal import Web
 
 /// Records the messages of the sockets and event streams of a page from the network events of its session, as a value.
 ///
-/// The recording begins with the first connection and ends when the page is read (``stop()``), so that a replay shows
-/// what the page showed then; or at its limits.
+/// The recording begins with the first connection. It ends when the page is read (``stop()``), so that a replay leads to
+/// the same content, or when a limit is reached.
 struct SocketRecorder: Sendable {
     private(set) var recording = SocketRecording()
     /// The URLs of connections that the server has not accepted yet, by the identifiers of their requests.

@@ -3,7 +3,7 @@ internal import Search
 internal import Store
 internal import System
 
-/// Prepares what the pages of the portal need, on a thread of low priority, while a server runs: counts the snapshots of new
+/// Prepares data for the pages of the portal on a thread of low priority while a server runs: counts the snapshots of new
 /// sites, and adds stored pages to the search index. Prefetches index their own pages; this is for those of interrupted ones,
 /// and of `--no-index`.
 final class BackgroundIndexing: Sendable {
