@@ -11,10 +11,10 @@ public_key=
 usage() {
     cat <<'TEXT'
 Installs Larder from a release: sh install.sh [OPTIONS]
-  --system             for all users: a package of the system where there is one, else below /usr/local (standard for root)
-  --user               for this user, below ~/.local (standard for all others)
+  --system             for all users: a package of the system where there is one, else below /usr/local (default for root)
+  --user               for this user, below ~/.local (default for all others)
   --prefix DIR         below DIR
-  --base URL           the folder with the files of the release, as a URL or a local folder (standard: $LARDER_BASE_URL, else the project's)
+  --base URL           the folder with the files of the release, as a URL or a local folder (default: $LARDER_BASE_URL, else the project's)
   --sha256 SUM         the expected checksum of the package or archive, in place of the list SHA256SUMS of the release
   --require-signature  fails unless the signature of SHA256SUMS was verified with minisign
   --public-key KEY     verifies the signature with this key in place of the one in this script; implies --require-signature
