@@ -97,6 +97,9 @@ package enum ActionLink {
         "disable",
         "install", "uninstall", "reindex", "rebuild", "restart", "shutdown", "reboot", "reset", "regenerate",
         "cancel", "accept", "decline", "leave", "addtocart", "emptycart", "checkout", "del",
+        "toggle", "resend", "retry", "rerun", "trigger", "deploy", "sync", "flag", "unflag", "join", "hide",
+        "unhide",
+        "promote", "demote", "link", "unlink", "moveup", "movedown", "passwordreset", "resetpassword",
     ]
 
     /// The last words of parameters whose values name actions.
@@ -132,7 +135,9 @@ package enum ActionLink {
         "delete", "remove", "unpublish", "copy", "duplicate", "approve", "reject", "buy", "buy now",
         "purchase",
         "subscribe", "unsubscribe", "revoke", "log out", "logout", "sign out", "add to cart",
-        "delete forever",
+        "delete forever", "mark all as read", "mark all read", "mark as read", "mark forums read",
+        "mark forums as read", "mark topics read", "mark topics as read", "lock topic", "unlock topic",
+        "pin topic", "unpin topic",
         "löschen", "entfernen", "kopieren", "duplizieren", "genehmigen", "ablehnen", "kaufen", "jetzt kaufen",
         "abonnieren", "widerrufen", "abmelden", "ausloggen", "in den warenkorb", "nicht mehr veröffentlichen",
         "supprimer", "retirer", "enlever", "dépublier", "copier", "dupliquer", "approuver", "rejeter",

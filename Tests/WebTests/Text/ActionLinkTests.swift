@@ -10,7 +10,7 @@ import Web
         "/checkout/cart/delete/id/5", "/wishlist/index/remove/item/5/", "/delete/17/confirm",
         "/deleteUser?id=3",
         "/user_delete.php?id=3", "/list?delete_id=5", "/list?delete[]=5", "/list?action=delete-selected",
-        "/v1/items/17:delete", "/items/17/archive",
+        "/v1/items/17:delete", "/items/17/archive", "/users/3/password-reset/", "/partners/1/users/3/link/",
     ])
     func `a URL names an action`(target: String) throws {
         #expect(ActionLink.isActionURL(try #require(WebURL("http://a.test" + target))))
@@ -23,7 +23,8 @@ import Web
         "/docs/delete-files.html",
         "/news/archive/spring-report", "/docs/install/", "/docs/install/linux.html", "/git/clone",
         "/watch?v=abc",
-        "/block/800000", "/star/sirius", "/index.php?title=Archive", "/man.cgi?query=clone", "/search?q=copy",
+        "/block/800000", "/star/sirius", "/link/building", "/join", "/index.php?title=Archive",
+        "/man.cgi?query=clone", "/search?q=copy",
     ])
     func `a URL names no action`(target: String) throws {
         #expect(!ActionLink.isActionURL(try #require(WebURL("http://a.test" + target))))
@@ -32,7 +33,7 @@ import Web
     @Test(arguments: [
         "Delete", " delete\n", "Delete this post", "Entry delete", "Löschen", "Jetzt kaufen",
         "Supprimer la page",
-        "удалить", "删除", "削除", "삭제", "ログアウト", "Subscribe",
+        "удалить", "删除", "削除", "삭제", "ログアウト", "Subscribe", "Mark all as read", "Lock topic",
     ])
     func `a text names an action`(text: String) { #expect(ActionLink.isActionText(text)) }
 
@@ -40,7 +41,8 @@ import Web
         "", "Deleted scenes", "How to delete a file from your disk", "Copyright", "Read more", "Edit",
         "About us",
         "Delete old snapshots with the command prune", "Peru", "Copy editing guide", "Buy local food",
-        "How to unsubscribe", "MySQL主从复制原理详解", "JavaScript数组删除元素的方法", "コピー機の選び方",
+        "How to unsubscribe", "MySQL主从复制原理详解", "JavaScript数组删除元素的方法", "コピー機の選び方", "Mark Twain",
+        "Lock picking",
     ])
     func `a text names no action`(text: String) { #expect(!ActionLink.isActionText(text)) }
 }
