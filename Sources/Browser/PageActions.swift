@@ -11,10 +11,18 @@ enum PageActions {
     /// controls were used, whether a tab was among them, and the current links. Uses nothing twice, except
     /// buttons that show more of the same, follows no links and sends no forms. The result also contains the
     /// fragments of other views of the document that the controls showed.
-    static func unfold(for visit: PageVisit) -> String {
-        PageScripts.function(
-            PageScripts.collectLinks(for: visit) + knownControls(visit) + shared + unfolding(for: visit))
+    ///
+    /// - Parameter waitsForAnswers: whether to wait after each control, so that the messages that a socket receives can be
+    ///   told apart.
+    static func unfold(for visit: PageVisit, waitsForAnswers: Bool = false) -> String {
+        let pause = waitsForAnswers ? answerPause : 0
+        return PageScripts.function(
+            PageScripts.collectLinks(for: visit) + knownControls(visit) + shared
+                + unfolding(for: visit, pause: pause))
     }
+
+    /// How many milliseconds a socket has to answer after a control was used.
+    private static let answerPause = 250
 
     /// Sets `knownControls` to the signatures of controls that were used on other pages.
     private static func knownControls(_ visit: PageVisit) -> String {
@@ -132,7 +140,8 @@ enum PageActions {
     /// How many tabs with the same signature are opened in one page.
     private static let maxEqualTabs = 4
 
-    private static func unfolding(for visit: PageVisit) -> String {
+    /// - Parameter pause: how many milliseconds to wait after each control.
+    private static func unfolding(for visit: PageVisit, pause: Int) -> String {
         let playsMedia = visit.isDeep
         return """
 
@@ -178,6 +187,7 @@ enum PageActions {
               press(e);
               count += 1;
               await frames();
+              if (\(pause)) await new Promise((done) => setTimeout(done, \(pause)));
               const isMenu = (e.getAttribute('aria-haspopup') || 'false') !== 'false';
               if (isMenu || document.querySelector('dialog[open], [role="dialog"], [aria-modal="true"]')) {
                 collect(document, 0);
