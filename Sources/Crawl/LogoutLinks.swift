@@ -13,7 +13,7 @@ package enum LogoutLinks {
         }
         guard let query = url.query else { return false }
         return query.utf8.split {
-            $0 == UInt8(ascii: "&") || $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":")
+            $0.separatesQueryItems || $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":")
         }
         .contains { isLogoutWord($0) }
     }

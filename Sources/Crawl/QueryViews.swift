@@ -373,7 +373,7 @@ struct QueryViews: Sendable {
     /// digits and no value, such as `123-title`, is `#`.
     static func names(_ query: String) -> [String] {
         var names: Set<String> = []
-        for item in query.split(separator: "&") where !isOfList(item) {
+        for item in query.queryItems where !isOfList(item) {
             let name = item.prefix { $0 != "=" }
             let isIdentifier = name.count == item.count && name.utf8.contains(where: \.isASCIIDigit)
             if !name.isEmpty { names.insert(isIdentifier ? "#" : String(name)) }
@@ -384,7 +384,7 @@ struct QueryViews: Sendable {
     /// The URLs of which a page with this query may be a view, as references: those without one of the parameters, or
     /// with only the first ones. The number of a page in a list is no reason to be a view.
     static func parents(of query: String) -> [String] {
-        let items = query.split(separator: "&")
+        let items = query.queryItems
         guard (2...8).contains(items.count) else { return [] }
         var parents: [[Substring]] = []
         for place in items.indices where !isOfList(items[place]) {
@@ -394,7 +394,10 @@ struct QueryViews: Sendable {
         // The first parameters often name the page, and the others the view of it.
         for count in 1..<items.count { parents.append(Array(items[..<count])) }
         let own = items.filter { !isOfList($0) }
-        let references = parents.filter { !$0.isEmpty && $0 != own }.map { "?" + $0.joined(separator: "&") }
+        let separator = query.contains("&") ? "&" : ";"
+        let references = parents.filter { !$0.isEmpty && $0 != own }.map {
+            "?" + $0.joined(separator: separator)
+        }
         return Array(Set(references)).sorted()
     }
 

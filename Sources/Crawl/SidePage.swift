@@ -27,7 +27,7 @@ package enum SidePage: String, Sendable, CaseIterable {
 
     /// Recognises a side page by its query.
     private static func matchQuery(_ query: String) -> SidePage? {
-        for item in query.utf8.split(separator: UInt8(ascii: "&")) {
+        for item in query.utf8.split(whereSeparator: \.separatesQueryItems) {
             let name = String(decoding: item.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self).lowercased()
             guard let values = parameters[name] else { continue }
             let value = String(decoding: item.dropFirst(name.utf8.count + 1), as: UTF8.self).lowercased()
@@ -38,13 +38,25 @@ package enum SidePage: String, Sendable, CaseIterable {
 
     /// The meaning of a parameter's value: the side page that it requests.
     private struct ParameterMeaning {
+        /// The form of the values that have this meaning. Other applications use the same parameters for something else.
+        enum Form {
+            case any
+            /// A time in seconds since 1970, by which DokuWiki numbers old versions.
+            case time
+            /// The hash of a commit.
+            case hash
+        }
+
         let page: SidePage
-        /// Whether only a time in seconds since 1970 has this meaning. DokuWiki numbers old versions by it, and other
-        /// applications use the same parameter for something else.
-        var isTime = false
+        var form = Form.any
 
         func applies(to value: String) -> Bool {
-            !isTime || value.utf8.count >= 9 && value.utf8.allSatisfy(\.isASCIIDigit)
+            let bytes = value.utf8
+            return switch form {
+            case .any: true
+            case .time: bytes.count >= 9 && bytes.allSatisfy(\.isASCIIDigit)
+            case .hash: bytes.count >= 40 && bytes.allSatisfy { $0.isASCIIDigit || 0x61...0x66 ~= $0 }
+            }
         }
     }
 
@@ -73,16 +85,20 @@ package enum SidePage: String, Sendable, CaseIterable {
             form:
                 "edit login register profile profile_delete resendpwd admin subscribe unsubscribe draft preview logout locked "
                 + "addtobook"),
-        // gitweb.
+        // gitweb. A file or folder of a commit, other than the latest one of a branch, is an old version.
         "a": meanings(
-            "blame_incremental blobdiff blobdiff_plain commitdiff commitdiff_plain snapshot patch patches"),
+            "blame_incremental blobdiff blobdiff_plain blob_plain commitdiff commitdiff_plain snapshot patch patches "
+                + "search_help"),
+        "hb": ["*": ParameterMeaning(page: .history, form: .hash)],
+        "hpb": ["*": ParameterMeaning(page: .history, form: .hash)],
+        "format": meanings("atom csv ics json pdf raw rss tab tsv txt xml yaml"),
         "oldid": ["*": ParameterMeaning(page: .history)],
         "diff": [
             "prev": ParameterMeaning(page: .history), "next": ParameterMeaning(page: .history),
             "cur": ParameterMeaning(page: .history),
-            "*": ParameterMeaning(page: .history, isTime: true),
+            "*": ParameterMeaning(page: .history, form: .time),
         ],
-        "rev": ["*": ParameterMeaning(page: .history, isTime: true)],
+        "rev": ["*": ParameterMeaning(page: .history, form: .time)],
         "rev2[0]": ["*": ParameterMeaning(page: .history)],
         "rev2%5b0%5d": ["*": ParameterMeaning(page: .history)],
         "old_version": ["*": ParameterMeaning(page: .history)],
@@ -93,10 +109,28 @@ package enum SidePage: String, Sendable, CaseIterable {
         "wpdestfile": ["*": ParameterMeaning(page: .form)],
     ]
 
+    /// Whether the query names a page to return to, by its path or URL (`/login?next=/page`). For a visitor without a login,
+    /// this is a form to log in or to register.
+    static func returnsToPage(_ url: WebURL) -> Bool {
+        guard let query = url.query else { return false }
+        return query.queryItems.contains { item in
+            let name = item.prefix { $0 != "=" }
+            guard returnNames.contains(name.lowercased()) else { return false }
+            let value = item.dropFirst(name.count + 1).lowercased()
+            return ["/", "%2f", "http:", "https:", "http%3a", "https%3a"].contains(where: value.hasPrefix)
+        }
+    }
+
+    /// The name under which all pages are reported that `returnsToPage` recognises.
+    static let returning = "?next"
+    private static let returnNames: Set<String> = [
+        "next", "return_to", "return_url", "returnurl", "redirect_to", "came_from",
+    ]
+
     /// Recognises a page that MediaWiki makes itself, from the parameter `title` or the first part of the path with a colon.
     private static func matchSpecialPage(_ url: WebURL) -> SidePage? {
         let title = url.query.flatMap { query in
-            query.utf8.split(separator: UInt8(ascii: "&")).first { $0.starts(with: "title=".utf8) }?
+            query.utf8.split(whereSeparator: \.separatesQueryItems).first { $0.starts(with: "title=".utf8) }?
                 .dropFirst(6)
         }
         let name =
@@ -151,6 +185,61 @@ package enum SidePage: String, Sendable, CaseIterable {
         return paths[name] == nil ? nil : name
     }
 
+    /// A page that a side page belongs to, if the site has it.
+    struct Sibling: Equatable {
+        /// The name of the side pages: `/raw/` for the part of the path, and ``oldVersion`` for the hash of a commit.
+        let name: String
+        let page: SidePage
+        /// The path of the page.
+        let path: String
+    }
+
+    /// The pages to which this one may belong, whose paths differ in one part. Repository browsers show a file at
+    /// `/blob/main/a.txt`, its source text at `/raw/main/a.txt`, and an old version at `/blob/0123456789ab/a.txt`.
+    static func siblings(of url: WebURL) -> [Sibling] {
+        let parts = url.path.split(separator: "/", omittingEmptySubsequences: false)
+        guard (3...maxParts).contains(parts.count) else { return [] }
+        var siblings: [Sibling] = []
+        func add(_ names: [String], at place: Int, _ name: String, _ page: SidePage) {
+            for other in names where other != parts[place] {
+                let path = parts[..<place] + [Substring(other)] + parts[(place + 1)...]
+                siblings.append(Sibling(name: name, page: page, path: path.joined(separator: "/")))
+            }
+        }
+        for (place, part) in parts.enumerated() {
+            if let page = partsOfSidePages[String(part)] {
+                add(partsOfPages, at: place, "/\(part)/", page)
+            } else if place > 0, partsOfPages.contains(String(parts[place - 1])), isHash(part) {
+                add(branches, at: place, oldVersion, .history)
+            }
+        }
+        return siblings
+    }
+
+    /// The names of `siblings(of:)`, whether the site has them or not.
+    static func siblingNames(of url: WebURL) -> Set<String> { Set(siblings(of: url).map(\.name)) }
+
+    /// The name of pages that show a file or folder at a commit.
+    static let oldVersion = "/commit/"
+
+    /// Longer paths have no such parts.
+    private static let maxParts = 32
+    /// The parts of paths under which repository browsers and wikis show pages.
+    private static let partsOfPages = ["blob", "tree", "src", "file", "browse", "browser", "view", "show"]
+    /// The parts of paths by which they show the same page in another way.
+    private static let partsOfSidePages: [String: SidePage] = [
+        "raw": .history, "raw-file": .history, "plain": .history, "blame": .history, "annotate": .history,
+        "history": .history, "log": .history, "commits": .history, "diff": .history, "rdiff": .history,
+        "comparison": .history, "patch": .history, "export": .history, "edit": .form, "rename": .form,
+    ]
+    private static let branches = ["tip", "default", "HEAD", "master", "main", "trunk"]
+
+    private static func isHash(_ part: Substring) -> Bool {
+        let bytes = part.utf8
+        return bytes.count >= 12 && bytes.contains(where: \.isASCIIDigit)
+            && bytes.allSatisfy { $0.isASCIIDigit || 0x61...0x66 ~= $0 }
+    }
+
     /// Recognises a page in a format for programs, by the ending of its path. Returns the ending, and the path without
     /// it, which is that of the page if there is one.
     static func format(of url: WebURL) -> (name: String, path: String)? {
@@ -167,6 +256,24 @@ package enum SidePage: String, Sendable, CaseIterable {
         ".n3",
     ]
 
+    /// The last two parts of the path, such as `post/create` in `/topics/3/post/create`, if they name a form. Below a page
+    /// that has no page `/topics/3/post`, they mean nothing else.
+    static func nestedForm(of url: WebURL) -> String? {
+        guard let name = name(of: url), nestedForms.contains(name) else { return nil }
+        let parts = url.path.split(separator: "/").suffix(2)
+        guard parts.count == 2, let noun = parts.first, !noun.utf8.contains(where: \.isASCIIDigit) else {
+            return nil
+        }
+        return "\(noun.lowercased())/\(name)"
+    }
+
+    private static let nestedForms: Set<String> = ["add", "create", "edit", "new", "quote", "reply"]
+
+    /// Whether a name means a form without another name of side pages in the same folder.
+    static func isForm(_ name: String) -> Bool {
+        name.contains("/") || ["edit", "quote", "reply"].contains(name)
+    }
+
     /// The lengths of the names in `paths`, in bytes. Most URLs are decided by it, without a look-up.
     private static let nameLengths = 3...10
 
@@ -175,7 +282,8 @@ package enum SidePage: String, Sendable, CaseIterable {
         var paths: [String: SidePage] = [:]
         let history =
             "history _history revisions diff _diff compare _compare blame annotate backlinks raw print"
-        let form = "edit _edit _create new _new rename _rename move delete _delete upload reply quote"
+        let form =
+            "add edit _edit create _create new _new rename _rename move delete _delete upload reply quote"
         for word in history.split(separator: " ") { paths[String(word)] = .history }
         for word in form.split(separator: " ") { paths[String(word)] = .form }
         return paths

@@ -36,10 +36,10 @@ public struct SitePlan: Sendable, Equatable {
     /// The patterns whose pages were rendered in this or an earlier snapshot with the same settings.
     /// Unchanged pages of them are not rendered again.
     package var renderedPatterns: [String] = []
-    /// The URLs of pages that are served as frozen copies.
+    /// The URLs of pages that are served as frozen copies, unless they are in `replayed`. Exports contain the frozen
+    /// copies of all.
     package var frozen: [String] = []
-    /// The pages in `frozen` that a server serves with their scripts and their recorded live messages. Exports
-    /// contain the frozen copies.
+    /// The URLs of pages that a server serves with their scripts and their recorded live messages.
     package var replayed: [String] = []
     /// The number of WebSockets that pages opened when they were last rendered. Their messages are not
     /// stored.
@@ -340,8 +340,13 @@ package struct LeftOut: Sendable, Equatable {
     /// Why a page was not requested; nil if it was, or should have been.
     package func reason(for page: WebURL) -> String? {
         if let trap = traps[TrapReason.pattern(of: page)] { return trap }
-        if !failed.contains(page.href), let name = SidePage.name(of: page) ?? SidePage.format(of: page)?.name,
-            let side = sideNames[name]
+        let names = [
+            SidePage.returnsToPage(page) ? SidePage.returning : nil, SidePage.name(of: page),
+            SidePage.nestedForm(of: page), SidePage.format(of: page)?.name,
+        ].compactMap(\.self)
+        if !sideNames.isEmpty, !failed.contains(page.href),
+            let side = (names + SidePage.siblingNames(of: page).sorted()).lazy.compactMap({ sideNames[$0] })
+                .first
         {
             return SkipReason.sidePage(side).name
         }

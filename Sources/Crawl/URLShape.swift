@@ -138,7 +138,7 @@ extension URLShape {
         /// Appends the shape of a query, which is given without its question mark.
         mutating func append(query: ArraySlice<UInt8>) {
             var parameters: [[UInt8]] = []
-            for parameter in query.split(separator: UInt8(ascii: "&")).prefix(maxParameters) {
+            for parameter in query.split(whereSeparator: \.separatesQueryItems).prefix(maxParameters) {
                 let name = parameter.prefix { $0 != UInt8(ascii: "=") }
                 var shape: [UInt8] = []
                 URLWord.appendShape(of: name, to: &shape, &traits)
@@ -414,7 +414,7 @@ enum URLKinds {
         for byte in href[dot..<query] { hash.add(byte) }
         var isName = true
         for byte in href[query...] {
-            if byte == UInt8(ascii: "&") {
+            if byte.separatesQueryItems {
                 isName = true
             } else if byte == UInt8(ascii: "=") {
                 isName = false

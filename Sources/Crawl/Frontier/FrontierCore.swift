@@ -453,12 +453,18 @@ struct FrontierCore: Sendable {
     /// have such pages, it waits. Returns false for other pages.
     private mutating func isSidePage(_ number: UInt32) -> Bool {
         let url = url(number)
+        if !options.hasSession, SidePage.returnsToPage(url), scope.leavesOut(.form, at: url) {
+            sidePages.leaveOut(.init(host: records[Int(number)].host, name: SidePage.returning), .form)
+            skip(number, .sidePage(.form))
+            return true
+        }
         guard let (name, page, folder) = sidePage(at: url) else { return false }
         sidePages.note(name, below: folder)
         guard scope.leavesOut(page, at: url) else { return false }
         holdUntilRendered(number)
         let found = sidePages.add(
-            number, .init(host: records[Int(number)].host, name: name), page, below: folder)
+            number, .init(host: records[Int(number)].host, name: name), page, below: folder,
+            hasSession: options.hasSession)
         for side in found where records[Int(side.number)].state == .waiting {
             skip(side.number, .sidePage(side.page))
         }
@@ -470,16 +476,33 @@ struct FrontierCore: Sendable {
         if let (name, page) = SidePage.matchLastPathPart(of: url), let folder = knownFolder(of: url) {
             return (name, page, folder)
         }
+        if let name = SidePage.nestedForm(of: url), let parent = Self.folder(of: url),
+            let folder = knownFolder(of: parent)
+        {
+            return (name, .form, folder)
+        }
+        for sibling in SidePage.siblings(of: url) {
+            let target = WebURL(sibling.path + (url.query.map { "?\($0)" } ?? ""), base: url)
+            if let target, let known = urls.find(target.key), records[Int(known)].role == .page,
+                records[Int(known)].state != .skipped
+            {
+                return (sibling.name, sibling.page, known)
+            }
+        }
         guard let (name, path) = SidePage.format(of: url), let target = WebURL(path, base: url),
             let known = urls.find(target.key), records[Int(known)].role == .page
         else { return nil }
         return (name, .history, known)
     }
 
+    private static func folder(of url: WebURL) -> WebURL? {
+        WebURL(url.path.hasSuffix("/") ? ".." : ".", base: url)
+    }
+
     /// The number of the page whose URL is that of this page without the last part of its path; nil if there is no
     /// such page, or it is the page of the root.
     private func knownFolder(of url: WebURL) -> UInt32? {
-        guard let folder = WebURL(url.path.hasSuffix("/") ? ".." : ".", base: url) else { return nil }
+        guard let folder = Self.folder(of: url) else { return nil }
         let path = folder.path.hasSuffix("/") ? String(folder.path.dropLast()) : folder.path
         guard !path.isEmpty else { return nil }
         for path in [path, path + "/"] {

@@ -20,10 +20,8 @@ package enum PagePattern {
         text += "/" + (isNamed ? last : last.isEmpty ? "" : "*\(ending.count <= 6 ? ending : "")") + slash
         if let query = url.query, !query.isEmpty {
             // A query item without a name may be any value.
-            let keys = Set(
-                query.split(separator: "&").map { $0.contains("=") ? $0.prefix { $0 != "=" } : "*" }
-            )
-            .sorted()
+            let keys = Set(query.queryItems.map { $0.contains("=") ? $0.prefix { $0 != "=" } : "*" })
+                .sorted()
             text += "?" + keys.prefix(4).joined(separator: "&") + (keys.count > 4 ? "&…" : "")
         }
         return text
@@ -53,4 +51,14 @@ package enum PagePattern {
         return name.count >= 16 && name.contains(where: \.isASCIIDigit)
             && name.allSatisfy { $0 == dash || $0.isASCIIDigit || 0x61...0x66 ~= $0 | 0x20 }
     }
+}
+
+extension UInt8 {
+    /// Whether the byte separates the items of a query: `&`, or `;`, which some servers use instead.
+    var separatesQueryItems: Bool { self == UInt8(ascii: "&") || self == UInt8(ascii: ";") }
+}
+
+extension String {
+    /// The items of this query that are not empty.
+    var queryItems: [Substring] { utf8.split(whereSeparator: \.separatesQueryItems).map(Substring.init) }
 }

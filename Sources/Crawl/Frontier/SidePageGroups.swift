@@ -1,7 +1,8 @@
 /// The pages of a crawl that may be side pages, grouped by host and name.
 ///
 /// One page named `history` may be an article about history. If the pages of several folders each have a `history` and
-/// another such name, all pages of that name are side pages (``SidePage``). Until then they wait.
+/// another such name, all pages of that name are side pages (``SidePage``). Until then they wait. Some names of forms need
+/// no other name, unless the crawl has a login: then forms may be what it is for.
 struct SidePageGroups: Sendable {
     /// A name of side pages on a host, such as `history` in `/Home/history`.
     struct Key: Hashable {
@@ -16,6 +17,8 @@ struct SidePageGroups: Sendable {
         var folders: Set<UInt32> = []
         /// Pages that wait until it is clear whether the name means side pages.
         var held: [UInt32] = []
+        /// Whether the folders need no other such name.
+        let isFormAlone: Bool
         var isLeftOut = false
     }
 
@@ -30,24 +33,36 @@ struct SidePageGroups: Sendable {
 
     /// Adds a page that waits. Its name must have been noted.
     ///
+    /// - Parameter hasSession: whether the crawl has a login.
     /// - Returns: the waiting pages that now turn out to be side pages.
     mutating func add(
-        _ number: UInt32, _ key: Key, _ page: SidePage, below folder: UInt32
+        _ number: UInt32, _ key: Key, _ page: SidePage, below folder: UInt32, hasSession: Bool
     ) -> [(number: UInt32, page: SidePage)] {
-        groups[key, default: Group(page: page)].folders.insert(folder)
+        let isFormAlone = !hasSession && SidePage.isForm(key.name)
+        groups[key, default: Group(page: page, isFormAlone: isFormAlone)].folders.insert(folder)
         groups[key]?.held.append(number)
         return (namesByFolder[folder] ?? []).flatMap { takeSidePages(Key(host: key.host, name: $0)) }
+    }
+
+    /// Notes that pages of this name are left out.
+    mutating func leaveOut(_ key: Key, _ page: SidePage) {
+        groups[key, default: Group(page: page, isFormAlone: true)].isLeftOut = true
     }
 
     /// Removes and returns the waiting pages of a name if it is one of side pages.
     private mutating func takeSidePages(_ key: Key) -> [(number: UInt32, page: SidePage)] {
         guard var group = groups[key] else { return [] }
         if !group.isLeftOut {
-            if key.name.hasPrefix(".") {
+            if key.name.hasPrefix("/") {
+                // The page is known for sure, too, and all versions of a folder belong to one page.
+                group.isLeftOut = group.held.count > SidePage.minFolders
+            } else if key.name.hasPrefix(".") {
                 // The page of which the URL names another format is known for sure.
                 group.isLeftOut = group.folders.count > 1 && group.held.count > SidePage.minFolders
             } else {
-                let folders = group.folders.count { (namesByFolder[$0]?.count ?? 0) > 1 }
+                let folders = group.folders.count {
+                    group.isFormAlone || (namesByFolder[$0]?.count ?? 0) > 1
+                }
                 group.isLeftOut = folders >= SidePage.minFolders
             }
         }

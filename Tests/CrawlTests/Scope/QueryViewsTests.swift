@@ -10,7 +10,7 @@ import Web
     @Test(arguments: [
         ("sort=a&dir=b", ["dir", "sort"]), ("dir=b&sort=a", ["dir", "sort"]), ("sort=a&page=2", ["sort"]),
         ("_next=a%2C7", []), ("page=about", ["page"]), ("p=3", []), ("a&b=", ["a", "b"]), ("", []),
-        ("&&=1", []),
+        ("&&=1", []), ("p=a;sort=b;page=2", ["p", "sort"]),
     ])
     func `the names of parameters are sorted, without those of list pages`(query: String, names: [String]) {
         #expect(QueryViews.names(query) == names)
@@ -18,6 +18,7 @@ import Web
 
     @Test(arguments: [
         ("sort=a&dir=b", ["?dir=b", "?sort=a"]), ("t=1&start=20", ["?start=20"]), ("id=1", []),
+        ("p=a;sort=b", ["?p=a", "?sort=b"]),
         ("123-title&p=4&full=1", ["?123-title", "?123-title&p=4", "?p=4&full=1", "?full=1"]),
         (
             "/topic/1/&do=find&comment=2",

@@ -1,3 +1,4 @@
+import Fetch
 import TestOrigin
 import Testing
 import Web
@@ -17,6 +18,9 @@ import Web
         ("/doku.php?id=a&do=login&sectok=", .form), ("/?p=git&a=commitdiff", .history),
         ("/wiki/Special:WhatLinksHere/Talk:A", .history),
         ("/post/1?replytocom=7", .form),
+        ("/?p=beans/.git;a=commitdiff;h=0c1d", .history),
+        ("/?p=beans/.git;a=blob;f=a.py;hb=0123456789abcdef0123456789abcdef01234567", .history),
+        ("/wiki/A?format=txt", .history),
     ])
     func `side pages are recognised by their URL`(target: String, page: SidePage) throws {
         #expect(SidePage(try #require(WebURL("http://a.test" + target))) == page)
@@ -29,9 +33,35 @@ import Web
         "/?a=1",
         "/wiki/Category:Special", "/login", "/about/history", "/list?action=report", "/?rev=2", "/?a=history",
         "/index.php?curid=42", "/wiki/Special:MyLanguage/Alpha", "/?action=upload",
+        "/?p=beans/.git;a=tree;hb=HEAD",
+        "/?p=beans/.git;a=blob;f=a.py;hb=refs/heads/0123456789abcdef0123456789abcdef01234567",
+        "/list?format=large",
     ])
     func `content is not recognised as a side page`(target: String) throws {
         #expect(SidePage(try #require(WebURL("http://a.test" + target))) == nil)
+    }
+
+    @Test(arguments: [
+        ("/login?next=/list/a/", true), ("/signup?a=1&next=%2Flist%2Fa", true),
+        ("/login?return_to=https%3A%2F%2Fa.test%2F", true), ("/list?next=20", false),
+        ("/list?next=abc", false),
+        ("/login", false),
+    ])
+    func `a form names the page to return to`(target: String, isForm: Bool) throws {
+        #expect(SidePage.returnsToPage(try #require(WebURL("http://a.test" + target))) == isForm)
+    }
+
+    @Test func `links to log in are left out, and a login page in place of another page is requested`() throws
+    {
+        let bench = try CrawlBench()
+        bench.origin.on("/", .page("<a href=/login?next=/>Log in</a><a href=/private>private</a>"))
+        bench.origin.on("/private", .redirect(to: "/login?next=/private"))
+        bench.origin.on("/login", .page("<form method=post><input type=password></form>"))
+        let report = try bench.crawl()
+        let targets = bench.origin.requests.map(\.target)
+        #expect(targets.contains("/login?next=/private") && !targets.contains("/login?next=/"), "\(targets)")
+        #expect(report.skipped.count == 1)
+        #expect(LeftOut(report)?.reason(for: try #require(WebURL(bench.origin.url("/login?next=/")))) != nil)
     }
 
     private static let parts = ["history", "edit", "raw"]
@@ -64,6 +94,53 @@ import Web
         let report = try bench.crawl()
         #expect(report.pages == 9)
         #expect(report.skipped.isEmpty)
+    }
+
+    @Test func `pages that differ from others in a part of the path show these in another way`() throws {
+        let bench = try CrawlBench()
+        let hashes = (10...15).map { "0123456789\($0)" }
+        let files = (1...5).map { "<a href=/r/blob/main/\($0)>\($0)</a>" }.joined()
+        let commits = hashes.map { "<a href=/r/tree/\($0)>\($0)</a>" }.joined()
+        bench.origin.on("/", .page("<a href=/r/tree/main>files</a>" + commits))
+        bench.origin.on("/r/tree/main", .page("The files of the repository: " + files))
+        for number in 1...5 {
+            bench.origin.on(
+                "/r/blob/main/\(number)", .page("File \(number) <a href=/r/raw/main/\(number)>raw</a>"))
+            bench.origin.on("/r/raw/main/\(number)", .file("File \(number)", type: "text/plain"))
+        }
+        for hash in hashes { bench.origin.on("/r/tree/\(hash)", .page("The files of \(hash)")) }
+        let report = try bench.crawl()
+        #expect(report.pages == 7 && report.sideNames == ["/raw/": .history, "/commit/": .history])
+        let left = try #require(WebURL(bench.origin.url("/r/raw/main/3")))
+        #expect(LeftOut(report)?.reason(for: left) != nil)
+    }
+
+    @Test func `pages whose paths only look like those of a repository browser are content`() throws {
+        let bench = try CrawlBench()
+        let targets = (1...5).flatMap { ["/raw/vegetables/\($0)", "/file/0123456789a\($0)/picture"] }
+        bench.origin.on("/", .page(targets.map { "<a href=\($0)>\($0)</a>" }.joined()))
+        for target in targets { bench.origin.on(target, .page("Words of \(target)")) }
+        let report = try bench.crawl()
+        #expect(report.pages == 11 && report.sideNames.isEmpty)
+    }
+
+    @Test(arguments: ["edit", "posts/new"])
+    func `forms below several pages are left out, unless the crawl has a login`(form: String) throws {
+        let bench = try CrawlBench()
+        bench.origin.on("/", .page((1...4).map { "<a href=/topics/\($0)>\($0)</a>" }.joined()))
+        for number in 1...4 {
+            bench.origin.on(
+                "/topics/\(number)", .page("Topic \(number) <a href=/topics/\(number)/\(form)>write</a>"))
+            bench.origin.on("/topics/\(number)/\(form)", .page("<form method=post>\(number)</form>"))
+        }
+        let report = try bench.crawl()
+        #expect(report.pages == 5 && report.sideNames == [form: .form])
+        #expect(
+            LeftOut(report)?.reason(for: try #require(WebURL(bench.origin.url("/topics/3/\(form)")))) != nil)
+        let withLogin = try bench.crawl {
+            try $0.fetch.hostFields.add("Cookie", "session=1", host: "127.0.0.1")
+        }
+        #expect(withLogin.pages == 9)
     }
 
     @Test func `a name that is also a page of the site means content in all folders`() throws {
