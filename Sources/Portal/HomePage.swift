@@ -54,7 +54,9 @@ struct HomePage: PortalPage {
         storeIdentity = reader.folder.identity
     }
 
-    var script: String? { cards.contains { $0.job != nil } ? JobsScript.path : nil }
+    var scripts: [String] {
+        [OfflineWorker.Registration.path] + (cards.contains { $0.job != nil } ? [JobsScript.path] : [])
+    }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !cards.isEmpty else { return writeWelcome(to: &html, context) }

@@ -22,7 +22,7 @@ struct JobsPage: PortalPage {
 
     var title: String { "Activity" }
     var heading: Sentence? { .activity }
-    var script: String? { isActive ? JobsScript.path : nil }
+    var scripts: [String] { isActive ? [JobsScript.path] : [] }
     /// Three seconds while a job is unfinished: without scripts, the page shows the progress by reloading.
     var refreshWithoutScript: Int? { isActive ? 3 : nil }
     /// Whether a job is unfinished, so that the page has to be updated.

@@ -265,7 +265,7 @@ extension Portal {
     ) -> @Sendable (PortalUpload, _ isWhole: Bool) -> Answer {
         let frame = context("/", visitor)
         let principal = services.accessGuard.principal(of: visitor)
-        let (fields, pageFields) = (securityFields, pageFields(script: nil))
+        let (fields, pageFields) = (securityFields, pageFields(hasScript: false))
         return { upload, isWhole in
             let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()).text
             let own = isLast ? [("Date", now), ("Connection", "close")] : []
@@ -325,7 +325,7 @@ extension Portal {
             impossible = portal.html(LoginPage(hasPassword: false), PortalLinks.login, visitor)
             fields = portal.securityFields
             let frame = portal.context(PortalLinks.login, visitor)
-            let fields = portal.pageFields(script: nil)
+            let fields = portal.pageFields(hasScript: false)
             makeTooFast = { seconds in
                 Answer(
                     status: 429,

@@ -67,7 +67,7 @@ package struct Portal {
         if let loginPage = loginPage(for: visitor) {
             // Programs that collect metrics cannot use a login form.
             guard isMetrics else { return html(loginPage, "/", visitor) }
-            return .text(403, "Log in to the portal first.\n", fields: pageFields(script: nil))
+            return .text(403, "Log in to the portal first.\n", fields: pageFields(hasScript: false))
         }
         if isMetrics {
             try cache.update(from: reader)
@@ -365,7 +365,8 @@ package struct Portal {
     func html(_ page: some PortalPage, _ target: String, _ visitor: PortalVisitor) -> Answer {
         Answer(
             status: page.status,
-            fields: [("Content-Type", "text/html; charset=utf-8")] + pageFields(script: page.script),
+            fields: [("Content-Type", "text/html; charset=utf-8")]
+                + pageFields(hasScript: !page.scripts.isEmpty),
             body: PortalFrame.html(page, context(target, visitor)))
     }
 
@@ -412,16 +413,16 @@ package struct Portal {
         context.language = visitor.language
         return Answer(
             status: page.status,
-            fields: [("Content-Type", "application/json")] + pageFields(script: nil),
+            fields: [("Content-Type", "application/json")] + pageFields(hasScript: false),
             body: Array("\(page.members(context).text())\n".utf8))
     }
 
     /// Header fields of a page. The same URL has different answers for each language, format and session.
     ///
-    /// - Parameter script: the path of the page's script; nil if it has none.
-    func pageFields(script: String?) -> [(name: String, value: String)] {
+    /// - Parameter hasScript: whether the page may run the portal's scripts.
+    func pageFields(hasScript: Bool) -> [(name: String, value: String)] {
         [("Cache-Control", "no-store"), ("Vary", "Accept, Accept-Language, Cookie")]
-            + securityFields(hasScript: script != nil)
+            + securityFields(hasScript: hasScript)
     }
 
     /// Returns a style sheet, script, manifest or icon; nil for other paths.
@@ -439,6 +440,9 @@ package struct Portal {
         case BarFrame.stylePath: (type, text) = ("text/css; charset=utf-8", BarFrame.style)
         case SearchScript.path: (type, text) = ("text/javascript; charset=utf-8", SearchScript.text)
         case JobsScript.path: (type, text) = ("text/javascript; charset=utf-8", JobsScript.text)
+        case OfflineWorker.Registration.path:
+            (type, text) = ("text/javascript; charset=utf-8", OfflineWorker.Registration.text)
+        case OfflineWorker.path: return OfflineWorker.answer(securityFields)
         case PortalManifest.path: (type, text) = ("application/manifest+json", PortalManifest.text)
         case PortalIcon.path: (type, text) = ("image/svg+xml", PortalIcon.text)
         default: return nil

@@ -53,7 +53,7 @@ enum PortalFrame {
             }
         }
         html.void("link", ["rel": "stylesheet", "href": PortalStyle.path])
-        if let script = page.script { html.element("script", ["src": script, "defer": ""]) { _ in } }
+        for script in page.scripts { html.element("script", ["src": script, "defer": ""]) { _ in } }
         html.void("link", ["rel": "manifest", "href": PortalManifest.path])
         html.void("meta", ["name": "theme-color", "content": "#2f7d5b"])
         html.void("link", ["rel": "icon", "type": "image/svg+xml", "href": PortalIcon.path])
@@ -180,8 +180,8 @@ protocol PortalPage {
     var refresh: Int? { get }
     /// The same number for browsers without scripts.
     var refreshWithoutScript: Int? { get }
-    /// The path of a script that enhances the page; the page works without it.
-    var script: String? { get }
+    /// The paths of scripts that enhance the page; the page works without them.
+    var scripts: [String] { get }
     /// The heading, if it is a text of the portal; nil if `title` is the heading.
     var heading: Sentence? { get }
     /// The values for the placeholders of the heading.
@@ -200,7 +200,7 @@ extension PortalPage {
     var status: Int { 200 }
     var refresh: Int? { nil }
     var refreshWithoutScript: Int? { nil }
-    var script: String? { nil }
+    var scripts: [String] { [] }
     var heading: Sentence? { nil }
     var headingParts: [String] { [] }
     var isWide: Bool { false }

@@ -25,7 +25,7 @@ struct SearchPage: PortalPage {
     /// Whether the page continues a search.
     let isContinued: Bool
     let section = PortalSection.search
-    let script: String? = SearchScript.path
+    let scripts = [SearchScript.path]
 
     init(
         _ words: String, in site: Site?, _ facets: SearchFacets = SearchFacets(),

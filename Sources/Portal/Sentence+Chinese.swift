@@ -378,6 +378,14 @@ extension Sentence {
         case .noPageAt: "管理页面中没有此地址："
         case .openByFullURL: "。要打开存储的副本，请将完整的原始网址接在此服务器地址之后："
 
+        // The page that the browser shows while the server does not answer
+        case .offlineTitle: "Larder 未运行"
+        case .offlineLead: "服务器没有响应。您的站点没有丢失，仍在服务器所在设备的磁盘上。"
+        case .offlineStart: "如需启动服务器，请在该设备上运行以下任一命令："
+        case .offlineLastOpened: "上次打开：%1"
+        case .offlineRetry: "服务器恢复响应后，此处会自动显示管理页面。"
+        case .doTryAgain: "重试"
+
         // A site
         case .searchSite: "搜索此站点"
         case .missingURLs: "缺失的网址"

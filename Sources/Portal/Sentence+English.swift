@@ -405,6 +405,15 @@ extension Sentence {
         case .openByFullURL:
             ". To open a stored copy, append its full original URL to the address of this server:"
 
+        // The page that the browser shows while the server does not answer
+        case .offlineTitle: "Larder is not running"
+        case .offlineLead:
+            "The server of this portal does not answer. Your sites are not lost: they are on the disk of its computer."
+        case .offlineStart: "To start it, run one of these commands on that computer:"
+        case .offlineLastOpened: "Last opened: %1"
+        case .offlineRetry: "The portal appears here as soon as the server answers."
+        case .doTryAgain: "Try again"
+
         // A site
         case .searchSite: "Search this site"
         case .missingURLs: "Missing URLs"

@@ -416,6 +416,15 @@ extension Sentence {
         case .openByFullURL:
             ". Um eine gespeicherte Kopie zu öffnen, hängen Sie ihre vollständige ursprüngliche URL an die Adresse dieses Servers an:"
 
+        // The page that the browser shows while the server does not answer
+        case .offlineTitle: "Larder läuft nicht"
+        case .offlineLead:
+            "Der Server dieses Portals antwortet nicht. Ihre Websites sind nicht verloren: Sie liegen auf der Festplatte seines Rechners."
+        case .offlineStart: "Um ihn zu starten, führen Sie dort einen dieser Befehle aus:"
+        case .offlineLastOpened: "Zuletzt geöffnet: %1"
+        case .offlineRetry: "Das Portal erscheint hier, sobald der Server antwortet."
+        case .doTryAgain: "Erneut versuchen"
+
         // A site
         case .searchSite: "Diese Website durchsuchen"
         case .missingURLs: "Fehlende URLs"

@@ -119,6 +119,9 @@ package enum Sentence: String, Sendable, CaseIterable {
     case snapshotWordInvalid, snapshotURLMissing, snapshotNotFound, snapshotsNotAtRoot, notFoundTitle,
         noPageAt, openByFullURL
 
+    // The page that the browser shows while the server does not answer
+    case offlineTitle, offlineLead, offlineStart, offlineLastOpened, offlineRetry, doTryAgain
+
     // A site
     case searchSite, missingURLs, pagesByTitle, settings, pagesAndAssets, nothingBelowStart,
         moreOfFolder, byHost, moreHosts, mediaTypes, basedOnFirstResponses, mediaType, responses,

@@ -51,26 +51,29 @@ import Web
     }
 
     @Test(arguments: pages + ["/nothing", "/-/jar-1.svg"])
-    func `pages run no script except that of the search, cannot be framed, and send forms only to the portal`(
-        target: String
-    ) throws {
+    func
+        `pages run no script except those of search and home, cannot be framed, and send forms only to the portal`(
+            target: String
+        ) throws
+    {
         let page = try shelf.get(target)
         let policy = page.fields("Content-Security-Policy").last
-        let scripts = target.contains("/search") ? " script-src 'self'; connect-src 'self';" : ""
+        let script = Self.script(of: target)
+        let scripts = script == nil ? "" : " script-src 'self'; connect-src 'self';"
         #expect(
             policy?.hasPrefix(
                 "default-src 'none';\(scripts) style-src 'self'; img-src 'self'; form-action 'self'") == true)
         #expect(policy?.contains("frame-ancestors 'none'") == true)
-        #expect(!Self.withoutSearchScript(page.body, of: target).contains("<script"))
+        let element = script.map { "<script src=\"\($0)\" defer=\"\"></script>" } ?? ""
+        #expect(!page.body.replacing(element, with: "", maxReplacements: 1).contains("<script"))
         #expect(!page.body.contains(" style="))
         #expect(page.fields("X-Content-Type-Options") == ["nosniff"])
     }
 
-    /// The page without the `script` element of a search page.
-    private static func withoutSearchScript(_ body: String, of target: String) -> String {
-        guard target.contains("/search") else { return body }
-        return body.replacing(
-            "<script src=\"\(SearchScript.path)\" defer=\"\"></script>", with: "", maxReplacements: 1)
+    /// The path of the script of a page; nil if it has none.
+    fileprivate static func script(of target: String) -> String? {
+        if target.contains("/search") { return SearchScript.path }
+        return ["/", "/-/"].contains(target) ? OfflineWorker.Registration.path : nil
     }
 
     @Test(arguments: pages + ["/nothing"], [PortalLanguage.chinese, .german])
@@ -442,7 +445,8 @@ extension String {
             "<script", "<img src=x", "<b>", "onerror=alert(1)>", "\u{0}", "\u{1b}", "\u{202E}",
             "&amp;amp;amp;",
         ] {
-            let own = "<script src=\"\(SearchScript.path)\" defer=\"\"></script>"
+            let script = PortalTests.script(of: target) ?? SearchScript.path
+            let own = "<script src=\"\(script)\" defer=\"\"></script>"
             #expect(!page.body.replacing(own, with: "", maxReplacements: 1).contains(mark), "\(mark)")
         }
         // Hostile quotes would break a tag, so that a strict parser would fail.
