@@ -654,7 +654,7 @@ final class MirrorExchange {
             page.language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
             page.snapshot = layout.snapshot
             page.hasOrders = context.services?.accessGuard.acceptsCommands ?? false
-            page.present = WebURL(url).flatMap(context.layout.address)
+            if layout.snapshot != nil { page.present = try addressInLiveSnapshot(of: url) }
         }
         // Other machines see only one site of the store.
         if fields.isNavigation, !layout.sharesOrigin {
@@ -664,6 +664,16 @@ final class MirrorExchange {
             page.neighbours = try neighbours(of: url, view.reader)
         }
         return page.answer(to: fields, layout: layout)
+    }
+
+    /// The address of a URL in the live snapshot; nil if the live snapshot has no page or file for it.
+    private func addressInLiveSnapshot(of url: String) throws(StoreError) -> String? {
+        let (view, rules) = (try view(), try rules())
+        let live = try view.reader.asOf(nil) { () throws(StoreError) in
+            try finder(view).find([url], request: .get, requestFields: originalFields, rules: rules)
+        }
+        guard let live, live.response.status < 400 else { return nil }
+        return WebURL(url).flatMap(context.layout.address)
     }
 
     /// Records a miss, unless the requester may not cause a request. Returns whether it did.

@@ -18,8 +18,9 @@ struct MissPage {
     var neighbours: [String] = []
     /// The site whose next prefetch fetches the URL; nil if there is none.
     var site: String?
-    /// The earlier snapshot that lacks the URL, and the address of the URL in the live snapshot.
+    /// The earlier snapshot that lacks the URL; nil for a miss in the live snapshot.
     var snapshot: Int64?
+    /// The address of the URL in the live snapshot; nil if that lacks it, too.
     var present: String?
     /// Whether the portal accepts commands.
     var hasOrders = false

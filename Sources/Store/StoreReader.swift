@@ -314,9 +314,10 @@ package final class StoreReader {
     }
 
     /// Runs `body` with `response(for:)` answered as of a snapshot: with the responses that its site had up to
-    /// that snapshot, or else with those of other sites that readers see now. Calls can be nested.
+    /// that snapshot, or else with those of other sites that readers see now. Nil stands for what readers see now. Calls
+    /// can be nested.
     package func asOf<Result>(
-        _ snapshot: Int64, _ body: () throws(StoreError) -> Result
+        _ snapshot: Int64?, _ body: () throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
         let before = self.snapshot
         self.snapshot = snapshot

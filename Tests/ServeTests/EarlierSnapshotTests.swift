@@ -24,6 +24,7 @@ import Web
             .init(href: "https://example.test/", text: "second"),
             .init(href: "https://example.test/new", text: "new", type: "text/plain"),
             .init(href: "https://example.test/gone", status: 404),
+            .init(href: "https://example.test/lost", status: 404),
             .init(href: "https://cdn.test/a.js", text: "second()", type: "text/javascript", extra: open),
         ])
         server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
@@ -77,6 +78,21 @@ import Web
         // The name endpoint, which the shim uses, returns a name of the same snapshot.
         let name = try get("/-/larder/name/https://www.cdn.test", "past-1-example-test.localhost")
         #expect(name.text == "www.past-1-cdn-test.localhost")
+    }
+
+    @Test(arguments: [
+        ("/new", true), ("/new?utm_source=feed", true), ("/nowhere", false), ("/lost", false),
+    ])
+    func `a page about a miss in an earlier snapshot links to the live one only if that has the URL`(
+        target: String, isLinked: Bool
+    ) throws {
+        defer { server.stop() }
+        let missing = try get(target, "past-1-example-test.localhost", [("Accept", "text/html")])
+        #expect(missing.status == 504)
+        #expect(missing.text.contains("Open it in the live snapshot") == isLinked)
+        #expect(
+            missing.text.contains("href=\"http://example-test.localhost:\(server.port)\(target)\"")
+                == isLinked)
     }
 
     @Test func `a miss in an earlier snapshot is not recorded`() throws {
