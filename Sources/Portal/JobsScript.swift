@@ -42,6 +42,8 @@ enum JobsScript {
               }));
             }
           };
+          // A name that a link or button has before and after the list is replaced.
+          const nameOf = (control) => control.tagName + (control.href || control.ariaLabel || control.textContent);
           const load = async () => {
             if (isLoading) return;
             isLoading = true;
@@ -49,9 +51,11 @@ enum JobsScript {
               const reply = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
               const page = new DOMParser().parseFromString(await reply.text(), "text/html");
               const fresh = page.getElementById("jobs");
-              const focused = place.contains(document.activeElement);
+              const focused = place.contains(document.activeElement) && nameOf(document.activeElement);
               if (fresh) place.replaceChildren(...document.adoptNode(fresh).childNodes);
-              if (focused) document.getElementById("content").focus();
+              const controls = [...place.querySelectorAll("a, button, summary, [tabindex]")];
+              const same = focused && controls.find((control) => nameOf(control) === focused);
+              if (focused) (same || document.getElementById("content")).focus();
             } catch (error) {
               // The connection failed: keep the content.
             }

@@ -265,6 +265,7 @@ package enum PortalStyle {
           .badge, .tile, .hits mark, .notice { border: 1px solid; }
           .timeline > li::before { background: CanvasText; }
           .kinds svg { fill: CanvasText; }
+          .scroll { background: none; }
         }
         @media print { .banner, .skip, footer, form.find, .actions { display: none; } }
 

@@ -108,6 +108,29 @@ struct PortalWorkTests {
         #expect(try visit.text().contains("a"))
     }
 
+    @Test func `the keyboard focus stays on a link when the end of a job replaces the cards`() throws {
+        let gate = Monitor(false)
+        defer { gate.change { $0 = true } }
+        origin.on("/plum") { _ in
+            _ = gate.wait { $0 ? true : nil }
+            return .page("<!DOCTYPE html><title>Plum</title>ripe")
+        }
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(service.address)
+        try press("Update", visit)
+        try waitUntil(visit, "location.pathname === '/-/jobs'")
+        try visit.navigate(to: service.address, quiet: nil)
+        try waitUntil(visit, "document.querySelector('.card button')?.innerText.startsWith('Stop')")
+        _ = try visit.evaluate(
+            "globalThis.isSamePage = true; document.querySelector('.card a.button').focus()")
+        gate.change { $0 = true }
+        try waitUntil(visit, "document.querySelector('.card button')?.innerText.startsWith('Update')")
+        #expect(try visit.evaluate("globalThis.isSamePage")?.bool == true)
+        let isFocused = "document.activeElement === document.querySelector('.card a.button')"
+        #expect(try visit.evaluate(isFocused)?.bool == true)
+    }
+
     @Test func `a running prefetch is stopped, and continues when it is retried`() async throws {
         let gate = Monitor(false)
         defer { gate.change { $0 = true } }
