@@ -263,9 +263,11 @@ package enum PortalStyle {
         @media (forced-colors: active) {
           .banner li a[aria-current] { text-decoration: underline; }
           .badge, .tile, .hits mark, .notice { border: 1px solid; }
-          .timeline > li::before { background: CanvasText; }
+          .timeline > li::before { border: .35rem solid; }
           .kinds svg { fill: CanvasText; }
           .scroll { background: none; }
+          .map .plot, .map .type { fill: Canvas; stroke: CanvasText; }
+          .map text { fill: CanvasText; }
         }
         @media print { .banner, .skip, footer, form.find, .actions { display: none; } }
 
