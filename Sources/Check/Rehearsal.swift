@@ -10,8 +10,9 @@ public struct Rehearsal: Sendable, Equatable {
             /// and all their requests were answered.
             case equal
             /// The same is true, and `pages` pages of the kind are served as frozen copies, without their scripts.
-            /// The reason is nil except in the report of the prefetch that chose the copies.
-            case frozen(pages: Int, reason: String? = nil)
+            /// `replayed` other pages of it are served with recorded messages. The reason is nil except in the report
+            /// of the prefetch that chose the copies.
+            case frozen(pages: Int, replayed: Int = 0, reason: String? = nil)
             /// The same is true, and `pages` pages of the kind are served with the messages that their sockets and event
             /// streams got online.
             case replayed(pages: Int)
@@ -66,13 +67,13 @@ public struct Rehearsal: Sendable, Equatable {
         let earlierKinds = earlier?.kinds ?? []
         return Rehearsal(
             kinds.map { kind in
-                guard case .frozen(let pages, nil) = kind.result,
+                guard case .frozen(let pages, let replayed, nil) = kind.result,
                     let before = earlierKinds.first(where: { $0.example == kind.example }),
                     case .different(_, let detail) = before.result
                 else { return kind }
                 return PageKind(
                     example: kind.example, pages: kind.pages, opened: kind.opened, compared: kind.compared,
-                    .frozen(pages: pages, reason: detail))
+                    .frozen(pages: pages, replayed: replayed, reason: detail))
             })
     }
 
@@ -109,11 +110,9 @@ extension Rehearsal {
             switch kind.result {
             case .equal, .different: continue
             case .replayed(let count):
-                let pages = count == 1 ? "1 page" : "\(count) pages"
-                lines.append(
-                    "served with the live messages of their first seconds replayed: \(pages), such as \(kind.example)"
-                )
-            case .frozen(let count, let reason):
+                lines.append("\(Self.replayedPages(count)), such as \(kind.example)")
+            case .frozen(let count, let replayed, let reason):
+                if replayed > 0 { lines.append(Self.replayedPages(replayed)) }
                 let pages = count == 1 ? "1 page" : "\(count) pages"
                 let why = reason.map { " (with scripts: \($0))" } ?? ""
                 lines.append(
@@ -147,6 +146,10 @@ extension Rehearsal {
         return lines
     }
 
+    private static func replayedPages(_ count: Int) -> String {
+        "served with the live messages of their first seconds replayed: \(count == 1 ? "1 page" : "\(count) pages")"
+    }
+
     private static func pages(_ count: Int) -> String {
         count == 1 ? "1 page with scripts" : "\(count) pages with scripts"
     }
@@ -162,7 +165,8 @@ extension Rehearsal.PageKind: JSONObject {
         var (frozen, replayed): (Int?, Int?)
         switch result {
         case .equal: break
-        case .frozen(let count, let why): (word, frozen, detail) = ("frozen", count, why)
+        case .frozen(let count, let others, let why):
+            (word, frozen, replayed, detail) = ("frozen", count, others > 0 ? others : nil, why)
         case .replayed(let count): (word, replayed) = ("replayed", count)
         case .different(let differing, let why): (word, page, detail) = ("different", differing, why)
         case .unknown(let why): (word, detail) = ("unknown", why)

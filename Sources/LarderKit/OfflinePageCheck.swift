@@ -230,7 +230,9 @@ struct OfflinePageCheck {
             let frozen = kind.pages.count {
                 frozenPages.contains($0.href) && !replayedPages.contains($0.href)
             }
-            return frozen > 0 ? .frozen(pages: frozen) : replayed > 0 ? .replayed(pages: replayed) : .equal
+            return frozen > 0
+                ? .frozen(pages: frozen, replayed: replayed)
+                : replayed > 0 ? .replayed(pages: replayed) : .equal
         }
         if opened.isEmpty { return .unknown(reasonForNotOpening) }
         return .unknown(
