@@ -2,15 +2,16 @@ internal import Web
 
 /// Records the messages of the sockets and event streams of a page from the network events of its session, as a value.
 ///
-/// The recording begins with the first connection. It ends when the page is read (``stop()``), so that a replay leads to
-/// the same content, or when a limit is reached.
-/// Once controls are used (``beginAnswers(now:)``), the answers to their messages are recorded too.
+/// The recording ends when the page is read (``stop()``), so that a replay leads to the same content, or when a limit is
+/// reached. Its time begins with the first message, since a server may need long for that. Once controls are used
+/// (``beginAnswers(now:)``), the answers to their messages are recorded too.
 struct SocketRecorder: Sendable {
     private(set) var recording = SocketRecording()
     /// The URLs of connections that the server has not accepted yet, by the identifiers of their requests.
     private var opening: [String: String] = [:]
     /// The indices of connections in the recording, by the identifiers of their requests.
     private var places: [String: Int] = [:]
+    /// The time of the first message of a server.
     private var start: Duration?
     private var isStopped = false
     /// When controls were first used.
@@ -18,7 +19,7 @@ struct SocketRecorder: Sendable {
     /// When the client last sent a message after that, by the index of the connection.
     private var askingTimes: [Int: Duration] = [:]
 
-    /// The maximum time from the first connection on. Later messages are not recorded.
+    /// The maximum time from the first message of a server on. Later messages are not recorded.
     static let maxTime = Duration.seconds(10)
     /// The maximum time from the first use of a control on. Later answers are not recorded.
     private static let maxAnswersTime = Duration.seconds(30)
@@ -69,12 +70,11 @@ struct SocketRecorder: Sendable {
             guard Self.messageEvents.contains(event.method), let place = places[id], !isOver(now) else {
                 return
             }
-            takeMessage(event, on: place)
+            takeMessage(event, on: place, now)
         }
     }
 
     private mutating func begin(_ id: String, _ url: String?, _ now: Duration) {
-        start = start ?? now
         guard let url, !isOver(now), opening.count < Self.maxOpening else { return }
         opening[id] = url
     }
@@ -86,17 +86,17 @@ struct SocketRecorder: Sendable {
         return true
     }
 
-    private mutating func takeMessage(_ event: Event, on place: Int) {
+    private mutating func takeMessage(_ event: Event, on place: Int, _ now: Duration) {
         switch event.method {
         case "Network.webSocketFrameSent":
             if let message = Self.message(event["response"]) { recording.send(message, on: place) }
         case "Network.webSocketFrameReceived":
-            if let message = Self.message(event["response"]) { recording.receive(message, on: place) }
+            if let message = Self.message(event["response"]) { receive(message, on: place, now) }
         case "Network.eventSourceMessageReceived":
             let message = SocketRecording.Message.event(
                 name: event["eventName"]?.string ?? "message", id: event["eventId"]?.string ?? "",
                 data: event["data"]?.string ?? "")
-            recording.receive(message, on: place)
+            receive(message, on: place, now)
         case "Network.webSocketClosed": recording.end(place)
         // The browser connects again after the server has ended a stream, but not after the page has.
         case "Network.loadingFinished": recording.end(place)
@@ -115,6 +115,11 @@ struct SocketRecorder: Sendable {
             recording.answer(message, on: place)
         default: return
         }
+    }
+
+    private mutating func receive(_ message: SocketRecording.Message, on place: Int, _ now: Duration) {
+        start = start ?? now
+        recording.receive(message, on: place)
     }
 
     /// The message in a frame; nil for control frames.

@@ -83,13 +83,22 @@ import Web
         #expect(!recorder.recording.isTruncated)
     }
 
+    @Test func `the time of the recording begins with the first message of the server`() throws {
+        var recorder = try withSocket()
+        let first = SocketRecorder.maxTime * 3
+        try take(&recorder, "webSocketFrameReceived", frame("a"), at: first)
+        try take(&recorder, "webSocketFrameReceived", frame("b"), at: first + SocketRecorder.maxTime)
+        #expect(!recorder.recording.isTruncated)
+        #expect(recorder.recording.connections[0].turns == [.init(received: [.text("a"), .text("b")])])
+    }
+
     @Test func `the recording ends when it is stopped, and after its time`() throws {
         var stopped = try withSocket()
         stopped.stop()
         try take(&stopped, "webSocketFrameReceived", frame("a"))
         #expect(stopped.recording.isEmpty && !stopped.recording.isTruncated)
         var late = try withSocket()
-        try take(&late, "webSocketFrameReceived", frame("a"), at: SocketRecorder.maxTime)
+        try take(&late, "webSocketFrameReceived", frame("a"))
         let tooLate = SocketRecorder.maxTime + .milliseconds(1)
         try take(&late, "dataReceived", #"{"requestId":"w"}"#, at: tooLate)
         #expect(!late.recording.isTruncated)
