@@ -20,7 +20,8 @@ import Web
         let url = "https://a.example/1"
         let before = Rehearsal([
             Rehearsal.PageKind(
-                example: url, pages: 5, opened: 2, compared: 2, .different(page: url, detail: "a word is missing"))
+                example: url, pages: 5, opened: 2, compared: 2,
+                .different(page: url, detail: "a word is missing"))
         ])
         let after = Rehearsal([
             Rehearsal.PageKind(example: url, pages: 5, opened: 2, compared: 2, .frozen(pages: 1, replayed: 3))
