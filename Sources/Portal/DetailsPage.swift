@@ -273,7 +273,9 @@ package struct DetailsPage: PortalPage {
                     (html.words(.sha256), false), (html.words(.state), false),
                 ])
                 html.element("tbody") { html in
-                    for row in rows.prefix(PortalLimits.maxListItems) { writeHistoryRow(row, to: &html) }
+                    for row in rows.prefix(PortalLimits.maxListItems) {
+                        writeHistoryRow(row, to: &html, context)
+                    }
                 }
             }
         }
@@ -281,9 +283,18 @@ package struct DetailsPage: PortalPage {
     }
 
     /// Writes one stored response. The last column says whether it is served, and for which request and variant it is.
-    private func writeHistoryRow(_ row: URLReport.Response, to html: inout HTMLWriter) {
+    private func writeHistoryRow(
+        _ row: URLReport.Response, to html: inout HTMLWriter, _ context: PortalContext
+    ) {
         html.element("tr") { html in
-            html.element("th", ["scope": "row"], text: "\(row.snapshot)")
+            html.element("th", ["scope": "row"]) { html in
+                let name = html.words(.snapshotNumber, "\(row.snapshot)")
+                if let address = address(of: row, context) {
+                    html.link(address, text: name)
+                } else {
+                    html.text(name)
+                }
+            }
             html.element("td") { $0.moment(row.fetched) }
             html.element("td", ["class": "number"], text: "\(row.status)")
             html.element(
@@ -300,6 +311,15 @@ package struct DetailsPage: PortalPage {
                 html.isolatedText(Wording.cut(variant.replacing("\n", with: "; "), to: 120))
             }
         }
+    }
+
+    /// The address of the copy in the snapshot of a response; nil if that snapshot cannot be shown.
+    private func address(of row: URLReport.Response, _ context: PortalContext) -> String? {
+        guard row.request == nil, let url = WebURL(href) else { return nil }
+        if row.isServed { return context.mirrorAddress(of: href) }
+        let snapshots = sites.first { $0.name == row.site }?.snapshots ?? []
+        let snapshot = snapshots.first { $0.name == row.snapshot && $0.finished != nil && $0.base == nil }
+        return snapshot.flatMap { context.layout.address(of: url, in: $0.id) }
     }
 
     private func writeHeaders(of row: URLReport.Response, to html: inout HTMLWriter) {

@@ -132,6 +132,14 @@ import Web
         #expect(try get(target, host + ".localhost", window).status == 200)
     }
 
+    @Test func `the history of a URL links to its copy in each snapshot`() throws {
+        defer { server.stop() }
+        let page = try get("/-/page?url=https://example.test/", "localhost").text
+        #expect(
+            page.contains("<a href=\"http://past-1-example-test.localhost:\(server.port)/\">snapshot 1</a>"))
+        #expect(page.contains("<a href=\"http://example-test.localhost:\(server.port)/\">snapshot 2</a>"))
+    }
+
     @Test func `the portal links to each snapshot`() throws {
         defer { server.stop() }
         let page = try get("/-/sites/1", "localhost").text
