@@ -146,14 +146,21 @@ package struct DetailsPage: PortalPage {
         html.element("p") { html in
             html.element("span", ["class": "badge warn"], say: .notStoredBadge)
             html.say(.urlNotStored)
-            if let failure = absence?.failure { html.isolatedText(failure) }
+        }
+        let failure = absence?.failure
+        if let failure {
+            html.element("p") { html in
+                let reason = Wording.cut(MissingPage.text(forOther: failure, html))
+                html.isolatedText(html.words(.nameAndCount, html.words(.failed), reason))
+            }
         }
         if isMissRecorded, fetchingSite != nil { html.element("p", say: .missNoted) }
         writeCommands(to: &html, context)
         html.element("p", say: context.token == nil ? .toFetchRun : .orInTerminal)
         html.element("pre", text: Self.command(for: href, site: fetchingSite))
-        // An update fetches only recorded misses. A request for the mirrored URL records one.
-        if !isMissRecorded, fetchingSite != nil, let address = context.mirrorAddress(of: href) {
+        // An update fetches only recorded misses and URLs that failed. A request for the mirrored URL records a miss.
+        if !isMissRecorded, failure == nil, fetchingSite != nil, let address = context.mirrorAddress(of: href)
+        {
             html.element("p") { html in
                 html.say(.beforeYouRun)
                 html.link(address, say: .requestOnce)

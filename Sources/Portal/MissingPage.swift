@@ -140,7 +140,7 @@ struct MissingPage: PortalPage {
     }
 
     /// The translation of a reason that the check gives as text; the English text if it has none.
-    private static func text(forOther reason: String, _ html: HTMLWriter) -> String {
+    static func text(forOther reason: String, _ html: HTMLWriter) -> String {
         let answered = "the server answered "
         if reason.hasPrefix(answered), let status = Int(reason.dropFirst(answered.count)) {
             return html.words(.serverAnswered, "\(status)")

@@ -349,6 +349,19 @@ import Web
         #expect(!after.contains("request the URL once") && after.contains("The miss is recorded"))
     }
 
+    @Test func `the details of a URL that failed give the reason, and suggest no recording of a miss`() throws
+    {
+        let settings =
+            #"{"failures":{"snapshot":1,"reasons":{"the server answered 500":["https://example.test/jam/fig"]}}}"#
+        let writer = try StoreWriter(shelf.folder)
+        try writer.storeSettings(settings, ofSite: PortalShelf.site)
+        let page = "/-/page?url=https://example.test/jam/fig"
+        let body = try shelf.get(page).body
+        #expect(body.contains("<p><bdi>Failed: the server answered 500</bdi></p>"))
+        #expect(!body.contains("request the URL once"))
+        #expect(!(try shelf.get(page, in: .german).body.contains("the server answered")))
+    }
+
     @Test func `a recorded miss is not listed once the URL is stored`() throws {
         try ActivityDatabase(shelf.folder).recordMisses([
             Miss(href: "https://example.test/jam/plum", isPage: true, first: 1, last: 1),
