@@ -148,8 +148,10 @@ struct JobsPage: PortalPage {
     /// The number of lines of an outcome that are shown at once; a click opens the others.
     private static let maxOpenLines = 3
 
-    /// The links to the results of an ended job: the copy of the site, and its problems.
+    /// The links to the results of an ended job: the copy of the site, and its problems. After a preview, the link to the
+    /// form that cleans up.
     private func links(of job: PortalJob, _ context: PortalContext) -> [(address: String, text: Phrase)] {
+        if case .forecast = job.command { return [(PortalLinks.storage, Phrase(.cleanup))] }
         guard let name = job.command.workedSite else { return [] }
         let site = sites.first { $0.name == name || $0.start.contains(name) }
         guard let site else { return [] }

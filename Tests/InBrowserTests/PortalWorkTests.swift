@@ -322,6 +322,8 @@ struct PortalWorkTests {
         try visit.navigate(to: service.address + "-/room")
         try press("Preview", visit)
         try waitUntil(visit, says: "after cleanup")
+        let link = "new URL(document.querySelector('.list a.button').href).pathname"
+        #expect(try visit.evaluate(link)?.string == "/-/room")
     }
 
     @Test func `a mirrored page can neither read the portal nor send it commands`() async throws {
