@@ -123,6 +123,8 @@ struct QueryViews: Sendable {
     /// The minimum numbers of new words and of new numbers in a page with content of its own.
     private static let wordsOfContent = 6
     private static let numbersOfContent = 12
+    /// How many samples of groups with the same names are taken at a time. Six on four paths are evidence.
+    private static let samplesOfNames = 8
     private static let pathLimit = 50_000
     private static let groupLimit = 1000
     private static let pieceLimit = 2_000_000
@@ -219,7 +221,7 @@ struct QueryViews: Sendable {
         let queued = queue.map { (order: Mixing.mix(paths[$0].name.utf8), index: $0) }
             .sorted { $0.order < $1.order }.map(\.index)
         queue = []
-        // The number of samples of this round, by origin.
+        // The number of samples of this round, by origin, and by origin and names of parameters.
         var sampled: [String: Int] = [:]
         for index in queued {
             for key in paths[index].groups.keys {
@@ -252,7 +254,7 @@ struct QueryViews: Sendable {
                     break
                 case .unknown where nameCountOfSamples ?? group.names.count == group.names.count:
                     let taken = takeSamples(
-                        of: &group, origin: paths[index].origin, pageCount: pageCount, &sampled)
+                        of: &group, key, origin: paths[index].origin, pageCount: pageCount, &sampled)
                     release.fetched += taken
                     if !taken.isEmpty { nameCountOfSamples = group.names.count }
                 case .unknown:
@@ -284,16 +286,22 @@ struct QueryViews: Sendable {
         }
     }
 
-    /// Takes the first samples of a group: only one if the site has many views already.
+    /// Takes the first samples of a group: only one if the site has many views already. Groups with the same names on many
+    /// paths, such as a link to the last post of each topic, wait for the samples of the first ones, unless these names
+    /// have led to content.
     private mutating func takeSamples(
-        of group: inout Group, origin: String, pageCount: Int, _ sampled: inout [String: Int]
+        of group: inout Group, _ key: String, origin: String, pageCount: Int, _ sampled: inout [String: Int]
     ) -> [UInt32] {
         let repeats = repeatCounts[origin, default: 0]
         let limit = 24 + pageCount / 10
         guard repeats >= limit || repeats + sampled[origin, default: 0] < limit else { return [] }
+        let ofNames = origin + "?" + key
+        guard evidence[ofNames]?.contentCount ?? 0 > 0 || sampled[ofNames, default: 0] < Self.samplesOfNames
+        else { return [] }
         let taken = group.take(repeats >= limit ? 1 : group.sampleCount)
         samples.formUnion(taken)
         sampled[origin, default: 0] += taken.count
+        sampled[ofNames, default: 0] += taken.count
         return taken
     }
 

@@ -239,7 +239,7 @@ import Web
         _ = try bench.crawl()
         let targets = bench.origin.requests.map(\.target)
         #expect((1...40).allSatisfy { targets.contains("/a/\($0)") })
-        #expect(targets.count { $0.contains("?") } < 40, "fewer than half")
+        #expect(targets.count { $0.contains("?") } <= 16, "the samples of the first paths are enough")
     }
 
     @Test func `files that differ in a query parameter are all fetched`() throws {
