@@ -62,7 +62,7 @@ struct CommandEntry: Sendable {
                 "larder prefetch https://example.com/docs/",
                 "larder prefetch https://example.com/docs/ --scope path --exclude '*.pdf'",
                 "larder add https://example.com/article --page",
-                "larder prefetch manifests/site.json",
+                "larder prefetch site.json",
             ],
             options: Option.prefetch, aliases: ["get", "add"],
             synonyms: ["download", "mirror", "fetch", "crawl", "clone"],
@@ -77,6 +77,16 @@ struct CommandEntry: Sendable {
                 """
                 Press Ctrl-C once to stop; the same command continues later. Press it twice to stop at once. Everything
                 downloaded so far is kept in both cases.
+                """,
+                """
+                Patterns of --include and --exclude: /docs/** is compared with the path, example.com/docs/** with host and path,
+                *.pdf or ads.example.com with the name of the file or the host. regex:[0-9]{4}$ is an extended regular expression
+                that matches anywhere in the URL. * matches anything but a slash, ** anything.
+                """,
+                """
+                --allow-shrink also replaces stored pages by whatever the server sends. --render-script '/shop/**=open.js' runs a
+                script only in matching pages. In --media-command, %u is the URL, and %o a folder for its files. --strict also
+                counts files that the site itself lacks (404), expired manifests, and an earlier set of bundles that stays live.
                 """,
                 "Set options that you always use in .larder.json: see larder help config.",
             ], run: PrefetchCommand.run),
@@ -116,8 +126,12 @@ struct CommandEntry: Sendable {
             notes: [
                 """
                 The portal at the server's own address lists the sites and runs prefetches, updates, checks, exports and other
-                jobs. With --listen, other machines need the password set by larder password; with --read-only, nothing
-                can be changed. Sites can be added there even if nothing is stored yet.
+                jobs. With --read-only, nothing can be changed. Sites can be added there even if nothing is stored yet.
+                """,
+                """
+                --listen needs --at-root, or the password that larder password sets. --show-private lets other machines see
+                responses that were fetched with your credentials, and load more with them; outside the site at the root, only
+                over --tls. --proxy-port with --listen needs --proxy-user.
                 """,
                 """
                 If a server of this store already runs, the command says where, unless --port names another port. If port 8080
@@ -153,8 +167,9 @@ struct CommandEntry: Sendable {
                 reported once.
                 """,
                 """
-                SIGHUP reopens the store and checks the manifests of --preload. SIGTERM and Ctrl-C finish open requests, for up
-                to 5 seconds, and end the server.
+                --preload fetches the changed bundles of a manifest as larder preload does: at start, at SIGHUP, and as often as
+                --every says. SIGHUP also reopens the store. SIGTERM and Ctrl-C finish open requests, for up to 5 seconds,
+                and end the server.
                 """,
                 """
                 Bundles of a manifest are served byte for byte, with their digests and Larder-Bundle: verified. A bundle that
@@ -324,20 +339,19 @@ struct CommandEntry: Sendable {
             examples: ["larder undo"], options: [.store, .json, .quiet], synonyms: ["restore", "unremove"],
             notes: [
                 """
-                Stores again what the last larder remove removed, or a removal in the portal. Possible until the next removal, and
-                until larder gc, which frees the space. Exit status 1: nothing can be undone. 2: a removed site was prefetched
-                again.
+                Restores what larder remove or the portal removed last. This is possible until the next removal or larder gc, which
+                frees the space. Exit status 1: nothing can be undone. 2: a removed site was prefetched again.
                 """
             ], run: UndoCommand.run),
         // MARK: Bundles and CI
         CommandEntry(
             name: "check", operands: "[MANIFEST|SITE|URL|FILE...]", operandCount: 0...10_000,
-            summary: "Check bundles against a manifest, links, or that a site is complete",
+            summary: "Check bundles, links, or that a stored site is complete",
             examples: [
                 "larder check --links --dir dist",
                 "larder check --links README.md docs/guide.md",
                 "larder check https://example.com/",
-                "larder check manifests/demo.json --base http://localhost:3000/",
+                "larder check manifest.json --base http://localhost:3000/",
                 "larder check site.json --base https://example.com/ --dir dist --stored",
                 "larder check site.json --report junit=junit.xml --report sarif=larder.sarif",
             ],
@@ -410,9 +424,9 @@ struct CommandEntry: Sendable {
                 not tell. Only dead and fragment-missing fail, unless --fail-on says otherwise.
                 """,
                 """
-                Lines of .larderignore have the form: PATTERN [in DOCUMENTS] [until 2027-01-31] [# reason]. Links in tags with
-                the attribute data-larder-ignore are not checked. A baseline lists the links that are broken now, so that only
-                new ones fail.
+                Lines of .larderignore have the form: PATTERN [in DOCUMENTS] [until 2027-01-31] [# reason]. In these patterns and
+                those of --ignore, an asterisk stands for any characters. Links in tags with the attribute data-larder-ignore are
+                not checked. A baseline lists the links that are broken now, so that only new ones fail.
                 """,
                 """
                 "check": {"target": …, "links": true} in .larder.json lets larder check without arguments check both the target
@@ -427,7 +441,7 @@ struct CommandEntry: Sendable {
             summary: "Fetch the bundles of a manifest that have changed",
             examples: [
                 "larder preload https://example.com/weex/config",
-                "larder preload manifests/demo.json --base https://example.com/",
+                "larder preload manifest.json --base https://example.com/",
                 "larder preload https://example.com/md5sums.txt --strict",
                 "larder preload /media/usb/update.tar",
             ],
@@ -517,6 +531,11 @@ struct CommandEntry: Sendable {
                 """
                 The passphrase is read from the terminal, --passphrase-file or $LARDER_KEY_PASSPHRASE. Deriving the
                 key from it takes 256 MiB of memory for keys of larder, and 1 GiB for those of minisign.
+                """,
+                """
+                --trust of other commands accepts a public key (RW… or a .pub file), first-use (the key that the manifest names),
+                none, a certificate (.pem) that signs updates of Expo, or the trusted root.json of a TUF repository. update
+                --trust replaces the keys that are stored with the named sites.
                 """,
             ], run: KeyCommand.run),
         TUFCommand.entry,
@@ -627,9 +646,9 @@ struct CommandEntry: Sendable {
                 Policies, rules, digests and snapshots work as in larder serve.
                 """,
                 """
-                With --listen, clients on other machines can reach the public network; the private network only if they are in
-                it, or with --allow-private; and never this machine itself. They never get responses fetched with your
-                credentials.
+                --listen needs --proxy-user. Clients on other machines can then reach the public network, the private network only
+                if they are in it or with --allow-private, and never this machine itself. They never get responses that were
+                fetched with your credentials.
                 """,
                 """
                 A request that the policy cannot answer gets a 504 with Larder: miss. The proxy's own address shows live
@@ -728,7 +747,7 @@ struct CommandEntry: Sendable {
             ], run: FsckCommand.run),
         CommandEntry(
             name: "store", operands: "copy FROM TO|status|migrate", operandCount: 1...3,
-            summary: "Copy a store, show how it is kept, or migrate it",
+            summary: "Copy a store, show its state, or migrate it",
             examples: [
                 "larder store copy ~/.local/share/larder 'postgres://ann@db.example.com/larder'",
                 "larder store copy postgres://ann@db.example.com/larder backup/ --verify",

@@ -87,8 +87,8 @@ struct Option: Sendable, Equatable {
         isCommandLineOnly: true)
     static let store = Option(
         name: "--store", placeholder: "DIR",
-        help: "Folder of the store, or postgres://USER@HOST/DATABASE",
-        defaultValue: "$LARDER_STORE, else $XDG_DATA_HOME/larder, else ~/.local/share/larder",
+        help: "Folder or postgres:// URL of the store",
+        defaultValue: "~/.local/share/larder",
         variable: "LARDER_STORE")
     static let quiet = Option(
         name: "--quiet", placeholder: nil, help: "Print errors only; with --json, also the report",
@@ -100,9 +100,7 @@ struct Option: Sendable, Equatable {
         short: "-v")
     static let progress = Option(
         name: "--progress", placeholder: "FORM",
-        help:
-            "Progress display: block (live figures, on a terminal), json (one line a second on standard error) or none",
-        brief: "Progress display: block, json or none",
+        help: "Progress: block, json (on standard error) or none",
         defaultValue: "block", variable: "LARDER_PROGRESS")
     static let json = Option(name: "--json", placeholder: nil, help: "Print the report as JSON")
     static let schema = Option(
@@ -122,20 +120,18 @@ struct Option: Sendable, Equatable {
         aliases: ["--held"])
     static let base = Option(
         name: "--base", placeholder: "URL",
-        help: "URL that relative URLs of the manifest refer to, such as a staging server",
-        brief: "Base of relative URLs, such as a staging server",
+        help: "Base of relative URLs, such as a staging server",
         isRepeatable: true)
     static let siteOnly = Option(
         name: "--site-only", placeholder: nil,
-        help: "Serve only the demo site until Ctrl-C, to try commands on it",
-        brief: "Serve only the demo site until Ctrl-C", isCommandLineOnly: true)
+        help: "Serve only the demo site until Ctrl-C", isCommandLineOnly: true)
     static let once = Option(
         name: "--once", placeholder: nil, help: "Fetch one page from the mirror, print a summary and exit",
         brief: "Fetch one page from the mirror, and exit",
         isCommandLineOnly: true)
     static let repair = Option(
         name: "--repair", placeholder: nil,
-        help: "Take damaged bodies out of service, remove unreferenced files, rebuild damaged tables",
+        help: "Take damaged bodies out of service, and rebuild damaged tables",
         brief: "Take damaged bodies out of service, rebuild tables", isCommandLineOnly: true)
     static let links = Option(
         name: "--links", placeholder: nil, help: "List the links from and to the URL")
@@ -144,8 +140,7 @@ struct Option: Sendable, Equatable {
         aliases: ["--visit"])
     static let type = Option(
         name: "--type", placeholder: "TYPE",
-        help: "Only this media type: text/html, image/*, or a short name such as js",
-        brief: "Only this type, such as text/html, image/* or js", defaultValue: "all")
+        help: "Only this type, such as text/html, image/* or js", defaultValue: "all")
     static let status = Option(
         name: "--status", placeholder: "N", help: "Only this HTTP status, such as 404",
         defaultValue: "all but 404, 410")
@@ -156,28 +151,25 @@ struct Option: Sendable, Equatable {
         name: "--pattern", placeholder: nil, help: "Treat the argument as a pattern")
     static let maxSize = Option(
         name: "--max-size", placeholder: "SIZE",
-        help: "Maximum size of the store, such as 500M, 2G or 1.5GiB",
+        help: "Maximum size of the store, such as 500M or 2G",
         defaultValue: "no limit")
     static let compress = Option(
         name: "--compress", placeholder: nil,
-        help: "Compress stored bodies with zstd; pages and scripts shrink to about a sixth",
-        brief: "Compress stored bodies with zstd", group: .storage)
+        help: "Compress stored bodies with zstd", group: .storage)
     static let keepLast = Option(
         name: "--keep-last", placeholder: "N",
         help: "Keep the last N snapshots of the site, and the live one",
         brief: "Keep the last N snapshots of the site", defaultValue: "all", isCommandLineOnly: true)
     static let keepDaily = Option(
         name: "--keep-daily", placeholder: "N",
-        help: "Keep the last snapshot of each of the last N days that have one",
-        brief: "Keep one snapshot for each of N days", defaultValue: "all", isCommandLineOnly: true)
+        help: "Keep one snapshot for each of the last N days", defaultValue: "all", isCommandLineOnly: true)
     static let keepWeekly = Option(
         name: "--keep-weekly", placeholder: "N",
-        help: "Keep the last snapshot of each of the last N weeks that have one",
-        brief: "Keep one snapshot for each of N weeks", defaultValue: "all", isCommandLineOnly: true)
+        help: "Keep one snapshot for each of the last N weeks", defaultValue: "all", isCommandLineOnly: true)
     static let keepWithin = Option(
         name: "--keep-within", placeholder: "TIME",
-        help: "Keep all snapshots of the last TIME, such as 30d, 8w or 12h",
-        brief: "Keep snapshots of the last TIME, such as 30d", defaultValue: "all", isCommandLineOnly: true)
+        help: "Keep all snapshots of the last TIME, such as 30d or 12h", defaultValue: "all",
+        isCommandLineOnly: true)
     /// The retention rules of `gc`. `prefetch` and `update` have them too, and store them with the site.
     static let keepOptions: [Option] = [.keepLast, .keepDaily, .keepWeekly, .keepWithin]
     /// `-v` of `gc`. Unlike `verbose`, it changes the report and not the progress display.
@@ -193,8 +185,7 @@ struct Option: Sendable, Equatable {
         name: "--dry-run", placeholder: nil, help: "Only list what would be removed",
         isCommandLineOnly: true)
     static let due = Option(
-        name: "--due", placeholder: nil, help: "Update only the sites that are due (see larder schedule)",
-        brief: "Update only sites that are due (see larder schedule)",
+        name: "--due", placeholder: nil, help: "Update only sites that are due (see larder schedule)",
         isCommandLineOnly: true)
     static let noSchedule = Option(
         name: "--no-schedule", placeholder: nil,
@@ -202,8 +193,7 @@ struct Option: Sendable, Equatable {
         brief: "Do not update sites when they are due")
     static let scheduled = Option(
         name: "--scheduled", placeholder: nil,
-        help: "Update sites when they are due; this is the default, and an error with --read-only",
-        brief: "Update sites when they are due (the default)")
+        help: "Update sites when they are due (the default)")
     static let install = Option(
         name: "--install", placeholder: nil, help: "Install a systemd timer that runs due updates",
         isCommandLineOnly: true)
@@ -306,9 +296,9 @@ extension Option {
     static let update: [Option] =
         [.store, .due, .json, .quiet, .verbose, .progress, .newTrust, .allowRollback, .strong, .strict]
         + (politenessOptions + renderOptions + storageOptions.filter { $0 != .rule }).map {
-            inheritedByUpdate.contains($0) ? $0.withDefault("as in the last run") : $0
+            inheritedByUpdate.contains($0) ? $0.withDefault("as before") : $0
         }
-        + groupedKeepOptions.map { $0.withDefault("as in the last run") }
+        + groupedKeepOptions.map { $0.withDefault("as before") }
         + networkOptions + identityOptions
     /// `keepOptions` below the heading "Stored content".
     private static let groupedKeepOptions = keepOptions.map { $0.inGroup(.storage) }
@@ -364,13 +354,11 @@ extension Option {
         brief: "Fetch only this page and what it needs", isCommandLineOnly: true)
     static let scope = Option(
         name: "--scope", placeholder: "EXTENT",
-        help: "Follow pages on the same host, below the same path (folder), or in the whole domain",
-        brief: "Follow pages of the same host, path or domain",
+        help: "Follow pages of the same host, path (folder) or domain",
         defaultValue: "host", group: .scope)
     static let include = Option(
         name: "--include", placeholder: "PATTERN",
-        help: "Also follow pages that match: /blog/**, *.pdf, docs.example.com, regex:[0-9]{4}$",
-        brief: "Also follow matching pages, such as /blog/** or *.pdf",
+        help: "Also follow matching pages, such as /blog/** or *.pdf",
         group: .scope, isRepeatable: true)
     static let exclude = Option(
         name: "--exclude", placeholder: "PATTERN",
@@ -384,7 +372,7 @@ extension Option {
         group: .scope)
     static let sitemap = Option(
         name: "--sitemap", placeholder: "URL", help: "Also take pages from this sitemap",
-        defaultValue: "sitemaps named in robots.txt",
+        defaultValue: "those in robots.txt",
         group: .scope, isRepeatable: true)
     static let noGuesses = Option(
         name: "--no-guesses", placeholder: nil,
@@ -397,36 +385,31 @@ extension Option {
         brief: "Compare screenshots (see prefetch --render-pictures)")
     static let updateFile = Option(
         name: "--patch", placeholder: "FILE",
-        help: "Write an update file, which larder preload applies on other machines",
+        help: "Write an update file, for larder preload on other machines",
         brief: "Write an update file, for larder preload", isCommandLineOnly: true)
     static let updateSigningKey = Option(
         name: "--sign", placeholder: "KEY",
-        help: "With --patch, sign the update file with this secret key (see larder key)",
+        help: "With --patch: sign the file with this key (see larder key)",
         brief: "Sign the update file with this key")
     static let updateBase = Option(
         name: "--base", placeholder: "URL",
-        help: "With --patch and folders, the URL at which the files are published",
-        brief: "URL at which the files are published", isCommandLineOnly: true)
+        help: "With --patch: URL at which the files are published", isCommandLineOnly: true)
     static let updateVersion = Option(
         name: "--release", placeholder: "VERSION",
-        help: "With --patch, the version of the later release: machines refuse an older one",
-        brief: "Version of the later release", isCommandLineOnly: true)
+        help: "With --patch: version of the later release", isCommandLineOnly: true)
     static let updateFromVersion = Option(
         name: "--from-release", placeholder: "VERSION",
-        help: "With --patch and folders, the version of the earlier release: machines without it say so",
-        brief: "Version of the earlier release", isCommandLineOnly: true)
+        help: "With --patch: version of the earlier release", isCommandLineOnly: true)
     static let render = Option(
         name: "--render", placeholder: "WHICH",
-        help:
-            "Render pages in a browser: auto (a sample of each kind of page whose scripts cannot be analysed, more if that finds new assets), always or never",
-        brief: "Render pages in a browser: auto, always or never",
+        help: "Render pages: auto (a sample), always or never",
         defaultValue: "auto", group: .rendering)
     static let browser = Option(
         name: "--browser", placeholder: "PATH", help: "Path of Chromium or Chrome",
         defaultValue: "the first one found", group: .rendering, variable: "LARDER_CHROMIUM", isProgram: true)
     static let renderTabs = Option(
-        name: "--render-tabs", placeholder: "N", help: "Maximum number of pages rendered at the same time",
-        defaultValue: "depends on cores and memory", group: .rendering)
+        name: "--render-tabs", placeholder: "N", help: "Maximum number of pages rendered at once",
+        defaultValue: "by cores and memory", group: .rendering)
     static let renderScroll = Option(
         name: "--render-scroll", placeholder: "N", help: "Maximum number of screens to scroll down a page",
         defaultValue: "20",
@@ -436,21 +419,15 @@ extension Option {
         group: .rendering)
     static let act = Option(
         name: "--act", placeholder: "WHICH",
-        help:
-            "Use controls of the first rendered pages of each kind, to load what they show: search (the search field), all (also tabs, menus and buttons, but none that changes something) or never",
-        brief: "Use controls of rendered pages: search, all or never",
+        help: "Use controls of rendered pages: search, all or never",
         defaultValue: "all", group: .rendering)
     static let consent = Option(
         name: "--consent", placeholder: "CHOICE",
-        help:
-            "Answer cookie banners on rendered pages: reject (the choice with the least tracking), accept or leave",
-        brief: "Answer cookie banners: reject, accept or leave",
+        help: "Answer cookie banners: reject, accept or leave",
         defaultValue: "reject", group: .rendering)
     static let freeze = Option(
         name: "--freeze", placeholder: "WHEN",
-        help:
-            "Show rendered pages as they were, without scripts: auto (those that show something else offline), always or never",
-        brief: "Show pages as they were, without scripts",
+        help: "Show frozen copies of pages: auto, always or never",
         defaultValue: "auto", group: .rendering)
     static let renderDeep = Option(
         name: "--render-deep", placeholder: nil,
@@ -460,7 +437,7 @@ extension Option {
         group: .rendering)
     static let renderScript = Option(
         name: "--render-script", placeholder: "FILE",
-        help: "Run this script in each rendered page; PATTERN=FILE limits it to matching pages",
+        help: "Run this script in each page; PATTERN=FILE: in some",
         group: .rendering, isRepeatable: true)
     static let viewport = Option(
         name: "--viewport", placeholder: "LIST",
@@ -470,12 +447,12 @@ extension Option {
 
     static let renderPictures = Option(
         name: "--render-pictures", placeholder: nil,
-        help: "Take a screenshot of each rendered page, to compare with larder check --render",
+        help: "Take a screenshot of each page (see larder diff --pictures)",
+        brief: "Take a screenshot of each page (see larder diff)",
         group: .rendering)
     static let steady = Option(
         name: "--steady", placeholder: nil,
-        help:
-            "Give pages a fixed time and fixed random numbers when they are rendered and served, so that scripts compute the same URLs again",
+        help: "Give scripts a fixed time and fixed random numbers",
         group: .rendering)
 
     static let manifest = Option(
@@ -489,30 +466,27 @@ extension Option {
         name: "--yes", placeholder: nil, help: "Do not ask before the removal")
     static let strict = Option(
         name: "--strict", placeholder: nil,
-        help:
-            "Exit with 1 if anything could not be fetched or verified, including files that the site itself lacks (404), if a manifest has expired, or if an earlier set of bundles stays live",
+        help: "Exit with 1 for all problems, also 404s and expired manifests",
         brief: "Exit with 1 if anything was not fetched or verified")
     static let strong = Option(
         name: "--strong", placeholder: nil,
-        help: "Accept only SHA-256 or stronger digests: MD5 and SHA-1 do not stop an attacker",
+        help: "Accept only SHA-256 or stronger digests, not MD5 or SHA-1",
         brief: "Accept only SHA-256 or stronger digests")
     static let allowRollback = Option(
         name: "--allow-rollback", placeholder: nil,
-        help: "Accept a manifest that is older than the one accepted last, and compare later ones with it",
+        help: "Accept a manifest that is older than the last accepted one",
         brief: "Accept a manifest that is older than the last one", isCommandLineOnly: true)
     static let trust = Option(
         name: "--trust", placeholder: "KEY",
-        help:
-            "Accept only manifests signed by this minisign key: RW…, a .pub file, first-use (the key that the manifest names), none, the certificate (PEM) that signs updates of Expo, or the trusted root.json of a TUF repository",
+        help: "Accept only manifests signed by this key (see larder key --help)",
         brief: "Accept only manifests signed by this key",
-        defaultValue: "the keys stored with the site", isRepeatable: true)
+        defaultValue: "the site's keys", isRepeatable: true)
     /// `--trust` of an update. A key in a file of options would replace the keys of all sites.
     static let newTrust = Option(
         name: trust.name, placeholder: "KEY",
-        help:
-            "Accept only manifests signed by this minisign key from now on, in place of the keys stored with the named sites: RW…, a .pub file, none, or the trusted root.json of a TUF repository",
+        help: "Replace the keys that may sign the manifest (see larder key --help)",
         brief: "Replace the keys that may sign the manifest",
-        defaultValue: "the keys stored with the site", isRepeatable: true, isCommandLineOnly: true)
+        defaultValue: "the site's keys", isRepeatable: true, isCommandLineOnly: true)
     static let sample = Option(
         name: "--sample", placeholder: "N", help: "Maximum number of requests for the estimate",
         defaultValue: "200")
@@ -523,20 +497,21 @@ extension Option {
     static let nofollow = Option(
         name: "--nofollow", placeholder: "WHAT",
         help:
-            "What to do with links marked nofollow: follow, obey (also ugc and sponsored), or pages (obey only marks of whole pages)",
+            "Links marked nofollow (also ugc, sponsored): follow, obey, or pages (obey only marks of whole pages)",
+        brief: "Links marked nofollow: follow, obey or pages",
         defaultValue: "follow", group: .politeness)
     static let noindex = Option(
         name: "--noindex", placeholder: "WHETHER",
-        help: "Pages marked noindex: ignore the mark, or obey it (follow their links without storing them)",
+        help: "Pages marked noindex: ignore the mark, or obey (follow, do not store)",
+        brief: "Pages marked noindex: ignore or obey the mark",
         defaultValue: "ignore", group: .politeness)
     static let rate = Option(
-        name: "--rate", placeholder: "SIZE", help: "Maximum download rate in bytes per second, such as 500k",
+        name: "--rate", placeholder: "SIZE", help: "Maximum bytes per second, such as 500k",
         defaultValue: "no limit",
         group: .politeness)
     static let maxPages = Option(
         name: "--max-pages", placeholder: "N",
-        help: "Stop after N pages; a later run with a higher limit continues",
-        brief: "Stop after N pages",
+        help: "Stop after N pages; a higher limit continues", brief: "Stop after N pages",
         defaultValue: "no limit",
         group: .politeness)
     static let maxBytes = Option(
@@ -545,7 +520,7 @@ extension Option {
         defaultValue: "no limit", group: .politeness)
     static let maxTime = Option(
         name: "--max-time", placeholder: "TIME",
-        help: "Stop after this time, such as 90s, 10m or 2h; the next run continues",
+        help: "Stop after 90s, 10m or 2h; the next run continues",
         defaultValue: "no limit", group: .politeness)
     static let maxBody = Option(
         name: "--max-body", placeholder: "SIZE", help: "Skip files larger than this", defaultValue: "8GiB",
@@ -556,40 +531,37 @@ extension Option {
         group: .politeness)
     static let hostPatience = Option(
         name: "--patience", placeholder: "TIME",
-        help: "When everything else is done, wait this long for hosts that have never answered",
+        help: "Wait this long at the end for hosts that never answered",
         defaultValue: "10s",
         group: .politeness)
 
     static let fetchPolicy = Option(
         name: "--policy", placeholder: "NAME",
-        help:
-            "Use of stored responses: revalidate (check all), protocol (check stale ones), prefer-cache (check none) or reload",
+        help: "Use of stored responses: revalidate, protocol, prefer-cache or reload",
         brief: "Use of stored responses (see larder help policies)",
         defaultValue: "revalidate", group: .storage)
     static let media = Option(
         name: "--media", placeholder: "WHICH",
-        help:
-            "Rendition of videos and sounds with a playlist (HLS, DASH): best, the best up to a height such as 720p, or audio; none leaves out all videos and sounds",
+        help: "Rendition of videos: best, a height such as 720p, audio or none",
         brief: "Rendition of videos: best, 720p, audio or none", defaultValue: MediaChoice.standard.rawValue,
         group: .storage)
     static let mediaCommand = Option(
         name: "--media-command", placeholder: "COMMAND",
         help:
-            "Program for the videos of --media-for, such as 'yt-dlp -P %o %u' (%u: URL, %o: folder for its files)",
+            "Program for the videos of --media-for, such as 'yt-dlp -P %o %u'",
         brief: "Program that downloads videos", group: .storage, isCommandLineOnly: true)
     static let mediaFor = Option(
         name: "--media-for", placeholder: "PATTERN",
-        help: "Run --media-command for matching URLs of players, and show the video in their place",
+        help: "URLs of players that --media-command replaces by a video",
         brief: "URLs for --media-command", group: .storage, isRepeatable: true, isCommandLineOnly: true)
     static let rule = Option(
         name: "--rule", placeholder: "RULE",
-        help: "Override headers and policy of URLs, such as '/api/** max-age=600' (see larder help rules)",
-        brief: "Apply a rule to URLs (see larder help rules)", group: .storage, isRepeatable: true)
+        help: "Apply a rule to URLs (see larder help rules)", group: .storage, isRepeatable: true)
 
     static let allowShrink = Option(
         name: "--allow-shrink", placeholder: nil,
-        help:
-            "Accept a snapshot that lost more than half of the pages or shows a login page, and replace stored pages by whatever the server sends",
+        help: "Accept a snapshot that lost over half of its pages or shows a login page",
+        brief: "Accept a snapshot that lost over half of its pages",
         group: .storage)
 
     static let stay = Option(
@@ -598,11 +570,10 @@ extension Option {
 
     static let proxy = Option(
         name: "--proxy", placeholder: "URL",
-        help: "Use this proxy: http://, https://, socks4a:// or socks5h://",
-        brief: "Use this proxy, such as http:// or socks5h://",
-        defaultValue: "$http_proxy, $https_proxy, $no_proxy", group: .network)
+        help: "Proxy, such as http:// or socks5h://",
+        defaultValue: "$http_proxy, $https_proxy", group: .network)
     static let resolve = Option(
-        name: "--resolve", placeholder: "HOST:PORT:ADDRESS", help: "Connect to this address for a host",
+        name: "--resolve", placeholder: "HOST:PORT:IP", help: "Connect to this address for a host",
         defaultValue: "DNS", group: .network, isRepeatable: true)
     static let ipv4 = Option(
         name: "--ipv4", placeholder: nil, help: "Use only IPv4", group: .network)
@@ -624,13 +595,13 @@ extension Option {
         defaultValue: "larder/\(Larder.version)", group: .identity, variable: "LARDER_USER_AGENT")
     static let header = Option(
         name: "--header", placeholder: "FIELD",
-        help: "Send this header to all hosts, or to one: 'example.com X-Key: 1'",
+        help: "Header for all hosts, or for one: 'example.com X-Key: 1'",
         brief: "Send this header to all hosts, or to one",
         group: .identity, isRepeatable: true)
     static let user = Option(
         name: "--user", placeholder: "NAME:PASSWORD",
-        help:
-            "Log in to the hosts of the URLs with HTTP basic authentication; digest:NAME:PASSWORD uses digest",
+        help: "Basic login for the hosts of the URLs; digest:NAME:PASSWORD uses digest",
+        brief: "Log in with HTTP basic authentication",
         group: .identity)
     static let bearer = Option(
         name: "--bearer", placeholder: "TOKEN", help: "Send this bearer token to the hosts of the URLs",
@@ -642,24 +613,23 @@ extension Option {
         name: "--cookies", placeholder: "FILE",
         help: "Send the cookies in this file (Netscape format or JSON)",
         brief: "Send the cookies in this file",
-        defaultValue: "only cookies that servers set during the run",
         group: .identity, isRepeatable: true)
     static let includeHistory = Option(
         name: "--include-history", placeholder: nil,
-        help: "Also follow links to histories, old versions, comparisons and print views of pages",
+        help: "Also follow histories, old versions, comparisons and print views",
         brief: "Also follow histories of pages", group: .scope)
     static let includeForms = Option(
         name: "--include-forms", placeholder: nil,
-        help: "Also follow links to forms for editing, logging in and registering",
-        brief: "Also follow forms to edit or log in", group: .scope)
+        help: "Also follow forms to edit, log in and register", group: .scope)
     static let includeViews = Option(
         name: "--include-views", placeholder: nil,
-        help: "Also follow links to all views of the same content: sorted, filtered or in another format",
-        brief: "Also follow all sorted or filtered views", defaultValue: "a few of each kind", group: .scope)
+        help: "Also follow all sorted, filtered and other views", defaultValue: "a few of each kind",
+        group: .scope)
     static let allowActions = Option(
         name: "--allow-actions", placeholder: "PATTERN",
-        help: "With a login, also follow matching links that may change something, such as /items/*/copy",
-        defaultValue: "such links are left out", group: .politeness, isRepeatable: true)
+        help: "With a login, also follow matching links that may change something",
+        brief: "With a login, also follow matching links",
+        defaultValue: "none", group: .politeness, isRepeatable: true)
     static let saveCookies = Option(
         name: "--save-cookies", placeholder: "FILE", help: "Write the cookies that servers set to this file",
         group: .identity)
@@ -686,18 +656,14 @@ extension Option {
         defaultValue: "the portal")
     static let listen = Option(
         name: "--listen", placeholder: "ADDRESS",
-        help:
-            "Address to listen on, * for all. A server needs --at-root or a password (larder password), a proxy needs --proxy-user",
-        brief: "Address to listen on; * for all",
+        help: "Address to listen on; * for all",
         defaultValue: "loopback only")
     static let policy = Option(
         name: "--policy", placeholder: "NAME",
-        help: "Cache policy; for the list, see: larder help policies", defaultValue: "offline")
+        help: "Cache policy (see larder help policies)", defaultValue: "offline")
     static let verify = Option(
         name: "--verify", placeholder: "WHEN",
-        help:
-            "Verify stored bodies before serving them: once (the first time), always, or never (only bundles)",
-        brief: "Verify stored bodies: once, always or never",
+        help: "Verify bodies: once, always or never (only bundles)",
         defaultValue: "once")
     static let rehashStored = Option(
         name: "--verify", placeholder: nil,
@@ -705,37 +671,35 @@ extension Option {
         brief: "Also verify bundles that are already stored")
     static let noShim = Option(
         name: "--no-shim", placeholder: nil,
-        help: "Do not add the script to pages that redirects URLs made by other scripts to the mirror")
+        help: "Do not add the script that redirects URLs made by other scripts",
+        brief: "Do not add Larder's script to pages")
     static let allowNetwork = Option(
         name: "--allow-network", placeholder: nil,
-        help: "Let pages use the network for URLs that are not redirected to the mirror")
+        help: "Let pages use the network for URLs outside of the mirror", brief: "Let pages use the network")
     static let showPrivate = Option(
         name: "--show-private", placeholder: nil,
-        help:
-            "With --listen, let other machines see responses fetched with your credentials, and load more with them; outside the site at the root only over --tls"
+        help: "Let other machines see responses fetched with your credentials",
+        brief: "Let other machines see private responses"
     )
     static let readOnly = Option(
         name: "--read-only", placeholder: nil, help: "Disable all changes through the portal")
     static let tls = Option(
         name: "--tls", placeholder: "own|FILE",
-        help:
-            "Serve HTTPS: own (certificates of the store's authority, see larder ca), or a PEM file with certificate and key",
-        brief: "Serve HTTPS: own certificates, or a PEM file",
+        help: "Serve HTTPS: own (see larder ca) or a PEM file",
         defaultValue: "http")
     static let tlsKey = Option(
         name: "--tls-key", placeholder: "FILE", help: "Private key of --tls FILE (PEM)",
         defaultValue: "in the --tls file")
     static let updates = Option(
         name: "--updates", placeholder: nil,
-        help: "Serve published releases to apps, below /-/updates/APP/ (see larder help publish)",
-        brief: "Serve published releases to apps")
+        help: "Serve published releases to apps (see larder publish)")
     static let updatesURL = Option(
         name: "--updates-url", placeholder: "URL",
-        help: "With --updates, the address at which devices reach the server through a proxy",
-        defaultValue: "the host that a request names")
+        help: "URL at which devices reach the server",
+        defaultValue: "the requested host")
     static let updatesSign = Option(
         name: "--updates-sign", placeholder: "FILE",
-        help: "With --updates, sign the updates for Expo's client with this private RSA key (PEM)")
+        help: "Sign updates for Expo's client with this RSA key (PEM)")
     static let bar = Option(
         name: "--bar", placeholder: nil,
         help: "Show a bar on each page with its date, other snapshots and a search",
@@ -747,22 +711,19 @@ extension Option {
         name: "--forget", placeholder: nil, help: "Remove the password", isCommandLineOnly: true)
     static let preloaded = Option(
         name: "--preload", placeholder: "MANIFEST",
-        help:
-            "Keep the bundles of this manifest current, as larder preload does: at start, at SIGHUP and after --every",
+        help: "Keep the bundles of this manifest current",
         isRepeatable: true)
     static let every = Option(
         name: "--every", placeholder: "TIME",
-        help: "With --preload, check again after this time: 90s, 10m, 2h",
-        defaultValue: "only at start and at SIGHUP")
+        help: "Preload again after 90s, 10m or 2h",
+        defaultValue: "only at start")
     static let patience = Option(
         name: "--timeout", placeholder: "TIME",
-        help: "Serve the stored response if the server has not answered after this time",
-        brief: "Wait this long for the server, then use the store",
+        help: "Wait this long for the server, then use the store",
         defaultValue: "5s")
     static let memory = Option(
         name: "--memory", placeholder: "SIZE",
-        help: "Memory limit of the process; memory that it does not need itself caches responses",
-        brief: "Memory limit of the process",
+        help: "Memory limit, with the cache of responses",
         defaultValue: "128MiB")
     static let stop = Option(
         name: "--stop", placeholder: nil, help: "Stop the server on the port", isCommandLineOnly: true)
@@ -791,20 +752,18 @@ extension Option {
         help: "Also run a proxy for programs on this port (see larder help proxy)")
     static let into = Option(
         name: "--into", placeholder: "SITE", help: "Store all responses in this site",
-        defaultValue: "the sites that start on the same hosts")
+        defaultValue: "sites on the same hosts")
     static let proxyUser = Option(
         name: "--proxy-user", placeholder: "USER:PASSWORD",
         help: "Require this login from clients of the proxy",
         defaultValue: "no login", isCommandLineOnly: true)
     static let connectPort = Option(
         name: "--connect-port", placeholder: "N",
-        help: "Also let clients of the proxy connect to this port; 0 allows any",
-        brief: "Also let clients connect to this port; 0 allows any",
+        help: "Also let clients connect to this port; 0 allows any",
         defaultValue: "80, 443, 8000, 8080, 8443, 9443", isRepeatable: true)
     static let passthrough = Option(
         name: "--no-intercept", placeholder: "HOST",
-        help: "Pass connections to this host through unchanged; *.example.com covers its subdomains",
-        brief: "Pass connections to this host through unchanged", isRepeatable: true)
+        help: "Do not intercept this host, such as *.example.com", isRepeatable: true)
     static let pem = Option(name: "--pem", placeholder: nil, help: "Print only the certificate (PEM)")
 
     /// The options that `proxy`, `record` and `replay` share.
@@ -842,17 +801,17 @@ extension Option {
         defaultValue: "one file")
     static let withPrivate = Option(
         name: "--private", placeholder: nil,
-        help: "Include responses fetched with logins or cookies, and headers that set cookies",
+        help: "Include what was fetched with a login, and headers that set cookies",
         brief: "Include responses fetched with logins or cookies")
     static let selfServing = Option(
         name: "--self-serving", placeholder: nil,
-        help: "Write one executable file that serves the site on Linux without Larder (.run)",
+        help: "Write one executable file that serves the site without Larder (.run)",
         brief: "Write one executable file that serves the site", isCommandLineOnly: true)
     static let replaceFile = Option(
         name: "--force", placeholder: nil, help: "Replace an existing file")
     static let language = Option(
         name: "--language", placeholder: "CODE", help: "ZIM: language of the text, such as en or eng,fra",
-        defaultValue: "that of the first page, else of most pages")
+        defaultValue: "that of the pages")
     static let noScripts = Option(
         name: "--no-scripts", placeholder: nil, help: "Single page: leave out its scripts")
     static let dark = Option(
@@ -881,8 +840,7 @@ extension Option {
 
     static let includeExported = Option(
         name: Option.include.name, placeholder: "PATTERN",
-        help: "Export only matching pages, with their assets: /blog/**, *.pdf, regex:[0-9]{4}$",
-        brief: "Export only matching pages, with their assets",
+        help: "Export only matching pages, with their assets",
         defaultValue: "all",
         isRepeatable: true)
     static let excludeExported = Option(
@@ -929,50 +887,43 @@ extension Option {
         isRepeatable: true)
     static let renderOffline = Option(
         name: "--render", placeholder: nil,
-        help: "Open pages of the site in a browser that can only reach the store",
-        brief: "Open pages in a browser that has only the store",
-        defaultValue: "if a browser is found")
+        help: "Open pages in a browser without network",
+        defaultValue: "if one is found")
     static let requireLevel = Option(
         name: "--require", placeholder: "LEVEL",
-        help:
-            "What must be proved about a site: read (everything that pages need is stored; opens no pages) or rehearsed (each kind of pages with scripts shows what it showed online)",
-        brief: "What must be proved about a site: read or rehearsed",
+        help: "What to prove about a site: read or rehearsed (see below)",
+        brief: "What to prove about a site: read or rehearsed",
         defaultValue: "read, and no opened page differs")
     static let renderPages = Option(
         name: "--render-pages", placeholder: "N",
-        help: "Maximum number of pages to open, some of each kind; 0 opens all",
+        help: "Maximum number of pages to open; 0 opens all",
         defaultValue: "60")
     static let offline = Option(
         name: "--offline", placeholder: nil,
-        help: "Check that the site is complete: each page with everything it is known to need",
-        brief: "Check that the stored site is complete")
+        help: "Check that the stored site is complete")
     static let quick = Option(
         name: "--quick", placeholder: nil,
         help: "Trust digests that were computed before, and compare only sizes")
     static let checkLinks = Option(
         name: "--links", placeholder: nil,
-        help: "Check the links of a stored site, URL, folder or files, with fragments and other sites",
-        brief: "Check the links of a site, folder or files")
+        help: "Check the links of a site, URL, folder or files")
     static let noExternal = Option(
         name: "--no-external", placeholder: nil, help: "Make no requests to other sites for their links",
         group: .links)
     static let maxAge = Option(
         name: "--max-age", placeholder: "TIME",
-        help:
-            "Use results of earlier checks of other sites again for this time, such as 90s, 2h or 7d; 0s asks again",
-        brief: "Use earlier results again for this time", defaultValue: "1d", group: .links)
+        help: "Use results for other sites again for 90s, 2h or 7d", defaultValue: "1d", group: .links)
     static let ignoreLinks = Option(
         name: "--ignore", placeholder: "PATTERN",
-        help: "Do not report links to matching URLs; an asterisk stands for any characters",
+        help: "Do not report links to matching URLs",
         defaultValue: "none", group: .links,
         isRepeatable: true)
     static let ignoreFile = Option(
-        name: "--ignore-file", placeholder: "FILE", help: "File with rules for links that are not reported",
-        defaultValue: ".larderignore, if it exists", group: .links)
+        name: "--ignore-file", placeholder: "FILE", help: "File with links that are not reported",
+        defaultValue: ".larderignore", group: .links)
     static let baseline = Option(
         name: "--baseline", placeholder: "FILE",
-        help: "Report only links that were not broken when this baseline was written",
-        brief: "Report only links that this file does not list", defaultValue: "none", group: .links)
+        help: "Report only links that this file does not list", defaultValue: "none", group: .links)
     static let newBaseline = Option(
         name: "--write-baseline", placeholder: "FILE",
         help: "Write all links that would be reported to this file",
@@ -980,19 +931,17 @@ extension Option {
 
     static let publicOnly = Option(
         name: "--public-only", placeholder: nil,
-        help: "Request no links to private addresses or this machine, for pull requests of strangers",
-        brief: "Request no links to private addresses", group: .links)
+        help: "Request no links to private addresses or this machine", group: .links)
     static let linkCache = Option(
         name: "--cache", placeholder: "FILE", help: "Keep results of other sites in this file",
         defaultValue: "the store", group: .links)
     static let acceptStatuses = Option(
         name: "--accept", placeholder: "STATUSES",
-        help: "Also count these answers of servers as success, such as 403,500..=599",
+        help: "Also accept these statuses, such as 403,500..=599",
         defaultValue: "none", group: .links)
     static let excludePath = Option(
         name: "--exclude-path", placeholder: "PATTERN",
-        help: "Do not check the links of matching files and folders; links to them are checked",
-        brief: "Do not check the links of matching files", defaultValue: "none", group: .links,
+        help: "Do not check the links of matching files", defaultValue: "none", group: .links,
         isRepeatable: true)
 
     /// The options of `check` that are only for links.
@@ -1018,11 +967,11 @@ extension Option {
         name: "--format", placeholder: "FORM", help: "Format of the manifest", defaultValue: "detected")
     static let release = Option(
         name: "--known", placeholder: "MANIFEST",
-        help: "Manifest of another release: bundles that match it count as skewed instead of wrong",
+        help: "Manifest of another release; bundles that match it are skew",
         isRepeatable: true)
     static let evidence = Option(
         name: "--evidence", placeholder: "KIND",
-        help: "Also report weak evidence: etag, or name=md5 for hashes in file names",
+        help: "Weak evidence: etag, or name=md5 (hashes in file names)",
         isRepeatable: true)
     static let output = Option(
         name: "--output", placeholder: "FILE", help: "Write to this file", defaultValue: "standard output")
@@ -1031,7 +980,7 @@ extension Option {
         defaultValue: "larder", isCommandLineOnly: true)
     static let releaseVersion = Option(
         name: "--release", placeholder: "VERSION",
-        help: "Version of the release; with --format cordova, chcp.json is written beside --output",
+        help: "Version of the release; with cordova, also writes chcp.json",
         brief: "Version of the release (cordova: also chcp.json)", isCommandLineOnly: true)
     static let filesBase = Option(
         name: "--base", placeholder: "URL", help: "URL at which the files are published",
@@ -1041,16 +990,14 @@ extension Option {
         brief: "Sign with this secret key (see larder key)")
     static let signatureForm = Option(
         name: "--signature", placeholder: "FORM",
-        help: "Place of the signature: detached (FILE.minisig beside --output FILE) or inside (the manifest)",
-        brief: "Place of the signature: detached or inside",
+        help: "Place of the signature: detached or inside",
         defaultValue: "detached with --output, else inside")
     static let keyFile = Option(
         name: "--out", placeholder: "FILE", help: "File of the new secret key", defaultValue: "larder.key",
         isCommandLineOnly: true)
     static let passphraseFile = Option(
         name: "--passphrase-file", placeholder: "FILE",
-        help: "File with the passphrase of the secret key in its first line",
-        brief: "File with the passphrase of the key",
+        help: "File with the passphrase",
         defaultValue: "$LARDER_KEY_PASSPHRASE, else asked")
     static let noPassphrase = Option(
         name: "--no-passphrase", placeholder: nil,
@@ -1060,10 +1007,9 @@ extension Option {
         name: "--live", placeholder: nil, help: "Fetch the site, even if it is stored")
     static let created = Option(
         name: "--created", placeholder: nil,
-        help: "Write the time, so that Larder never replaces a newer manifest by this one",
+        help: "Write the time, so that older manifests are recognised",
         brief: "Write the time into the manifest")
     static let expires = Option(
         name: "--expires", placeholder: "TIME",
-        help: "Let the manifest expire after this time, such as 30d: an expired one is not accepted",
-        brief: "Let the manifest expire after this time, such as 30d", defaultValue: "never")
+        help: "Let the manifest expire after this time, such as 30d", defaultValue: "never")
 }

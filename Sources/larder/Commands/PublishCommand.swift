@@ -289,7 +289,7 @@ extension Option {
         defaultValue: "production")
     static let runtime = Option(
         name: "--runtime", placeholder: "VERSION",
-        help: "Version of the native code that can run the release (Expo: \"runtimeVersion\" in app.json)",
+        help: "Version of the native code that can run the release",
         brief: "Version of the native code that can run it", isRepeatable: true)
     static let rollout = Option(
         name: "--rollout", placeholder: "SHARE", help: "Share of the devices that get it, such as 10%",
@@ -299,7 +299,7 @@ extension Option {
         isCommandLineOnly: true)
     static let haltAt = Option(
         name: "--halt-at", placeholder: "SHARE",
-        help: "Share of failures that halts it, or never", defaultValue: "3% for a share of the devices")
+        help: "Share of failures that halts it, or never", defaultValue: "3%")
     static let allowDevice = Option(
         name: "--allow", placeholder: "DEVICE", help: "ID of a device that gets it whatever the share",
         brief: "A device that gets it whatever the share", isRepeatable: true, isCommandLineOnly: true)
@@ -319,6 +319,6 @@ extension Option {
         isCommandLineOnly: true)
     static let releaseKey = Option(
         name: "--sign", placeholder: "KEY",
-        help: "Sign the manifest of the release with this secret key (see larder key)",
+        help: "Sign the manifest of the release with this key (see larder key)",
         brief: "Sign the release with this key (see larder key)")
 }
