@@ -322,6 +322,8 @@ extension CrawlReport {
                 case .page where entry.isSoftNotFound:
                     missing.append(missingURL(number, .softNotFound, frontier, isKeptFromBefore: false))
                 case .page: pages += 1
+                // The store counts it as a page.
+                case .asset where entry.isStoredAsPage: pages += 1
                 case .asset: assets += 1
                 case .guide: break
                 }

@@ -58,7 +58,9 @@ extension StoreReader {
             if found == limit { tally.isCapped = true }
             return found ?? 0
         }
-        tally.pages = try count("role = 0 AND status < 300")
+        // A page that says "not found" counts as broken.
+        tally.pages = try count(
+            "role = 0 AND status < 300 AND (flags & \(ResponseFlags.isSoftNotFound.rawValue)) = 0")
         tally.assets = try count("role = 1 AND status < 300")
         tally.redirects = try count("role IN (0, 1) AND status BETWEEN 300 AND 399")
         try measure(snapshot, limit, &tally)

@@ -31,6 +31,27 @@ import Testing
         #expect(try Command.run("check", "--offline", origin.url("/"), home: home).status == 0)
     }
 
+    @Test func `status counts a page that another page frames like the prefetch`() throws {
+        origin.on("/", .page("<a href=/framed>framed</a>"))
+        // Its response is stored before the page that frames it is known.
+        origin.on("/framed", .page("<a href=/outer>outer</a>"))
+        origin.on("/outer", .page("<iframe src=/framed></iframe>"))
+        let prefetch = try Command.run("prefetch", origin.url("/"), "--render", "never", home: home)
+        #expect(prefetch.output.contains(": 3 pages, 0 assets, "), "\(prefetch)")
+        let row = try Command.run("status", home: home).output.split(separator: "\n").last
+        #expect(row?.contains("just now      3 ") == true, "\(row ?? "")")
+    }
+
+    @Test func `a plan of a site that cannot be reached prints only the error`() throws {
+        origin.stop()
+        let plan = try Command.run("plan", origin.url("/"), home: home)
+        #expect(plan.status == 3)
+        #expect(plan.output == "")
+        #expect(
+            plan.errors
+                == "larder: no page of \(origin.url("/")) could be fetched; check the URL and the network\n")
+    }
+
     @Test func `many missing URLs are grouped by host and reason on one screen`() throws {
         let pictures = (0..<30).map { "<img src=/gone\($0).png>" }.joined()
         let elsewhere = (0..<4).map { "<img src=http://nowhere.invalid/\($0).png>" }.joined()

@@ -339,6 +339,8 @@ extension Frontier {
         let isGuess: Bool
         /// Whether the page says "not found" with a status of success (soft 404).
         let isSoftNotFound: Bool
+        /// Whether its response was stored as that of a page before the entry became an asset.
+        let isStoredAsPage: Bool
         /// Whether a redirect led to this URL.
         let isRedirectTarget: Bool
         let state: EntryState

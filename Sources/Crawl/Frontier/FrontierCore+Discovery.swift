@@ -329,7 +329,9 @@ extension FrontierCore {
             // Entries that wait for robots.txt: it applies only to pages.
             case .waiting where records[Int(next)].attempts == 0: admit(next, url(next))
             case .queued: enqueue(next)
-            case .done, .redirected: doneAssetCount += 1
+            case .done, .redirected:
+                records[Int(next)].flags.insert(.isStoredAsPage)
+                doneAssetCount += 1
             case .elsewhere: resend(next)
             case .running, .waiting, .failed: break
             }

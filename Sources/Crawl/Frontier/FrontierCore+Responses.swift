@@ -185,6 +185,7 @@ extension FrontierCore {
     private mutating func finish(_ number: UInt32, _ state: EntryRecord.RecordState) {
         _ = takeUnstripped(number)
         records[Int(number)].state = state
+        records[Int(number)].flags.remove(.isStoredAsPage)
         doneCount += 1
         if records[Int(number)].role == .asset { doneAssetCount += 1 }
         if records[Int(number)].flags.contains(.isGuess) {

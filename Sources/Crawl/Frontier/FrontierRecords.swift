@@ -35,6 +35,8 @@ extension FrontierCore {
             /// Whether only assets and rendered pages link to the page so far, and the number of pages is
             /// limited.
             static let isSecondary = Flags(rawValue: 1024)
+            /// Whether its response was stored as that of a page before the entry became an asset.
+            static let isStoredAsPage = Flags(rawValue: 2048)
         }
 
         /// A number that no entry has.
@@ -249,7 +251,8 @@ extension FrontierCore {
             number: number, referrer: record.referrer == EntryRecord.noEntry ? nil : record.referrer,
             isStart: record.flags.contains(.isStart), role: record.role,
             isGuess: record.flags.contains(.isGuess),
-            isSoftNotFound: record.flags.contains(.isSoftNotFound), isRedirectTarget: record.redirects > 0,
+            isSoftNotFound: record.flags.contains(.isSoftNotFound),
+            isStoredAsPage: record.flags.contains(.isStoredAsPage), isRedirectTarget: record.redirects > 0,
             state: state(number), attempts: Int(record.attempts), depth: Int(record.depth))
     }
 

@@ -8,7 +8,7 @@ internal import Reports
 /// interrupted, with an estimate from the pages fetched so far.
 enum PlanCommand {
     /// The maximum number of URL patterns with a line. The others are counted.
-    private static let maxListedPatterns = 20
+    private static let maxListedPatterns = 10
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -22,9 +22,14 @@ enum PlanCommand {
                     arguments.operands, options: options, maxRequests: maxRequests,
                     progress: display.progress("Fetching a sample"))
             }
-            terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
+            let hasPages = !report.groups.isEmpty
+            if arguments.has(.json) {
+                terminal.report(report.json)
+            } else if hasPages {
+                terminal.report(text(of: report, arguments))
+            }
             guard !report.isInterrupted else { return .interrupted }
-            guard !report.groups.isEmpty else {
+            guard hasPages else {
                 terminal.fail("no page of \(report.site) could be fetched; check the URL and the network")
                 return .unable
             }

@@ -1,3 +1,4 @@
+import Store
 import TestOrigin
 import Testing
 import Web
@@ -35,6 +36,7 @@ import Web
         serveSite()
         let report = try bench.crawl()
         #expect(report.pages == 2)
+        #expect(try StoreReader(bench.folder).tally(ofSnapshot: 1, limit: 10).pages == 2)
         #expect(report.missing.map(\.failure) == [.softNotFound, .softNotFound])
         #expect(Set(report.missing.map(\.address.path)) == ["/bad", "/worse"])
         #expect(try bench.text("/bad")?.contains("not found") == true)
