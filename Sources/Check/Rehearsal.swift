@@ -1,3 +1,4 @@
+internal import Reports
 package import Web
 
 /// The result of opening pages offline and comparing them with the same pages online, by kind.
@@ -113,7 +114,7 @@ extension Rehearsal {
                 lines.append("\(Self.replayedPages(count)), such as \(kind.example)")
             case .frozen(let count, let replayed, let reason):
                 if replayed > 0 { lines.append(Self.replayedPages(replayed)) }
-                let pages = count == 1 ? "1 page" : "\(count) pages"
+                let pages = Wording.count(count, "page")
                 let why = reason.map { " (with scripts: \($0))" } ?? ""
                 lines.append(
                     "served as frozen copies, without scripts: \(pages), such as \(kind.example)\(why)")
@@ -147,11 +148,11 @@ extension Rehearsal {
     }
 
     private static func replayedPages(_ count: Int) -> String {
-        "served with the live messages of their first seconds replayed: \(count == 1 ? "1 page" : "\(count) pages")"
+        "served with the live messages of their first seconds replayed: \(Wording.count(count, "page"))"
     }
 
     private static func pages(_ count: Int) -> String {
-        count == 1 ? "1 page with scripts" : "\(count) pages with scripts"
+        Wording.count(count, "page") + " with scripts"
     }
 }
 

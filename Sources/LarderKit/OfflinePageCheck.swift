@@ -356,10 +356,13 @@ struct OfflinePageCheck {
     private func notes(_ all: [OpenedPage], _ collector: Collector, _ browser: Browser) -> [String] {
         let byText = all.count(where: \.hasTexts)
         let byPicture = all.count { $0.page.picture != nil && $0.outcome.picture != nil }
-        var notes = [
-            "opened \(Wording.count(all.count, "page")) in \(browser.version), and compared the text of \(byText)"
-                + (byPicture > 0 ? " and the screenshot of \(byPicture)" : "")
-        ]
+        // The summary of the rehearsal counts the opened pages.
+        var notes: [String] = []
+        if byPicture > 0 {
+            notes.append(
+                "opened \(Wording.count(all.count, "page")) in \(browser.version), and compared the text of \(byText) and the screenshot of \(byPicture)"
+            )
+        }
         if let first = collector.pagesWithLiveData.first {
             let pages = Wording.count(collector.pagesWithLiveData.count, "page")
             notes.append(

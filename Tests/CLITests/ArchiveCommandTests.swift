@@ -144,6 +144,9 @@ import Web
         #expect(export.status == 0, "\(export)")
         #expect(export.output.contains("1 response left out by a pattern"))
         #expect(
+            export.output.hasSuffix("To read it, open in a browser: \(home.file("out/START-HERE.html"))\n"),
+            "\(export)")
+        #expect(
             Set(home.names(in: "out"))
                 == ["START-HERE.html", "index.html", "b.html", ".nojekyll", "~larder.jsonl", "~missing.txt"])
     }

@@ -37,7 +37,7 @@ import Testing
         let second = try replay("curl", "-sS", url)
         #expect(second.status == 0, "\(second.errors)")
         #expect(second.output == text)
-        #expect(second.errors.contains("larder: 1 from the store\n"))
+        #expect(second.errors.contains("larder: 1 response from the store\n"))
     }
 
     @Test func `a no-store response is recorded, and its cookies are not`() throws {

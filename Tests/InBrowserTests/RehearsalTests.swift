@@ -57,8 +57,9 @@ struct RehearsalTests {
         let check = try larder(["check", origin.url("/"), "--require", "rehearsed"])
         #expect(check.status == 0, "\(check)")
         #expect(
-            check.output.contains(
-                "are stored and undamaged; the opened pages show offline what they showed online"))
+            check.output.hasSuffix(
+                "\n1 page with scripts opened: same offline as online\n\(origin.url("/")): 2 verified; "
+                    + "all files that its pages are known to need are stored and undamaged\n"), "\(check)")
         let json = try larder(["check", origin.url("/"), "--json"]).output
         let rehearsal = try #require(try JSONValue.parse(Array(json.utf8).span)["rehearsal"])
         #expect(rehearsal["level"]?.string == "rehearsed")

@@ -135,10 +135,14 @@ enum ExportCommand {
         if others > 0 {
             lines.append("  and \(Wording.number(others)) more left out or not stored (--json lists all)")
         }
-        if !report.libraries.isEmpty {
+        let libraries = report.libraries.filter { name in
+            // Every Linux system with glibc has these.
+            !["libc.so.", "libm.so.", "ld-linux-"].contains { name.hasPrefix($0) }
+        }
+        if !libraries.isEmpty {
             lines.append(
                 "  It runs on Linux machines of this kind that have these libraries: "
-                    + report.libraries.joined(separator: ", "))
+                    + libraries.joined(separator: ", "))
             if report.libraries.contains(where: { $0.hasPrefix("libswift") }) {
                 lines.append(
                     "  This larder was built without the Swift libraries, so the machine needs them too; scripts/larder builds one with them"
@@ -167,6 +171,14 @@ enum ExportCommand {
             lines.append(
                 "Verification failed: the export differs from the store; export it again, to another disk")
         case nil: break
+        }
+        switch report.format {
+        case .folder:
+            let start = (path.hasSuffix("/") ? path : path + "/") + "START-HERE.html"
+            lines.append("To read it, open in a browser: \(start)")
+        case .program:
+            lines.append("To serve it: \(CommandLine.quoted(path.contains("/") ? path : "./" + path))")
+        case .warc, .wacz, .har, .zip, .tar, .html, .mhtml, .zim, .pdf, .png: break
         }
         return lines.joined(separator: "\n")
     }

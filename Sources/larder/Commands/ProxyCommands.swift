@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LarderKit
+internal import Reports
 internal import System
 
 /// `larder proxy`: runs an HTTP proxy that answers from the store according to `--policy`, and stores what
@@ -54,7 +55,7 @@ enum ProxyCommand {
     ///
     /// - Parameter isOffline: the policy loaded nothing, so that a request without a response is a miss.
     static func summary(of traffic: ProxyTraffic, isOffline: Bool) -> String {
-        var parts = ["\(traffic.answeredFromStore) from the store"]
+        var parts = ["\(Wording.count(traffic.answeredFromStore, "response")) from the store"]
         if traffic.loadedFromOrigins > 0 {
             parts.append("\(traffic.loadedFromOrigins) loaded, \(traffic.stored) of them stored")
         }
