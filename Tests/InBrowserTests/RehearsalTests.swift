@@ -56,10 +56,8 @@ struct RehearsalTests {
         origin.stop()
         let check = try larder(["check", origin.url("/"), "--require", "rehearsed"])
         #expect(check.status == 0, "\(check)")
-        #expect(
-            check.output.hasSuffix(
-                "\n1 page with scripts opened: same offline as online\n\(origin.url("/")): 2 verified; "
-                    + "all files that its pages are known to need are stored and undamaged\n"), "\(check)")
+        #expect(check.output.contains("\n1 page with scripts opened: same offline as online\n"), "\(check)")
+        #expect(check.output.hasSuffix("are stored and undamaged\n"), "\(check)")
         let json = try larder(["check", origin.url("/"), "--json"]).output
         let rehearsal = try #require(try JSONValue.parse(Array(json.utf8).span)["rehearsal"])
         #expect(rehearsal["level"]?.string == "rehearsed")
