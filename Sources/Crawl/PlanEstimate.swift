@@ -439,13 +439,16 @@ private struct SiteModel {
         }
         rows.sort { ($0.pages.low, $1.pattern) > ($1.pages.low, $0.pattern) }
         let hasPages = groups.contains { $0.found > 0 }
-        let confidence = self.confidence(pages, bytes)
+        let confidence = shellCount * 2 > Int(found) ? .low : self.confidence(pages, bytes)
         return PlanEstimate(
             groups: hasPages ? rows : [], pages: pages, byteCount: bytes,
             seconds: seconds(pages, bytes, rate), confidence: confidence,
             reasons: hasPages ? reasons(likely, known, meanNewLinks, isEndless) : [],
             largerSample: confidence == .high || isEndless || !hasPages ? nil : largerSample, traps: traps)
     }
+
+    /// The number of sampled pages that have hardly any text before their scripts run.
+    private var shellCount: Int { sample.outcomes.count(where: \.isShell) }
 
     /// The confidence in the widest of these ranges.
     private func confidence(_ all: PlanEstimate.Bounds...) -> PlanEstimate.Confidence {
@@ -501,6 +504,11 @@ private struct SiteModel {
             reasons.append("no page was found for \(count(missing, "link")) of \(sample.outcomes.count)")
         }
         if likely.error > 0.15 { reasons.append("the sizes of pages differ much") }
+        if shellCount > 0 {
+            reasons.append(
+                "scripts make the content of \(count(shellCount, "sampled page")); a plan runs no scripts, so there may be more pages"
+            )
+        }
         return reasons
     }
 

@@ -189,7 +189,7 @@ package struct PlanRun: ~Copyable {
         let isCut = response.isCut
         let bytes = try contents(of: response.body)
         let url = frontier.url(number)
-        let foundLinks = links(of: bytes, response.fields, url)
+        let (foundLinks, isShell) = links(of: bytes, response.fields, url)
         var scan = ScanResult(number: number, byteCount: 0)
         scan.print = ContentPrint(text: bytes.span)
         scan.links = foundLinks
@@ -205,6 +205,7 @@ package struct PlanRun: ~Copyable {
         var page = PlanSample.Page(
             url: url, byteCount: isCut ? response.fields.contentLength ?? bytes.count : bytes.count,
             latency: latency)
+        page.isShell = isShell
         page.links = linkedPages.sorted().filter { isOfSite($0) }.map { frontier.url($0) }
         for number in due where frontier.role(of: number) == .asset { assets[frontier.url(number)] = number }
         page.assets = neededAssets.sorted().map { frontier.url($0) }.filter { assets[$0] != nil }
@@ -224,8 +225,11 @@ package struct PlanRun: ~Copyable {
         }
     }
 
-    /// The links of a page that a prefetch would follow. With a session, links that may change something are left out.
-    private mutating func links(of bytes: [UInt8], _ fields: HTTPFields, _ url: WebURL) -> [FoundLink] {
+    /// The links of a page that a prefetch would follow, and whether only its scripts give it content. With a session, links
+    /// that may change something are left out.
+    private mutating func links(
+        of bytes: [UInt8], _ fields: HTTPFields, _ url: WebURL
+    ) -> (links: [FoundLink], isShell: Bool) {
         let type = fields.contentType
         let format = BodyFormat(mediaType: type, url: url, body: bytes.span)
         references.removeAll()
@@ -235,10 +239,11 @@ package struct PlanRun: ~Copyable {
         let directives = PageDirectives(
             fields, metaContent: table.robots, productToken: plan.productToken ?? "")
         let links = references.resolve(against: url, table: table, plan.sitePlan.directivePolicy, directives)
-        guard plan.hasSession, format == .html else { return links }
+        let isShell = table.renderReasons.contains(.littleText)
+        guard plan.hasSession, format == .html else { return (links, isShell) }
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         let actions = ActionLinkScanner.links(in: bytes.span, isUTF8: table.encoding == .utf8, base: base)
-        return links.filter { link in link.url.map { !actions.contains($0) } ?? true }
+        return (links.filter { link in link.url.map { !actions.contains($0) } ?? true }, isShell)
     }
 
     // MARK: - Sitemaps and search indexes

@@ -27,6 +27,8 @@ package struct PlanSample: Sendable {
         package var links: [WebURL]
         /// The assets that it needs, without duplicates.
         package var assets: [WebURL]
+        /// Whether it has hardly any text before its scripts run. They may link to further pages.
+        package var isShell = false
 
         package init(
             url: WebURL, byteCount: Int, latency: Duration = .zero, links: [WebURL] = [],
@@ -68,6 +70,8 @@ package struct PlanSample: Sendable {
         let isPage: Bool
         /// Nil if the server did not say it.
         let byteCount: Int?
+        /// Whether it has hardly any text before its scripts run.
+        var isShell = false
         var links: [Int] = []
         /// The links to pages that were not known before.
         var new: [Int] = []
@@ -133,6 +137,7 @@ package struct PlanSample: Sendable {
         known[number].isTaken = true
         var outcome = Outcome(page: number, stage: stage, isPage: true, byteCount: page.byteCount)
         outcome.latency = page.latency
+        outcome.isShell = page.isShell
         for link in page.links {
             let (target, isNew) = discover(link)
             guard target != number else { continue }

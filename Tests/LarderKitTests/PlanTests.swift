@@ -25,6 +25,17 @@ import Testing
         #expect(scratch.names().isEmpty)
     }
 
+    @Test func `a site whose pages are made by scripts is estimated with low confidence`() async throws {
+        origin.on("/", .page("<title>App</title><div id=app></div><script src=/app.js></script>"))
+        origin.on("/app.js", .file("app.innerHTML = '<a href=/a>a</a>'", type: "text/javascript"))
+        let report = try await Larder(at: scratch.path).plan([origin.url("/")])
+        #expect(report.confidence == .low)
+        #expect(
+            report.reasons.last
+                == "scripts make the content of 1 sampled page; a plan runs no scripts, so there may be more pages"
+        )
+    }
+
     @Test func `a plan obeys robots.txt, and a site that does not exist has an empty plan`() async throws {
         origin.on(
             "/robots.txt", .file("User-agent: larder\nDisallow: /a\nCrawl-delay: 2", type: "text/plain"))
