@@ -84,7 +84,9 @@ enum PrefetchSummary {
                 "  no screenshot was taken, because no page was rendered; to render all: --render always")
         }
         if let check = report.check {
-            lines += check.text(as: .text, isBrief: true).split(separator: "\n").map { "  \($0)" }
+            // The last line counts the verified bundles.
+            lines += check.text(as: .text, isBrief: true).split(separator: "\n")
+                .filter { !$0.hasPrefix("verified ") }.map { "  \($0)" }
         }
         // Missing URLs are in one of three lists: recorded as misses by a server, failed with a stored
         // response that stays, or failed without one.
