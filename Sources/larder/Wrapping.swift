@@ -4,6 +4,16 @@ extension String {
         let space = String(repeating: " ", count: max(0, width - utf8.count))
         return left ? space + self : self + space
     }
+
+    /// The text with the first 8 characters of each digest, for people. A digest is a word of at least 32 hexadecimal digits;
+    /// reports in JSON have it in full.
+    var withShortDigests: String {
+        split(separator: " ", omittingEmptySubsequences: false).map { word in
+            let digits = word.prefix { $0.isHexDigit }
+            guard digits.utf8.count >= 32 else { return String(word) }
+            return "\(digits.prefix(8))…\(word[digits.endIndex...])"
+        }.joined(separator: " ")
+    }
 }
 
 /// Breaks text into lines that fit a terminal.

@@ -133,6 +133,13 @@ import Testing
         #expect(CommandEntry.unknownCommandMessage(word).hasSuffix("; did you mean larder \(name)?"))
     }
 
+    @Test func `a digest in a text is shortened, and other words stay`() {
+        let digest = String(repeating: "0a1b2c3d", count: 8)
+        #expect(
+            "expected SHA-256 \(digest), found MD5 \(digest.prefix(32)): added  cafe".withShortDigests
+                == "expected SHA-256 0a1b2c3d…, found MD5 0a1b2c3d…: added  cafe")
+    }
+
     @Test func `headings are bold only on a terminal with colours`() {
         #expect(HelpText(width: 80, isColored: true).overview.contains("\u{1B}[1mGet started\u{1B}[0m"))
         #expect(!HelpText(width: 80, isColored: false).overview.contains("\u{1B}"))

@@ -251,7 +251,7 @@ enum PreloadCommand {
         guard !problems.isEmpty else { return [] }
         var lines = ["  \(Wording.number(problems.count)) \(word):"]
         for problem in problems.prefix(maxListedProblems) {
-            lines.append("    \(problem.url): \(problem.reason)")
+            lines.append("    \(problem.url): \(problem.reason.withShortDigests)")
         }
         if problems.count > maxListedProblems {
             lines.append(
