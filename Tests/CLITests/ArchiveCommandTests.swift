@@ -139,6 +139,16 @@ import Web
         #expect(try larder("import", folder, "--store", store, "--growth", "much").status == 2)
     }
 
+    @Test func `a site whose start URL redirects is imported with the page behind it as its start`() throws {
+        origin.on("/", .redirect(to: origin.url("/home")))
+        origin.on("/home", .page("<a href=/a>a</a> the beginning"))
+        origin.on("/a", .page("comes first by name"))
+        #expect(try larder("prefetch", origin.url("/"), "--render", "never").status == 0)
+        #expect(try larder("export", origin.url("/"), home.file("site.wacz")).status == 0)
+        let copy = try larder("import", home.file("site.wacz"), "--store", home.file("copy"))
+        #expect(copy.output.hasPrefix("\(origin.url("/home")), snapshot 1: "), "\(copy)")
+    }
+
     @Test func `an exported folder opens without a server, and patterns select its URLs`() throws {
         let export = try larder("export", origin.url("/"), home.file("out/"), "--exclude", "*.png")
         #expect(export.status == 0, "\(export)")

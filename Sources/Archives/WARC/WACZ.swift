@@ -9,7 +9,7 @@ internal import Web
 /// entries. The WARC is not compressed again, so that readers can seek to a response.
 final class WACZWriter: ArchiveWriter {
     private let info: ArchiveInfo
-    private let start: String?
+    private var start: String?
     /// The key that signs the digest of `datapackage.json`.
     private let key: SigningKey?
     private let output: ArchiveOutput
@@ -57,6 +57,12 @@ final class WACZWriter: ArchiveWriter {
 
     func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool {
         try stream?.add(response)
+        if response.url == start, (300..<400).contains(response.status),
+            let target = response.fields["Location"].flatMap({ WebURL($0, base: WebURL(response.url)) })
+        {
+            // Responses are sorted by URL, so most targets come later.
+            start = target.key.href
+        }
         guard response.status == 200, response.notes?.role == 0, response.request == .get,
             response.body != nil
         else {
