@@ -42,6 +42,21 @@ import Testing
         #expect(status.output.contains("\"figures\": {\n        \"pages\": 3,"), "\(status)")
     }
 
+    @Test func `a dry run of gc lists the snapshots of each site in one line`() throws {
+        let other = try TestOrigin()
+        for word in ["first", "second", "third"] {
+            for site in [origin, other] {
+                site.on("/", .page("the \(word) text"))
+                let prefetch = try Command.run("prefetch", site.url("/"), "--render", "never", home: home)
+                #expect(prefetch.status == 0, "\(prefetch)")
+            }
+        }
+        let forecast = try Command.run("gc", "--keep-last", "1", "--dry-run", home: home)
+        for site in [origin, other] {
+            #expect(forecast.output.contains("\n  snapshots 1, 2 of \(site.url("/"))\n"), "\(forecast)")
+        }
+    }
+
     @Test func `a plan of a site that cannot be reached prints only the error`() throws {
         origin.stop()
         let plan = try Command.run("plan", origin.url("/"), home: home)

@@ -60,8 +60,8 @@ enum GCCommand {
         var lines = summary(of: report, isDone: false)
         var snapshots: [(site: String, names: [SnapshotName])] = []
         for snapshot in forecast.snapshots {
-            if snapshots.last?.site == snapshot.site {
-                snapshots[snapshots.count - 1].names.append(snapshot.name)
+            if let place = snapshots.firstIndex(where: { $0.site == snapshot.site }) {
+                snapshots[place].names.append(snapshot.name)
             } else {
                 snapshots.append((snapshot.site, [snapshot.name]))
             }
