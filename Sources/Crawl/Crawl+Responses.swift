@@ -281,6 +281,7 @@ extension Crawl {
         if result != nil { job.storedBefore = storedBefore.removeValue(forKey: number) }
         job.mayBeLeftOut = frontier.mayBeLeftOut(number)
         job.wantsPieces = role == .page && frontier.wantsPieces
+        job.hasKnownQueries = job.wantsPieces && frontier.hasKnownQueries(number)
         job.wantsWords = role == .page && frontier.wantsWords(of: number)
         if frontier.needsSession(number) {
             job.login = frontier.entry(number).isRedirectTarget ? .isRedirectTarget : .mayReplacePage

@@ -141,6 +141,9 @@ struct QueryViews: Sendable {
     /// Whether the page is a sample of a group that may be a view.
     func isSample(_ number: UInt32) -> Bool { samples.contains(number) }
 
+    /// Whether a page is known that has the same path and a query.
+    func hasQueries(of url: WebURL) -> Bool { indices[Self.name(ofPath: url)] != nil }
+
     /// Decides about a new page.
     ///
     /// - Parameter hasParent: whether the site has a page of which this one may be a view (`parents(of:)`).

@@ -37,6 +37,8 @@ struct ScanJob: Sendable {
     var wantsWords = false
     /// Whether to compute the pieces of the page's text, if the page or one of its links to itself has a query.
     var wantsPieces = false
+    /// Whether a link of another page to this one with a query is known.
+    var hasKnownQueries = false
 
     /// Whether the page is left out if it says `noindex`.
     var mayBeLeftOut = false

@@ -334,7 +334,9 @@ final class ScanWorker {
                 job.wantsWords || result.saysNotFound
                 ? ContentPrint(text: bytes.span)
                 : ContentPrint(digest: body.fingerprint, byteCount: bytes.count)
-            if job.wantsPieces, format.affectsScripts, hasQueries(job.url, result) {
+            if job.wantsPieces, format.affectsScripts,
+                job.hasKnownQueries || hasQueries(job.url, result)
+            {
                 result.pieces = TextPieces(bytes.span)
             }
         }

@@ -492,6 +492,9 @@ extension Frontier {
     /// Whether the scan should compute the pieces of the page's text, if the page or one of its links has a query.
     var wantsPieces: Bool { core.sharing == nil && !core.scope.includesViews }
 
+    /// Whether a link to the page with a query is known.
+    func hasKnownQueries(_ number: UInt32) -> Bool { core.views.hasQueries(of: core.url(number)) }
+
     /// Whether a login page at this URL means a lost session. Start URLs are exempt: the user may
     /// want their login page.
     func needsSession(_ number: UInt32) -> Bool { core.needsSession(number) }

@@ -242,6 +242,23 @@ import Web
         #expect(targets.count { $0.contains("?") } <= 16, "the samples of the first paths are enough")
     }
 
+    @Test func `a parameter that only a list adds to its links is recognised too`() throws {
+        let bench = try CrawlBench()
+        let links = (1...40).map { "<a href=/a/\($0)>\($0)</a> <a href=/a/\($0)?last=\($0)>last post</a>" }
+        bench.origin.on("/", .page(links.joined()))
+        bench.origin.otherwise { request in
+            guard let url = WebURL("http://a.test" + request.target), let number = Int(url.path.dropFirst(3))
+            else {
+                return .failure(404)
+            }
+            return .page("<h1>Article \(number)</h1>\(Self.text(number))")
+        }
+        _ = try bench.crawl()
+        let targets = bench.origin.requests.map(\.target)
+        #expect((1...40).allSatisfy { targets.contains("/a/\($0)") })
+        #expect(targets.count { $0.contains("?") } <= 16, "the samples of the first paths are enough")
+    }
+
     @Test func `files that differ in a query parameter are all fetched`() throws {
         let bench = try CrawlBench()
         let links = (1...20).map { "<a href='/get?file=\($0)'>\($0)</a>" }.joined()
