@@ -6,7 +6,7 @@ internal import Web
 ///
 /// Links in markup are rewritten by the export, but URLs that scripts build at run time are not known then. So the
 /// script replaces the properties and functions that take URLs (`img.src`, `setAttribute`, `fetch`, `XMLHttpRequest`,
-/// `history.pushState`, …). Each of them passes its URL through the function `at`, which returns the URL of the file.
+/// `history.pushState`, …). Each of them passes its URL through a function that returns the URL of the file.
 /// To save space, the script has a list only of those files whose names do not follow from their URLs by a rule.
 ///
 /// Browsers do not let files fetch other files, but they load any file as a script. So each file that scripts
@@ -30,9 +30,10 @@ struct FolderScript {
 
     /// The maximum size of each list. Beyond it, the script derives the file from the URL.
     private static let maxListed = 50_000
-    /// The maximum size of a file with a twin. Requests for larger files fail.
+    /// The maximum size of a file with a twin. Requests of scripts for larger files fail if the page is opened from a disk.
     static let maxTwinBytes = 64 << 20
-    /// The maximum size of a file that gets a twin although no script is known to fetch it.
+    /// The maximum size of a file that gets a twin although no script is known to fetch it, and that is neither JSON nor
+    /// WebAssembly, which only scripts can use.
     private static let maxSpeculativeTwinBytes = 8 << 20
 
     init(start: WebURL) { self.start = start }
@@ -58,7 +59,7 @@ struct FolderScript {
         (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
     }
 
-    /// Records which file has the response for a URL, after redirects.
+    /// Records the file for a URL; if the URL redirects, that of its target.
     mutating func add(_ url: WebURL, file: String, isPage: Bool) {
         let isOwn = url.origin == start.origin
         if isOwn, firstSegments.count < Self.maxListed { firstSegments.insert(Self.firstSegment(of: url)) }
@@ -71,7 +72,8 @@ struct FolderScript {
 
     // MARK: - Data
 
-    /// Whether the body is of a kind that scripts usually fetch.
+    /// Whether a body gets a twin although no script is known to fetch it: its type is one that scripts usually fetch, and it
+    /// is not too large.
     static func isLikelyFetched(_ type: MediaType?, byteCount: Int) -> Bool {
         guard let essence = type?.essence, byteCount <= maxTwinBytes else { return false }
         if essence.contains("json") || essence == "application/wasm" { return true }
@@ -109,6 +111,7 @@ struct FolderScript {
     /// Returns the tag that is inserted at the beginning of a page.
     ///
     /// - Parameters:
+    ///   - base: The base URL of the page's links.
     ///   - modules: The files of the modules that the page loads.
     ///   - hasMap: Whether the page has an import map, after which ``FolderModules`` calls the script again.
     static func tag(
@@ -156,9 +159,9 @@ struct FolderScript {
         return "(\(Self.body))(\(site.text))\n"
     }
 
-    /// The function that the script calls with the data of the site. In it, `at` returns the file for a
-    /// requested URL, and `page` the file for a link. `was` is the URL that the page would have now on the
-    /// live site; its fragment is the browser's own.
+    /// The function that the script calls with the data of the site. In it, `fileURL` returns the URL of the file to
+    /// request in place of a URL, and `linkURL` the URL to which a link leads. `liveURL` is the URL that the page would
+    /// show now on the live site, without its fragment: that is in `location`.
     private static let body = #"""
         // Written by Larder. Redirects requests of the site's scripts for original URLs to the exported files.
         (site) => {
@@ -169,55 +172,56 @@ struct FolderScript {
           const [pages, data, tops] = [site.pages, site.data, site.tops].map((list) => new Set(list));
           const files = new Map(Object.entries(site.files));
           const state = Object.getOwnPropertyDescriptor(History.prototype, "state").get;
-          let was = new URL(state.call(history)?.larder$ ?? tag.dataset.larder);
+          let liveURL = new URL(state.call(history)?.larder$ ?? tag.dataset.larder);
           const target = (url) => url.pathname + url.search;
 
-          // The original URL that a script means by a value; null for the URL of a file.
-          const meant = (value) => {
+          // Resolves a value that a script uses as a URL to the URL on the live site; null for the URL of a file.
+          const originalURL = (value) => {
             const text = String(value).trim();
             if (!text || text[0] === "#" || /^(?!https?:|file:|zim:)[a-z][a-z0-9+.-]*:/i.test(text)) return null;
             try {
-              const url = new URL(text, tag.dataset.base ?? was);
+              const url = new URL(text, tag.dataset.base ?? liveURL);
               if (url.href.startsWith(root)) return null;
               const isHere = url.protocol === location.protocol && url.host === location.host;
               return isHere ? new URL(target(url) + url.hash, site.origin) : url;
             } catch { return null; }
           };
-          const known = (url) => files.get(url.origin === site.origin ? target(url) : url.href.replace(/#.*/s, ""));
-          const ruled = (path) => {
+          const listedFile = (url) => files.get(url.origin === site.origin ? target(url) : url.href.replace(/#.*/s, ""));
+          const derivedFile = (path) => {
             path = path.replace(/^\/+/, "");
             return /(^|\/)$/.test(path) ? path + "index.html" : /\.[a-z0-9]{1,8}$/i.test(path) ? path : path + ".html";
           };
-          const at = (value) => {
-            const url = meant(value);
+          const fileURL = (value) => {
+            const url = originalURL(value);
             if (!url) return undefined;
-            const exact = known(url);
+            const exact = listedFile(url);
             if (exact !== undefined) return root + exact + url.hash;
             // A relative URL already resolves to its file.
             if (url.origin !== site.origin || !/^\s*([\/\\]|[a-z]+:)/i.test(value)) return undefined;
-            const path = url.pathname, file = files.get(path) ?? (tops.has(path.split("/")[1]) ? ruled(path) : undefined);
+            // A query that was not stored may not matter to the server, such as one against caches.
+            const path = url.pathname, file = files.get(path) ?? (tops.has(path.split("/")[1]) ? derivedFile(path) : undefined);
             return file === undefined ? undefined : root + file + url.hash;
           };
-          const page = (url) =>
-            known(url) ?? (url.origin === site.origin && pages.has(target(url)) ? ruled(url.pathname) : undefined);
-          const leading = (value) => {
-            const url = meant(value);
+          const pageFile = (url) =>
+            listedFile(url) ?? (url.origin === site.origin && pages.has(target(url)) ? derivedFile(url.pathname) : undefined);
+          const linkURL = (value) => {
+            const url = originalURL(value);
             if (!url) return undefined;
-            const file = page(url);
+            const file = pageFile(url);
             return file === undefined ? url.href : root + file + url.hash;
           };
           // A srcset with data: URLs may contain commas in them, so it is not changed.
-          const set = (list) => /data:/i.test(list) ? list :
-            String(list).replace(/(^|,)(\s*)([^\s,]+)/g, (all, comma, space, url) => comma + space + (at(url) ?? url));
-          const style = (css) => String(css).replace(/(url\(\s*["']?)(\/[^"'()\s]+)/gi, (all, start, url) => start + (at(url) ?? url));
+          const srcset = (list) => /data:/i.test(list) ? list :
+            String(list).replace(/(^|,)(\s*)([^\s,]+)/g, (all, comma, space, url) => comma + space + (fileURL(url) ?? url));
+          const style = (css) => String(css).replace(/(url\(\s*["']?)(\/[^"'()\s]+)/gi, (all, start, url) => start + (fileURL(url) ?? url));
 
           // URLs in properties and attributes of elements.
           const change = (element, name, value) => {
             if (name === "style") return style(value);
-            if (/srcset$/.test(name)) return set(value);
-            const isLead = /^(a|area|form|iframe|frame|button|input)$/i.test(element.localName) && name !== "src"
+            if (/srcset$/.test(name)) return srcset(value);
+            const isLink = /^(a|area|form|iframe|frame|button|input)$/i.test(element.localName) && name !== "src"
               || /^i?frame$/i.test(element.localName);
-            return (isLead ? leading(value) : at(value)) ?? value;
+            return (isLink ? linkURL(value) : fileURL(value)) ?? value;
           };
           const names = {
             HTMLImageElement: ["src", "srcset"], HTMLScriptElement: ["src"], HTMLLinkElement: ["href"], HTMLIFrameElement: ["src"],
@@ -229,16 +233,16 @@ struct FolderScript {
           for (const [type, list] of Object.entries(names))
             for (const name of list) {
               attributes.add(name);
-              const property = Object.getOwnPropertyDescriptor(self[type].prototype, name), put = property.set;
-              property.set = function (value) { put.call(this, change(this, name, value)); };
+              const property = Object.getOwnPropertyDescriptor(self[type].prototype, name), original = property.set;
+              property.set = function (value) { original.call(this, change(this, name, value)); };
               Object.defineProperty(self[type].prototype, name, property);
             }
-          const own = Element.prototype.setAttribute;
+          const originalSetAttribute = Element.prototype.setAttribute;
           Element.prototype.setAttribute = function (name, value) {
-            const low = String(name).toLowerCase();
+            const lowerName = String(name).toLowerCase();
             // Files have no origin that CORS could allow.
-            if (isFile && low === "crossorigin") return;
-            own.call(this, name, attributes.has(low) ? change(this, low, value) : value);
+            if (isFile && lowerName === "crossorigin") return;
+            originalSetAttribute.call(this, name, attributes.has(lowerName) ? change(this, lowerName, value) : value);
           };
           if (isFile)
             for (const type of ["Script", "Link", "Image", "Media"])
@@ -246,31 +250,31 @@ struct FolderScript {
 
           // URLs in markup that scripts insert.
           const selector = "[src^='/'],[href^='/'],[srcset*='/'],[poster^='/'],[style*='url(']";
-          const mend = (element) => {
+          const rewriteURLs = (element) => {
             for (const { name, value } of [...element.attributes]) {
               const right = attributes.has(name) ? change(element, name, value) : value;
-              if (right !== value) own.call(element, name, right);
+              if (right !== value) originalSetAttribute.call(element, name, right);
             }
           };
           new MutationObserver((records) => {
             for (const { addedNodes } of records)
               for (const node of addedNodes) {
                 if (!(node instanceof Element)) continue;
-                if (node.matches(selector)) mend(node);
-                if (node.firstElementChild) node.querySelectorAll(selector).forEach(mend);
+                if (node.matches(selector)) rewriteURLs(node);
+                if (node.firstElementChild) node.querySelectorAll(selector).forEach(rewriteURLs);
               }
           }).observe(document, { childList: true, subtree: true });
 
           // Data that files may not fetch is loaded as a script, the twin of the file.
-          const asked = new Map();
+          const loads = new Map();
           self.larder$data = (name, type, text, isBinary) => {
             const body = isBinary ? Uint8Array.from(atob(text), (c) => c.charCodeAt(0)) : text;
-            asked.get(name)?.take(new Blob([body], { type }));
+            loads.get(name)?.take(new Blob([body], { type }));
           };
           const twin = (name) => {
-            let entry = asked.get(name);
+            let entry = loads.get(name);
             if (!entry) {
-              asked.set(name, (entry = {}));
+              loads.set(name, (entry = {}));
               entry.blob = new Promise((take, fail) => {
                 entry.take = take;
                 const script = document.createElement("script");
@@ -283,31 +287,31 @@ struct FolderScript {
             }
             return entry.blob;
           };
-          // The file that has a twin.
-          const twinned = (url) => {
-            const file = (at(url) ?? new URL(url, document.baseURI).href).replace(/[?#].*/s, "");
+          // The name of the file for a URL, if the file has a twin.
+          const nameWithTwin = (url) => {
+            const file = (fileURL(url) ?? new URL(url, document.baseURI).href).replace(/[?#].*/s, "");
             const name = file.startsWith(root) ? decodeURIComponent(file.slice(root.length)) : "";
             return isFile && data.has(name) ? name : undefined;
           };
-          const fetched = self.fetch;
+          const originalFetch = self.fetch;
           self.fetch = async function (input, init) {
             const url = input instanceof Request ? input.url : String(input);
             const method = String(init?.method ?? (input instanceof Request ? input.method : "GET")).toUpperCase();
-            if (method !== "GET" && method !== "HEAD") return fetched.call(self, input, init);
-            const name = twinned(url);
-            if (name === undefined) return fetched.call(self, at(url) ?? input, init);
+            if (method !== "GET" && method !== "HEAD") return originalFetch.call(self, input, init);
+            const name = nameWithTwin(url);
+            if (name === undefined) return originalFetch.call(self, fileURL(url) ?? input, init);
             const blob = await twin(name);
             const response = new Response(blob, { headers: { "Content-Type": blob.type } });
-            Object.defineProperty(response, "url", { value: new URL(url, was).href });
+            Object.defineProperty(response, "url", { value: new URL(url, liveURL).href });
             return response;
           };
           const request = XMLHttpRequest.prototype, { open, send, setRequestHeader } = request, waiting = new WeakMap();
           request.open = function (method, url, ...rest) {
-            const isGet = /^(get|head)$/i.test(method), name = isGet ? twinned(url) : undefined;
-            // The request is sent for a blob: URL when the twin is loaded.
+            const isGet = /^(get|head)$/i.test(method), name = isGet ? nameWithTwin(url) : undefined;
+            // The request is sent for a blob: URL when the twin is loaded. A synchronous request cannot wait for that.
             if (name !== undefined && rest[0] !== false) waiting.set(this, name);
             else waiting.delete(this);
-            return open.call(this, method, (isGet ? at(url) : undefined) ?? url, ...rest);
+            return open.call(this, method, (isGet ? fileURL(url) : undefined) ?? url, ...rest);
           };
           request.setRequestHeader = function (...header) {
             if (!waiting.has(this)) setRequestHeader.apply(this, header);
@@ -326,15 +330,15 @@ struct FolderScript {
             if (self[name])
               self[name] = new Proxy(self[name], {
                 construct: (type, [url, options]) => {
-                  const file = at(url) ?? new URL(url, document.baseURI).href;
-                  const known = file.startsWith(root) ? modules.get(decodeURIComponent(file.slice(root.length).replace(/[?#].*/s, ""))) : undefined;
+                  const file = fileURL(url) ?? new URL(url, document.baseURI).href;
+                  const module = file.startsWith(root) ? modules.get(decodeURIComponent(file.slice(root.length).replace(/[?#].*/s, ""))) : undefined;
                   // A worker from a blob: URL of a file must be a classic script. A module that imports nothing can be one.
-                  if (isFile && known) return new type(known.blob, typeof options === "object" ? { ...options, type: "classic" } : options);
-                  return new type(at(url) ?? url, options);
+                  if (isFile && module) return new type(module.blob, typeof options === "object" ? { ...options, type: "classic" } : options);
+                  return new type(fileURL(url) ?? url, options);
                 },
               });
           // Browsers do not import modules from files, but from blob: URLs. Twins contain the texts of the modules.
-          const modules = new Map(), brought = new Set(), most = 256;
+          const modules = new Map(), inserted = new Set(), maxInserted = 256;
           const twinOf = (name) => `${root}~modules/${name.replaceAll("/", "~/")}.js`;
           let isMapped = false;
           const addMap = (map) => {
@@ -349,25 +353,26 @@ struct FolderScript {
             return imports;
           };
           // While the page is parsed, the twins are written into it as scripts, so that its modules run at the usual time.
-          const bring = (list) => {
+          const insertTwins = (list) => {
             for (const name of list) {
-              if (brought.has(name)) continue;
-              brought.add(name);
+              if (inserted.has(name)) continue;
+              inserted.add(name);
               document.write(`<script charset="utf-8" src="${twinOf(name)}"></` + "script>");
             }
           };
+          // The twin of a module calls this. `needs` are the modules that it imports, `later` those that it may import on demand.
           self.larder$module = (name, type, needs, later, text) => {
             if (modules.has(name)) return;
             modules.set(name, { blob: URL.createObjectURL(new Blob([text], { type })), needs });
             if (isMapped) return;
-            bring(needs);
-            if (brought.size < most) bring(later);
+            insertTwins(needs);
+            if (inserted.size < maxInserted) insertTwins(later);
           };
           self.larder$map = () => {
-            let own = {};
-            try { own = JSON.parse(document.querySelector("script[type=lardermap]")?.textContent ?? "{}"); } catch {}
+            let pageMap = {};
+            try { pageMap = JSON.parse(document.querySelector("script[type=lardermap]")?.textContent ?? "{}"); } catch {}
             const imports = isFile ? {} : { "/": root, [root]: root, "~larder/": root };
-            const lists = isFile ? [own.imports, ...Object.values(own.scopes ?? {})] : [own.imports];
+            const lists = isFile ? [pageMap.imports, ...Object.values(pageMap.scopes ?? {})] : [pageMap.imports];
             for (const list of lists)
               for (const [key, value] of Object.entries(list ?? {})) {
                 const url = new URL(value, document.baseURI).href, name = url.startsWith(root) ? url.slice(root.length) : "";
@@ -376,12 +381,12 @@ struct FolderScript {
                   for (const [file, { blob }] of modules)
                     if ((root + file).startsWith(url)) imports[key + (root + file).slice(url.length)] ??= blob;
               }
-            addMap({ imports: isFile ? blobs(imports) : imports, ...(isFile ? {} : { scopes: own.scopes ?? {} }) });
+            addMap({ imports: isFile ? blobs(imports) : imports, ...(isFile ? {} : { scopes: pageMap.scopes ?? {} }) });
             isMapped = true;
           };
           self.larder$meta = (name) => root + name;
           // Modules that are imported on demand are loaded then, with another import map.
-          const come = async (name) => {
+          const loadModule = async (name) => {
             if (modules.has(name)) return;
             await new Promise((done) => {
               const script = document.createElement("script");
@@ -390,7 +395,7 @@ struct FolderScript {
               script.onload = script.onerror = () => { script.remove(); done(); };
               document.head.append(script);
             });
-            for (const need of modules.get(name)?.needs ?? []) await come(need);
+            for (const need of modules.get(name)?.needs ?? []) await loadModule(need);
           };
           // import() with two arguments is a syntax error in older browsers, so it is hidden in eval.
           const load = (url, options) => options ? (0, eval)("(url, options) => import(url, options)")(url, options) : import(url);
@@ -398,21 +403,21 @@ struct FolderScript {
             const text = String(specifier), isRelative = /^\.{1,2}\//.test(text);
             let name = text.startsWith("~larder/") ? text.slice(8) : undefined;
             if (name === undefined && (isRelative || /^(\/|[a-z][a-z0-9+.-]*:)/i.test(text))) {
-              const url = isRelative ? new URL(text, root + from).href : at(text) ?? new URL(text, was).href;
+              const url = isRelative ? new URL(text, root + from).href : fileURL(text) ?? new URL(text, liveURL).href;
               if (!url.startsWith(root)) return load(url, options);
               name = decodeURIComponent(url.slice(root.length).replace(/[?#].*/s, ""));
             }
             if (name === undefined) return load(text, options);
             if (isFile && !modules.has(name)) {
-              const known = new Set(modules.keys());
-              await come(name);
+              const mapped = new Set(modules.keys());
+              await loadModule(name);
               const imports = blobs({});
-              for (const old of known) { delete imports["~larder/" + old]; delete imports[root + old]; }
+              for (const old of mapped) { delete imports["~larder/" + old]; delete imports[root + old]; }
               addMap({ imports });
             }
             return load("~larder/" + name, options);
           };
-          if (isFile && tag.dataset.modules) bring(tag.dataset.modules.split(" "));
+          if (isFile && tag.dataset.modules) insertTwins(tag.dataset.modules.split(" "));
           if (tag.dataset.map === undefined) {
             if (isFile && tag.dataset.modules) document.write("<script>larder$map()</" + "script>");
             else if (!isFile) self.larder$map();
@@ -421,53 +426,53 @@ struct FolderScript {
 
           // Shows the original URL of the page to scripts that read location. The browser's history keeps the files' URLs.
           const address = () => {
-            const url = new URL(was);
+            const url = new URL(liveURL);
             if (location.search) url.search = location.search;
             url.hash = location.hash;
             return url;
           };
-          const lead = (value, way) => {
+          const navigate = (value, method) => {
             const url = new URL(value, address());
-            if (target(url) === target(address()) && url.origin === was.origin && url.hash) location.hash = url.hash;
-            else location[way](leading(url) ?? url.href);
+            if (target(url) === target(address()) && url.origin === liveURL.origin && url.hash) location.hash = url.hash;
+            else location[method](linkURL(url) ?? url.href);
           };
-          const place = {
-            assign: (value) => lead(value, "assign"), replace: (value) => lead(value, "replace"),
+          const replacement = {
+            assign: (value) => navigate(value, "assign"), replace: (value) => navigate(value, "replace"),
             reload: () => location.reload(), toString: () => address().href,
-            get href() { return address().href; }, set href(value) { lead(value, "assign"); },
+            get href() { return address().href; }, set href(value) { navigate(value, "assign"); },
             get hash() { return location.hash; }, set hash(value) { location.hash = value; },
             get origin() { return address().origin; }, get ancestorOrigins() { return location.ancestorOrigins; },
           };
           for (const name of ["protocol", "host", "hostname", "port", "pathname", "search"])
-            Object.defineProperty(place, name, {
+            Object.defineProperty(replacement, name, {
               get: () => address()[name], enumerable: true,
-              set: (value) => { const url = address(); url[name] = value; lead(url, "assign"); },
+              set: (value) => { const url = address(); url[name] = value; navigate(url, "assign"); },
             });
           for (const owner of [self, document]) {
             Object.defineProperty(owner, "larder$", { value: "larder$location" });
-            Object.defineProperty(owner, "larder$location", { get: () => place, set: (value) => lead(value, "assign") });
+            Object.defineProperty(owner, "larder$location", { get: () => replacement, set: (value) => navigate(value, "assign") });
           }
           const unwrapped = (value) => (value && typeof value === "object" && "larder$" in value ? value.state : value);
           const popped = Object.getOwnPropertyDescriptor(PopStateEvent.prototype, "state").get;
           Object.defineProperty(History.prototype, "state", { get() { return unwrapped(state.call(this)); }, configurable: true });
           Object.defineProperty(PopStateEvent.prototype, "state", { get() { return unwrapped(popped.call(this)); }, configurable: true });
           addEventListener("popstate", (event) => {
-            was = new URL(popped.call(event)?.larder$ ?? tag.dataset.larder);
+            liveURL = new URL(popped.call(event)?.larder$ ?? tag.dataset.larder);
           }, true);
           for (const name of ["pushState", "replaceState"]) {
             const original = History.prototype[name];
             History.prototype[name] = function (value, title, to) {
               const url = to == null ? null : new URL(to, address());
               if (url) {
-                if (url.origin !== was.origin) throw new DOMException("not of this origin", "SecurityError");
-                const file = name === "pushState" && url.pathname !== was.pathname ? page(url) : undefined;
+                if (url.origin !== liveURL.origin) throw new DOMException("not of this origin", "SecurityError");
+                const file = name === "pushState" && url.pathname !== liveURL.pathname ? pageFile(url) : undefined;
                 // If the new URL is an exported page, the browser navigates to it.
                 if (file !== undefined && root + file !== location.href.replace(/[?#].*/s, ""))
                   return location.assign(root + file + url.hash);
-                was = new URL(target(url), was);
+                liveURL = new URL(target(url), liveURL);
               }
               const here = location.href.replace(/[?#].*/s, "");
-              original.call(this, { larder$: was.href, state: value }, title, url ? here + url.hash : undefined);
+              original.call(this, { larder$: liveURL.href, state: value }, title, url ? here + url.hash : undefined);
             };
           }
         }
