@@ -5,9 +5,11 @@ struct CSSLexer {
     enum Token: Equatable {
         /// The range excludes the quotes.
         case string(Range<Int>)
+        /// A string that ends at a line break, before its closing quote.
         case badString
         /// The range between `url(` and `)`, without surrounding white space.
         case url(Range<Int>)
+        /// An unquoted `url(` with bytes that it must not contain, up to its `)`.
         case badURL
         /// The name before `(`.
         case function(Range<Int>)
@@ -23,9 +25,10 @@ struct CSSLexer {
     }
 
     let bytes: Bytes
-    var index = 0
-    /// The end of the last mark. A name does not start before it.
-    var lastEnd = 0
+    private(set) var index = 0
+    /// The earliest position where a name may start: after the last token, `#name`, `@` or name with an escape. Names are
+    /// read backwards from their `(`, and stop here.
+    private var nameLimit = 0
     /// The start of the last token, including the name before its `(`.
     private(set) var tokenStart = 0
 
@@ -36,7 +39,7 @@ struct CSSLexer {
     /// Returns the next token, or nil at the end.
     mutating func next() -> Token? {
         let count = bytes.count
-        lastEnd = index
+        nameLimit = index
         while true {
             while index < count, !Self.isMark(bytes[index]) { index &+= 1 }
             guard index < count else { return nil }
@@ -68,11 +71,11 @@ struct CSSLexer {
                     skipName()
                     return .atKeyword(start..<index)
                 }
-                lastEnd = index
+                nameLimit = index
             case UInt8(ascii: "#"):
                 index &+= 1
                 skipName()
-                lastEnd = index
+                nameLimit = index
             default:
                 if let name = escapedName() { return function(name) }
             }
@@ -180,7 +183,7 @@ struct CSSLexer {
     /// starts like a number is the unit of a dimension.
     private func nameBefore(_ end: Int) -> Range<Int> {
         var start = end
-        while start > lastEnd, Self.isNameByte(bytes[start - 1]) { start -= 1 }
+        while start > nameLimit, Self.isNameByte(bytes[start - 1]) { start -= 1 }
         return startsName(at: start) && start < end ? start..<end : end..<end
     }
 
@@ -233,20 +236,20 @@ struct CSSLexer {
         }
     }
 
-    /// Reads the name around a backslash outside of strings. Returns it and moves after the `(` if one
-    /// follows.
+    /// Reads a name with an escape; `index` is at its first backslash. Returns the name and moves after its `(` if it is
+    /// that of a function.
     private mutating func escapedName() -> Range<Int>? {
         var start = index
-        while start > lastEnd, Self.isNameByte(bytes[start - 1]) { start -= 1 }
+        while start > nameLimit, Self.isNameByte(bytes[start - 1]) { start -= 1 }
         let isName = startsName(at: start)
         guard skipEscape() else {
             index += 1
-            lastEnd = index
+            nameLimit = index
             return nil
         }
         skipName()
         let end = index
-        lastEnd = index
+        nameLimit = index
         guard isName, index < bytes.count, bytes[index] == UInt8(ascii: "(") else { return nil }
         index += 1
         return start..<end
@@ -300,7 +303,8 @@ enum CSSText {
         return value == 0 ? 0xFFFD : value
     }
 
-    /// Appends one byte of a reference with its escape. `isURL` is true if there are no quotes around it.
+    /// Appends one byte of a link, escaped if necessary. `isURL` is true for a link in an unquoted `url()`, and false for
+    /// one in quotes.
     static func escape(_ byte: UInt8, isURL: Bool, into output: inout [UInt8]) {
         switch byte {
         case 0..<0x20, 0x7F, UInt8(ascii: "<"):
