@@ -19,8 +19,8 @@ final class CacheLookup {
         case load(adding: HTTPFields, inPlaceOf: StoredResponse? = nil)
         /// Do nothing: an interrupted run of this snapshot stored the response.
         case done(StoredResponse)
-        /// Do nothing: another worker of this snapshot received this status.
-        case gone(status: Int)
+        /// Do nothing: another worker of this snapshot received this error status.
+        case failed(status: Int)
         /// Use the stored response, which the policy allows without a request.
         case reuse(StoredResponse)
         /// Send a conditional request with these fields.
@@ -47,26 +47,27 @@ final class CacheLookup {
     private let isUpdate: Bool
     private let policy: CachePolicy
     private let rules: CacheRules
-    /// The frontier's numbers of URLs, by their row numbers in the store.
+    /// The frontier's numbers of URLs, by the ids of the URLs in the store.
     private var numbers: [UInt32?] = []
-    /// The row numbers of the links that `links(of:)` last returned as new, in their order.
-    private var unnumbered: [Int] = []
+    /// The ids of the links that `links(of:)` last returned as new, in their order.
+    private var unnumberedIDs: [Int] = []
     /// Responses that were looked up in advance.
-    private var ahead = Ahead()
+    private var ahead = LookAhead()
 
     /// The results of one query for several URLs that are due.
-    private struct Ahead {
+    private struct LookAhead {
         var hrefs: Set<String> = []
-        var walked: [String: ResponseWithLinks] = [:]
-        /// The URLs of links to which the frontier has not assigned a number yet, by row number.
-        var addresses: [Int64: String] = [:]
+        /// The responses that this snapshot has, by URL.
+        var responses: [String: ResponseWithLinks] = [:]
+        /// The URLs of links to which the frontier has not assigned a number yet, by id.
+        var linkHrefs: [Int64: String] = [:]
     }
 
     /// The rules of a private cache (RFC 9111 1.2.2): the store belongs to one user.
     private static let profile = CacheProfile.private
 
-    /// After this many seconds, an interrupted update validates its own responses again.
-    private static let secondsOfOwn: Int64 = 15 * 60
+    /// The maximum age of a response that an interrupted update uses again as it is. An older one is validated.
+    private static let maxOwnAgeSeconds: Int64 = 15 * 60
 
     /// Returns nil if the store is empty and no other worker writes to the snapshot.
     ///
@@ -80,7 +81,7 @@ final class CacheLookup {
         try reader.enlargePageCache()
         self.reader = reader
         dictionaries = StoredDictionaries(reader, snapshot: snapshot.id)
-        // A policy that reloads everything does not rely on stored bodies without reading them.
+        // Under a policy that reloads everything, a stored body replaces a request only if its bytes have been hashed again.
         finder = try BundleFinder(reader, folder, provesBytes: policy.reloadsEverything)
         hasWholePacks = try reader.hasWholePacks()
         self.snapshot = snapshot
@@ -98,32 +99,32 @@ final class CacheLookup {
 
     /// Looks up what this snapshot has for the next URLs, in one query.
     func lookAhead(_ hrefs: [String]) throws(StoreError) {
-        ahead = Ahead()
+        ahead = LookAhead()
         guard !hrefs.isEmpty else { return }
         var unknown: Set<Int64> = []
-        for walked in try reader.responsesWithLinks(for: hrefs, ofSnapshot: snapshot.id) {
-            ahead.walked[walked.response.href] = walked
-            for link in walked.links?.ids.all ?? [] where number(of: link) == nil { unknown.insert(link) }
+        for found in try reader.responsesWithLinks(for: hrefs, ofSnapshot: snapshot.id) {
+            ahead.responses[found.response.href] = found
+            for link in found.links?.ids.all ?? [] where number(ofID: link) == nil { unknown.insert(link) }
         }
         ahead.hrefs = Set(hrefs)
-        if !unknown.isEmpty { ahead.addresses = try reader.hrefsByID(Array(unknown)) }
+        if !unknown.isEmpty { ahead.linkHrefs = try reader.hrefsByID(Array(unknown)) }
     }
 
     /// The response that this snapshot has for the URL.
     private func ownResponse(_ href: String) throws(StoreError) -> StoredResponse? {
         // Only once, because the URL may have been stored by the next time.
-        if ahead.hrefs.remove(href) != nil { return ahead.walked[href]?.response }
+        if ahead.hrefs.remove(href) != nil { return ahead.responses[href]?.response }
         return try reader.response(for: href, ofSnapshot: snapshot.id)
     }
 
     private func linkSummary(of stored: StoredResponse) throws(StoreError) -> StoredLinkSummary? {
-        if let walked = ahead.walked[stored.href], walked.response == stored { return walked.links }
+        if let found = ahead.responses[stored.href], found.response == stored { return found.links }
         return try reader.linkSummary(of: stored)
     }
 
-    private func addresses(of numbers: [Int64]) throws(StoreError) -> [Int64: String] {
-        guard numbers.contains(where: { ahead.addresses[$0] == nil }) else { return ahead.addresses }
-        return try reader.hrefsByID(numbers)
+    private func hrefs(ofIDs ids: [Int64]) throws(StoreError) -> [Int64: String] {
+        guard ids.contains(where: { ahead.linkHrefs[$0] == nil }) else { return ahead.linkHrefs }
+        return try reader.hrefsByID(ids)
     }
 
     /// Decides what to do about a URL that is due.
@@ -131,9 +132,9 @@ final class CacheLookup {
     /// - Parameters:
     ///   - bundle: The bundle that the body must match, if any.
     ///   - origin: The origin of the document that requests the URL by CORS; nil if the request has none.
-    ///   - isCORS: Whether this is known to be a CORS request. Stored lists of links do not contain this. A
-    ///     response to a CORS request is therefore requested by CORS again, with the same origin if it varies
-    ///     by it.
+    ///   - isCORS: Whether this is known to be a CORS request. It may be one even if this is false, because stored lists
+    ///     of links do not say so. Therefore a URL whose stored response was requested with an `Origin` is requested
+    ///     with one again: with the same one if the response varies by it.
     func decision(
         for url: WebURL, requiring bundle: Bundle? = nil, origin: @autoclosure () -> String?, isCORS: Bool,
         now: HTTPDate
@@ -146,25 +147,26 @@ final class CacheLookup {
             return stored.snapshot == snapshot.id ? .done(stored) : .reuse(stored)
         }
         var own: StoredResponse?
-        if snapshot.isContinued, let mine = try self.ownResponse(url.href), !mine.isImported {
-            let isOld = isUpdate && !isShared && now.secondsSinceEpoch - mine.fetched > Self.secondsOfOwn
-            if mine.status < 400 {
-                guard isOld else { return .done(mine) }
-                own = mine
+        if snapshot.isContinued, let response = try ownResponse(url.href), !response.isImported {
+            let age = now.secondsSinceEpoch - response.fetched
+            let isOld = isUpdate && !isShared && age > Self.maxOwnAgeSeconds
+            if response.status < 400 {
+                guard isOld else { return .done(response) }
+                own = response
             } else if isShared {
-                return .gone(status: mine.status)
+                return .failed(status: response.status)
             }
             // A tombstone of an earlier attempt does not count: the URL may exist by now.
         }
-        var asking = isCORS ? origin() : nil
+        var requestOrigin = isCORS ? origin() : nil
         let stored =
             if let own {
                 own
             } else {
-                try reader.response(for: url.href, fields: asking.map { ["Origin": $0] })
+                try reader.response(for: url.href, fields: requestOrigin.map { ["Origin": $0] })
             }
         let wasSentWithOrigin = stored?.flags.contains(.hadOriginHeader) ?? false
-        if wasSentWithOrigin, !isCORS { asking = stored?.origin ?? origin() }
+        if wasSentWithOrigin, !isCORS { requestOrigin = stored?.origin ?? origin() }
         // An imported response is fetched again under every policy: a crawl stores responses of the origin.
         var usable = stored.flatMap { stored in
             stored.status < 400 && (stored.body != nil || stored.isRedirect) && !stored.isImported
@@ -172,7 +174,7 @@ final class CacheLookup {
         }
         // A conditional request would only confirm a body whose stored bytes are damaged or missing.
         if let body = usable?.body {
-            if try finder.isDamaged(body) { usable = nil } else if try isGone(body) { usable = nil }
+            if try finder.isDamaged(body) { usable = nil } else if try isMissing(body) { usable = nil }
         }
         let request = CacheRequest(url: url)
         let entry = usable?.cacheEntry(profile: Self.profile, rules: rules)
@@ -184,17 +186,17 @@ final class CacheLookup {
             if let usable, let entry, !usable.isRedirect {
                 // A 304 need not repeat the CORS headers for an origin. The first request by CORS therefore
                 // loads the response.
-                let isNews = asking != nil && !wasSentWithOrigin
+                let isFirstWithOrigin = requestOrigin != nil && !wasSentWithOrigin
                 return .validate(
                     StoredCopy(response: usable, entry: entry),
-                    with: (isNews ? HTTPFields() : fields).addingOrigin(asking))
+                    with: (isFirstWithOrigin ? HTTPFields() : fields).addingOrigin(requestOrigin))
             }
         case .load(let fields):
-            return .load(adding: fields.addingOrigin(asking), inPlaceOf: usable)
+            return .load(adding: fields.addingOrigin(requestOrigin), inPlaceOf: usable)
         case .miss:
             break
         }
-        return .load(adding: HTTPFields().addingOrigin(asking), inPlaceOf: usable)
+        return .load(adding: HTTPFields().addingOrigin(requestOrigin), inPlaceOf: usable)
     }
 
     /// Ends the reading transaction, which other users of the store may wait for. Later queries see the
@@ -213,7 +215,7 @@ final class CacheLookup {
 
     /// Whether the bytes of the body are missing. Large bodies have files of their own, which are always
     /// checked; packs are checked only if one of them is incomplete.
-    private func isGone(_ body: StoredBody) throws(StoreError) -> Bool {
+    private func isMissing(_ body: StoredBody) throws(StoreError) -> Bool {
         guard !hasWholePacks || body.byteCount > Limits.maxPackedBodyBytes else { return false }
         return try !reader.isStored(body)
     }
@@ -249,7 +251,7 @@ final class CacheLookup {
     }
 
     /// Whether the store has a response for the URL that is neither an error nor imported.
-    func holds(_ url: WebURL) throws(StoreError) -> Bool {
+    func hasResponse(for url: WebURL) throws(StoreError) -> Bool {
         try reader.response(for: url.href).map { $0.status < 400 && !$0.isImported } ?? false
     }
 
@@ -283,30 +285,30 @@ final class CacheLookup {
     func links(
         of stored: StoredResponse, isNofollow: Bool, leavesAssets: Bool, leavesMedia: Bool
     ) throws(StoreError) -> Links? {
-        unnumbered.removeAll(keepingCapacity: true)
+        unnumberedIDs.removeAll(keepingCapacity: true)
         var links = Links()
         guard let body = stored.body else { return links }
-        // The choice of the renditions may have changed.
+        // Which renditions of a playlist are links depends on the choice of media, which may have changed since the scan.
         let isPlaylist = body.format?.isPlaylist == true
         if isPlaylist || leavesMedia && body.format != .opaque { return nil }
         try reader.beginSharedRead()
-        guard let told = try linkSummary(of: stored) else { return nil }
-        if body.format != .opaque, let table = LinkTable.readSummary(fromEnds: told.tableEnds) {
+        guard let summary = try linkSummary(of: stored) else { return nil }
+        if body.format != .opaque, let table = LinkTable.readSummary(fromEnds: summary.tableEnds) {
             guard table.isCurrent else { return nil }
             links.renderReasons = table.renderReasons
         }
-        let lists = told.ids
+        let lists = summary.ids
         links.known.reserveCapacity(lists.pages.count + lists.assets.count + lists.guesses.count)
-        var unknown: [(number: Int64, kind: LinkClass)] = []
-        func add(_ numbers: [Int64], _ kind: LinkClass) {
+        var unknown: [(id: Int64, kind: LinkClass)] = []
+        func add(_ ids: [Int64], _ kind: LinkClass) {
             if leavesAssets, kind.role != .page { return }
-            for number in numbers {
-                if let known = self.number(of: number) {
+            for id in ids {
+                if let known = number(ofID: id) {
                     if isNofollow, kind.role == .page { continue }
                     links.known.append(
                         Frontier.KnownLink(number: known, role: kind.role, isGuess: kind == .guess))
                 } else {
-                    unknown.append((number, kind))
+                    unknown.append((id, kind))
                 }
             }
         }
@@ -314,10 +316,10 @@ final class CacheLookup {
         add(lists.assets, .asset)
         add(lists.guesses, .guess)
         guard !unknown.isEmpty else { return links }
-        let addresses = try addresses(of: unknown.map(\.number))
-        for (number, kind) in unknown {
-            guard let href = addresses[number], let url = WebURL(href) else { continue }
-            unnumbered.append(Int(number))
+        let hrefs = try hrefs(ofIDs: unknown.map(\.id))
+        for (id, kind) in unknown {
+            guard let href = hrefs[id], let url = WebURL(href) else { continue }
+            unnumberedIDs.append(Int(id))
             links.new.append(
                 FoundLink(
                     url: url, role: kind.role, isGuess: kind == .guess,
@@ -328,19 +330,19 @@ final class CacheLookup {
 
     /// Assigns the frontier's numbers to the new links of the last call of `links(of:)`, in their order.
     func assignNumbers(_ new: [UInt32]) {
-        for (place, number) in zip(unnumbered, new) {
-            if place >= numbers.count {
-                numbers.append(contentsOf: repeatElement(nil, count: place + 1 - numbers.count))
+        for (id, number) in zip(unnumberedIDs, new) {
+            if id >= numbers.count {
+                numbers.append(contentsOf: repeatElement(nil, count: id + 1 - numbers.count))
             }
-            numbers[place] = number
+            numbers[id] = number
         }
-        unnumbered.removeAll(keepingCapacity: true)
+        unnumberedIDs.removeAll(keepingCapacity: true)
     }
 
-    /// The frontier's number of a row in the store; nil if it has none yet.
-    private func number(of number: Int64) -> UInt32? {
-        let place = Int(number)
-        return place < numbers.count ? numbers[place] : nil
+    /// The frontier's number of a URL by its id in the store; nil if it has none yet.
+    private func number(ofID id: Int64) -> UInt32? {
+        let index = Int(id)
+        return index < numbers.count ? numbers[index] : nil
     }
 
     /// The list of a body's links in which a link is stored.
@@ -369,7 +371,7 @@ extension ResponseFlags {
 }
 
 extension ResponseFlags {
-    /// The flags that tell whether the request was by CORS or with credentials.
+    /// The flags that say whether the request had an `Origin` or credentials.
     init(_ result: FetchResult) {
         self = []
         if result.sentFields.contains("Origin") { insert(.hadOriginHeader) }
@@ -378,8 +380,8 @@ extension ResponseFlags {
 }
 
 extension StoredResponse {
-    /// The header fields that a page's script added to the request, without those that may be secrets: the
-    /// store has only hashes of these.
+    /// The header fields that a page's script added to the request. Those that may be secrets are missing, because the store
+    /// has only their hashes.
     var scriptFields: HTTPFields {
         HTTPFields(VaryKey(stored: variant).openFields.list.filter { PageRequest.canBeSetByScript($0.name) })
     }

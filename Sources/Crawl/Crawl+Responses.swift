@@ -151,7 +151,7 @@ extension Crawl {
     /// Discards it if the response makes a retry useless.
     func keepPartial(of result: FetchResult) throws(CrawlError) {
         guard let partial = result.partial else { return }
-        if case .response(let response) = result.outcome, !Failure.status(response.status).mayPass {
+        if case .response(let response) = result.outcome, !Failure.status(response.status).isTemporary {
             return partial.discard()
         }
         try storing { () throws(StoreError) in
@@ -297,7 +297,7 @@ extension Crawl {
     func didScan(_ result: ScanResult) throws(CrawlError) {
         scanning -= 1
         scanningByteCount -= result.byteCount
-        if let failure = result.failure { throw .store(failure) }
+        if let error = result.storeError { throw .store(error) }
         switch RequestPurpose(number: result.number) {
         case .entry: break
         case .pageRequest(let number): return didScanPageRequest(result, number: number)
@@ -323,7 +323,9 @@ extension Crawl {
     /// Whether an earlier snapshot has a response for a URL where this run may have received a login page.
     private func isStoredBefore(_ number: UInt32) throws(CrawlError) -> Bool {
         guard frontier.needsSession(number), let cacheLookup else { return false }
-        return try storing { () throws(StoreError) in try cacheLookup.holds(frontier.url(number)) }
+        return try storing { () throws(StoreError) in
+            try cacheLookup.hasResponse(for: frontier.url(number))
+        }
     }
 
     /// The role with which the response of an entry is stored.

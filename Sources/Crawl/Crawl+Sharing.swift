@@ -129,7 +129,7 @@ extension Crawl {
         guard let workerState else { return }
         if workerState.hasNewStatus, workerState.originsToRelease.isEmpty, now >= workerState.nextGiveAway {
             let count = workerState.status.hostsToGiveAway(
-                active: frontier.activeHostCount, running: frontier.running)
+                active: frontier.activeHostCount, running: frontier.runningCount)
             for origin in frontier.hostsToGiveAway(count) {
                 self.workerState?.originsToRelease.insert(origin)
                 try apply(.leaseReleased(origin))
@@ -191,13 +191,13 @@ extension Crawl {
         let active = frontier.activeHostCount
         out.workerReport.hosts = active + workerState.originsToRelease.count
         out.workerReport.isHungry =
-            !isStarved && workerState.status.isHungry(active: active, running: frontier.running)
+            !isStarved && workerState.status.isHungry(active: active, running: frontier.runningCount)
         out.workerReport.isStarved = isStarved
         out.workerReport.bytes = report.wireByteCount - workerState.reportedBytes
         self.workerState?.reportedBytes = report.wireByteCount
         out.isLimitReached = frontier.isStopped
         if !frontier.isStopped, !isEnding {
-            out.hostsToLease = workerState.status.wantedHosts(active: active, running: frontier.running)
+            out.hostsToLease = workerState.status.wantedHosts(active: active, running: frontier.runningCount)
         }
         if isStarved {
             out.pagesToTake = workerState.pagesAtOnce
@@ -229,7 +229,7 @@ extension Crawl {
         if case .done? = answer { return false }
         let isPage = frontier.role(of: number) == .page
         let outcome: Frontier.KnownOutcome
-        if case .gone(let status)? = answer {
+        if case .failed(let status)? = answer {
             outcome = .failed(.status(status))
         } else if let known = knownOutcomes.outcome(of: url) {
             outcome = known

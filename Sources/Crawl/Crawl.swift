@@ -415,7 +415,8 @@ extension Crawl {
     /// Notes that an earlier snapshot has a response for the URL, which stays in place.
     func noteIfKept(_ number: UInt32) throws(CrawlError) {
         guard let cacheLookup else { return }
-        if try storing({ () throws(StoreError) in try cacheLookup.holds(frontier.url(number)) }) {
+        let url = frontier.url(number)
+        if try storing({ () throws(StoreError) in try cacheLookup.hasResponse(for: url) }) {
             keptFromBefore.insert(number)
         }
     }
@@ -481,7 +482,7 @@ extension Crawl {
         case .done(let stored)?:
             try reuse(number, url, stored, isOfThisSnapshot: true)
         // `applyKnownOutcome` has handled it.
-        case .gone?: break
+        case .failed?: break
         case .reuse(let stored)?:
             try reuse(number, url, stored, isOfThisSnapshot: false)
         }
@@ -548,7 +549,8 @@ extension Crawl {
             try apply(
                 .linked(
                     number, known: links.known, new: links.new, isLeftOut: isLeftOut,
-                    isNofollow: isNofollow, renderReasons: links.renderReasons, isNews: isOfThisSnapshot))
+                    isNofollow: isNofollow, renderReasons: links.renderReasons,
+                    isOfThisSnapshot: isOfThisSnapshot))
         } else {
             try scan(number, frontier.url(number), .stored(stored))
         }

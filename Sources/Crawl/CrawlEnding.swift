@@ -76,7 +76,7 @@ struct CrawlEnding {
         guard let cacheLookup else { return 0 }
         var count = 0
         for skipped in report.skipped where !skipped.isAsset && skipped.cause.isNoContent {
-            if try cacheLookup.holds(skipped.address) { count += 1 }
+            if try cacheLookup.hasResponse(for: skipped.address) { count += 1 }
         }
         return count
     }

@@ -391,8 +391,8 @@ extension CrawlReport {
         -> Skipped
     {
         Skipped(
-            url: frontier.text(entry.number), cause: reason,
-            referrer: entry.referrer.map { frontier.text($0) },
+            url: frontier.href(entry.number), cause: reason,
+            referrer: entry.referrer.map { frontier.href($0) },
             isAsset: entry.role == .asset && !entry.isGuess)
     }
 

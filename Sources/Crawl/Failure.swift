@@ -7,7 +7,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// The server answered with an error status.
     case status(Int)
     case fetch(FetchFailure)
-    /// The host never responded, and everything else was done.
+    /// The host did not respond before everything else was done and the time to wait for it was over.
     case hostSilent(FetchFailure)
     /// Too many redirects.
     case redirects
@@ -15,11 +15,11 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     case redirectWithoutTarget
     /// An HTML page was sent in place of another type, such as a script.
     case htmlInstead
-    /// A rule of the user, given here, rejects the response.
-    case refused(String)
+    /// A rule of the user rejects the response: the text of the rule.
+    case rejectedByRule(String)
     /// The app's `willStore` returned nil.
     case declinedByApp
-    /// The response does not match the manifest.
+    /// The response does not match the manifest: the reason.
     case digestMismatch(String)
     /// A page says "not found" with a status of success.
     case softNotFound
@@ -31,41 +31,41 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     case notRequested(Failure)
     /// The response is complete but suspicious, so that the stored copy is kept.
     case rejected(ReplacementCheck.Reason)
-    /// A page came instead by which a service checks whether the client is a browser.
+    /// The server sent a page that checks whether the client is a browser.
     case challenged(BotChallenge)
     /// The server asked to wait longer than a run waits (`Retry-After`).
     case deferred(status: Int, seconds: Int64)
 
     /// Whether the same request may succeed a little later.
-    var mayPass: Bool {
+    var isTemporary: Bool {
         switch self {
         case .status(let status):
             status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure), .hostSilent(let failure): failure.canRetry
-        case .redirects, .redirectWithoutTarget, .htmlInstead, .refused, .declinedByApp, .digestMismatch,
-            .softNotFound, .login,
-            .sessionEnded, .notRequested, .rejected, .challenged, .deferred:
+        case .redirects, .redirectWithoutTarget, .htmlInstead, .rejectedByRule, .declinedByApp,
+            .digestMismatch, .softNotFound, .login, .sessionEnded, .notRequested, .rejected, .challenged,
+            .deferred:
             false
         }
     }
 
-    /// Whether the host should be sent requests more slowly.
-    var isObjection: Bool {
+    /// Whether the failure is a sign that requests to the host come too fast.
+    var shouldSlowDownHost: Bool {
         switch self {
         case .status(let status): status == 429 || status == 503
         // A part that does not match the rest does not mean that requests come too fast.
         case .fetch(let failure), .hostSilent(let failure): failure.canRetry && failure.kind != .mismatch
-        case .redirects, .redirectWithoutTarget, .htmlInstead, .refused, .declinedByApp, .digestMismatch,
-            .softNotFound, .login,
-            .sessionEnded, .notRequested, .rejected, .challenged, .deferred:
+        case .redirects, .redirectWithoutTarget, .htmlInstead, .rejectedByRule, .declinedByApp,
+            .digestMismatch, .softNotFound, .login, .sessionEnded, .notRequested, .rejected, .challenged,
+            .deferred:
             false
         }
     }
 
-    /// Whether a server answered with a status.
+    /// Whether the server answered with an error status.
     var isStatus: Bool { if case .status = self { true } else { false } }
 
-    /// Whether no connection was possible, which concerns all URLs of the host.
+    /// Whether no connection to the host was possible.
     var isConnectionFailure: Bool {
         guard case .fetch(let failure) = self else { return false }
         return failure.kind == .unreachable || failure.kind == .unknownHost
@@ -80,10 +80,10 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// Whether the server responded, and would respond to a retry in the same way.
     var isFinalResponse: Bool {
         switch self {
-        case .status: !mayPass
+        case .status: !isTemporary
         case .fetch, .hostSilent, .notRequested, .sessionEnded, .rejected, .challenged, .deferred: false
-        case .redirects, .redirectWithoutTarget, .htmlInstead, .refused, .declinedByApp, .digestMismatch,
-            .softNotFound, .login:
+        case .redirects, .redirectWithoutTarget, .htmlInstead, .rejectedByRule, .declinedByApp,
+            .digestMismatch, .softNotFound, .login:
             true
         }
     }
@@ -93,7 +93,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         if case .fetch(let failure) = self { failure.kind == .refused } else { false }
     }
 
-    /// Whether the origin answered 404 or 410, which the mirror then does too.
+    /// Whether the origin answered 404 or 410. The mirror then answers the same.
     package var isGone: Bool { self == .status(404) || self == .status(410) }
 
     /// Whether the resolver did not find the host.
@@ -101,25 +101,24 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .fetch(let failure), .hostSilent(let failure): failure.kind == .unknownHost
         case .notRequested(let failure): failure.isUnknownHost
-        case .status, .redirects, .redirectWithoutTarget, .htmlInstead, .refused, .declinedByApp,
-            .digestMismatch, .softNotFound, .login,
-            .sessionEnded, .rejected, .challenged, .deferred:
+        case .status, .redirects, .redirectWithoutTarget, .htmlInstead, .rejectedByRule, .declinedByApp,
+            .digestMismatch, .softNotFound, .login, .sessionEnded, .rejected, .challenged, .deferred:
             false
         }
     }
 
-    /// Whether the failure concerns all URLs of the host.
+    /// Whether other URLs of the host would fail for the same reason.
     var concernsHost: Bool {
         switch self {
         case .sessionEnded, .challenged, .deferred: true
-        case .status, .fetch, .hostSilent, .redirects, .redirectWithoutTarget, .htmlInstead, .refused,
-            .declinedByApp, .digestMismatch,
-            .softNotFound, .login, .notRequested, .rejected:
+        case .fetch: isConnectionFailure
+        case .status, .hostSilent, .redirects, .redirectWithoutTarget, .htmlInstead, .rejectedByRule,
+            .declinedByApp, .digestMismatch, .softNotFound, .login, .notRequested, .rejected:
             false
         }
     }
 
-    /// Whether the request lacked a valid session.
+    /// Whether the session is the reason: a login page was sent, or the session has ended.
     var isOfSession: Bool {
         if case .login = self { return true }
         if case .sessionEnded = self { return true }
@@ -140,7 +139,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .redirectWithoutTarget: "a redirect without a usable Location"
         case .htmlInstead:
             "an HTML page was sent instead, as by a login page or captive portal, and is not stored"
-        case .refused(let rule): "the rule \"\(rule)\" rejects the response"
+        case .rejectedByRule(let rule): "the rule \"\(rule)\" rejects the response"
         case .declinedByApp: "the app's willStore declined to store it"
         case .digestMismatch(let detail): "the response does not match the manifest: \(detail)"
         case .login(let place): "a login page was sent instead, \(place), and is not stored"

@@ -93,7 +93,7 @@ extension Frontier.KnownOutcome {
         case "redirects": self = .failed(.redirects)
         case "nowhere": self = .failed(.redirectWithoutTarget)
         case "stand-in": self = .failed(.htmlInstead)
-        case "refused": self = .failed(.refused(rest))
+        case "refused": self = .failed(.rejectedByRule(rest))
         case "unwanted": self = .failed(.declinedByApp)
         case "altered": self = .failed(.digestMismatch(rest))
         case "soft": self = .failed(.softNotFound)
@@ -137,7 +137,7 @@ extension Frontier.KnownOutcome {
             case .redirects: "redirects"
             case .redirectWithoutTarget: "nowhere"
             case .htmlInstead: "stand-in"
-            case .refused(let rule): "refused\t\(rule)"
+            case .rejectedByRule(let rule): "refused\t\(rule)"
             case .declinedByApp: "unwanted"
             case .digestMismatch(let detail): "altered\t\(detail)"
             case .softNotFound: "soft"

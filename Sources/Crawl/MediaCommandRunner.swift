@@ -53,7 +53,7 @@ final class MediaCommandRunner: Sendable {
         switch decision {
         case .load(_, let response)?: stored = response
         case .validate(let copy, _)?: stored = copy.response
-        case .done?, .gone?, .reuse?, nil: stored = nil
+        case .done?, .failed?, .reuse?, nil: stored = nil
         }
         return stored.flatMap { $0.fields.hasPrefix("\(fieldName):") ? $0 : nil }
     }

@@ -159,10 +159,10 @@ extension OriginRobots {
         return nil
     }
 
-    /// Reports that the request failed. A failure that will last (`mayPass` is false) is not retried while
+    /// Reports that the request failed. A failure that will last (`isTemporary` is false) is not retried while
     /// pages wait.
-    package mutating func didFail(_ trouble: String, mayPass: Bool = true, now: Duration) {
-        if !mayPass { failures = max(failures, Self.delays.count) }
+    package mutating func didFail(_ trouble: String, isTemporary: Bool = true, now: Duration) {
+        if !isTemporary { failures = max(failures, Self.delays.count) }
         fail(trouble, now: now)
     }
 

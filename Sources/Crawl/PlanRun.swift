@@ -346,7 +346,7 @@ package struct PlanRun: ~Copyable {
             if case .response(let response) = result.outcome {
                 let bytes = try contents(of: response.body)
                 let body = response.isCut ? OriginRobots.wholeLines(bytes) : bytes
-                if response.status < 500, !Failure.status(response.status).mayPass {
+                if response.status < 500, !Failure.status(response.status).isTemporary {
                     answer = .answered(
                         status: response.status,
                         location: response.fields["Location"].flatMap { WebURL($0, base: request.url) },

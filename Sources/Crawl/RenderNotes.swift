@@ -145,7 +145,7 @@ extension Crawl {
         let url = frontier.url(number)
         let stored = try storing { () throws(StoreError) in try cacheLookup.renderNotes(of: url) }
         guard let memory = stored else { return }
-        if memory.hasSent { try apply(.knownAsSender(number)) }
+        if memory.hasSent { try apply(.sentRequestsBefore(number)) }
         do throws(FetchFailure) {
             try loop.addCookies(fromScripts: memory.cookies)
         } catch {

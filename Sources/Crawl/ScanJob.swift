@@ -35,7 +35,8 @@ struct ScanJob: Sendable {
     var storedBefore: StoredResponse?
     /// Whether to compute a fingerprint of the page's text.
     var wantsWords = false
-    /// Whether to compute the pieces of the page's text, if the page or one of its links to itself has a query.
+    /// Whether to compute the pieces of the page's text. The scan does this only if the page's URL or one of its links to
+    /// itself has a query.
     var wantsPieces = false
     /// Whether a link of another page to this one with a query is known.
     var hasKnownQueries = false
@@ -43,14 +44,14 @@ struct ScanJob: Sendable {
     /// Whether the page is left out if it says `noindex`.
     var mayBeLeftOut = false
 
-    /// How to decide whether a login page replaces another page; nil to not check.
+    /// The meaning of a login page at this URL; nil to not check for login pages.
     var login: LoginCheck?
 
-    /// The meaning of a login page at this URL.
+    /// Which page is lost if the response is a login page.
     enum LoginCheck: Sendable {
-        /// The URL is the target of a redirect: a login page replaces the page that redirected.
+        /// The page that redirected to this URL.
         case isRedirectTarget
-        /// A login page replaces the page at this URL, unless the URL looks like that of a login page.
+        /// The page at this URL. If the URL looks like that of a login page, none is lost.
         case mayReplacePage
     }
 
@@ -70,7 +71,7 @@ struct ScanResult: Sendable {
     /// The size of the job's body in memory.
     let byteCount: Int
     var links: [FoundLink] = []
-    /// The body's statements to module loaders: configurations and names of modules.
+    /// The settings that the body makes for module loaders, and the names of modules that it requests from them.
     var notes: [LoaderNote] = []
     /// The base URL of the document's links; nil for its own URL.
     var base: WebURL?
@@ -92,7 +93,7 @@ struct ScanResult: Sendable {
     var print: ContentPrint?
     /// The pieces of the page's text; nil if they were not computed.
     var pieces: TextPieces?
-    /// The places where a list may continue, if this is an asset that may be a piece of a list.
+    /// Values by which a script may request the next part of a list, if this asset may be a part of one.
     var listPlaces: ListPlaces?
     /// The `Accept-Signature` of requests for the assets that must be signed, as the page's `integrity` attributes
     /// demand.
@@ -129,5 +130,5 @@ struct ScanResult: Sendable {
     /// Earlier replacements that turned out to be wrong and were undone.
     var restored: [ReplacementCheck.Restored] = []
     /// The error because of which the response could not be stored. It ends the crawl.
-    var failure: StoreError?
+    var storeError: StoreError?
 }

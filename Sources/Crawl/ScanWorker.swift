@@ -73,7 +73,7 @@ final class ScanWorker {
             case .stored(let response): try processStored(response, of: job, into: &result)
             }
         } catch {
-            result.failure = error
+            result.storeError = error
         }
         return result
     }
@@ -479,7 +479,7 @@ final class ScanWorker {
             url: job.url, status: response.status, fields: response.fields,
             beginning: try response.body.beginning(Self.inspectedByteCount))
         if let rule = rules.rejection(of: subject, byteCount: response.body.byteCount) {
-            return .refused(rule.text)
+            return .rejectedByRule(rule.text)
         }
         // An HTML response to a request for an asset is an error page or similar. For pages, the file
         // extension says nothing, and if there is a digest, it decides.

@@ -360,7 +360,7 @@ package final class URLLoader {
             beginning: Array(answer.body.prefix(4096))
         )
         if let rule = rules.rejection(of: subject, byteCount: answer.body.count) {
-            return Failure.refused(rule.text).description
+            return Failure.rejectedByRule(rule.text).description
         }
         return rules.inspection.accepts(subject) ? nil : Failure.htmlInstead.description
     }

@@ -342,7 +342,7 @@ extension ExternalLinkRun {
     private mutating func didEndRobots(_ result: FetchResult, of index: Int) {
         switch result.outcome {
         case .failure(let failure):
-            gates[index].robots.didFail(failure.description, mayPass: false, now: age.elapsed)
+            gates[index].robots.didFail(failure.description, isTemporary: false, now: age.elapsed)
         case .response(let response):
             let bytes = Self.bytes(of: response.body)
             let target = gates[index].robots.didRespond(

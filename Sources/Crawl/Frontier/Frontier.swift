@@ -9,8 +9,8 @@ internal import Web
 ///
 /// The caller passes each event to `apply` and carries out the returned actions, and calls `next` until it
 /// returns nil. The state is in a `FrontierCore`, whose extensions are in several files; `core` is private to
-/// this file, so that only `Frontier` can change it. The type is noncopyable because a copy would retain all
-/// arrays of the state.
+/// this file, so that only `Frontier` can change it. The type is noncopyable because after a copy, the next
+/// change would copy all arrays of the state.
 ///
 /// Each URL becomes an entry with a number, in the order of discovery; numbers are never reused. A new entry
 /// is `skipped`, `queued`, `waiting` (for robots.txt), `elsewhere`, or `failed` if its host has been given
@@ -41,6 +41,7 @@ struct Frontier: ~Copyable, Sendable {
     mutating func apply(_ event: Event, now: Duration) -> [Action] {
         core.now = max(core.now, now)
         var actions = take(event)
+        // If the number of pages is limited, the links of a page wait for its turn (`PageOrder`).
         if core.order.isOn { actions = core.takeDeferredActions() + actions + core.endDueTurns() }
         guard !core.failedWithHost.isEmpty else { return actions }
         defer { core.failedWithHost = [] }
@@ -71,19 +72,20 @@ struct Frontier: ~Copyable, Sendable {
         case .usesStored(let number, let format, let isSoftNotFound):
             if isSoftNotFound { core.markAsSoftNotFound(number) }
             core.noteFormat(format, of: number)
-        case .knownAsSender(let number): core.renderScheduler.noteSender(number)
+        case .sentRequestsBefore(let number): core.renderScheduler.noteSender(number)
         case .openedInSession(let number): core.didOpenInSession(number)
         case .requestedWithCORS(let number): core.markAsCORS(number)
         case .scanning(let number): core.scanning.insert(number)
         case .scanned(let result, let wasStored): return core.didScan(result, wasStored: wasStored)
-        case .linked(let number, let known, let new, let isLeftOut, let isNofollow, let reasons, let isNews):
+        case .linked(
+            let number, let known, let new, let isLeftOut, let isNofollow, let reasons, let isOfThisSnapshot):
             return core.addInOrder(
                 .linked(
                     number,
                     PageOrder.StoredLinks(
                         known: known, new: new, isLeftOut: isLeftOut, isNofollow: isNofollow,
                         reasons: reasons,
-                        isNews: isNews)))
+                        isOfThisSnapshot: isOfThisSnapshot)))
         case .robots(let host, let answer):
             if core.order.isOn { core.startTurns() }
             return core.didFetchRobots(host: host, answer)
@@ -154,9 +156,8 @@ extension Frontier {
 
         /// The stored response is used, because it is still valid or because the request failed.
         case usesStored(UInt32, format: BodyFormat?, isSoftNotFound: Bool)
-        /// An earlier snapshot rendered the page, and its scripts sent a request whose response may differ
-        /// now.
-        case knownAsSender(UInt32)
+        /// An earlier snapshot rendered the page, and its scripts sent a request then. The response may differ now.
+        case sentRequestsBefore(UInt32)
         /// The page was not modified since an earlier snapshot, and so is not a login page.
         case openedInSession(UInt32)
         /// The URL is requested with CORS.
@@ -174,11 +175,11 @@ extension Frontier {
         ///
         /// - Parameters:
         ///   - isLeftOut: whether the page asks not to be stored (`noindex`).
-        ///   - isNews: whether the response was stored by an earlier run of this snapshot, instead of by an
+        ///   - isOfThisSnapshot: whether the response was stored by an earlier run of this snapshot, instead of by an
         ///     earlier snapshot.
         case linked(
             UInt32, known: [KnownLink], new: [FoundLink], isLeftOut: Bool, isNofollow: Bool = false,
-            renderReasons: RenderReasons = [], isNews: Bool = false)
+            renderReasons: RenderReasons = [], isOfThisSnapshot: Bool = false)
 
         /// The request for the robots.txt of a host ended. Returns `startTask` if the response was a redirect to be
         /// followed.
@@ -205,7 +206,8 @@ extension Frontier {
         case othersReceived(byteCount: Int)
         /// Another worker has found out the outcome of this entry.
         case outcomeKnown(UInt32, KnownOutcome)
-        /// The page already counts towards the page limit, since its response is stored in this snapshot.
+        /// The page has been counted towards the page limit already, by another worker or an earlier run, and is not
+        /// counted twice.
         case counted(UInt32)
 
         /// The driver did not process responses for this time, for example because the store was busy. Hosts
@@ -363,7 +365,7 @@ extension Frontier {
     var isDone: Bool { core.isDone }
 
     /// Whether the driver should send `settled` when nothing is running or being scanned: module names wait
-    /// for a loader configuration, pages for the decision which of them to render, or held variants until
+    /// for a loader configuration, pages for the decision which of them to render, or variants until
     /// no page is left to render.
     var waitsToSettle: Bool {
         core.loaders.hasOpenNames || core.renderScheduler.isOn && core.renderScheduler.isUnsettled
@@ -401,10 +403,10 @@ extension Frontier {
     /// The origins whose session ended during the crawl, sorted by name.
     var lostSessions: [CrawlReport.LostSession] { core.lostSessions }
 
-    /// The names by which side pages were recognised.
+    /// The names in URLs by which side pages (`SidePage`), such as histories and forms, were recognised.
     var sideNames: [String: SidePage] { core.sidePages.leftOutNames }
 
-    /// The recognised views, with the URLs of their fetched pages.
+    /// The recognised views (`QueryViews`), which show stored content in another way, with the URLs of their fetched pages.
     var views: [String: [String]] { core.views.views(core.urls.href) }
 
     /// Origins whose robots.txt could not be fetched.
@@ -432,7 +434,8 @@ extension Frontier {
     /// The number of a URL; nil if it was not discovered.
     func number(of url: WebURL) -> UInt32? { core.urls.find(url.key) }
 
-    func text(_ number: UInt32) -> String { core.urls.href(number) }
+    /// The URL as text, without the cost of parsing it.
+    func href(_ number: UInt32) -> String { core.urls.href(number) }
 
     func state(_ number: UInt32) -> EntryState { core.state(number) }
 
@@ -448,7 +451,7 @@ extension Frontier {
 
     func role(of number: UInt32) -> Role { core.records[Int(number)].role }
 
-    /// The URL of the entry that led here first; nil for a start URL.
+    /// The URL of the entry that first linked or redirected here; nil for a start URL.
     func referrer(of number: UInt32) -> WebURL? {
         let referrer = core.records[Int(number)].referrer
         return referrer == FrontierCore.EntryRecord.noEntry ? nil : url(referrer)
@@ -465,7 +468,7 @@ extension Frontier {
         return referrer == FrontierCore.EntryRecord.noEntry ? nil : core.urls.href(referrer)
     }
 
-    /// The entry that a redirect leads to.
+    /// The target of a redirect.
     func target(of number: UInt32) -> UInt32? { core.target(of: number) }
 
     /// The nearest network zone that a request for the entry may connect to.
@@ -489,7 +492,8 @@ extension Frontier {
     /// are compared, for hosts with possible soft 404s, and for URLs that look like those of a trap.
     func wantsWords(of number: UInt32) -> Bool { core.wantsWords(of: number) }
 
-    /// Whether the scan should compute the pieces of the page's text, if the page or one of its links has a query.
+    /// Whether scans should compute the pieces of texts, by which views are recognised. They do this only for pages with
+    /// queries in their own URL or in links to themselves.
     var wantsPieces: Bool { core.sharing == nil && !core.scope.includesViews }
 
     /// Whether a link to the page with a query is known.
@@ -571,5 +575,6 @@ extension Frontier {
     /// Whether a time or byte limit prevents new requests.
     var isStopped: Bool { core.isStopped }
 
-    var running: Int { core.runningCount }
+    /// The number of running requests.
+    var runningCount: Int { core.runningCount }
 }

@@ -68,8 +68,8 @@ extension FrontierCore {
 
     /// The store is given the URL of each target once, and from then on only its number.
     mutating func linkTarget(_ number: UInt32) -> NewLinks.Target {
-        let isNews = records[Int(number)].flags.insert(.hasStoredNumber).inserted
-        return NewLinks.Target(href: isNews ? urls.href(number) : nil, number: number)
+        let isNew = records[Int(number)].flags.insert(.hasStoredNumber).inserted
+        return NewLinks.Target(href: isNew ? urls.href(number) : nil, number: number)
     }
 
     /// Adds the links of a stored response. Returns the numbers of the `new` ones, in the same order.

@@ -230,7 +230,7 @@ extension FrontierCore {
         // A longer pause than a run waits is a deferral: no further request is sent for the URL, or to the
         // host.
         let longWait = retryAfter.flatMap { $0 > HostPace.maxPause ? $0 : nil }
-        if failure.isObjection {
+        if failure.shouldSlowDownHost {
             runningCount -= 1
             let hadAnswers = hosts[host].faults.hasResponses
             let isHosts = hosts[host].faults.didObject(number, in: urls.folder(number), failure)
@@ -405,9 +405,8 @@ extension FrontierCore {
         }
         for number in lost {
             _ = takeUnstripped(number)
-            let isOfHost = failure.concernsHost || failure.isConnectionFailure
             let wasAsked = records[Int(number)].attempts > 0
-            fail(number, isOfHost || wasAsked ? failure : .notRequested(failure))
+            fail(number, failure.concernsHost || wasAsked ? failure : .notRequested(failure))
         }
         self.failedWithHost += lost
     }

@@ -437,10 +437,10 @@ extension FrontierCore {
                 ]
             }
         case .failed(let failure):
-            let mayPass = failure.canRetry || failure.kind == .unknownHost
+            let isTemporary = failure.canRetry || failure.kind == .unknownHost
             let isLost =
                 Failure.fetch(failure).isNoResponse && isGivenUp(host) || isRefusingConnections(host, failure)
-            hosts[host].robots?.didFail(failure.description, mayPass: mayPass && !isLost, now: now)
+            hosts[host].robots?.didFail(failure.description, isTemporary: isTemporary && !isLost, now: now)
         }
         admitAwaitingRobots(of: host)
         return []

@@ -65,12 +65,12 @@ struct ModuleLoaders: Sendable {
     ) -> [ModuleLinks] {
         guard !notes.isEmpty else { return [] }
         var environment = environments[document.number] ?? LoaderEnvironment(document: document.base)
-        let isNews = environment.apply(notes)
+        let hasChanged = environment.apply(notes)
         if environments.count < Limit.environments || environments[document.number] != nil {
             environments[document.number] = environment
         }
         var found: [ModuleLinks] = []
-        if isNews, environment.isConfigured { found = readAgain(document.number, environment) }
+        if hasChanged, environment.isConfigured { found = readAgain(document.number, environment) }
         let modules = notes.filter(\.needsLoader)
         let waits = !modules.isEmpty && !environment.isConfigured
         if !modules.isEmpty, requesterNumbers.count < Limit.requesters {

@@ -50,7 +50,7 @@ struct PageOrder: Sendable {
         let isLeftOut: Bool
         let isNofollow: Bool
         let reasons: RenderReasons
-        let isNews: Bool
+        let isOfThisSnapshot: Bool
     }
 
     init(isOn: Bool) { self.isOn = isOn }
@@ -201,7 +201,8 @@ extension FrontierCore {
         } else if renderScheduler.isOn {
             let needs = links.known.lazy.filter { $0.role == .asset }.map(\.number) + numbers
             noteForRendering(
-                number, links.reasons, assets: needs, isNofollow: links.isNofollow, isUnchanged: !links.isNews
+                number, links.reasons, assets: needs, isNofollow: links.isNofollow,
+                isUnchanged: !links.isOfThisSnapshot
             )
         }
         return numbers

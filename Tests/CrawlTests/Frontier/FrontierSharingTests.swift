@@ -222,7 +222,7 @@ import Web
         Frontier.KnownOutcome.failed(.status(404)), .failed(.fetch(FetchFailure(.broken, "a\tb"))),
         .failed(.hostSilent(FetchFailure(.timeout, ""))), .failed(.redirects),
         .failed(.redirectWithoutTarget),
-        .failed(.htmlInstead), .failed(.refused("/x no-store")), .failed(.declinedByApp),
+        .failed(.htmlInstead), .failed(.rejectedByRule("/x no-store")), .failed(.declinedByApp),
         .failed(.digestMismatch("md5 \t differs")), .failed(.softNotFound), .failed(.login("http://a/login")),
         .failed(.sessionEnded("http://a/login")),
         .failed(.notRequested(.fetch(FetchFailure(.unreachable, "x")))),
