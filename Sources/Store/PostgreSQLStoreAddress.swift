@@ -76,6 +76,8 @@ package struct PostgreSQLStoreAddress: Sendable, Hashable {
             fault = fault ?? error.text
         }
         let connectionString = place + "?" + rest.joined(separator: "&")
+        // A standby server can answer readers. Writers need a server that accepts writes, so if the address names several
+        // servers, or chooses by attributes, their connections ask for one. A single server is used as it is.
         let choice = "target_session_attrs="
         let isChosen = rest.contains { $0.hasPrefix(choice) }
         let hosts = place.dropFirst(scheme.count).prefix { $0 != "/" }
@@ -85,20 +87,20 @@ package struct PostgreSQLStoreAddress: Sendable, Hashable {
             + (isChosen || hasSeveral ? [choice + "read-write"] : [])
         let writerConnectionString = place + "?" + writers.joined(separator: "&")
         let shownPlace = Self.withoutPassword(
-            place.dropFirst(scheme.count), hasMore: settings.contains { $0.contains("@") })
+            place.dropFirst(scheme.count), queryHasAt: settings.contains { $0.contains("@") })
         func isSecret(_ setting: String) -> Bool {
             setting.contains("@") || Self.secretSettings.contains(Self.name(of: setting))
         }
         func address(_ shown: [String]) -> String {
             scheme + shownPlace + (shown.isEmpty ? "" : "?" + shown.joined(separator: "&"))
         }
-        let ofBodies = settings.filter {
+        let bodySettings = settings.filter {
             BodyStorageLocation.settingNames.contains(String($0.prefix { $0 != "=" })) && !$0.contains("@")
         }
         let hasSecret = scheme + shownPlace != place || settings.contains(where: isSecret)
         database = PostgreSQLAddress(
             connectionString: connectionString, writerConnectionString: writerConnectionString,
-            shown: address(shown + ofBodies), schema: schema,
+            shown: address(shown + bodySettings), schema: schema,
             fault: fault, hasSecret: hasSecret)
         identity = address(shown) + " " + schema
         self.folder = folder ?? Self.usualFolder(for: identity)
@@ -127,10 +129,11 @@ package struct PostgreSQLStoreAddress: Sendable, Hashable {
     /// Removes the text between the first colon and the last "@". A slash in a password must be written as
     /// `%2F`. If it is not, the address is invalid, but the password is still removed.
     ///
-    /// - Parameter hasMore: whether the query contains an "@".
-    private static func withoutPassword(_ place: Substring, hasMore: Bool) -> String {
+    /// - Parameter queryHasAt: whether the query contains an "@". If so, the password may contain a question mark and
+    ///   continue in the query, so that everything from the first colon on is removed.
+    private static func withoutPassword(_ place: Substring, queryHasAt: Bool) -> String {
         guard let at = place.lastIndex(of: "@") else {
-            return hasMore ? String(place.prefix { $0 != ":" }) : String(place)
+            return queryHasAt ? String(place.prefix { $0 != ":" }) : String(place)
         }
         guard let colon = place[..<at].firstIndex(of: ":") else { return String(place) }
         return String(place[..<colon] + place[at...])
@@ -144,11 +147,12 @@ package struct PostgreSQLStoreAddress: Sendable, Hashable {
         String(decoding: [UInt8](percentDecoding: Array(text).span), as: UTF8.self)
     }
 
-    private static func usualFolder(for name: String) -> String {
+    /// The folder below the user's data folder for the store with this identity.
+    private static func usualFolder(for identity: String) -> String {
         func variable(_ name: String) -> String? {
             getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
         }
         let data = variable("XDG_DATA_HOME") ?? (variable("HOME") ?? "/tmp") + "/.local/share"
-        return data + "/larder-servers/" + DigestStream.digest(.sha256, of: name.utf8.span).hex.prefix(16)
+        return data + "/larder-servers/" + DigestStream.digest(.sha256, of: identity.utf8.span).hex.prefix(16)
     }
 }

@@ -9,7 +9,7 @@ extension StoreReader {
     package func frozenCopy(
         of page: StoredResponse, fields: HTTPFields? = nil
     ) throws(StoreError) -> StoredResponse? {
-        try rendered(.frozen, of: page, fields)
+        try renderedResponse(.frozen, of: page, fields)
     }
 
     /// Returns the messages of the sockets and event streams of a page (`SocketRecording`), as JSON. Nil if there are
@@ -19,12 +19,12 @@ extension StoreReader {
     package func liveMessages(
         of page: StoredResponse, fields: HTTPFields? = nil
     ) throws(StoreError) -> [UInt8]? {
-        guard let body = try rendered(.liveMessages, of: page, fields)?.body else { return nil }
+        guard let body = try renderedResponse(.liveMessages, of: page, fields)?.body else { return nil }
         return try content(of: body)?.load()
     }
 
     /// Content that a browser made from this version of a page, and that is as private as the page.
-    private func rendered(
+    private func renderedResponse(
         _ key: RequestKey, of page: StoredResponse, _ fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
         guard page.status == 200, let body = page.body,
