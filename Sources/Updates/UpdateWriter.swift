@@ -184,10 +184,10 @@ package struct UpdateWriter {
     ) throws(UpdateError) -> Int64 {
         do throws(SystemError) {
             let output = try EntryWriter(path)
-            try output.write(UpdateArchive.listName, list)
-            if let signature { try output.write(UpdateArchive.signatureName, Array(signature.utf8)) }
-            try output.write(UpdateArchive.sumsName, UpdateArchive.sums(list, signature: signature))
-            try output.write(UpdateArchive.manifestName, manifest)
+            try output.writeEntry(UpdateArchive.listName, list)
+            if let signature { try output.writeEntry(UpdateArchive.signatureName, Array(signature.utf8)) }
+            try output.writeEntry(UpdateArchive.sumsName, UpdateArchive.sums(list, signature: signature))
+            try output.writeEntry(UpdateArchive.manifestName, manifest)
             var offset: Int64 = 0
             for (index, entry) in files.enumerated() {
                 guard let frame = entry.frame else { continue }
@@ -226,7 +226,7 @@ private final class EntryWriter {
     }
 
     /// Writes an entry.
-    func write(_ name: String, _ content: [UInt8]) throws(SystemError) {
+    func writeEntry(_ name: String, _ content: [UInt8]) throws(SystemError) {
         try write(UpdateArchive.header(name, content.count))
         try write(content)
         try write(zeros: UpdateArchive.padding(after: content.count))

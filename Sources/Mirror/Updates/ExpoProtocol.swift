@@ -51,7 +51,7 @@ enum ExpoProtocol {
             decision = .release(request.serving(release), rollout, isNew: isNew)
         }
         // All devices get the same bytes, and a signature takes a millisecond.
-        return try situation.desk.cached([
+        return try situation.desk.answer(for: [
             request.app.text, situation.channel.name, key, expo.device.runtimeVersion,
             expo.device.platform.rawValue, "\(expo.protocolVersion) \(expo.form) \(expo.expectsSignature)",
             expo.keyID ?? "", request.origin,

@@ -75,8 +75,8 @@ final class UpdateDesk {
         }
     }
 
-    /// The channels of an app; nil if the app is unknown.
-    private func known(_ app: AppName) throws(StoreError) -> App? {
+    /// Returns the channels and releases of an app, from memory if they are current; nil if the app is unknown.
+    private func loadApp(_ app: AppName) throws(StoreError) -> App? {
         let (now, changes) = (service.milliseconds(), service.changes)
         let before = apps[app.text]
         if let before, before.checked.changes == changes,
@@ -102,7 +102,7 @@ final class UpdateDesk {
             if before != nil { service.forgetRecorded() }
         }
         guard !channels.isEmpty else {
-            // Not remembered, since anyone can make up names.
+            // Unknown names are not remembered, since any client can make up names.
             apps[app.text] = nil
             return nil
         }
@@ -119,17 +119,17 @@ final class UpdateDesk {
 
     /// A channel of an app; nil if there is none.
     func channel(_ name: String, of app: AppName) throws(StoreError) -> Channel? {
-        try known(app)?.channels[name]?.channel
+        try loadApp(app)?.channels[name]?.channel
     }
 
     /// The version of a channel, which changes with its state; nil if there is no such channel.
     func version(ofChannel name: String, of app: AppName) throws(StoreError) -> Int64? {
-        try known(app)?.channels[name]?.version
+        try loadApp(app)?.channels[name]?.version
     }
 
     /// Whether a channel of the app announces a release, or announced it before.
     func hasRelease(_ release: String, of app: AppName) throws(StoreError) -> Bool {
-        try known(app)?.releases.contains(release) ?? false
+        try loadApp(app)?.releases.contains(release) ?? false
     }
 
     /// The channel that an inquiry is about; nil if there is none.
@@ -144,12 +144,12 @@ final class UpdateDesk {
     }
 
     private func channels(of app: AppName) throws(StoreError) -> [Channel] {
-        try known(app)?.channels.values.map(\.channel) ?? []
+        try loadApp(app)?.channels.values.map(\.channel) ?? []
     }
 
-    /// An answer that is the same for all requests with the same key; `make` makes it.
-    func cached(
-        _ key: [String], _ make: () throws(StoreError) -> UpdateAnswer
+    /// Returns the answer for a key, which is the same for all requests with this key. If it is not in memory, `make` makes it.
+    func answer(
+        for key: [String], _ make: () throws(StoreError) -> UpdateAnswer
     ) throws(StoreError) -> UpdateAnswer {
         if let known = answers[key] { return known }
         let made = try make()

@@ -68,7 +68,7 @@ final class UpdateServer {
         if let client = LoginClient(limitedSenderOf: request),
             let seconds = service.wait(parsed.service == UpdateFiles.service ? .file : .request, of: client)
         {
-            return send(.limited(seconds), "other")
+            return send(.tooManyRequests(retryAfter: seconds), "other")
         }
         guard request.body.count <= parsed.maxBodyBytes else {
             return send(.refusal(413, "The body is too long."), "other")
@@ -145,7 +145,7 @@ final class UpdateServer {
 }
 
 extension UpdateAnswer {
-    fileprivate static func limited(_ seconds: Int) -> UpdateAnswer {
+    fileprivate static func tooManyRequests(retryAfter seconds: Int) -> UpdateAnswer {
         UpdateAnswer(
             .text(
                 429, "Too many requests; try again later.\n",
