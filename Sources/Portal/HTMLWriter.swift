@@ -182,9 +182,9 @@ package struct PortalLinks {
     static let logout = "/-/logout"
     /// The prefix for commands (POST); the name of the command follows.
     static let commands = "/-/do/"
-    /// The page that switches the page bar on and off.
-    package static let bar = "/-/bar"
-    /// The frame inside the bar.
+    /// The page that switches the bar of mirrored pages on and off.
+    package static let barSwitch = "/-/bar"
+    /// The document in the bar of a mirrored page.
     package static let barFrame = OriginLayout.barFrame
 
     package static let importForm = "/-/import"
@@ -203,17 +203,17 @@ package struct PortalLinks {
         "\(files)\(job)/\(PortalLinks.percentEncoded(name))"
     }
 
-    /// Redirects to a page by chance.
+    /// Redirects to a random page.
     package static let random = "/-/random"
-    /// Redirects to the copy of the URL in the field `url`, as a user types it.
+    /// Redirects to the stored copy of the URL that a user typed, which is in the field `url`.
     package static let open = "/-/open"
 
     package func export(of site: Int64) -> String { "\(self.site(site))/export" }
 
-    /// The frame inside the bar of a mirrored page.
+    /// The document in the bar of a mirrored page.
     ///
     /// - Parameter snapshot: the id of the snapshot that the page is from; nil for the live one.
-    package static func bar(of url: String, snapshot: Int64?) -> String {
+    package static func barFrame(of url: String, snapshot: Int64?) -> String {
         path(barFrame, [("url", url), ("snapshot", snapshot.map { "\($0)" })])
     }
 
@@ -324,14 +324,14 @@ package struct PortalLinks {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Percent-encodes a path component.
+    /// Percent-encodes text for a path or a query value. Slashes and colons stay, so a file name must not contain slashes.
     static func percentEncoded(_ name: String) -> String {
         var bytes: [UInt8] = []
         appendPercentEncoded(name, to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Appends a percent-encoded query value, with readable slashes and colons.
+    /// Appends percent-encoded text. Slashes and colons stay, because URLs in queries are easier to read with them.
     private static func appendPercentEncoded(_ value: String, to bytes: inout [UInt8]) {
         let digits = Array("0123456789ABCDEF".utf8)
         for byte in value.utf8 {

@@ -91,7 +91,7 @@ struct HomePage: PortalPage {
             html.element("code", ["class": "url"], text: "\(context.layout.home)https://example.com/")
         }
         if context.token != nil { html.element("p") { $0.link(PortalLinks.save, say: .saveTitle) } }
-        if context.hasBar { html.element("p") { $0.link(PortalLinks.bar, say: .barTitle) } }
+        if context.hasBar { html.element("p") { $0.link(PortalLinks.barSwitch, say: .barTitle) } }
     }
 
     /// Writes the pages that were read last, and the link to a page by chance.

@@ -216,7 +216,7 @@ package struct Portal {
                 SaveFromBrowserPage(
                     $0.extensions, canPair: $0.accessGuard.principal(of: visitor) == .localUser)
             }
-        case PortalLinks.bar:
+        case PortalLinks.barSwitch:
             return services.flatMap { layout.isExposed ? nil : BarPage(isOn: $0.bar.isOn) }
         case PortalLinks.traffic:
             return hidesPrivate(from: visitor)
