@@ -168,9 +168,10 @@ private final class BrowserLoop {
     private var unownedEvents: [Event] = []
     /// The maximum number of such events. Beyond it, the oldest is dropped.
     private static let maxUnownedEvents = 32
+    /// Chromium's sandbox does not work for root.
     private var isSandboxed = getuid() != 0
     private var isClosing = false
-    /// The number of starts since the last page that did not fail.
+    /// The number of starts since the last page that did not fail, with the start of the browser that opened it.
     private var starts = 0
     private var lastFailure = ""
 
@@ -314,8 +315,8 @@ private final class BrowserLoop {
         } catch {
             browserDidFail(error.why)
         }
-        for order in inbox.takeAll() {
-            switch order {
+        for command in inbox.takeAll() {
+            switch command {
             case .open(let visit, let done): open(visit, done)
             case .close: isClosing = true
             }
