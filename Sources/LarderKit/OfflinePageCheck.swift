@@ -125,7 +125,7 @@ struct OfflinePageCheck {
                 start: known?.start ?? [],
                 reader)
             kinds = found.kinds
-            func rendered(_ url: WebURL, _ known: StoredResponse?, _ key: RequestKey) throws(StoreError)
+            func loadRendered(_ url: WebURL, _ known: StoredResponse?, _ key: RequestKey) throws(StoreError)
                 -> (bytes: [UInt8], notes: RenderNotes)?
             {
                 let seen =
@@ -142,8 +142,8 @@ struct OfflinePageCheck {
                 ?? []
             {
                 guard let url = WebURL(found.kinds[kind].pages[pageIndex].href) else { continue }
-                let text = try rendered(url, texts[url.href], .renderedText)
-                let picture = try rendered(url, pictures[url.href], .renderedPicture)?.bytes
+                let text = try loadRendered(url, texts[url.href], .renderedText)
+                let picture = try loadRendered(url, pictures[url.href], .renderedPicture)?.bytes
                 pages.append(
                     Page(
                         url: url, kind: kind, text: text.map { String(decoding: $0.bytes, as: UTF8.self) },
