@@ -104,7 +104,7 @@ extension CheckReport.Verdict {
         case .unverifiable: "It can be neither confirmed nor refuted"
         case .skew: "It belongs to another release than expected"
         case .missing: "It is missing"
-        case .mismatch: "It does not match what is expected"
+        case .mismatch: "It is not as expected"
         }
     }
 

@@ -275,7 +275,7 @@ extension Transfer {
                 guard isExceeded else { return }
                 throw FetchFailure(
                     .tooLarge,
-                    "the decoded body is over \(options.expansion.factor) times the size of what was sent")
+                    "the decoded body is over \(options.expansion.factor) times the size of the encoded one")
             } wrapping: {
                 FetchFailure($0)
             }

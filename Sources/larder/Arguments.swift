@@ -51,8 +51,8 @@ struct Arguments: Sendable {
         guard let text = text(option) else { return nil }
         if let choice = Choice(rawValue: text) { return choice }
         let names = Choice.allCases.map(\.rawValue)
-        let close = Spelling.closest(to: text, among: names).map { "; did you mean \($0)?" } ?? ""
-        throw invalidValue(option, "must be one of \(names.joined(separator: ", ")), not \"\(text)\"\(close)")
+        let hint = Spelling.closest(to: text, among: names).map { "; did you mean \($0)?" } ?? ""
+        throw invalidValue(option, "must be one of \(names.joined(separator: ", ")), not \"\(text)\"\(hint)")
     }
 
     /// The value as an integer in the range; the default of the option if it is not given.
@@ -152,7 +152,7 @@ struct Arguments: Sendable {
                 continue
             }
             let option = try Self.findOption(name, of: entry)
-            guard let kind = option.placeholder else {
+            guard let placeholder = option.placeholder else {
                 // Nil texts mark a flag that is switched off, so that a file cannot switch it on again.
                 guard attached == nil || attached == "false" else {
                     throw UsageError("\(name) takes no value; write only \(name)")
@@ -163,7 +163,7 @@ struct Arguments: Sendable {
                 continue
             }
             guard let value = attached ?? words.next(), !value.isEmpty else {
-                throw UsageError("\(name) needs a value: \(name) \(kind)")
+                throw UsageError("\(name) needs a value: \(name) \(placeholder)")
             }
             let earlier = values[option.name]?.texts ?? []
             guard option.isRepeatable || earlier.isEmpty else {
@@ -215,11 +215,11 @@ struct Arguments: Sendable {
         let keys = known.filter { $0.name.hasPrefix("--") }.map(\.key)
         let similar =
             name.hasPrefix("--") ? Spelling.closest(to: String(name.dropFirst(2)), among: keys) : nil
-        let close =
+        let suggestion =
             Option.synonyms[name].flatMap { names.contains($0) ? $0 : nil } ?? similar.map { "--" + $0 }
         throw UsageError(
             "larder \(entry.name) has no option \(name)"
-                + (close.map { "; did you mean \($0)?" } ?? "; see: larder \(entry.name) --help"))
+                + (suggestion.map { "; did you mean \($0)?" } ?? "; see: larder \(entry.name) --help"))
     }
 
     /// Splits `--name=value`. A word without an equals sign has no value.
@@ -280,7 +280,8 @@ extension Arguments {
         guard renderOptions.contains(where: has) else { return nil }
         var settings = RenderSettings()
         settings.mode = try choice(.render) ?? .auto
-        // An option from a configuration file may be meant for runs without --render never.
+        // `--render never` on the command line overrides options for rendering in configuration files and variables, which
+        // are meant for other runs. In all other cases, the two contradict each other.
         let renderDetails = renderOptions.filter { ![.render, .steady].contains($0) && has($0) }
         if settings.mode == .never,
             let option = renderDetails.first(where: {
@@ -371,6 +372,7 @@ extension Arguments {
     /// Whether robots.txt is obeyed, for commands without a site plan.
     var obeysRobots: Bool {
         get throws(UsageError) {
+            // The plan decides, because it also has the default.
             var plan = SitePlan()
             plan.robots = try choice(.robots)
             return plan.obeysRobots

@@ -711,7 +711,7 @@ struct CommandEntry: Sendable {
             ], run: GCCommand.run),
         CommandEntry(
             name: "pin", operands: "[URL|PATTERN|SITE]", operandCount: 0...1,
-            summary: "Protect pages from removal by gc, or list what is pinned",
+            summary: "Protect pages from removal by gc, or list the pins",
             examples: [
                 "larder pin https://example.com/", "larder pin https://example.com/docs/a.html",
                 "larder pin 'https://example.com/docs/**'", "larder pin '*.example.com'", "larder pin",

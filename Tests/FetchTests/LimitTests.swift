@@ -77,7 +77,8 @@ import Web
         let fetching = try TestFetcher()
         let failure = try fetching.failure(origin.url("/"))
         #expect(
-            failure == FetchFailure(.tooLarge, "the decoded body is over 200 times the size of what was sent")
+            failure
+                == FetchFailure(.tooLarge, "the decoded body is over 200 times the size of the encoded one")
         )
         #expect(!failure.canRetry)
         #expect(fetching.scratch.names().isEmpty)

@@ -77,7 +77,7 @@ enum PublishCommand {
         }
         if let folder {
             throw UsageError(
-                "\(flag.option.name) is for what is published already; leave out the folder \(folder)")
+                "\(flag.option.name) is for a published release; leave out the folder \(folder)")
         }
         if let ruled, flag.option != .resumeRelease {
             throw UsageError("\(ruled.name) has no effect with \(flag.option.name); leave one of them out")

@@ -36,7 +36,7 @@ enum TUFCommand {
             the timestamp does not expire.
             """,
             """
-            Exit status 1: files were left out, drafts wait for signatures, what is published has expired (status), or
+            Exit status 1: files were left out, drafts wait for signatures, published metadata has expired (status), or
             downloaded metadata is not trusted. If clients would reject the result, nothing is published.
             """,
         ], subcommands: subcommands, run: run)
@@ -179,7 +179,7 @@ enum TUFCommand {
                 """
                 Updates the trusted metadata, and downloads targets to their paths below --target-dir. The first time, --trust
                 names the root.json that the publisher gave you. Metadata that is not signed as the root demands, that is older
-                than what was seen before, or that has expired is refused (exit status 1), and what was trusted before stays.
+                than the trusted metadata, or that has expired is refused (exit status 1), and the trusted metadata stays.
                 """
             ]),
     ]
