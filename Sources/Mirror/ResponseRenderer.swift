@@ -365,10 +365,10 @@ final class ResponseRenderer {
         if isRewritten { return renamed }
         let served = AnswerSource.hit(copy.change)
         let outgoing = fields.fields(of: copy.fields, base: copy.url, source: served, sharing: copy.sharing)
-        let isHolding = ServedSignatures(layout: layout).hold(
+        let areValid = ServedSignatures(layout: layout).areValid(
             stated, ServedSignatures.fields(in: copy.fields), beside: outgoing, status: copy.response.status,
             copy.url, isOfRequestedURL: served.isOfRequestedURL, received: copy.response.fetched)
-        if isHolding { return [] }
+        if areValid { return [] }
         // The digest still holds, so only the keys must go. Browsers ignore words with unknown names.
         let names = IntegrityScanner.ranges(ofName: "ed25519", in: mark, source.span)
         guard integrity.algorithm != nil, !names.isEmpty, names.count == integrity.keys.count else {

@@ -22,7 +22,7 @@ struct ServedSignatures {
     ///   - own: the origin's fields with the digests and signatures.
     ///   - outgoing: the other fields of the answer.
     ///   - received: the time of the response, at which its signatures count.
-    func hold(
+    func areValid(
         _ stated: ResponseIntegrity, _ own: [HTTPFields.Field], beside outgoing: [(String, String)],
         status: Int,
         _ url: WebURL, isOfRequestedURL: Bool, received: Int64
@@ -51,7 +51,7 @@ struct ServedSignatures {
         // What browsers refuse on the web, they refuse here too.
         let isSent =
             stated.refusal != nil
-            || hold(
+            || areValid(
                 stated, own, beside: outgoing, status: status, url, isOfRequestedURL: source.isOfRequestedURL,
                 received: received)
         return isSent ? own.map { ($0.name, $0.value) } : []
