@@ -213,7 +213,7 @@ package struct PortalLinks {
     /// The document in the bar of a mirrored page.
     ///
     /// - Parameter snapshot: the id of the snapshot that the page is from; nil for the live one.
-    package static func barFrame(of url: String, snapshot: Int64?) -> String {
+    package static func barDocument(of url: String, snapshot: Int64?) -> String {
         path(barFrame, [("url", url), ("snapshot", snapshot.map { "\($0)" })])
     }
 

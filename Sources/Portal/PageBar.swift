@@ -39,7 +39,7 @@ package enum PageBar {
     /// - Parameter url: the original URL of the document.
     package static func tag(of url: WebURL, _ layout: OriginLayout, _ language: PortalLanguage) -> [UInt8] {
         guard let portal = layout.portal else { return [] }
-        let address = portal.dropLast() + PortalLinks.barFrame(of: url.href, snapshot: layout.snapshot)
+        let address = portal.dropLast() + PortalLinks.barDocument(of: url.href, snapshot: layout.snapshot)
         var tag = Array("<script data-larder=\"".utf8)
         tag.append(escaping: String(address))
         tag += "\" data-label=\"".utf8
