@@ -66,6 +66,8 @@ public struct CheckOptions: Sendable {
 
     /// The stored update, if the manifest is requested as Expo's client does.
     package var expoUpdate: ExpoUpdate?
+    /// The stored release, if its server need not send it again.
+    package var announcedRelease: AnnouncedRelease?
 
     /// Accepts a manifest that is older than the one that a preload or prefetch accepted last.
     public var allowsRollback = false

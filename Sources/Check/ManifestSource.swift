@@ -279,6 +279,7 @@ struct ManifestLoader {
     let trust: ManifestTrust
     /// The stored update, if the manifest is requested as Expo's client does.
     let expoUpdate: ExpoUpdate?
+    private let announcedRelease: AnnouncedRelease?
     let secondsSinceEpoch: @Sendable () -> Int64
     let format: ManifestFormat?
     private let readsFromStore: Bool
@@ -312,7 +313,8 @@ struct ManifestLoader {
             format = nil
         }
         trust = options.trust
-        (expoUpdate, secondsSinceEpoch) = (options.expoUpdate, options.secondsSinceEpoch)
+        (expoUpdate, announcedRelease) = (options.expoUpdate, options.announcedRelease)
+        secondsSinceEpoch = options.secondsSinceEpoch
         readsFromStore = options.readsManifestFromStore
         network = options.network
         allowedZone = options.network?.allowedZone(nearestZone) ?? .publicNetwork
@@ -386,11 +388,15 @@ struct ManifestLoader {
             if let bytes = try storedBody(of: url) { return bytes }
             throw LarderError(.input, "the manifest \(url.href) is not stored: prefetch it first")
         }
-        let fields = expoRequest(location)?.fields ?? [:]
+        var fields = expoRequest(location)?.fields ?? [:]
+        if let announcedRelease, announcedRelease.url == url.key {
+            fields.append("If-None-Match", announcedRelease.tag)
+        }
         switch try fetch(url, max(allowedZone, zone), Self.maxBytes, fields: fields) {
         case .success(let response):
             // RFC 9110, section 15.3.5: there is nothing to send, such as an update server has for some devices.
             guard response.status != 204 else { throw LarderError(nil, of: location.name, after: expoUpdate) }
+            guard response.status != 304 else { throw .upToDate(location.name) }
             zone = min(zone, response.zone)
             responses.append(.init(url: url.key, fields: response.fields, bytes: response.bytes))
             return response.bytes

@@ -107,10 +107,12 @@ extension SiteRun {
         let trust = try ManifestTrust(names, storedKeys: storedKeys)
         checkOptions.trust = trust
         checkOptions.secondsSinceEpoch = rules.secondsSinceEpoch
-        let current = try site(of: manifest).flatMap { (site) throws(LarderError) in
-            try storedManifest(of: site.name)
-        }
+        let site = site(of: manifest)
+        let current = try site.flatMap { (site) throws(LarderError) in try storedManifest(of: site.name) }
         checkOptions.expoUpdate = ExpoUpdate(current, manifest, trust)
+        if let site, let current, !rules.allowsRollback {
+            checkOptions.announcedRelease = try announcedRelease(of: current, site, manifest, trust)
+        }
         do throws(LarderError) {
             let source = try ManifestSource(
                 manifest.place, nearestZone: nearestZone, options: checkOptions, folder: folder,
@@ -144,6 +146,19 @@ extension SiteRun {
             loaded.plan.trustedKeys = storedKeys
             loaded.requiresSignature = trust.requiresSignature
             return loaded
+        }
+    }
+
+    /// Returns the release of the live snapshot, if the manifest comes from an update server.
+    private func announcedRelease(
+        of stored: StoredManifest, _ site: Site, _ manifest: ManifestPlan, _ trust: ManifestTrust
+    ) throws(LarderError) -> AnnouncedRelease? {
+        guard let live = site.published, let url = WebURL(manifest.place), url.isHTTP else { return nil }
+        let response = try mapStoreError { () throws(StoreError) in
+            try StoreReader(folder).response(for: url.key.href, ofSnapshot: live)
+        }
+        return response.flatMap {
+            AnnouncedRelease(stored, at: url, HTTPFields(block: $0.fields.utf8.span), trust)
         }
     }
 

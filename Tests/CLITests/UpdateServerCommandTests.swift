@@ -71,6 +71,25 @@ import Testing
         #expect(last.wait().status == 0)
     }
 
+    @Test func `a preload keeps a halted release, and follows a roll-back`() async throws {
+        let first = try await publish("one")
+        _ = try await publish("two")
+        let (server, port) = try serve()
+        let device = Larder(at: home.file("device"))
+        let manifest = "http://localhost:\(port)/-/updates/shop/manifest?device=7f3a"
+        #expect(try await device.preload(manifest).outcome == .changed)
+        var options = PublishOptions()
+        options.app = "shop"
+        _ = try await larder.change(.halt, options: options)
+        #expect(try newest(at: port) == first.release)
+        let halted = try await device.preload(manifest)
+        #expect(halted.outcome == .current && halted.manifestFailure == nil, "\(halted)")
+        _ = try await larder.change(.rollBack, options: options)
+        #expect(try await device.preload(manifest).outcome == .changed)
+        server.signal(SIGTERM)
+        #expect(server.wait().status == 0)
+    }
+
     @Test func `options for updates need --updates`() throws {
         for words in [["--updates-url", "https://a.example"], ["--updates-sign", "key.pem"]] {
             let ending = try Command(["serve"] + words, home: home).wait()
