@@ -57,7 +57,8 @@ extension StoreReader {
                 return try findRequestAtOtherTime(request, to: url, fields: fields, now: now)
             }
             if request == .get,
-                let result = try findQueryAtOtherTime(url, fields: fields, now: now, by: commonForm)
+                let result = try findURLAtOtherTime(
+                    url, fields: fields, now: now, by: commonForm)
             {
                 return result
             }
@@ -119,29 +120,30 @@ extension StoreReader {
         return try nearest(to: request, of: stored, fields: fields, now: now)
     }
 
-    /// Returns the response for the same URL at another time, with the times in the query:
-    /// `/api?from=1764000000&to=1764003600`.
-    private func findQueryAtOtherTime(
+    /// Returns the response for the same URL at another time, with the times in the query
+    /// (`/api?from=1764000000&to=1764003600`) or in the path (`/feed/2026/11/29.json`).
+    private func findURLAtOtherTime(
         _ url: WebURL, fields: HTTPFields?, now: Int64,
         by commonForm: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
     ) throws(StoreError) -> LookupResult? {
-        func key(of url: WebURL) -> RequestKey? {
-            (commonForm(url)?.url ?? url).query.flatMap { RequestKey(query: $0) }
+        func separate(_ url: WebURL) -> (rest: [UInt8], times: [Int64], start: String)? {
+            RecordedBody.separatingTimes(of: commonForm(url)?.url ?? url)
         }
-        guard url.isHTTP, let own = key(of: url) else { return nil }
-        let start = url.href.prefix { $0 != "?" }
+        guard url.isHTTP, let own = separate(url) else { return nil }
         var stored: [TimedRequest] = []
-        // The last of them in the order of URLs, if there are many; "@" is the character after "?".
+        // The last of them in the order of URLs, if there are many. No URL contains the last character of ASCII.
         try eachRow(
             "SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href DESC LIMIT ?",
-            .text(start + "?"), .text(start + "@"), .integer(Self.maxVersions)
+            .text(own.start), .text(own.start + "\u{7F}"), .integer(Self.maxVersions)
         ) { row in
             let href = row.text(0)
-            if let key = WebURL(href).flatMap(key) {
+            if let (rest, times, _) = WebURL(href).flatMap(separate) {
+                let key = RequestKey(rest: rest, times: times)
                 stored.append(TimedRequest(href: href, request: .get, key: key))
             }
         }
-        return try nearest(to: own, of: stored, fields: fields, now: now)
+        let key = RequestKey(rest: own.rest, times: own.times)
+        return try nearest(to: key, of: stored, fields: fields, now: now)
     }
 
     /// A stored request that contains times.

@@ -209,6 +209,9 @@ import Web
         (#"{"now":"2023-11-15T23:13:20Z","since":1600300000}"#, nil),
         (#"{"filter":"a.timestamp_ms < 1700090000123 AND at < '2023-11-15T23:13:20Z'"}"#, nil),
         (#"{"filter":"id > 1700090000123"}"#, nil),
+        (#"{"q":"a","nonce":"b7d01f22a9","r":0.7310558578630049}"#, "random values"),
+        (#"{"q":"b","nonce":"b7d01f22a9","r":0.7310558578630049}"#, nil),
+        (#"{"q":"a","pageToken":"b7d01f22a9"}"#, nil),
     ])
     func `a form sent at another time is answered by the most similar request`(
         sent: String, expected: String?
@@ -222,6 +225,8 @@ import Web
             (#"{"now":"2023-11-14T22:13:20Z","since":1600000000}"#, "a date"),
             (#"{"filter":"a.timestamp_ms > 1700000000123 AND at < '2023-11-14T22:13:20Z'"}"#, "a filter"),
             (#"{"filter":"id > 1700000000123"}"#, "an id"),
+            (#"{"q":"a","nonce":"9f2c41d08b","r":0.1234567890123456}"#, "random values"),
+            (#"{"q":"a","pageToken":"9f2c41d08b"}"#, "a page"),
         ]
         try store.snapshot(
             stored.map { body, text in
@@ -249,6 +254,10 @@ import Web
         ("from=1700090000123&to=1700093600123&of=1", nil), ("to=1700093600123&from=1700090000123", nil),
         ("at=2023-10-15T23:13:20Z&step=5", nil), ("at=2023-11-15T23:13:20Z&step=6", nil),
         ("id=1700090000000", nil), ("from=1700090000123", nil), ("", nil),
+        ("sid=0f8fad5b-d9cb-469f-a165-70867728950e&page=1", "a session"),
+        ("sid=0f8fad5b-d9cb-469f-a165-70867728950e&page=2", nil),
+        ("id=0f8fad5b-d9cb-469f-a165-70867728950e&page=1", nil), ("seed=0.7310558578630049", "a number"),
+        ("seed=0.5", nil),
     ])
     func `a query with times is answered by the most similar request`(
         query: String, expected: String?
@@ -258,7 +267,9 @@ import Web
             ("from=1700000000000&to=1700003600000", "an hour"),
             ("from=1699917200000&to=1700003600000", "a day"),
             ("id=1700000000000", "a number"), ("at=2023-11-14T22%3A13%3A20Z&step=5", "a date"),
-            ("q=a&start=1700003600.75", "a start"),
+            ("q=a&start=1700003600.75", "a start"), ("seed=0.1234567890123456", "a number"),
+            ("sid=7c9e6679-7425-40de-944b-e07fc1f90ae7&page=1", "a session"),
+            ("id=7c9e6679-7425-40de-944b-e07fc1f90ae7&page=1", "an item"),
         ]
         try store.snapshot(
             stored.map { try store.response("http://a.test/api?\($0)", $1, fetched: 1_700_003_600) })
@@ -270,6 +281,32 @@ import Web
         // A strict lookup, and one without a time, find only a response to the same URL.
         #expect(try reader.lookUp(url) == nil)
         #expect(try reader.lookUp(url, isStrict: true, now: 1_700_093_600) == nil)
+    }
+
+    /// The URL is requested 25 hours after the stored one.
+    @Test(
+        arguments: [
+            ("/feed/2023/11/15/list.json", "/feed/2023/11/14/list.json"),
+            ("/feed/2023/11/15.json", "/feed/2023/11/14.json"),
+            ("/day/2023-11-15.json", "/day/2023-11-14.json"),
+            ("/day/20231115?q=a", "/day/20231114?q=a"), ("/t/1700090000123/data", "/t/1700000000123/data"),
+            // Another day, another kind of number, another path, and another query.
+            ("/feed/2023/11/19/list.json", nil), ("/t/170009/data", nil),
+            ("/feeds/2023/11/15/list.json", nil),
+            ("/day/20231115?q=b", nil), ("/day/20239915?q=a", nil), ("/feed/2023/11", nil),
+        ] as [(String, String?)])
+    func `a path with times is answered by the most similar request`(path: String, expected: String?) throws {
+        let store = try StockedFolder()
+        let stored = [
+            "/feed/2023/11/14/list.json", "/feed/2023/11/12/list.json", "/feed/2023/11/14.json",
+            "/day/2023-11-14.json", "/day/20231114?q=a", "/t/1700000000123/data", "/t/170000/data",
+        ]
+        try store.snapshot(
+            stored.map { try store.response("http://a.test\($0)", $0, fetched: 1_700_003_600) })
+        let (reader, url) = (try store.reader(), try #require(WebURL("http://a.test\(path)")))
+        let found = try reader.lookUp(url, now: 1_700_003_600 + 90_000)
+        #expect(found?.response.href == expected.map { "http://a.test\($0)" })
+        #expect(try reader.lookUp(url) == nil)
     }
 
     @Test(arguments: [

@@ -429,11 +429,11 @@ package struct RequestKey: Hashable, Sendable {
         self.init(stored: "\(key.text) \(DigestStream.digest(.md5, of: rest.span).hex) \(list)")
     }
 
-    /// Creates a key with the times in the query of a URL, for `distance(to:sentBefore:)`. Such keys are compared and
-    /// not stored. Nil if the query contains no times.
-    package init?(query: String) {
-        self.init(method: "GET", body: query.utf8.span, type: MediaType("application/x-www-form-urlencoded"))
-        guard containsTimes else { return nil }
+    /// Creates a key with the times in a URL, from ``RecordedBody/separatingTimes(of:)``. Such keys are
+    /// compared by `distance(to:sentBefore:)` and not stored.
+    init(rest: [UInt8], times: [Int64]) {
+        let list = times.map(String.init).joined(separator: ",")
+        self.init(stored: "GET - \(DigestStream.digest(.md5, of: rest.span).hex) \(list)")
     }
 
     /// Creates a key from its stored text, which is not checked.

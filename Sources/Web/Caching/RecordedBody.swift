@@ -23,7 +23,10 @@ package enum RecordedBody {
     /// The body without the points in time in it, and these times in seconds since 1970. Requests for the
     /// same data at different times have the same `rest`. Nil if the body contains no times or is too large.
     ///
-    ///     {"from": 1764000000000, "until": "2025-11-24T16:00:00Z"} contains two times
+    /// A random value counts as the time 0, since it is another one in each request too: a number as from `Math.random()`,
+    /// or a random text whose name says that it identifies a session or a request.
+    ///
+    ///     {"from": 1764000000000, "until": "2025-11-24T16:00:00Z", "nonce": "9f2c41d08b"} contains three
     package static func separatingTimes(_ body: Span<UInt8>, _ type: MediaType) -> (
         rest: [UInt8], times: [Int64]
     )? {
@@ -36,6 +39,16 @@ package enum RecordedBody {
             normalized.append(form: body)
         }
         return normalized.times.isEmpty ? nil : (normalized.bytes, normalized.times)
+    }
+
+    /// A URL without the times in its path and query: `/2026/11/29/list.json`, `/20261129.json`, `/list?at=1764000000`. `start`
+    /// is the part of the URL before the first time in the path, or before the query. Nil if the URL contains no times.
+    package static func separatingTimes(of url: WebURL) -> (rest: [UInt8], times: [Int64], start: String)? {
+        guard url.href.utf8.count <= maxTimedBytes else { return nil }
+        var normalized = NormalizedJSON(removesTimes: true)
+        let start = normalized.append(path: url.path) ?? url.path + "?"
+        if let query = url.query { normalized.append(form: query.utf8.span) }
+        return normalized.times.isEmpty ? nil : (normalized.bytes, normalized.times, url.origin + start)
     }
 
     /// Larger bodies are not searched for times.
@@ -124,6 +137,43 @@ private struct NormalizedJSON {
         }
     }
 
+    /// Appends a path, such as `/feed/2026/11/29/list.json`. Returns the part before the first time; nil if there is none.
+    mutating func append(path: String) -> String? {
+        let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+        var (index, start) = (0, String?.none)
+        while index < segments.count {
+            if index > 0 { bytes.append(UInt8(ascii: "/")) }
+            let before = bytes
+            var length = 1
+            if index + 2 < segments.count, segments[index].utf8.count == 4 {
+                let date =
+                    segments[index...(index + 1)].joined(separator: "-") + "-" + stem(segments[index + 2])
+                if recordTime(date, named: "") { length = 3 }
+            }
+            let last = segments[index + length - 1]
+            let name = stem(last)
+            if length == 3 || recordTime(Self.dashed(name) ?? name, named: "time") {
+                bytes += last.utf8.dropFirst(name.utf8.count)
+                start = start ?? HTTPGrammar.text(before)
+            } else {
+                bytes += last.utf8
+            }
+            index += length
+        }
+        return start
+    }
+
+    /// The segment of a path before its first dot.
+    private func stem(_ segment: Substring) -> String { String(segment.prefix { $0 != "." }) }
+
+    /// A date of eight digits with dashes: `2026-11-29` for `20261129`. Nil if the text is no date from 2004 to 2049.
+    private static func dashed(_ text: String) -> String? {
+        guard text.utf8.count == 8, text.utf8.allSatisfy(\.isASCIIDigit),
+            ("2004"..."2049").contains(text.prefix(4))
+        else { return nil }
+        return "\(text.prefix(4))-\(text.dropFirst(4).prefix(2))-\(text.suffix(2))"
+    }
+
     /// A text without the times that follow a name for a time, as in `timestamp_ms > 1764000000000`.
     private mutating func removingNamedTimes(_ text: String) -> String {
         var (rest, name) = ("", "")
@@ -150,15 +200,41 @@ private struct NormalizedJSON {
         byte.isASCIIDigit || 0x61...0x7A ~= byte | 0x20 || "_.:+-".utf8.contains(byte)
     }
 
-    /// If a value is a time to be removed, appends it to `times` and a zero byte to the text. Returns whether it did.
+    /// If a value is a time to be removed, appends it to `times` and a zero byte to the text. A random value counts
+    /// as the time 0. Returns whether it did.
     private mutating func recordTime(_ text: String, named name: String) -> Bool {
         guard removesTimes, times.count < Self.maxTimes,
             let time = Self.isoTime(text) ?? Self.unixTime(text, named: name)
+                ?? (Self.isRandom(text, named: name) ? 0 : nil)
         else { return false }
         times.append(time)
         bytes.append(0)
         return true
     }
+
+    /// Whether a value is a number as from `Math.random()`, or a random text with a name for one.
+    private static func isRandom(_ text: String, named name: String) -> Bool {
+        let value = text.utf8
+        if value.starts(with: "0.".utf8) {
+            return (15...22).contains(value.count) && value.dropFirst(2).allSatisfy(\.isASCIIDigit)
+        }
+        guard (8...64).contains(value.count), value.contains(where: \.isASCIIDigit),
+            value.contains(where: \.isASCIIAlpha),
+            value.allSatisfy({ $0.isASCIIAlphanumeric || $0 == UInt8(ascii: "-") })
+        else { return false }
+        // "pageToken" and "sessionType" are no names for a random text.
+        let words = words(of: name)
+        return words.contains(where: randomWords.contains)
+            && words.allSatisfy { randomWords.contains($0) || wordsBesideRandom.contains($0) }
+    }
+
+    private static let randomWords: Set<String> = [
+        "nonce", "session", "sess", "sid", "csrf", "xsrf", "token", "trace", "correlation", "visitor",
+        "random", "rand", "rnd",
+    ]
+    private static let wordsBesideRandom: Set<String> = [
+        "id", "key", "ajax", "auth", "access", "security", "wp",
+    ]
 
     /// The time of an ISO 8601 date or date with time: `2025-11-24T16:00:00Z`.
     private static func isoTime(_ text: String) -> Int64? {
@@ -181,6 +257,11 @@ private struct NormalizedJSON {
 
     /// Whether a name contains a word for a time: `startTime`, `created_after`, `tickCursor`, `updatedAt`.
     private static func isTimeName(_ name: String) -> Bool {
+        words(of: name).contains(where: timeWords.contains)
+    }
+
+    /// The words of a name, in lower case: `start` and `time` of `startTime` and `START_TIME`.
+    private static func words(of name: String) -> [String] {
         var words: [String] = []
         var hasEnded = true
         for scalar in name.unicodeScalars.prefix(64) {
@@ -190,7 +271,7 @@ private struct NormalizedJSON {
             hasEnded = !isLetter
             if isLetter, !words.isEmpty { words[words.count - 1].append(String(scalar).lowercased()) }
         }
-        return words.contains(where: timeWords.contains)
+        return words
     }
 
     private static let timeWords: Set<String> = [
