@@ -421,7 +421,7 @@ final class MirrorExchange {
             isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500
             && !copy.isVariant && !isFrozen && !isReplayed && !wantsScripts
             && !renderer.dependsOnUse
-            && copy.change.isDisjoint(with: [.busters, .query, .search, .time, .shell])
+            && copy.change.isDisjoint(with: [.busters, .query, .search, .time, .shell, .callback])
         return (answer, isKept ? copy.response.url : nil)
     }
 

@@ -13,6 +13,8 @@ struct FoundResponse {
     let url: WebURL
     /// How `url` differs from the requested URL.
     var change: LookupCandidate.Change = []
+    /// The statement that makes the response, a script, call the requested function; empty for other responses.
+    var callbackAlias = ""
     /// Whether other responses are stored for requests with other header fields.
     let isVariant: Bool
     /// How long a cache may serve the response without validation.
@@ -89,6 +91,9 @@ struct ResponseFinder {
             guard try canShow(found.response, foundURL) else { continue }
             var copy = try copy(found.response, foundURL)
             copy.change = found.change
+            if found.change.contains(.callback), let call = JSONPCallback(of: foundURL) {
+                copy.callbackAlias = JSONPCallback(of: url).map(call.alias) ?? ""
+            }
             // Two URLs that differ in a slash and redirect to each other would do so forever.
             let isCircle = copy.change.contains(.slash) && copy.response.isRedirect
             if !isCircle, !redirectsBack(copy, to: url) { return copy }

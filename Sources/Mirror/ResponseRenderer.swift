@@ -33,6 +33,8 @@ final class ResponseRenderer {
     private(set) var dependsOnUse = false
     /// The start of the fixed clock that pages of this site have; nil for other sites.
     private var steadySince: Int?
+    /// A statement before the script (``FoundResponse/callbackAlias``).
+    private var callbackAlias = ""
     /// A notice at the end of the document.
     var notice: [UInt8] = []
     /// The script element that replays live messages (`SocketReplay`), for an HTML document.
@@ -65,6 +67,7 @@ final class ResponseRenderer {
         _ copy: FoundResponse, source: AnswerSource, bundle: BundleComparison? = nil
     ) throws(StoreError) -> Answer {
         steadySince = SteadyTime.since(copy.fields)
+        callbackAlias = copy.callbackAlias
         var copy = copy
         // A page with other messages or none has the same validators.
         if !replay.isEmpty { copy.fields.remove("Last-Modified") }
@@ -451,13 +454,16 @@ final class ResponseRenderer {
 
     private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.isPublished(url) }
 
-    /// Whether code is inserted before a worker's script.
-    private func hasPrefix(_ url: WebURL) -> Bool { isRootsWorker(url) || isAnyWorker && steadySince != nil }
+    /// Whether code is inserted before a script.
+    private func hasPrefix(_ url: WebURL) -> Bool {
+        isRootsWorker(url) || isAnyWorker && steadySince != nil || !callbackAlias.isEmpty
+    }
 
-    /// The code before a worker's script: a worker of the root must not intercept other sites; a worker of a
-    /// steady site gets the time of its pages.
+    /// The code before a script. It makes a script call the requested function. A worker of the root must not intercept
+    /// other sites; a worker of a steady site gets the time of its pages.
     private func prefix(of script: [UInt8], _ url: WebURL) -> [UInt8] {
         dependsOnUse = true
+        if !callbackAlias.isEmpty { return Array(callbackAlias.utf8) }
         return ShimScript.prefix(
             of: script, isGuarded: isRootsWorker(url), steadySince: isAnyWorker ? steadySince : nil)
     }

@@ -303,7 +303,7 @@ public struct Absence: Sendable, Equatable {
         case slash
         /// Without known cache-busting parameters.
         case cacheBusters = "cache-busters"
-        /// Without the query, because a rule of the site says so.
+        /// Without the query, because a rule of the site says so, or with another JSONP callback in it.
         case query
         /// Without the query, which only the page's own scripts read, as in a static search page.
         case search
@@ -338,7 +338,7 @@ extension Absence {
             case .scheme: change.contains(.scheme)
             case .slash: change.contains(.slash)
             case .cacheBusters: change.contains(.busters)
-            case .query: change.contains(.query)
+            case .query: !change.isDisjoint(with: [.query, .callback])
             case .search: change.contains(.search)
             }
         }

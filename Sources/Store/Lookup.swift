@@ -15,11 +15,12 @@ extension StoreReader {
     /// 1. the URL itself, then the URLs that can stand in for it (`LookupCandidate`), such as the one with the
     ///    other scheme or without cache-busting parameters;
     /// 2. a subordinate import (`StoredResponse.isSubordinate`) for any of these;
-    /// 3. another version of the URL, such as `app.js?v=2` for `app.js?v=3`;
-    /// 4. a request that differs only in the times that it contains (if `now` is given);
-    /// 5. the page without its query, if its script reads the query, as for `search.html?q=jam`.
+    /// 3. a script that calls another function with the same data (`JSONPCallback`);
+    /// 4. another version of the URL, such as `app.js?v=2` for `app.js?v=3`;
+    /// 5. a request that differs only in the times that it contains (if `now` is given);
+    /// 6. the page without its query, if its script reads the query, as for `search.html?q=jam`.
     ///
-    /// If `isStrict`, only steps 1 to 3 are tried.
+    /// If `isStrict`, only steps 1, 2 and 4 are tried.
     ///
     /// - Parameters:
     ///   - isStrict: Whether a program sent the request, so that few URLs can stand in for the requested one.
@@ -49,6 +50,11 @@ extension StoreReader {
         let commonForm = {
             LookupCandidate.common(
                 of: $0, busters: busters, dropsQuery: dropsQuery, ignoresOrder: ignoresOrder)
+        }
+        if !isStrict, request == .get, let call = JSONPCallback(of: url),
+            let result = try findOtherCallback(call, for: url, fields: fields, by: commonForm)
+        {
+            return result
         }
         let version = try findVersion(of: url, request: request, fields: fields, by: commonForm)
         if version != nil || isStrict { return version }
@@ -95,6 +101,34 @@ extension StoreReader {
             if isBetter ?? true { newest = response }
         }
         return newest.map { LookupResult(response: $0, change: requested.change) }
+    }
+
+    /// Returns the newest script for the same URL with another callback.
+    private func findOtherCallback(
+        _ call: JSONPCallback, for url: WebURL, fields: HTTPFields?,
+        by commonForm: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
+    ) throws(StoreError) -> LookupResult? {
+        let start = url.href.prefix { $0 != "?" }
+        let rest = commonForm(call.rest)?.url ?? call.rest
+        var others: [String] = []
+        // "@" is the character after "?".
+        try eachRow(
+            "SELECT href FROM url WHERE href >= ? AND href < ? LIMIT ?", .text(start + "?"),
+            .text(start + "@"),
+            .integer(Self.maxVersions)
+        ) { row in
+            let other = WebURL(row.text(0)).flatMap { JSONPCallback(of: $0)?.rest }
+            if let other, (commonForm(other)?.url ?? other) == rest { others.append(row.text(0)) }
+        }
+        var newest: StoredResponse?
+        for href in others {
+            guard let response = try response(for: href, fields: fields), response.status == 200,
+                HTTPFields(block: response.fields.utf8.span).contentType?.isJavaScript ?? false,
+                newest.map({ $0.fetched < response.fetched }) ?? true
+            else { continue }
+            newest = response
+        }
+        return newest.map { LookupResult(response: $0, change: .callback) }
     }
 
     /// The maximum number of URLs or requests that are compared with the requested one. Further ones are ignored.

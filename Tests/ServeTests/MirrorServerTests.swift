@@ -557,6 +557,33 @@ import Testing
     }
 
     @Test(
+        "A script with another callback calls the requested function",
+        arguments: [
+            ("/api?q=a&callback=jq3_9&_=9", "jq3_7=jq3_9;/**/jq3_7({})"),
+            ("/api?q=b&callback=jq3_9&_=9", nil),
+            ("/api?q=a&callback=alert(1)//&_=9", nil), ("/list?callback=app.b2", "app.a1=app.b2;app.a1([])"),
+            ("/text?callback=b", nil),
+        ] as [(String, String?)])
+    func callbacks(target: String, body: String?) throws {
+        defer { server.stop() }
+        let store = try StockedStore([
+            .init(
+                href: "https://api.test/api?q=a&callback=jq3_7&_=8", text: "/**/jq3_7({})",
+                type: "text/javascript"),
+            .init(href: "https://api.test/list?callback=app.a1", text: "app.a1([])", type: "text/javascript"),
+            .init(href: "https://api.test/text?callback=a", text: "a", type: "text/plain"),
+        ])
+        let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        for _ in 0..<2 {
+            let answer = try client.get(target, host: "api-test.localhost:\(server.port)")
+            #expect(answer["Larder"] == (body == nil ? "miss" : "hit; by=callback"))
+            if let body { #expect(answer.text == body) }
+        }
+    }
+
+    @Test(
         "A page that is not stored is answered by the shell that its server sends for every URL",
         arguments: [
             // All stored pages of the folder, or all queries of the path, have the same body.

@@ -6,9 +6,9 @@ package struct LookupCandidate: Sendable, Hashable {
     /// The differences between a candidate and the requested URL. A response that is found by a candidate
     /// reports them.
     package struct Change: OptionSet, Sendable, Hashable, CustomStringConvertible {
-        package let rawValue: UInt8
+        package let rawValue: UInt16
 
-        package init(rawValue: UInt8) { self.rawValue = rawValue }
+        package init(rawValue: UInt16) { self.rawValue = rawValue }
 
         /// `http` for `https`, or the reverse.
         package static let scheme = Change(rawValue: 1)
@@ -30,6 +30,8 @@ package struct LookupCandidate: Sendable, Hashable {
         /// Another page of the folder, where the server sends the same page for every URL: the shell of an
         /// application, whose scripts read the URL.
         package static let shell = Change(rawValue: 128)
+        /// With another callback (``JSONPCallback``).
+        package static let callback = Change(rawValue: 256)
 
         package var description: String {
             var words: [String] = []
@@ -41,6 +43,7 @@ package struct LookupCandidate: Sendable, Hashable {
             if contains(.order) { words.append("order") }
             if contains(.time) { words.append("time") }
             if contains(.shell) { words.append("shell") }
+            if contains(.callback) { words.append("callback") }
             return words.isEmpty ? "exact" : words.joined(separator: "+")
         }
     }
