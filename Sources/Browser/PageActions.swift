@@ -25,7 +25,7 @@ enum PageActions {
     private static let answerPause = 250
 
     /// Sets `knownControls` to the signatures of controls that were used on other pages.
-    private static func knownControls(_ visit: PageVisit) -> String {
+    static func knownControls(_ visit: PageVisit) -> String {
         var text = JSONWriter()
         text.value(visit.usedControls?.signatures(for: visit.controlGroup, besides: visit.url) ?? [])
         return "const knownControls = \(text.text);"
@@ -76,10 +76,11 @@ enum PageActions {
 
     /// More helper functions.
     ///
-    /// The page cannot leave its document from now on: such navigations are cancelled, and their URLs become
+    /// `act` changes something in the page and, if this showed another view of the application, notes the view and goes
+    /// back. The page cannot leave its document from now on: such navigations are cancelled, and their URLs become
     /// links. `pressEscape` closes a menu or a dialog, and `marks` are the names that the author of a control gave it.
     /// `takeBlocked` adds the URLs of cancelled navigations to the links.
-    private static let shared =
+    static let shared =
         pressing + ConsentBanner.banners + """
 
             if (!globalThis.larderHandled) {
@@ -128,6 +129,42 @@ enum PageActions {
             // The banner was answered, or stays.
             const isOfConsent = (e) => topic.test(name(e)) || Boolean(bannerOf(e));
             const isSearch = (e) => search.test(name(e)) || search.test(marks(e));
+            const changing = '[data-method], [data-confirm], [data-turbo-method], [hx-post], [hx-put], [hx-patch],'
+              + '[hx-delete], [type="submit"][form], [formaction], [type="reset"], [type="file"]';
+            // The fragments of views that controls show; a fragment that names an element is no view.
+            const views = new Set();
+            const noteView = (before) => {
+              if (location.href === before) return;
+              links.add(location.href);
+              const isOfDocument = location.href.split('#')[0] === before.split('#')[0];
+              const fragment = location.hash.slice(1);
+              if (!isOfDocument || !fragment) return;
+              if (Document.prototype.getElementById.call(document, fragment)) return;
+              views.add(location.hash);
+            };
+            const act = async (change, isMenu = () => false, pause = 0) => {
+              const before = location.href, entry = navigation.currentEntry, state = history.state;
+              change();
+              await frames();
+              if (pause) await new Promise((done) => setTimeout(done, pause));
+              if (isMenu() || document.querySelector('dialog[open], [role="dialog"], [aria-modal="true"]')) {
+                collect(document, 0);
+                pressEscape();
+                await frames();
+              }
+              if (location.href === before) return;
+              // The control showed another view of the application.
+              noteView(before);
+              collect(document, 0);
+              if (navigation.currentEntry?.key === entry?.key) {
+                History.prototype.replaceState.call(history, state, '', before);
+                return;
+              }
+              history.back();
+              for (let wait = 0; wait < 20 && location.href !== before; wait += 1) {
+                await new Promise((done) => setTimeout(done, 25));
+              }
+            };
             const forbidden = \(ActionWords.expression(ActionWords.forbidden, parts: ActionWords.forbiddenParts));
             const more = \(ActionWords.expression(ActionWords.more, parts: ActionWords.moreParts));
             const search = \(ActionWords.expression(ActionWords.search, parts: ActionWords.searchParts));
@@ -137,6 +174,8 @@ enum PageActions {
     private static let maxButtonsPerRound = 12
     /// How often a button is pressed that shows more of the same.
     private static let maxMorePresses = 3
+    /// The maximum length of a text that is pressed because of its cursor, in UTF-16 code units.
+    private static let maxPointedLength = 60
     /// How many tabs with the same signature are opened in one page.
     private static let maxEqualTabs = 4
 
@@ -149,13 +188,13 @@ enum PageActions {
               + 'button[aria-controls], [role="button"][aria-controls],'
               + '[aria-haspopup]:not([aria-haspopup="false"], [aria-expanded="true"])';
             const plain = 'button, [role="button"], input[type="button"]';
-            const changing = '[data-method], [data-confirm], [data-turbo-method], [hx-post], [hx-put], [hx-patch],'
-              + '[hx-delete], [type="submit"][form], [formaction], [type="reset"], [type="file"]';
-            // A picture that shows something when it is pressed; only the cursor tells.
+            // A picture or a short text that shows something when it is pressed; only the cursor tells.
             const isPointed = (e) => getComputedStyle(e).cursor === 'pointer';
-            const isClickablePicture = (e) => isPointed(e) && !(e.parentElement && isPointed(e.parentElement))
-              && !e.closest('a, button, label, [role="button"]')
-              && (e.matches('img, svg, canvas, [onclick]') || e.querySelector('img, svg, canvas'));
+            const isShort = (e) => e.textContent.trim() && e.textContent.trim().length <= \(maxPointedLength)
+              && !e.querySelector('a, button, input, select, textarea');
+            const isClickable = (e) => isPointed(e) && !(e.parentElement && isPointed(e.parentElement))
+              && !e.closest('a, button, label, summary, select, [role="button"]')
+              && (e.matches('img, svg, canvas, [onclick]') || e.querySelector('img, svg, canvas') || isShort(e));
             // A link that names no page and no part of this one: a script makes it a button.
             const isLinkButton = (e) => {
               if (!(e instanceof HTMLAnchorElement)) return false;
@@ -170,42 +209,10 @@ enum PageActions {
             const tabUses = globalThis.larderTabUses ??= new Map();
             let count = 0, buttons = 0, linkButtons = 0, tab = null, place = -1;
             const start = performance.now();
-            // The fragments of views that controls show; a fragment that names an element is no view.
-            const views = new Set();
-            const noteView = (before) => {
-              if (location.href === before) return;
-              links.add(location.href);
-              const isOfDocument = location.href.split('#')[0] === before.split('#')[0];
-              const fragment = location.hash.slice(1);
-              if (!isOfDocument || !fragment) return;
-              if (Document.prototype.getElementById.call(document, fragment)) return;
-              views.add(location.hash);
-            };
             const use = async (e) => {
-              const before = location.href, entry = navigation.currentEntry, state = history.state;
               used.add(signature(e));
-              press(e);
               count += 1;
-              await frames();
-              if (\(pause)) await new Promise((done) => setTimeout(done, \(pause)));
-              const isMenu = (e.getAttribute('aria-haspopup') || 'false') !== 'false';
-              if (isMenu || document.querySelector('dialog[open], [role="dialog"], [aria-modal="true"]')) {
-                collect(document, 0);
-                pressEscape();
-                await frames();
-              }
-              if (location.href === before) return;
-              // The button showed another view of the application.
-              noteView(before);
-              collect(document, 0);
-              if (navigation.currentEntry?.key === entry?.key) {
-                History.prototype.replaceState.call(history, state, '', before);
-                return;
-              }
-              history.back();
-              for (let wait = 0; wait < 20 && location.href !== before; wait += 1) {
-                await new Promise((done) => setTimeout(done, 25));
-              }
+              await act(() => press(e), () => (e.getAttribute('aria-haspopup') || 'false') !== 'false', \(pause));
             };
             for (const e of [...elements(document)]) {
               if (count >= 40 || performance.now() - start > 1500) break;
@@ -222,7 +229,7 @@ enum PageActions {
                 e.play().catch(() => e.load());
                 setTimeout(() => e.pause(), 1500);
                 count += 1;
-              } else if (e.matches(folded) || e.matches(plain) || isClickablePicture(e) || isLinkButton(e)) {
+              } else if (e.matches(folded) || e.matches(plain) || isClickable(e) || isLinkButton(e)) {
                 const link = e.closest('a[href]');
                 const leads = link && !(link.getAttribute('href') || '').startsWith('#') && !isLinkButton(link);
                 const sends = e.closest('form') && e.localName !== 'a' && e.type !== 'button' && 'type' in e;
@@ -238,7 +245,7 @@ enum PageActions {
                   continue;
                 }
                 const isNamelessPicture =
-                  !e.matches(folded) && isClickablePicture(e) && !says(name(e) + marks(e));
+                  !e.matches(folded) && isClickable(e) && !says(name(e) + marks(e));
                 if (isForbidden(e) && !isNamelessPicture) { handled.add(e); continue; }
                 if (e.localName === 'a' && !e.matches(folded)) {
                   if (linkButtons >= \(maxButtonsPerRound)) continue;

@@ -140,9 +140,10 @@ enum PageScripts {
     /// Both must fit into one message of the browser (`Message.maxBytes`).
     private static let maxTextLength = 32 << 20
 
-    /// Scrolls by one screen. Returns whether this moved the page, and the new height of the page.
+    /// Scrolls by one screen. Returns whether this moved the page, and the new height of the page. Before the first time,
+    /// it moves the mouse and its wheel.
     static let scroll = function(
-        findScrollBox
+        stir + findScrollBox
             + """
             const before = box.scrollTop;
             box.scrollBy({ top: box === page ? innerHeight : box.clientHeight, behavior: 'instant' });
@@ -150,6 +151,19 @@ enum PageScripts {
             if (hasMoved) await frames();
             return { hasMoved, height: box.scrollHeight };
             """)
+
+    /// Statements that move the mouse and its wheel once. Many pages load their scripts only when a person does so.
+    private static let stir = """
+        if (!globalThis.hasLarderStirred) {
+          globalThis.hasLarderStirred = true;
+          const how = { bubbles: true, composed: true, view: window, clientX: 8, clientY: 8 };
+          const body = own('body') || own('documentElement');
+          body.dispatchEvent(new PointerEvent('pointermove', { ...how, isPrimary: true, pointerId: 1, pointerType: 'mouse' }));
+          for (const type of ['mouseover', 'mousemove']) body.dispatchEvent(new MouseEvent(type, how));
+          body.dispatchEvent(new WheelEvent('wheel', { ...how, deltaY: 1 }));
+        }
+
+        """
 
     /// Scrolls back to the top.
     static let scrollBack = function(

@@ -18,6 +18,8 @@ struct PageSteps: Sendable {
         case focusSearch, typeSearch, leaveSearch
         /// Opens collapsed parts and presses buttons.
         case unfold
+        /// Chooses a value of a list, a slider or a box.
+        case choose
         case dark
         case viewport(Int)
         /// Shows another view of the same document, by its fragment.
@@ -54,6 +56,7 @@ struct PageSteps: Sendable {
     private var height = 0
     private var unfolded = 0
     private var tabs = 0
+    private var choices = 0
     /// The fragments of the document's other views, whether or not they are shown.
     private var routes: Set<String> = []
     private var plannedRoutes = 0
@@ -76,6 +79,8 @@ struct PageSteps: Sendable {
     private static let maxConsentTries = 4
     /// The maximum number of rounds in which parts are opened: opened parts may contain further collapsed ones.
     private static let maxUnfoldRounds = 3
+    /// The maximum number of values to choose in the page.
+    private static let maxChoices = 40
     /// The maximum number of tabs of the page to open.
     private static let maxTabs = 40
     /// The maximum number of screens to scroll in the content of a tab.
@@ -101,8 +106,9 @@ struct PageSteps: Sendable {
         // Some banners appear late.
         if visit.consent != .leave { steps.append(.consent) }
         steps.append(.look)
-        // The search comes last, because its results may replace the content.
-        if visit.acting == .all { steps.append(.unfold) }
+        // The search comes last, because its results may replace the content. Opened parts may contain more lists, and
+        // hide others.
+        if visit.acting == .all { steps += [.choose, .unfold, .choose] }
         if visit.acting != .never { steps += [.focusSearch, .typeSearch, .leaveSearch] }
         if visit.seesDark { steps.append(.dark) }
         steps += visit.viewports.indices.dropFirst().map { .viewport($0) }
@@ -142,6 +148,7 @@ struct PageSteps: Sendable {
         case .typeSearch: PageActions.typeSearch
         case .leaveSearch: PageActions.leaveSearch(for: visit)
         case .unfold: PageActions.unfold(for: visit, waitsForAnswers: waitsForAnswers)
+        case .choose: PageChoices.choose(for: visit)
         case .dark, .viewport: PageScripts.settle
         case .route(let fragment), .firstView(let fragment): PageScripts.go(to: fragment)
         }
@@ -215,6 +222,12 @@ struct PageSteps: Sendable {
             // The opened parts may contain more collapsed parts.
             if count > 0, unfolded < Self.maxUnfoldRounds { return .again }
             return .onward(isAtOnce: count == 0)
+        case .choose:
+            if !isOutOfTime { addControlRoutes(value?["views"]?.array?.compactMap(\.string) ?? []) }
+            takeLook(value, &outcome, isOutOfTime)
+            guard value?["count"]?.int ?? 0 > 0 else { return .onward(isAtOnce: true) }
+            choices += 1
+            return choices < Self.maxChoices ? .again : .onward(isAtOnce: false)
         case .route:
             shownRoutes += 1
             return .onward(isAtOnce: false)
@@ -251,7 +264,8 @@ struct PageSteps: Sendable {
         self.height = height
         isScrolling = hasMoved
         if hasMoved { scrolled += 1 }
-        if scrolled == 0, !hasMoved { return .onward(isAtOnce: true) }
+        // The mouse was moved too, for which some pages wait.
+        if scrolled == 0, !hasMoved { return .onward(isAtOnce: false) }
         if scrolled >= screens || idleScrolls > 1 {
             steps[0] = .scrollBack
             isScrolling = false
@@ -332,7 +346,7 @@ extension PageSteps.Step {
     /// Whether the step uses controls of the page.
     var usesControls: Bool {
         switch self {
-        case .focusSearch, .typeSearch, .leaveSearch, .unfold: true
+        case .focusSearch, .typeSearch, .leaveSearch, .unfold, .choose: true
         default: false
         }
     }

@@ -233,19 +233,20 @@ struct HelpTopic: Sendable {
               (from=1764000000000&to=1764003600000) get the response that was recorded for the same distance from the time
               of recording. The report lists each group with the number of pages, of rendered pages and of assets found.
 
-            Each page is scrolled to the end (--render-scroll) and captured when it has been quiet for half a second,
-            or after --render-time. Views behind fragments (#/about) are opened one by one, up to --max-pages, else 1,000
-            per document; the report lists those that were not.
+            Each page is scrolled to the end (--render-scroll), after one move of the mouse, and captured when it has been
+            quiet for half a second, or after --render-time. Views behind fragments (#/about) are opened one by one, up to
+            --max-pages, else 1,000 per document; the report lists those that were not.
 
             On the first pages of each group, controls are used (--act). The search field gets the focus and a word of the
-            page. Details elements, elements that declare themselves as collapsed or as menus (aria-expanded,
-            aria-controls, aria-haspopup) and up to forty tabs (role=tab) are opened. Up to twelve buttons at a time are
-            pressed, in three rounds, and those for more of the same (Next, Load more, zoom) three times. Buttons in
-            forms, and buttons whose names say that they change something (Delete, Save, Buy, Share, Log out, in 25
-            languages), are not pressed. From then on, sockets are closed, requests other than GET are refused and counted,
-            and pages cannot be left. In a run with cookies or a login, only the search field is used. --act
-            search uses only the search field. --render-deep uses the controls of every rendered page, and plays the
-            beginning of videos.
+            page. Details elements, elements that declare themselves as collapsed or as menus (aria-expanded, aria-controls,
+            aria-haspopup) and up to forty tabs (role=tab) are opened. Up to twelve buttons at a time are pressed, in three
+            rounds, and those for more of the same (Next, Load more, zoom) three times; pictures and short texts with the
+            cursor of a link count as buttons. Lists, radio buttons, check boxes, sliders and dates get up to ten other
+            values each, 40 in a page, and then the first one again. Buttons in forms, and buttons whose names say that they
+            change something (Delete, Save, Buy, Share, Log out, in 25 languages), are not pressed. From then on, sockets
+            are closed, requests other than GET are refused and counted, and pages cannot be left. In a run with cookies or
+            a login, only the search field is used. --act search uses only the search field. --render-deep uses the controls
+            of every rendered page, and plays the beginning of videos.
 
             If rendering found something, some pages are opened from the store alone before the prefetch ends. Missing responses are then
             fetched. If a page shows something else than before, the messages that its sockets and event streams got in

@@ -1,0 +1,89 @@
+import Browser
+import TestOrigin
+import Testing
+
+@Suite(.enabled(if: SharedBrowser.isInstalled, "no browser is installed"))
+struct PageChoicesTests {
+    /// Renders a page whose controls call `load` with a path, and returns the paths that were requested.
+    private func requests(of html: String, _ change: (inout PageVisit) -> Void = { _ in }) throws -> Set<
+        String
+    > {
+        let origin = try TestOrigin()
+        origin.on(
+            "/",
+            .page(
+                "<!DOCTYPE html><title>Site</title><script>const load = (path) => fetch('/' + path)</script>"
+                    + html))
+        origin.otherwise { _ in .file("1", type: "text/plain") }
+        let outcome = try SharedBrowser.render(origin.url("/")) {
+            $0.acting = .all
+            change(&$0)
+        }
+        let paths = outcome.requests.filter { $0.url.hasPrefix(origin.base + "/") }
+            .map { String($0.url.dropFirst(origin.base.count + 1)) }
+        return Set(paths).subtracting(["", "favicon.ico"])
+    }
+
+    @Test(
+        arguments: [
+            (
+                "<select onchange=\"load(value)\"><option>a<option>b<option disabled>c<option>d</select>",
+                ["b", "d", "a"]
+            ),
+            (
+                "<label><input type=radio name=n value=map checked>Map</label><label><input type=radio name=n value=photo>Photo</label><script>for (const e of document.querySelectorAll('input')) e.onchange = () => load(e.value)</script>",
+                ["photo", "map"]
+            ),
+            (
+                "<label><input type=checkbox onchange=\"load(checked)\">Show comments</label>",
+                ["true", "false"]
+            ),
+            (
+                "<input type=range min=2 max=10 step=2 value=4 aria-label=Hour oninput=\"load(value)\">",
+                ["2", "4", "6", "8", "10"]
+            ),
+            (
+                "<input type=date value=2026-11-20 max=2026-11-21 aria-label=Day onchange=\"load(value)\">",
+                ["2026-11-21", "2026-11-19", "2026-11-18", "2026-11-20"]
+            ),
+            (
+                "<span style=\"cursor: pointer\" onclick=\"load('chart')\">Show chart</span>",
+                ["chart"]
+            ),
+            (
+                "<button onclick=\"this.insertAdjacentHTML('afterend', '<select onchange=load(value)><option>x<option>y</select>')\">Filters</button>",
+                ["y", "x"]
+            ),
+        ] as [(String, [String])])
+    func `values of controls are chosen, and then the first one again`(html: String, expected: [String])
+        throws
+    {
+        #expect(try requests(of: html) == Set(expected))
+    }
+
+    @Test func `a control whose first values request nothing gets no more, and gets its first value again`()
+        throws
+    {
+        let html = """
+            <select onchange="if (selectedIndex > 2) load(value); seen = (window.seen ?? '') + value; if (!selectedIndex) load(seen)">
+            <option>a<option>b<option>c<option>d<option>e</select>
+            """
+        #expect(try requests(of: html) == ["bca"])
+    }
+
+    @Test(arguments: [
+        "<form method=post><select onchange=\"load(value)\"><option>a<option>b</select></form>",
+        "<label><input type=checkbox onchange=\"load(checked)\">Subscribe to the newsletter</label>",
+        "<select name=delete onchange=\"load(value)\"><option>a<option>b</select>",
+        "<span style=\"cursor: pointer\" onclick=\"load('gone')\">Delete</span>",
+    ])
+    func `controls that may change something are left alone`(html: String) throws {
+        #expect(try requests(of: html) == [])
+    }
+
+    @Test func `a page that loads its scripts at the first move of the mouse gets one`() throws {
+        let html =
+            "<script>addEventListener('mousemove', () => load('delayed'), { once: true })</script>"
+        #expect(try requests(of: html) { ($0.acting, $0.scroll) = (.never, 1) } == ["delayed"])
+    }
+}
