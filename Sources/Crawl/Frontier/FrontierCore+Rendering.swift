@@ -39,11 +39,27 @@ extension FrontierCore {
             if renderScheduler.isEarly(page) { renderScheduler.noteFound(number, byEarly: page) }
         }
         releaseWaiting(number)
+        admitAgain(ifRefusedToCrawl: number)
         takeTurn(number)
         if records[Int(number)].state == .queued {
             hosts[Int(records[Int(number)].host)].queue.appendAtOnce(number)
         }
     }
+
+    /// Requests an entry once more as a page requests it, if the server refused the request of the crawl: that lacked the
+    /// header fields and cookies of the page's scripts.
+    private mutating func admitAgain(ifRefusedToCrawl number: UInt32) {
+        guard sharing == nil, case .status(let status)? = failures[number],
+            Self.refusalStatuses.contains(status), requestedAgainForPages.insert(number).inserted
+        else { return }
+        failures[number] = nil
+        if records[Int(number)].flags.contains(.isGuess) { wrongGuessCount -= 1 }
+        records[Int(number)].state = .waiting
+        admit(number, url(number))
+    }
+
+    /// The statuses with which servers refuse requests that lack a header field or a cookie.
+    private static let refusalStatuses: Set<Int> = [400, 401, 403, 405, 406, 412, 415, 422]
 
     /// Whether the entry was skipped, or only looked like a link in a script, and now a page is known to need
     /// it.

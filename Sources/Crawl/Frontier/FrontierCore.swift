@@ -87,6 +87,8 @@ struct FrontierCore: Sendable {
     private var variantCounts: [UInt32: UInt8] = [:]
     /// The page whose rendering first requested a URL that no scan had found.
     var firstRequester: [UInt32: UInt32] = [:]
+    /// URLs that the server refused to the crawl, and that were requested once more as a page requests them.
+    var requestedAgainForPages: Set<UInt32> = []
     /// Pages with `nofollow` that may be rendered.
     var nofollowPages: Set<UInt32> = []
     var bounds = AssetBounds()

@@ -323,6 +323,22 @@ import Web
         #expect(!stored.matches(HTTPFields(), .none))
     }
 
+    @Test("A URL that the server refused to the crawl is requested once more as a page requests it")
+    func refusedToCrawl() throws {
+        bench.origin.on(
+            "/", .page(Self.shell + "<script>fetch('/data.json'); fetch('/secret.json')</script>"))
+        bench.origin.otherwise { request in
+            request.target == "/data.json" && request["Authorization"] != nil
+                ? .file("{}", type: "application/json") : .failure(401)
+        }
+        browser.addRequests(
+            "/", ["/data.json", "/secret.json"], fields: [("Authorization", "Bearer t")])
+        let report = try crawl()
+        #expect(browser.answers == ["/data.json: stored", "/secret.json: 401 "])
+        #expect(bench.count("/data.json") == 2 && bench.count("/secret.json") == 2)
+        #expect(report.missing.map(\.url) == [bench.origin.url("/secret.json")])
+    }
+
     @Test func `a cross-origin request has the page's origin`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/font", .file("f", type: "font/woff2"))
