@@ -81,6 +81,8 @@ package struct RenderScheduler: Sendable {
     private var memberships: [UInt32: Membership] = [:]
     /// The set of scripts of each page.
     private var scriptSets: [UInt32: UInt64] = [:]
+    /// The number of pages with each set of scripts that have started.
+    private var startedCounts: [UInt64: Int] = [:]
     /// The reasons found in scripts and other assets.
     private var assetReasons = AssetReasons()
     /// Whether pages or assets were added since the last call of `settle`.
@@ -260,11 +262,13 @@ package struct RenderScheduler: Sendable {
         memberships[number].map { patterns[$0.pattern].restlessCount >= Self.fewPages } ?? false
     }
 
-    /// The group of pages whose controls are the same, if the page is among the first ones of its pattern that
-    /// are rendered; nil for further ones.
+    /// The group of pages whose controls are the same, if the page is among the first ones of its pattern or with its
+    /// scripts that are rendered; nil for further ones.
     func controlGroup(of number: UInt32, at url: WebURL) -> String? {
-        let isAmongFirst = memberships[number].map { patterns[$0.pattern].startedCount <= Self.fewPages }
-        return isAmongFirst ?? true ? PagePattern.controlGroup(of: url) : nil
+        let isAmongFirst =
+            memberships[number].map { patterns[$0.pattern].startedCount <= Self.fewPages } ?? true
+        let hasNewScripts = scriptSets[number].map { startedCounts[$0, default: 0] <= Self.fewPages } ?? false
+        return isAmongFirst || hasNewScripts ? PagePattern.controlGroup(of: url) : nil
     }
 
     // MARK: - Patterns
@@ -372,6 +376,7 @@ package struct RenderScheduler: Sendable {
 
     private mutating func countStart(of page: UInt32) {
         runningCount += 1
+        if let scripts = scriptSets[page] { startedCounts[scripts, default: 0] += 1 }
         guard let membership = memberships[page] else { return }
         patterns[membership.pattern][membership.freshness].runningCount += 1
         hosts[patterns[membership.pattern].host].runningCount += 1

@@ -83,6 +83,27 @@ import Web
         #expect(numbers.count { $0 < 5 } == 1)
     }
 
+    @Test(
+        "Controls are used on the first pages of each pattern, and on the first ones with each set of scripts"
+    )
+    func controls() throws {
+        var scheduler = RenderScheduler(mode: .always, tabs: 1)
+        let pages = try (0..<10 as Range<UInt32>).map { try url("http://a.test/p/\($0)") }
+        for number: UInt32 in 0..<10 {
+            scheduler.addPage(
+                number, pages[Int(number)], .sendsRequests, assets: [], scripts: number == 8 ? 2 : 1)
+        }
+        scheduler.settle()
+        var withControls: [UInt32] = []
+        while let number = scheduler.next() {
+            if scheduler.controlGroup(of: number, at: pages[Int(number)]) != nil {
+                withControls.append(number)
+            }
+            scheduler.didRender(number, .init(), isWhole: true)
+        }
+        #expect(withControls.count == 4 && withControls.contains(8))
+    }
+
     @Test("A page with scripts that no other page has is rendered")
     func scripts() throws {
         var scheduler = RenderScheduler(mode: .auto, tabs: 1)
