@@ -5,9 +5,9 @@ import Testing
 @Suite(.enabled(if: SharedBrowser.isInstalled, "no browser is installed"))
 struct PageChoicesTests {
     /// Renders a page whose controls call `load` with a path, and returns the paths that were requested.
-    private func requests(of html: String, _ change: (inout PageVisit) -> Void = { _ in }) throws -> Set<
-        String
-    > {
+    private func requests(
+        of html: String, _ change: (inout PageVisit) -> Void = { _ in }
+    ) throws -> Set<String> {
         let origin = try TestOrigin()
         origin.on(
             "/",
