@@ -386,8 +386,9 @@ struct RetryPlan: Sendable, Equatable {
         case .status(let status): status >= 500 ? maxAttempts : 1
         case .fetch(let failure), .hostSilent(let failure):
             failure.kind == .unknownHost ? maxLookupAttempts : failure.canRetry ? maxAttempts : 1
-        case .redirects, .redirectWithoutTarget, .htmlInstead, .refused, .declinedByApp, .digestMismatch,
-            .softNotFound, .login, .sessionEnded, .notRequested, .rejected, .challenged, .deferred:
+        case .redirects, .redirectWithoutTarget, .htmlInstead, .rejectedByRule, .declinedByApp,
+            .digestMismatch, .softNotFound, .login, .sessionEnded, .notRequested, .rejected, .challenged,
+            .deferred:
             1
         }
     }
