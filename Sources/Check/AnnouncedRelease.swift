@@ -1,5 +1,4 @@
-package import Bundles
-package import Crawl
+internal import Bundles
 package import Web
 
 /// The release that an update server (`larder serve --updates`) announced last, and that is stored.
