@@ -396,10 +396,10 @@ struct ManifestLoader {
         case .success(let response):
             // RFC 9110, section 15.3.5: there is nothing to send, such as an update server has for some devices.
             guard response.status != 204 else { throw LarderError(nil, of: location.name, after: expoUpdate) }
-            guard response.status != 304 else { throw .upToDate(location.name) }
             zone = min(zone, response.zone)
             responses.append(.init(url: url.key, fields: response.fields, bytes: response.bytes))
             return response.bytes
+        case .failure(let failure) where failure.status == 304: throw LarderError.upToDate(location.name)
         case .failure(let failure) where failure.status == 410:
             // RFC 9110, section 15.5.11: that is likely to be permanent, and not a failure of the server.
             throw LarderError(

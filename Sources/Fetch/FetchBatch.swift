@@ -83,7 +83,8 @@ package struct FetchBatch {
         response.zone = result.exchange?.zone
         if (200..<300).contains(response.status) { return .success(response) }
         response.body.discard()
-        guard (300..<400).contains(response.status) else {
+        // 304 is the answer to the caller's own condition, and no redirect.
+        guard (300..<400).contains(response.status), response.status != 304 else {
             return .failure(
                 FetchFailure(
                     .refused, "the server answered \(response.status)", status: response.status))
