@@ -88,7 +88,7 @@ struct Option: Sendable, Equatable {
     static let store = Option(
         name: "--store", placeholder: "DIR",
         help: "Folder or postgres:// URL of the store",
-        defaultValue: "~/.local/share/larder",
+        defaultValue: "$LARDER_STORE or ~/.local/share/larder",
         variable: "LARDER_STORE")
     static let quiet = Option(
         name: "--quiet", placeholder: nil, help: "Print errors only; with --json, also the report",
