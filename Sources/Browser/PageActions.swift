@@ -11,18 +11,10 @@ enum PageActions {
     /// controls were used, whether a tab was among them, and the current links. Uses nothing twice, except
     /// buttons that show more of the same, follows no links and sends no forms. The result also contains the
     /// fragments of other views of the document that the controls showed.
-    ///
-    /// - Parameter waitsForAnswers: whether to wait after each control, so that the messages that a socket receives can be
-    ///   told apart.
-    static func unfold(for visit: PageVisit, waitsForAnswers: Bool = false) -> String {
-        let pause = waitsForAnswers ? answerPause : 0
-        return PageScripts.function(
-            PageScripts.collectLinks(for: visit) + knownControls(visit) + shared
-                + unfolding(for: visit, pause: pause))
+    static func unfold(for visit: PageVisit) -> String {
+        PageScripts.function(
+            PageScripts.collectLinks(for: visit) + knownControls(visit) + shared + unfolding(for: visit))
     }
-
-    /// How many milliseconds a socket has to answer after a control was used.
-    private static let answerPause = 250
 
     /// Sets `knownControls` to the signatures of controls that were used on other pages.
     static func knownControls(_ visit: PageVisit) -> String {
@@ -142,11 +134,10 @@ enum PageActions {
               if (Document.prototype.getElementById.call(document, fragment)) return;
               views.add(location.hash);
             };
-            const act = async (change, isMenu = () => false, pause = 0) => {
+            const act = async (change, isMenu = () => false) => {
               const before = location.href, entry = navigation.currentEntry, state = history.state;
               change();
               await frames();
-              if (pause) await new Promise((done) => setTimeout(done, pause));
               if (isMenu() || document.querySelector('dialog[open], [role="dialog"], [aria-modal="true"]')) {
                 collect(document, 0);
                 pressEscape();
@@ -179,8 +170,7 @@ enum PageActions {
     /// How many tabs with the same signature are opened in one page.
     private static let maxEqualTabs = 4
 
-    /// - Parameter pause: how many milliseconds to wait after each control.
-    private static func unfolding(for visit: PageVisit, pause: Int) -> String {
+    private static func unfolding(for visit: PageVisit) -> String {
         let playsMedia = visit.isDeep
         return """
 
@@ -212,7 +202,7 @@ enum PageActions {
             const use = async (e) => {
               used.add(signature(e));
               count += 1;
-              await act(() => press(e), () => (e.getAttribute('aria-haspopup') || 'false') !== 'false', \(pause));
+              await act(() => press(e), () => (e.getAttribute('aria-haspopup') || 'false') !== 'false');
             };
             for (const e of [...elements(document)]) {
               if (count >= 40 || performance.now() - start > 1500) break;

@@ -528,8 +528,6 @@ struct PageInspection: Sendable {
         if steps.isActing, !hasActed {
             hasActed = true
             record.areAfterActions = true
-            sockets.beginAnswers(now: now)
-            steps.waitsForAnswers = activity.hasOpenedSocket
             commands.enqueue(.act)
         }
         guard world != nil else {

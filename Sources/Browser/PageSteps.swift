@@ -71,8 +71,6 @@ struct PageSteps: Sendable {
     private var pressedButton: String?
     private var consentTries = 0
     private var hasActed = false
-    /// Whether the page waits a moment after each control for an answer of a socket.
-    var waitsForAnswers = false
     private var seen: Set<String> = []
 
     /// The maximum number of answers to banners. Then banners stay.
@@ -147,7 +145,7 @@ struct PageSteps: Sendable {
         case .focusSearch: PageActions.focusSearch(for: visit)
         case .typeSearch: PageActions.typeSearch
         case .leaveSearch: PageActions.leaveSearch(for: visit)
-        case .unfold: PageActions.unfold(for: visit, waitsForAnswers: waitsForAnswers)
+        case .unfold: PageActions.unfold(for: visit)
         case .choose: PageChoices.choose(for: visit)
         case .dark, .viewport: PageScripts.settle
         case .route(let fragment), .firstView(let fragment): PageScripts.go(to: fragment)

@@ -3,8 +3,7 @@ internal import Web
 /// Records the messages of the sockets and event streams of a page from the network events of its session, as a value.
 ///
 /// The recording ends when the page is read (``stop()``), so that a replay leads to the same content, or when a limit is
-/// reached. Its time begins with the first message, since a server may need long for that. Once controls are used
-/// (``beginAnswers(now:)``), the answers to their messages are recorded too.
+/// reached. Its time begins with the first message, since a server may need long for that.
 struct SocketRecorder: Sendable {
     private(set) var recording = SocketRecording()
     /// The URLs of connections that the server has not accepted yet, by the identifiers of their requests.
@@ -14,17 +13,9 @@ struct SocketRecorder: Sendable {
     /// The time of the first message of a server.
     private var start: Duration?
     private var isStopped = false
-    /// When controls were first used.
-    private var answersStart: Duration?
-    /// When the client last sent a message after that, by the index of the connection.
-    private var askingTimes: [Int: Duration] = [:]
 
     /// The maximum time from the first message of a server on. Later messages are not recorded.
     static let maxTime = Duration.seconds(10)
-    /// The maximum time from the first use of a control on. Later answers are not recorded.
-    private static let maxAnswersTime = Duration.seconds(30)
-    /// The maximum time between a message and its answer. Later messages of the server have other reasons.
-    private static let maxAnswerTime = Duration.seconds(3)
     /// The maximum number of connections that wait for the server. Further ones are not recorded.
     private static let maxOpening = 100
 
@@ -34,21 +25,11 @@ struct SocketRecorder: Sendable {
         "Network.webSocketFrameReceived", "Network.webSocketFrameSent",
     ]
 
-    /// Ends the recording of the page itself.
+    /// Ends the recording.
     mutating func stop() { isStopped = true }
 
-    /// Begins to record the answers to messages that controls send.
-    mutating func beginAnswers(now: Duration) {
-        stop()
-        answersStart = answersStart ?? now
-    }
-
     mutating func take(_ event: Event, now: Duration) {
-        guard !recording.isTruncated, let id = event["requestId"]?.string else { return }
-        if let place = places[id], let answersStart, now - answersStart <= Self.maxAnswersTime {
-            return takeAnswer(event, on: place, now)
-        }
-        guard !isStopped else { return }
+        guard !isStopped, !recording.isTruncated, let id = event["requestId"]?.string else { return }
         switch event.method {
         case "Network.webSocketCreated":
             begin(id, event["url"]?.string, now)
@@ -100,19 +81,6 @@ struct SocketRecorder: Sendable {
         case "Network.webSocketClosed": recording.end(place)
         // The browser connects again after the server has ended a stream, but not after the page has.
         case "Network.loadingFinished": recording.end(place)
-        default: return
-        }
-    }
-
-    private mutating func takeAnswer(_ event: Event, on place: Int, _ now: Duration) {
-        guard let message = Self.message(event["response"]) else { return }
-        switch event.method {
-        case "Network.webSocketFrameSent":
-            recording.ask(message, on: place)
-            askingTimes[place] = now
-        case "Network.webSocketFrameReceived":
-            guard let time = askingTimes[place], now - time <= Self.maxAnswerTime else { return }
-            recording.answer(message, on: place)
         default: return
         }
     }

@@ -9,9 +9,6 @@ package import Web
 /// `SocketReplay` (Mirror) reads the JSON form in a page.
 ///
 /// The recording ends at its limits (``isTruncated``), so that a page with endless messages costs little.
-///
-/// Messages that the client sends when controls are used are recorded as ``Connection/answers``. The replay does not count
-/// them: a person may use the controls in any order.
 package struct SocketRecording: Sendable, Equatable {
     package enum Kind: String, Sendable {
         case webSocket = "socket"
@@ -52,8 +49,6 @@ package struct SocketRecording: Sendable, Equatable {
         /// The subprotocol that the server chose; empty if none.
         package let subprotocol: String
         package fileprivate(set) var turns = [Turn()]
-        /// The messages of the client after controls had been used, each with what the server sent before the next one.
-        package fileprivate(set) var answers: [Turn] = []
         /// Whether the connection ended after the last message.
         package fileprivate(set) var hasEnded = false
 
@@ -68,8 +63,6 @@ package struct SocketRecording: Sendable, Equatable {
     package private(set) var isTruncated = false
     private var byteCount = 0
     private var messageCount = 0
-    /// Whether further answers are left out, because a limit was reached.
-    private var areAnswersComplete = false
 
     package init() {}
 
@@ -81,9 +74,7 @@ package struct SocketRecording: Sendable, Equatable {
     static let maxConnections = 16
 
     /// Whether no server has sent a message.
-    package var isEmpty: Bool {
-        connections.allSatisfy { ($0.turns + $0.answers).allSatisfy(\.received.isEmpty) }
-    }
+    package var isEmpty: Bool { connections.allSatisfy { $0.turns.allSatisfy(\.received.isEmpty) } }
 
     /// Adds a connection that the server has accepted, and returns its index; nil if there are too many.
     package mutating func open(_ kind: Kind, _ url: String, subprotocol: String = "") -> Int? {
@@ -107,25 +98,6 @@ package struct SocketRecording: Sendable, Equatable {
         connections[connection].turns[connections[connection].turns.count - 1].received.append(message)
     }
 
-    /// Adds a message that the client sent after controls had been used.
-    package mutating func ask(_ message: Message, on connection: Int) {
-        guard admitAnswer(message, on: connection) else { return }
-        connections[connection].answers.append(Turn(sent: message))
-    }
-
-    /// Adds a message of the server to the last one of the client after controls had been used.
-    package mutating func answer(_ message: Message, on connection: Int) {
-        guard connections.indices.contains(connection),
-            let last = connections[connection].answers.indices.last
-        else { return }
-        if admitAnswer(message, on: connection) {
-            connections[connection].answers[last].received.append(message)
-        } else {
-            // A part of an answer could show half of a change.
-            connections[connection].answers[last].received = []
-        }
-    }
-
     /// Notes that a connection ended. Without its last messages, the end would come too early in a replay.
     package mutating func end(_ connection: Int) {
         guard !isTruncated, connections.indices.contains(connection) else { return }
@@ -142,15 +114,6 @@ package struct SocketRecording: Sendable, Equatable {
     /// Ends the recording, because its time is over.
     package mutating func truncate() { isTruncated = true }
 
-    /// Counts a message after controls had been used. At a limit, the recording of the page itself stays complete.
-    private mutating func admitAnswer(_ message: Message, on connection: Int) -> Bool {
-        guard !areAnswersComplete, connections.indices.contains(connection) else { return false }
-        byteCount += message.byteCount
-        messageCount += 1
-        areAnswersComplete = byteCount > Self.maxBytes || messageCount > Self.maxMessages
-        return !areAnswersComplete
-    }
-
     private mutating func admit(_ message: Message, on connection: Int) -> Bool {
         guard !isTruncated, connections.indices.contains(connection) else { return false }
         byteCount += message.byteCount
@@ -162,20 +125,12 @@ package struct SocketRecording: Sendable, Equatable {
 
 extension SocketRecording: JSONObject {
     package var members: JSONMembers { ["connections": connections] }
-
-    /// Whether a recording, as JSON, has answers to messages that controls sent.
-    package static func hasAnswers(_ json: [UInt8]) -> Bool {
-        let connections = try? JSONValue.parse(json.span)["connections"]?.array
-        return connections?.contains { $0["answers"] != nil } ?? false
-    }
 }
 
 extension SocketRecording.Connection: JSONObject {
     package var members: JSONMembers {
-        let answers = answers.filter { !$0.received.isEmpty }
-        return [
+        [
             "kind": kind.rawValue, "url": url, "protocol": subprotocol, "turns": turns, "hasEnded": hasEnded,
-            "answers": IfAny(answers.isEmpty ? nil : answers),
         ]
     }
 }

@@ -1,4 +1,3 @@
-internal import Browser
 internal import Check
 internal import Crawl
 internal import Prefetch
@@ -10,8 +9,7 @@ extension Larder {
     /// Opens a sample of the pages that a prefetch has stored, from the store alone, and compares them with the
     /// same pages as rendered. Responses that the pages request and the store lacks are fetched, and the pages are
     /// opened again, until nothing more can be fetched. Pages that then still differ are served with their recorded live
-    /// messages, if that makes them equal, or else as frozen copies. Pages whose controls were answered by a socket are
-    /// served with the recorded messages too, so that the controls work.
+    /// messages, if that makes them equal, or else as frozen copies.
     ///
     /// Does nothing if the prefetch rendered no page, or only pages for which a scan had found everything. If the
     /// browser fails, the prefetch has succeeded all the same.
@@ -53,7 +51,7 @@ private struct RehearsalRun {
     private static let maxExtraRounds = 3
     /// The maximum number of pages that are rendered only so that they can be compared, or copies of them served.
     private static let maxFurtherRenderedPages = 100
-    /// The maximum number of pages that are served as frozen copies, and of those with replayed messages.
+    /// The maximum number of pages that are served as frozen copies.
     private static let maxFrozenPages = 1000
 
     init(
@@ -109,10 +107,7 @@ private struct RehearsalRun {
         guard let findings, freezing != .never else { return }
         let differing = findings.differing.filter(\.isRendered).map(\.href)
         let opened = Set(findings.opened.map(\.page.url.href))
-        let answering = pagesWithAnswers(findings.rendered.filter { !differing.contains($0) })
-        freeze(
-            freezing == .always ? findings.rendered : differing, answering: answering, replacing: opened,
-            &report)
+        freeze(freezing == .always ? findings.rendered : differing, replacing: opened, &report)
     }
 
     /// Whether a page without a known text may be rendered for it: not if it was rendered a moment ago, and its text could
@@ -182,24 +177,16 @@ private struct RehearsalRun {
 
     /// Serves these pages with replayed messages or as frozen copies from now on, and opens the pages once more.
     ///
-    /// - Parameters:
-    ///   - answering: pages that are served with replayed messages if they stay equal with them, and else with their
-    ///     scripts alone.
-    ///   - opened: the opened pages. Those of them that are not named are served with their scripts alone again.
-    private func freeze(
-        _ pages: [String], answering: [String], replacing opened: Set<String>, _ report: inout PrefetchReport
-    ) {
+    /// - Parameter opened: the opened pages. Those of them that are not named are served with their scripts alone again.
+    private func freeze(_ pages: [String], replacing opened: Set<String>, _ report: inout PrefetchReport) {
         guard let stored else { return }
         var plan = SitePlan(text: stored.settings)
         let before = plan.frozen
         plan.frozen = Array(Set(before).subtracting(opened).union(pages).sorted().prefix(Self.maxFrozenPages))
+        guard !(plan.frozen.isEmpty && before.isEmpty) else { return }
         // Of pages that were not opened this time, the last prefetch has decided.
-        let replayed = Set(plan.replayed).subtracting(opened)
-        guard !(plan.frozen.isEmpty && before.isEmpty && answering.isEmpty && plan.replayed.isEmpty) else {
-            return
-        }
-        plan.replayed = Array(
-            replayed.union(pagesWithMessages(pages)).union(answering).sorted().prefix(Self.maxFrozenPages))
+        let replayed = Set(plan.replayed).subtracting(opened).union(pagesWithMessages(pages))
+        plan.replayed = plan.frozen.filter(replayed.contains)
         guard store(plan), var findings = open(bypassesFrozenCopies: false) else { return }
         let failed = findings.pagesOfDifferentKinds.intersection(plan.replayed)
         if !failed.isEmpty {
@@ -226,17 +213,9 @@ private struct RehearsalRun {
     /// The pages among these whose live messages were recorded; none if all pages are served as frozen copies.
     private func pagesWithMessages(_ pages: [String]) -> [String] {
         guard freezing == .auto, let reader = try? StoreReader(larder.folder) else { return [] }
-        return pages.filter { messages(of: $0, reader) != nil }
-    }
-
-    /// The pages among these on which a socket answered the messages of controls.
-    private func pagesWithAnswers(_ pages: [String]) -> [String] {
-        guard freezing == .auto, let reader = try? StoreReader(larder.folder) else { return [] }
-        return pages.filter { messages(of: $0, reader).map(SocketRecording.hasAnswers) ?? false }
-    }
-
-    private func messages(of href: String, _ reader: StoreReader) -> [UInt8]? {
-        guard let page = try? reader.response(for: href) else { return nil }
-        return try? reader.liveMessages(of: page)
+        return pages.filter { href in
+            guard let page = try? reader.response(for: href) else { return false }
+            return (try? reader.liveMessages(of: page)) != nil
+        }
     }
 }

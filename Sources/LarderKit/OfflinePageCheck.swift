@@ -27,9 +27,9 @@ struct OfflinePageCheck {
     private let visitTemplate: PageVisitTemplate
     /// Whether pages are opened with their scripts, although frozen copies of them are shown.
     private let bypassesFrozenCopies: Bool
-    /// The URLs of pages that the server shows as frozen copies, unless it replays messages to them.
+    /// The URLs of pages that the server shows as frozen copies, or with replayed messages.
     private let frozenPages: Set<String>
-    /// The URLs of pages that the server shows with replayed messages.
+    /// The URLs among these whose pages the server shows with replayed messages.
     private let replayedPages: Set<String>
     /// Whether responses that were fetched with credentials are left out.
     private let hidesPrivate: Bool
@@ -227,9 +227,7 @@ struct OfflinePageCheck {
         if opened.contains(where: \.hasTexts) {
             guard !bypassesFrozenCopies else { return .equal }
             let replayed = kind.pages.count { replayedPages.contains($0.href) }
-            let frozen = kind.pages.count {
-                frozenPages.contains($0.href) && !replayedPages.contains($0.href)
-            }
+            let frozen = kind.pages.count { frozenPages.contains($0.href) } - replayed
             return frozen > 0
                 ? .frozen(pages: frozen, replayed: replayed)
                 : replayed > 0 ? .replayed(pages: replayed) : .equal
@@ -406,9 +404,7 @@ struct OfflinePageCheck {
                 visit.controlGroup = String(page.kind)
                 if !visit.isDeep { visit.usedControls = usedControls }
                 visit.url = service.address(of: page.url.href) ?? page.url.href
-                let isCopied =
-                    frozenPages.contains(page.url.href) || replayedPages.contains(page.url.href)
-                if bypassesFrozenCopies, isCopied, let url = WebURL(visit.url) {
+                if bypassesFrozenCopies, frozenPages.contains(page.url.href), let url = WebURL(visit.url) {
                     visit.url = FrozenCopy.askingForScripts(url).href
                 }
                 visit.wantsText = page.text != nil

@@ -389,19 +389,18 @@ final class MirrorExchange {
         let renderer = renderer(finder(view), asked: fields)
         // A page that does not work offline is served with its recorded messages or as its frozen copy, unless the
         // user asks for its scripts alone.
-        let isFrozen = try rules().frozen.contains(copy.url.href)
-        let isReplayed = try rules().replayed.contains(copy.url.href)
-        if isFrozen || isReplayed, !wantsScripts, key == .get, fields.isNavigation, layout.snapshot == nil,
+        let mayBeFrozen = try rules().frozen.contains(copy.url.href)
+        if mayBeFrozen, !wantsScripts, key == .get, fields.isNavigation, layout.snapshot == nil,
             !isTransparent,
             bundle == nil, copy.change.isDisjoint(with: [.shell, .query, .search])
         {
-            if isReplayed,
+            if try rules().replayed.contains(copy.url.href),
                 let messages = try view.reader.liveMessages(of: copy.response, fields: originalFields)
             {
                 renderer.replay = SocketReplay.element(messages, of: copy.url)
                 return (try renderer.storedAnswer(copy, source: .hit(copy.change)), nil)
             }
-            if isFrozen, let frozen = try finder(view).frozen(copy, originalFields),
+            if let frozen = try finder(view).frozen(copy, originalFields),
                 try !isDamaged(frozen, isRequired: false), let address = layout.address(of: copy.url)
             {
                 let language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
@@ -419,7 +418,7 @@ final class MirrorExchange {
         // A URL with a cache buster, or with a query that varies, is requested only once.
         let isKept =
             isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500
-            && !copy.isVariant && !isFrozen && !isReplayed && !wantsScripts
+            && !copy.isVariant && !mayBeFrozen && !wantsScripts
             && !renderer.dependsOnUse
             && copy.change.isDisjoint(with: [.busters, .query, .search, .time, .shell, .callback])
         return (answer, isKept ? copy.response.url : nil)

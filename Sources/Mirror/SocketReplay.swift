@@ -39,9 +39,7 @@ enum SocketReplay {
     ///
     /// Messages of the client are counted and not interpreted. Only identifiers (words of at least 8 letters, digits, `-`
     /// and `_`) that differ from those of the recorded message are replaced in later messages of the server, which may
-    /// refer to them. A message that equals one that a control sent gets the answer to that one, and is not counted.
-    ///
-    /// A server of Engine.IO pings: without a ping, its client ends the connection.
+    /// refer to them.
     private static let script = #"""
         (pageHost, { connections }) => {
           document.currentScript.remove();
@@ -111,8 +109,8 @@ enum SocketReplay {
             return connection;
           };
 
-          const openSocket = (target, url, { protocol, turns, hasEnded, answers = [] }) => {
-            let [state, turn, kind, pings] = [0, 0, "blob", 0];
+          const openSocket = (target, url, { protocol, turns, hasEnded }) => {
+            let [state, turn, kind] = [0, 0, "blob"];
             const names = identifiers();
             const end = (code, reason) => {
               if (state === 3) return;
@@ -129,19 +127,6 @@ enum SocketReplay {
               turns[number]?.received.forEach(receive);
               if (hasEnded && number === turns.length - 1) later(() => end(1005, ""));
             };
-            // Each answer is used once before one is used again: a control may open a part and close it.
-            const takeAnswer = (isSent) => {
-              const place = answers.findIndex(({ sent }) => isSent(sent));
-              if (place >= 0) answers.push(...answers.splice(place, 1));
-              return place < 0 ? null : answers.at(-1);
-            };
-            const pingInterval = Number(/^0\{.*"pingInterval":(\d+)/s.exec(turns[0].received[0]?.text)?.[1]);
-            const ping = () => {
-              if (state !== 1) return;
-              pings += 1;
-              receive({ text: "2" });
-              setTimeout(ping, pingInterval);
-            };
             const socket = make(target, ["open", "message", "error", "close"], {
               url: () => url.href, readyState: () => state, bufferedAmount: () => 0, extensions: () => "",
               protocol: () => (state ? protocol : ""),
@@ -149,19 +134,11 @@ enum SocketReplay {
               send(data) {
                 if (state === 0) throw new DOMException("Still in CONNECTING state.", "InvalidStateError");
                 if (state !== 1) return;
+                const then = turns[++turn]?.sent;
                 const bytes = data instanceof ArrayBuffer ? new Uint8Array(data)
                   : ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : null;
-                const text = bytes ? textOf(bytes) : String(data);
-                if (pings && text === "3") { pings -= 1; return; }
-                const isSent = (message) => bytes
-                  ? message?.bytes !== undefined && names.inBytes(atob(message.bytes)) === text
-                  : message?.text !== undefined && names.inText(message.text) === text;
-                const then = turns[turn + 1]?.sent;
-                const answer = isSent(then) ? null : takeAnswer(isSent);
-                if (answer) { answer.received.forEach(receive); return; }
-                turn += 1;
-                if (then?.text !== undefined && !bytes) names.compare(then.text, text);
-                if (then?.bytes !== undefined && bytes) names.compare(atob(then.bytes), text);
+                if (then?.text !== undefined && !bytes) names.compare(then.text, String(data));
+                if (then?.bytes !== undefined && bytes) names.compare(atob(then.bytes), textOf(bytes));
                 reach(turn);
               },
               close(code = 1005, reason = "") {
@@ -178,7 +155,6 @@ enum SocketReplay {
               if (state) return;
               state = 1;
               reach(0);
-              if (pingInterval) setTimeout(ping, pingInterval);
               socket.dispatchEvent(new Event("open"));
             });
             return socket;

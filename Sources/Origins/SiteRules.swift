@@ -12,9 +12,9 @@ package struct SiteRules {
     private var serverRules: [CacheRules.Rule] = []
     /// The nearest network zone in which a user has named a host.
     private var zones: [String: NetworkZone] = [:]
-    /// The URLs of pages that are served as frozen copies, unless they are in `replayed`.
+    /// The URLs of pages that are served as frozen copies.
     package private(set) var frozen: Set<String> = []
-    /// The URLs of pages that are served with their scripts and their recorded live messages.
+    /// The URLs among these whose pages are served with their scripts and their recorded live messages instead.
     package private(set) var replayed: Set<String> = []
     /// The names and start URLs of the sites that start on a host.
     private var sitesByHost: [String: [(name: String, start: String)]] = [:]

@@ -66,23 +66,6 @@ import Web
         #expect(recorder.recording.connections.isEmpty)
     }
 
-    @Test func `answers to messages of controls are recorded, and later messages are not`() throws {
-        var recorder = try withSocket()
-        try take(&recorder, "webSocketFrameReceived", frame("a"))
-        recorder.stop()
-        try take(&recorder, "webSocketFrameSent", frame("before"))
-        recorder.beginAnswers(now: .seconds(60))
-        try take(&recorder, "webSocketFrameReceived", frame("unasked"), at: .seconds(60))
-        try take(&recorder, "webSocketFrameSent", frame("open"), at: .seconds(61))
-        try take(&recorder, "webSocketFrameReceived", frame("opened"), at: .seconds(62))
-        try take(&recorder, "webSocketFrameReceived", frame("a clock"), at: .seconds(70))
-        try take(&recorder, "webSocketFrameSent", frame("late"), at: .seconds(200))
-        let connection = try #require(recorder.recording.connections.first)
-        #expect(connection.turns == [.init(received: [.text("a")])])
-        #expect(connection.answers == [.init(sent: .text("open"), received: [.text("opened")])])
-        #expect(!recorder.recording.isTruncated)
-    }
-
     @Test func `the time of the recording begins with the first message of the server`() throws {
         var recorder = try withSocket()
         let first = SocketRecorder.maxTime * 3

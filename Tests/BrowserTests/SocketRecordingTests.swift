@@ -53,24 +53,6 @@ import Web
         #expect(small.isTruncated && small.connections[0].turns[0].received.count < 20_000)
     }
 
-    @Test func `answers to controls are in the JSON, and at a limit they end alone`() throws {
-        var recording = try recording("<a")
-        recording.answer(.text("unasked"), on: 0)
-        recording.ask(.text("x"), on: 0)
-        recording.answer(.text("b"), on: 0)
-        recording.ask(.text("without answer"), on: 0)
-        let json = recording.members.text(.compact)
-        #expect(json.contains(#""answers":[{"sent":{"text":"x"},"received":[{"text":"b"}]}]"#), "\(json)")
-        #expect(SocketRecording.hasAnswers(Array(json.utf8)))
-        #expect(
-            try !SocketRecording.hasAnswers(Array(self.recording("<a >x <b").members.text(.compact).utf8)))
-        recording.answer(.text("c"), on: 0)
-        recording.answer(.bytes(String(repeating: "A", count: SocketRecording.maxBytes)), on: 0)
-        recording.ask(.text("y"), on: 0)
-        #expect(recording.connections[0].answers.map(\.received) == [[.text("b")], []])
-        #expect(!recording.isTruncated && !recording.isEmpty)
-    }
-
     @Test func `an event stream that the server ended goes on in the same connection`() throws {
         var recording = SocketRecording()
         let place = recording.open(.eventStream, "http://a.test/e") ?? -1

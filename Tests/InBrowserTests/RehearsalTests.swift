@@ -157,11 +157,7 @@ struct RehearsalTests {
         }
 
         func page(of origin: TestOrigin, _ target: String = "/") throws -> String {
-            try page(at: origin.url("/"), target)
-        }
-
-        func page(at start: String, _ target: String = "/") throws -> String {
-            let address = try #require(WebURL(start))
+            let address = try #require(WebURL(origin.url("/")))
             let client = try RawClient(port: port)
             return try client.get(
                 target, host: "port-\(address.port ?? 0).127-0-0-1.localhost:\(port)",
@@ -437,45 +433,6 @@ struct RehearsalTests {
         }
         let url = try #require(live?.url("/"))
         try expectReplay(of: url, showing: Self.message) { live = nil }
-    }
-
-    @Test("A control whose message a socket answers works offline")
-    func answeredControl() throws {
-        var live: RawOrigin? = try RawOrigin { client in
-            if client.firstHead.hasPrefix("GET /live ") {
-                return client.send(Self.acceptance(of: client.firstHead)) && client.nextBytes() != nil
-                    && client.send(Self.frame) && client.nextBytes() == nil
-            }
-            guard client.firstHead.hasPrefix("GET / ") else {
-                return client.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-            }
-            let page = """
-                <!DOCTYPE html><title>t</title><p>Words of the page</p><button type=button>Details</button><p id=words></p><script>
-                const socket = new WebSocket('ws://' + location.host + '/live');
-                socket.onmessage = ({ data }) => words.textContent = data;
-                document.querySelector('button').onclick = () => socket.send('details');
-                </script>
-                """
-            return client.send(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: \(page.utf8.count)\r\nConnection: close\r\n\r\n\(page)"
-            )
-        }
-        let url = try #require(live?.url("/"))
-        let prefetch = try larder(["prefetch", url])
-        #expect(prefetch.status == 0, "\(prefetch)")
-        live = nil
-        let json = try larder(["check", url, "--json"]).output
-        let kind = try JSONValue.parse(Array(json.utf8).span)["rehearsal"]?["kinds"]?.array?.first
-        #expect(kind?["result"]?.string == "replayed", "\(json)")
-        let server = try Server(home)
-        defer { server.stop() }
-        #expect(try server.page(at: url).contains(Self.message))
-        // Without messages the page shows the same, so that exports need no frozen copy.
-        let file = home.file("page.html")
-        #expect(try larder(["export", url, file]).status == 0)
-        #expect(
-            try !String(decoding: WholeFile.read(file, atMost: 1 << 20), as: UTF8.self).contains(Self.message)
-        )
     }
 
     private static let message = "Nine words that a server has sent to the page"

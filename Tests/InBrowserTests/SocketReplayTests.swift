@@ -86,58 +86,6 @@ struct SocketReplayTests {
         #expect(result == #"open {"to":"bbbbbbbb-2"} 7,98,98,98,98,98,98,98,98,45,50"#)
     }
 
-    @Test func `a message like that of a control gets its answer in any order`() throws {
-        let recording = try socket { recording, place in
-            recording.send(.text("session aaaaaaaa-1"), on: place)
-            recording.receive(.text("ready"), on: place)
-            recording.ask(.text("aaaaaaaa-1 first tab"), on: place)
-            recording.answer(.text("first"), on: place)
-            recording.ask(.text("aaaaaaaa-1 fold"), on: place)
-            recording.answer(.text("opened"), on: place)
-            recording.ask(.text("aaaaaaaa-1 fold"), on: place)
-            recording.answer(.text("closed"), on: place)
-        }
-        let result = try evaluate(
-            recording,
-            """
-            (async () => {
-              const socket = new WebSocket("ws://" + at + "/s");
-              socket.onopen = () => socket.send("session bbbbbbbb-2");
-              const words = ["fold", "unknown", "first tab", "fold", "fold"];
-              socket.addEventListener("message", () => words.length && socket.send("bbbbbbbb-2 " + words.shift()));
-              socket.addEventListener("message", ({ data }) => {
-                if (data === "opened" && words.length) socket.send("bbbbbbbb-2 " + words.shift());
-              });
-              return await all(socket, 6);
-            })()
-            """)
-        #expect(result == "open ready opened first closed opened")
-    }
-
-    @Test func `the client of an Engine.IO server is pinged`() throws {
-        let recording = try socket { recording, place in
-            recording.receive(.text(#"0{"sid":"a","pingInterval":20,"pingTimeout":20}"#), on: place)
-            recording.send(.text("40"), on: place)
-            recording.receive(.text("connected"), on: place)
-        }
-        let result = try evaluate(
-            recording,
-            """
-            (async () => {
-              const socket = new WebSocket("ws://" + at + "/s");
-              let pings = 0;
-              socket.addEventListener("message", ({ data }) => {
-                if (data !== "2") return;
-                pings += 1;
-                socket.send("3");
-                if (pings === 2) socket.send("40");
-              });
-              return await all(socket, 5);
-            })()
-            """)
-        #expect(result == #"open 0{"sid":"a","pingInterval":20,"pingTimeout":20} 2 2 connected"#)
-    }
-
     @Test(arguments: [
         ("ws://a.test/s", "/s", true), ("ws://a.test/s?id=1", "/s?id=2", true),
         ("ws://a.test/x/1/ab/websocket", "/x/2/cd/websocket", true), ("ws://a.test/s", "/other", false),

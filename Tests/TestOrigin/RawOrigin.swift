@@ -44,17 +44,6 @@ package final class RawOrigin: Sendable {
             }
         }
 
-        /// Waits for bytes after the last head, and returns all that have arrived; nil if the peer has closed the connection.
-        package func nextBytes() -> [UInt8]? {
-            received.withLock { bytes in
-                if bytes.isEmpty {
-                    guard case .bytes = socket.receive(into: &bytes) else { return nil }
-                }
-                defer { bytes = [] }
-                return bytes
-            }
-        }
-
         /// Waits. Returns false if the origin stops meanwhile.
         package func pause(_ duration: Duration) -> Bool { !shared.wait(duration) { $0.isStopping } }
     }
