@@ -455,17 +455,23 @@ struct PortalWorkTests {
             try visit.navigate(to: service.address + target, quiet: nil)
             try PortalTests.expectAccessible(visit, target)
         }
-        func send(_ words: String) throws {
+        func send(_ words: String, isComplete: Bool = true) throws {
             let found = try visit.evaluate(
                 """
                 (() => {
                   const button = [...document.querySelectorAll("form button")]
                     .find(b => b.textContent.replace(/\\s+/g, " ").trim().startsWith("\(words)"))
+                  document.isAnswered = false
                   button?.click()
                   return Boolean(button)
                 })()
                 """)
             #expect(found?.bool == true, "no button \(words)")
+            // Navigating elsewhere before the answer would cancel the command.
+            let end = ContinuousClock.now + .seconds(120)
+            while isComplete, (try? visit.evaluate("document.isAnswered !== false"))?.bool != true {
+                try #require(ContinuousClock.now < end, "no answer to \(words)")
+            }
             try visit.settle(quiet: nil)
         }
         func wait(says words: String, at target: String? = nil) throws {
@@ -529,7 +535,8 @@ struct PortalWorkTests {
             try #require(ContinuousClock.now < end, "the file is still there")
         }
         try go("-/import")
-        try send("Import")
+        // The browser asks for a file.
+        try send("Import", isComplete: false)
         _ = try visit.evaluate(Self.choosing("kept.har", Self.archive))
         try send("Import")
         // Navigating elsewhere before the upload is complete would cancel it.
