@@ -704,6 +704,9 @@ private struct Play {
         try play.enterWorld()
         try play.value(#"{"hasMoved":false,"height":900}"#)
         try play.look()
+        // The page has no lists before and after its tabs are opened.
+        let none = #"{"result":{"value":{"count":0,"links":[]}}}"#
+        #expect(try play.reply("Runtime.evaluate", none).parameters.contains("larderChoice"))
         for _ in 1...2 {
             #expect(
                 try play.reply("Runtime.evaluate", #"{"result":{"value":{"isTab":true,"count":1}}}"#)
@@ -718,6 +721,7 @@ private struct Play {
         }
         try play.value(#"{"isTab":false,"count":0,"links":["http://a.test/c"]}"#)
         #expect(play.actCount == 1)
+        #expect(try play.reply("Runtime.evaluate", none).parameters.contains("larderChoice"))
         try play.value(#"{"isFound":false}"#)
         try play.look()
         try play.reply("Target.disposeBrowserContext")
