@@ -703,6 +703,8 @@ private struct Play {
         play.pass(.milliseconds(500))
         try play.enterWorld()
         try play.value(#"{"hasMoved":false,"height":900}"#)
+        // The page may load scripts at the first move of the mouse.
+        play.pass(.milliseconds(150))
         try play.look()
         // The page has no lists before and after its tabs are opened.
         let none = #"{"result":{"value":{"count":0,"links":[]}}}"#
