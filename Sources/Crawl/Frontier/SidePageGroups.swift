@@ -2,7 +2,7 @@
 ///
 /// One page named `history` may be an article about history. If the pages of several folders each have a `history` and
 /// another such name, all pages of that name are side pages (``SidePage``). Until then they wait. Some names of forms need
-/// no other name, unless the crawl has a login: then forms may be what it is for.
+/// no other name, unless the crawl has a login: then forms may be its purpose.
 struct SidePageGroups: Sendable {
     /// A name of side pages on a host, such as `history` in `/Home/history`.
     struct Key: Hashable {
