@@ -107,7 +107,7 @@ struct BarFrame {
         let rows = try reader.versions(of: href).filter { $0.response.request == .get }
         let current = rows.first(where: \.isVisible)
         var shown = current
-        if let snapshot { shown = rows.first { $0.response.snapshot <= snapshot } ?? current }
+        if let snapshot { shown = rows.first { $0.isVisible(asOf: snapshot) } ?? current }
         guard let shown, let current else { return }
         /// The complete snapshots that contain the response, in ascending order.
         func snapshots(of row: ResponseVersion, upTo last: Int64 = .max) -> [Int64] {

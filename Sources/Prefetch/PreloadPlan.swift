@@ -99,7 +99,9 @@ extension PreloadPlan {
             var md5s = KnownMD5s(reader)
             let own = Set(site?.snapshots.map(\.id) ?? [])
             // Responses of an unpublished snapshot are served once a later snapshot is published.
-            let hidden = site.flatMap { site in site.snapshots.last { $0.id > site.published ?? 0 }?.id }
+            let hidden = site.flatMap { site in
+                site.snapshots.last { $0.id > site.published ?? 0 && !$0.isRejected }?.id
+            }
             var storedCopies = [PreloadPlan.StoredCopies](repeating: .init(), count: bundles.count)
             // Sorted as in the store, so that neighbouring rows are read together.
             let hrefs = bundles.map(\.url.href)

@@ -451,7 +451,7 @@ public struct BodyReport: Sendable, Equatable {
         }
         let snapshot = try site.snapshot(name).id
         // A snapshot includes the newest response that is not newer than the snapshot.
-        if let row = rows.first(where: { $0.site == site.name && $0.response.snapshot <= snapshot }) {
+        if let row = rows.first(where: { $0.site == site.name && $0.isVisible(asOf: snapshot) }) {
             return .success(row.response)
         }
         let others = rows.filter { $0.site == site.name }.compactMap {

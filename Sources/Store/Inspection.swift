@@ -309,7 +309,9 @@ extension StoreWriter {
                 OR snapshot NOT IN (SELECT snapshot.id FROM snapshot JOIN site ON site.id = snapshot.site);
             UPDATE response SET referrer = NULL WHERE referrer NOT IN (SELECT id FROM url);
             UPDATE site SET published =
-                (SELECT max(snapshot.id) FROM snapshot WHERE snapshot.site = site.id AND snapshot.finished IS NOT NULL)
+                coalesce(
+                    (SELECT max(snapshot.id) FROM snapshot WHERE snapshot.site = site.id AND snapshot.finished >= 0),
+                    (SELECT max(snapshot.id) FROM snapshot WHERE snapshot.site = site.id AND snapshot.finished IS NOT NULL))
                 WHERE published NOT IN (SELECT snapshot.id FROM snapshot JOIN site ON site.id = snapshot.site);
             UPDATE site SET overlay = NULL
                 WHERE overlay NOT IN (SELECT snapshot.id FROM snapshot JOIN site ON site.id = snapshot.site);

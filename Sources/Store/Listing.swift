@@ -295,10 +295,18 @@ package struct ResponseVersion: Sendable, Equatable {
     package let confirmed: Int64
     /// The paths of the archives that its snapshot was imported from, one per line.
     package let archive: String?
+    /// Whether all snapshots that it is part of were rejected.
+    let isRejected: Bool
 
     /// Whether the response belongs to this snapshot of its site.
     package func isOf(_ snapshot: Int64) -> Bool {
         response.snapshot == snapshot || response.snapshot < snapshot && snapshot <= confirmed
+    }
+
+    /// Whether readers of this snapshot of its site may see the response: it belongs to the snapshot, or to an earlier one
+    /// that was not rejected.
+    package func isVisible(asOf snapshot: Int64) -> Bool {
+        response.snapshot <= snapshot && (!isRejected || isOf(snapshot))
     }
 }
 
@@ -318,7 +326,8 @@ extension StoreReader {
         try eachRow(
             """
             SELECT \(StoredResponse.columns), site.name, referrer.href,
-                \(Schema.isVisible("response")), response.confirmed, snapshot.archive, \(Provenance.precedence)
+                \(Schema.isVisible("response")), response.confirmed, snapshot.archive, \(Provenance.precedence),
+                NOT \(Schema.isAccepted("response"))
             FROM url
             JOIN response ON response.url = url.id
             JOIN snapshot ON snapshot.id = response.snapshot
@@ -345,7 +354,8 @@ extension StoreReader {
                 ResponseVersion(
                     response: response, site: row.text(18), referrer: row.optionalText(19),
                     isVisible: isVisible,
-                    confirmed: row.integer(21), archive: row.optionalText(22)))
+                    confirmed: row.integer(21), archive: row.optionalText(22),
+                    isRejected: row.integer(24) != 0))
         }
         return rows.sorted { $0.response.snapshot > $1.response.snapshot }
     }

@@ -189,13 +189,45 @@ enum Schema {
 
         """
 
-    /// Returns an SQL condition: readers may see a response, because it is in the live snapshot, an earlier one or
-    /// the overlay of its site. A site without a live snapshot shows all of its responses: those of its first
-    /// snapshot, which is not complete yet.
+    /// Returns an SQL condition: readers may see a response, because it is in the live snapshot, in an earlier one that
+    /// was not rejected, or in the overlay of its site. A site without a live snapshot shows all of its responses:
+    /// those of its first snapshot, which is not complete yet.
     ///
     /// - Parameter response: The alias of `response` in the statement, which must join it with `site`.
     static func isVisible(_ response: String) -> String {
-        "(site.published IS NULL OR \(response).snapshot <= site.published OR \(response).snapshot = site.overlay)"
+        """
+        (site.published IS NULL OR \(response).snapshot <= site.published AND \(isAccepted(response, or: "site.published"))
+            OR \(response).snapshot = site.overlay)
+        """
+    }
+
+    /// Returns an SQL condition: readers of a snapshot see a response of its site, because it is in this snapshot or in an
+    /// earlier one that was not rejected. Readers of an overlay see the snapshots up to its base, too.
+    ///
+    /// - Parameters:
+    ///   - snapshot: An SQL expression for the id of the snapshot, such as `?1`.
+    ///   - response: The alias of `response` in the statement.
+    static func isVisible(asOf snapshot: String, _ response: String = "response") -> String {
+        let last = "coalesce((SELECT base FROM snapshot WHERE id = \(snapshot)), \(snapshot))"
+        return """
+            (\(response).snapshot = \(snapshot)
+                OR \(response).snapshot <= (SELECT \(last)) AND \(isAccepted(response, or: last)))
+            """
+    }
+
+    /// Returns an SQL condition: at least one snapshot that a response is part of was not rejected, or it is part of the
+    /// snapshot `last`, whatever was decided about that.
+    ///
+    /// A response of a rejected snapshot, such as a login page in place of the site's page, must not come up again after the
+    /// next snapshot is live. If a later snapshot receives the same response, it has only that one row, which counts.
+    static func isAccepted(_ response: String, or last: String = "0") -> String {
+        """
+        (NOT EXISTS (SELECT 1 FROM snapshot AS own WHERE own.id = \(response).snapshot AND own.finished < 0)
+            OR \(response).snapshot = \(last) OR EXISTS (
+                SELECT 1 FROM snapshot AS own JOIN snapshot AS part ON part.site = own.site
+                WHERE own.id = \(response).snapshot AND part.id > own.id AND part.id <= \(response).confirmed
+                    AND part.base IS NULL AND (part.id = \(last) OR coalesce(part.finished, 0) >= 0)))
+        """
     }
 
     /// Returns an SQL condition: a response is part of a snapshot. The snapshot received it, or an earlier snapshot

@@ -18,7 +18,8 @@ extension StoreReader {
             """
             SELECT count(*) FROM \(Schema.rows(ofSnapshot: "?1")) AS response WHERE role = 0 AND body IS NOT NULL
             """)
-        for snapshot in site.snapshots.reversed() where snapshot.id <= published && snapshot.base == nil {
+        for snapshot in site.snapshots.reversed()
+        where snapshot.id <= published && snapshot.base == nil && !snapshot.isRejected {
             let found = try count.first(.integer(snapshot.id)) { Int($0.integer(0)) } ?? 0
             if found > 0 { return found }
         }
@@ -66,11 +67,11 @@ extension StoreReader {
             JOIN body ON body.id = response.body
             JOIN snapshot ON snapshot.id = response.snapshot
             WHERE snapshot.site = (SELECT site FROM snapshot WHERE id = ?1) AND response.request = 'pictured'
-                AND (response.snapshot <= coalesce((SELECT base FROM snapshot WHERE id = ?1), ?1) OR response.snapshot = ?1)
+                AND \(Schema.isVisible(asOf: "?1"))
                 AND 400 > (
                     SELECT page.status FROM response AS page JOIN snapshot AS other ON other.id = page.snapshot
                     WHERE page.url = response.url AND page.request = '' AND other.site = snapshot.site
-                        AND (page.snapshot <= coalesce((SELECT base FROM snapshot WHERE id = ?1), ?1) OR page.snapshot = ?1)
+                        AND \(Schema.isVisible(asOf: "?1", "page"))
                     ORDER BY page.snapshot DESC, page.fetched DESC LIMIT 1)
             ORDER BY response.snapshot
             """, .integer(snapshot)
@@ -118,7 +119,7 @@ extension StoreReader {
             JOIN snapshot ON snapshot.id = response.snapshot
             WHERE snapshot.site = (SELECT site FROM snapshot WHERE id = ?1)
                 AND response.request NOT IN \(RequestKey.renderedInSQL)
-                AND (response.snapshot <= coalesce((SELECT base FROM snapshot WHERE id = ?1), ?1) OR response.snapshot = ?1)
+                AND \(Schema.isVisible(asOf: "?1"))
             ORDER BY response.snapshot, response.fetched, response.variant
             """, .integer(snapshot)
         ) { row in
@@ -149,6 +150,8 @@ extension StoreWriter {
             try run(
                 "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(snapshot),
                 .integer(site.id))
+            // The user has accepted a snapshot that was rejected.
+            try run("UPDATE snapshot SET finished = abs(finished) WHERE id = ?", .integer(snapshot))
         }
         try writeStateToJournal()
     }
@@ -235,16 +238,12 @@ extension StoreWriter {
                     RemovedRows(responses: "snapshot = \(snapshot)", snapshot: "id = \(snapshot)"),
                     addsToLast: addsToLast)
             }
-            // The next snapshot takes over the responses, since its readers see them. If the last snapshot is unfinished,
-            // it takes over only the responses that it confirmed: it has no readers yet and may be continued. Overlays
-            // are skipped, because each belongs to its base.
+            // The next snapshot takes over the responses, since its readers see them. Overlays are skipped, because each
+            // belongs to its base.
             let later = snapshots[(index + 1)...].filter { !$0.isOverlay }
-            if let next = later.first(where: { $0.isFinished || $0.id != later.last?.id }) {
-                try moveResponses(of: snapshot, to: next.id)
-                if recordsRemoval { try recordMoved(from: snapshot, to: next.id) }
-            } else if let unfinished = later.last {
-                try moveResponses(of: snapshot, to: unfinished.id, onlyConfirmed: true)
-                if recordsRemoval { try recordMoved(from: snapshot, to: unfinished.id) }
+            if let (heir, onlyConfirmed) = Self.heir(to: snapshots[index], among: later) {
+                try moveResponses(of: snapshot, to: heir, onlyConfirmed: onlyConfirmed)
+                if recordsRemoval { try recordMoved(from: snapshot, to: heir) }
             }
             try deleteSnapshot(snapshot)
             guard passesOnNumber, later.count == 1, let number = site.name(ofSnapshot: snapshot)?.number
@@ -260,18 +259,49 @@ extension StoreWriter {
         }
     }
 
+    /// Returns the snapshot that takes over the responses of one that is removed, and whether it takes over only those that
+    /// it confirmed; nil if there is none.
+    ///
+    /// It is the next snapshot that was not rejected, because its readers see them. If the last snapshot is unfinished, it
+    /// takes over only what it confirmed: it has no readers yet and may be continued. The same holds for the
+    /// snapshot after a rejected one, whose other responses no later reader sees.
+    ///
+    /// - Parameter later: The later snapshots of the site without overlays, in ascending order.
+    private static func heir(
+        to removed: SnapshotState, among later: [SnapshotState]
+    ) -> (id: Int64, onlyConfirmed: Bool)? {
+        guard let next = later.first, let last = later.last else { return nil }
+        if removed.isRejected { return (next.id, true) }
+        let readable = later.filter { $0.isFinished || $0.id != last.id }
+        if let heir = readable.first(where: { !$0.isRejected }) ?? readable.first { return (heir.id, false) }
+        return (last.id, true)
+    }
+
+    /// The state of a snapshot that decides about its removal.
+    struct SnapshotState {
+        let id: Int64
+        let isFinished: Bool
+        let isRejected: Bool
+        let isPublished: Bool
+        let isOverlay: Bool
+    }
+
     /// The current snapshots; the caller's `site` may be outdated.
-    func snapshots(
-        of site: Site
-    ) throws(StoreError) -> [(id: Int64, isFinished: Bool, isPublished: Bool, isOverlay: Bool)] {
-        var snapshots: [(id: Int64, isFinished: Bool, isPublished: Bool, isOverlay: Bool)] = []
+    func snapshots(of site: Site) throws(StoreError) -> [SnapshotState] {
+        var snapshots: [SnapshotState] = []
         try eachRow(
             """
-            SELECT snapshot.id, snapshot.finished IS NOT NULL, snapshot.id = site.published, snapshot.base IS NOT NULL FROM snapshot
+            SELECT snapshot.id, snapshot.finished, snapshot.id = site.published, snapshot.base IS NOT NULL FROM snapshot
             JOIN site ON site.id = snapshot.site
             WHERE site.id = ? ORDER BY snapshot.id
             """, .integer(site.id)
-        ) { snapshots.append(($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0, $0.integer(3) != 0)) }
+        ) { row in
+            let finished = row.optionalInteger(1)
+            snapshots.append(
+                SnapshotState(
+                    id: row.integer(0), isFinished: finished != nil, isRejected: finished ?? 0 < 0,
+                    isPublished: row.integer(2) != 0, isOverlay: row.integer(3) != 0))
+        }
         return snapshots
     }
 

@@ -72,7 +72,7 @@ extension StoreReader {
             """
             : """
             site.id = ?3
-                AND (response.snapshot <= coalesce((SELECT base FROM snapshot WHERE id = ?4), ?4) OR response.snapshot = ?4)
+                AND \(Schema.isVisible(asOf: "?4"))
             """
         // CROSS JOIN makes SQLite read the URLs in the order of their index.
         try eachRow(

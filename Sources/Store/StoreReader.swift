@@ -131,7 +131,7 @@ package final class StoreReader {
             JOIN snapshot ON snapshot.id = response.snapshot
             LEFT JOIN body ON body.id = response.body
             WHERE response.url = (SELECT id FROM url WHERE href = ?1) AND response.request = ?3
-                AND (response.snapshot <= coalesce((SELECT base FROM snapshot WHERE id = ?2), ?2) OR response.snapshot = ?2)
+                AND \(Schema.isVisible(asOf: "?2"))
                 AND snapshot.site = (SELECT site FROM snapshot WHERE id = ?2)
             ORDER BY \(Provenance.isSubordinate("response")) AND response.snapshot <> ?2, response.snapshot DESC, response.fetched DESC, response.variant DESC
             """)

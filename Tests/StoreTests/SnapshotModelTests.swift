@@ -40,7 +40,9 @@ import Testing
             case 13:
                 let ending = Bool.random(using: &random) ? SnapshotEnding.keepOpen : .publishSoFar
                 try open[name].map { try end($0, of: name, ending) }
-            case 14: try open[name].map { try end($0, of: name, .forget) }
+            case 14:
+                let ending = Bool.random(using: &random) ? SnapshotEnding.forget : .reject(now: now)
+                try open[name].map { try end($0, of: name, ending) }
             case 15: now += 12 * 60 * 60
             case 16:
                 log.append("reopen")
@@ -97,7 +99,7 @@ import Testing
             case .publishSoFar: model.sites[name]?.published = snapshot.id
             case .keepOpen: break
             case .reject where model.sites[name]?.published != nil:
-                model.sites[name]?.change(snapshot.id) { $0.isFinished = true }
+                model.sites[name]?.change(snapshot.id) { ($0.isFinished, $0.isRejected) = (true, true) }
             case .forget where model.sites[name]?.published == snapshot.id: break
             case .reject, .forget:
                 model.sites[name]?.snapshots.removeAll { $0.id == snapshot.id }
@@ -118,6 +120,7 @@ import Testing
             }
             try writer.publish(snapshot: snapshot.id, of: site)
             model.sites[name]?.published = snapshot.id
+            model.sites[name]?.change(snapshot.id) { $0.isRejected = false }
         }
 
         private mutating func drop(_ name: String) throws {
@@ -130,7 +133,10 @@ import Testing
                 }
                 return
             }
-            let later = site.snapshots.filter { $0.id > snapshot.id && $0.finished != nil }.map(\.id)
+            // Rejected snapshots may lose responses that they confirmed.
+            let later = site.snapshots.filter {
+                $0.id > snapshot.id && $0.finished != nil && !$0.isRejected
+            }.map(\.id)
             let before = later.map { model.sites[name]?.shown(by: $0).mapValues(\.text) }
             try writer.drop(snapshot: snapshot.id, of: site)
             model.sites[name]?.drop(snapshot.id)
@@ -228,6 +234,7 @@ struct SnapshotModel {
         let id: Int64
         let started: Int64
         var isFinished = false
+        var isRejected = false
         var rows: [String: Row] = [:]
     }
 
@@ -242,16 +249,27 @@ struct SnapshotModel {
         var snapshots: [Snapshot] = []
         var published: Int64?
 
-        /// For each URL, the row of the newest snapshot up to the published one. Without a published snapshot, all
-        /// snapshots count.
+        /// For each URL, the row of the newest snapshot up to the published one, without rejected ones. Without a published
+        /// snapshot, all snapshots count.
         var shown: [String: (snapshot: Int64, text: String)] { shown(by: published ?? .max) }
 
         func shown(by last: Int64) -> [String: (snapshot: Int64, text: String)] {
             var shown: [String: (snapshot: Int64, text: String)] = [:]
             for snapshot in snapshots where snapshot.id <= last {
-                for (href, row) in snapshot.rows { shown[href] = (row.snapshot, row.text) }
+                for (href, row) in snapshot.rows where last == .max || isAccepted(row, at: href, orOf: last) {
+                    shown[href] = (row.snapshot, row.text)
+                }
             }
             return shown
+        }
+
+        /// Whether a snapshot that was not rejected, or the snapshot `last`, has the row. Between the first and the last
+        /// snapshot that have it, all count.
+        private func isAccepted(_ row: Row, at href: String, orOf last: Int64) -> Bool {
+            let end = snapshots.last { $0.rows[href]?.snapshot == row.snapshot }?.id ?? row.snapshot
+            return snapshots.contains {
+                (row.snapshot...end).contains($0.id) && (!$0.isRejected || $0.id == last)
+            }
         }
 
         /// The snapshot that a run at this time continues.
@@ -302,17 +320,34 @@ struct SnapshotModel {
         /// Later snapshots get their own copies of the responses that they inherited from it.
         mutating func drop(_ snapshot: Int64) {
             guard let place = snapshots.firstIndex(where: { $0.id == snapshot }) else { return }
-            var rows = snapshots.remove(at: place).rows
+            let removed = snapshots.remove(at: place)
             guard place < snapshots.count else { return }
-            let isGrowing = place == snapshots.count - 1 && !snapshots[place].isFinished
+            let readable = snapshots.indices.filter {
+                $0 >= place && (snapshots[$0].isFinished || $0 < snapshots.count - 1)
+            }
             // The next snapshot takes over the rows that first were in this one.
-            let next = snapshots[place].id
+            let heir =
+                removed.isRejected
+                ? place
+                : readable.first { !snapshots[$0].isRejected } ?? readable.first ?? snapshots.count - 1
+            let takesAll = !removed.isRejected && !readable.isEmpty
+            let next = snapshots[heir].id
             func moved(_ row: Row) -> Row {
                 Row(snapshot: row.snapshot == snapshot ? next : row.snapshot, text: row.text)
             }
-            for later in snapshots.indices { snapshots[later].rows = snapshots[later].rows.mapValues(moved) }
-            rows = rows.mapValues(moved)
-            if !isGrowing { snapshots[place].rows.merge(rows) { own, _ in own } }
+            let inherited = removed.rows.filter { href, row in
+                takesAll
+                    || row.snapshot == snapshot
+                        && snapshots[place...].contains { $0.rows[href]?.snapshot == snapshot }
+            }
+            for later in snapshots.indices {
+                // A rejected snapshot between the two loses the rows that it only confirmed.
+                if later < heir {
+                    snapshots[later].rows = snapshots[later].rows.filter { $1.snapshot != snapshot }
+                }
+                snapshots[later].rows = snapshots[later].rows.mapValues(moved)
+            }
+            snapshots[heir].rows.merge(inherited.mapValues(moved)) { own, _ in own }
         }
     }
 

@@ -356,6 +356,54 @@ import Testing
             ])
     }
 
+    @Test func `a rejected snapshot stays hidden after the next one is live`() throws {
+        let first = try snapshot([Self.page: "one", Self.other: "one"])
+        let rejected = try snapshot(
+            [Self.page: "bad", Self.other: "bad", Self.page + "2": "bad"], .reject(now: 2))
+        let live = try snapshot([Self.page: "two"])
+        #expect(try store.text(Self.page) == "two")
+        #expect(try store.text(Self.other) == "one")
+        #expect(try store.text(Self.page + "2") == nil)
+        let difference = try store.reader().difference(from: first, to: live)
+        #expect(difference.changed == [Self.page] && difference.added == [] && difference.gone == [])
+        #expect(try store.reader().difference(from: first, to: rejected).added == [Self.page + "2"])
+        #expect(
+            try store.column("SELECT url FROM larder_response WHERE shown ORDER BY 1")
+                == [
+                    Self.page, Self.other,
+                ].sorted())
+        try writer.drop(snapshot: rejected, of: try site())
+        try writer.drop(snapshot: first, of: try site())
+        #expect(try store.text(Self.other) == "one")
+        #expect(try store.text(Self.page + "2") == nil)
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `a response that the next snapshot receives again stays when the rejected one is dropped`()
+        throws
+    {
+        try snapshot([Self.page: "one"])
+        let rejected = try snapshot([Self.page: "two", Self.other: "two"], .reject(now: 2))
+        try snapshot([Self.page: "two"])
+        #expect(try store.text(Self.page) == "two")
+        #expect(try store.text(Self.other) == nil)
+        try writer.drop(snapshot: rejected, of: try site())
+        #expect(try store.text(Self.page) == "two")
+        #expect(try store.text(Self.other) == nil)
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `a rejected snapshot that the user makes live counts from then on`() throws {
+        try snapshot([Self.page: "one"])
+        let rejected = try snapshot([Self.page: "two", Self.other: "two"], .reject(now: 2))
+        try writer.publish(snapshot: rejected, of: try site())
+        #expect(try store.text(Self.other) == "two")
+        try snapshot([Self.page: "three"])
+        #expect(try store.text(Self.page) == "three")
+        #expect(try store.text(Self.other) == "two")
+        #expect(try site().snapshots.allSatisfy { !$0.isRejected })
+    }
+
     @Test func `an overlay does not prevent an interrupted snapshot from being continued`() throws {
         try snapshot([Self.page: "one"])
         let open = try snapshot([Self.other: "two"], .keepOpen)

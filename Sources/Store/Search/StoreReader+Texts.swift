@@ -170,11 +170,11 @@ extension StoreReader {
         let isVisible =
             snapshot == nil
             ? Schema.isVisible("response")
-            : "site.id = (SELECT site FROM snapshot WHERE id = ?5) AND response.snapshot <= ?5"
+            : "site.id = (SELECT site FROM snapshot WHERE id = ?5) AND \(Schema.isVisible(asOf: "?5"))"
         // SQLite returns an arbitrary row of each group.
         let (distinct, grouping) = isPostgreSQL ? ("DISTINCT ON (url.id)", "") : ("", "GROUP BY url.id")
         let isNewerVisible =
-            snapshot == nil ? Schema.isVisible("newer") : "newer.snapshot <= ?5"
+            snapshot == nil ? Schema.isVisible("newer") : Schema.isVisible(asOf: "?5", "newer")
         let isNotHidden =
             snapshot == nil
             ? "(CAST(?3 AS BIGINT) IS NOT NULL OR NOT \(Provenance.isHiddenByOrigin))" : "true"
