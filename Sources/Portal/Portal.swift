@@ -143,32 +143,46 @@ package struct Portal {
         return .redirect(to: address, fields: securityFields)
     }
 
-    /// The complete snapshot with the number, or the last one that was started by the end of the day.
-    /// Searches the sites that start on the URL's host; if there are none, the sites that have stored the
-    /// URL.
+    /// The complete snapshot with the number, or the last one that was started by the end of the day and not rejected.
     private func snapshot(_ word: String, of url: WebURL, _ reader: StoreReader) throws(StoreError) -> Int64?
     {
         let sites = try cache.sites(reader)
-        func complete(_ sites: [Site]) -> [Snapshot] {
-            sites.flatMap(\.snapshots).filter { $0.finished != nil && $0.base == nil }
-        }
-        var owners = sites.filter { $0.start.contains { WebURL($0)?.host == url.host } }
-        if owners.isEmpty {
-            let names = Set(try reader.versions(of: url.key.href).map(\.site))
-            owners = sites.filter { names.contains($0.name) }
+        var owners = try owners(of: url, among: sites, reader)
+        func complete() -> [Snapshot] {
+            owners.flatMap(\.snapshots).filter { $0.finished != nil && $0.base == nil }
         }
         if let name = SnapshotName(word) {
             // A URL that was never stored is shown as missing in the snapshot, if it is clear which snapshot
             // is meant.
             if owners.isEmpty, sites.count == 1 { owners = sites }
-            return complete(owners).last { $0.name == name }?.id
+            return complete().last { $0.name == name }?.id
         }
         guard let date = HTTPDate(iso8601: word) else { return nil }
         let isDay = !word.utf8.contains(UInt8(ascii: "T"))
         let end = date.secondsSinceEpoch + (isDay ? 86_399 : 0)
-        return complete(owners).filter { $0.started <= end }.max {
+        return complete().filter { $0.started <= end && !$0.isRejected }.max {
             ($0.started, $0.id) < ($1.started, $1.id)
         }?.id
+    }
+
+    /// The sites to which a URL belongs: those that start on its host, or else those that have stored it. Of several sites on
+    /// the host, those that have stored the URL, and of these the ones whose start URL has most of its folders.
+    private func owners(
+        of url: WebURL, among sites: [Site], _ reader: StoreReader
+    ) throws(StoreError) -> [Site] {
+        let names = Set(try reader.versions(of: url.key.href).map(\.site))
+        let stored = sites.filter { names.contains($0.name) }
+        let onHost = sites.filter { $0.start.contains { WebURL($0)?.host == url.host } }
+        guard onHost.count > 1 else { return onHost.isEmpty ? stored : onHost }
+        let storedOnHost = onHost.filter { names.contains($0.name) }
+        /// The length of the start URL's folder that contains the URL; 0 if none does.
+        func folderLength(_ site: Site) -> Int {
+            let folders = site.start.map { $0.prefix(through: $0.lastIndex(of: "/") ?? $0.startIndex) }
+            return folders.filter(url.href.hasPrefix).map(\.utf8.count).max() ?? 0
+        }
+        let candidates = storedOnHost.isEmpty ? onHost : storedOnHost
+        let maximum = candidates.map(folderLength).max()
+        return candidates.filter { folderLength($0) == maximum }
     }
 
     /// The jobs that the visitor may see.

@@ -58,6 +58,25 @@ import Web
         #expect(expected != nil || answer.text.contains("role=\"alert\"") && answer.text.contains("<h1>"))
     }
 
+    @Test(arguments: [
+        ("https://example.test/", "past-2"), ("https://example.test/gone", "past-2"),
+        ("https://example.test/docs/", "past-3"), ("https://example.test/docs/never", "past-3"),
+        ("https://example.test/never", "past-2"),
+    ])
+    func `among sites on one host, the number counts the snapshots of the site that has the URL`(
+        href: String, name: String
+    ) throws {
+        try store.publish(
+            [.init(href: "https://example.test/docs/", text: "docs")], site: "https://example.test/docs/")
+        try store.publish(
+            [.init(href: "https://example.test/docs/", text: "docs again")],
+            site: "https://example.test/docs/")
+        defer { server.stop() }
+        let isInDocs = name == "past-3"
+        let answer = try get("/@\(isInDocs ? 1 : 2)/\(href)", "localhost")
+        #expect(answer["Location"]?.hasPrefix("http://\(name)-example-test.localhost:") == true)
+    }
+
     @Test func `an earlier snapshot serves the responses of its time, and its links stay in it`() throws {
         defer { server.stop() }
         let page = try get("/", "past-1-example-test.localhost")
