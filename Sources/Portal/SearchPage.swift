@@ -161,6 +161,15 @@ struct SearchPage: PortalPage {
         if site != nil {
             html.element("p") { $0.link(context.links.search(words, in: nil), say: .searchAll) }
         }
+        // Users of speech input must be able to turn off keys that act without a modifier.
+        html.element("p") { html in
+            html.element(
+                "button",
+                [
+                    "id": "slash", "type": "button", "class": "quiet", "hidden": "",
+                    "data-on": html.words(.slashOn),
+                ], say: .slashOff)
+        }
     }
 
     /// Writes the fields that filter by site, type and time.

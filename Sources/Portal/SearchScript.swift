@@ -7,8 +7,8 @@ enum SearchScript {
     /// The source of the script.
     ///
     /// It searches 150 ms after the last key, and cancels a search that still runs. `asker` identifies the open page, so
-    /// that the server also drops the earlier search. The key `/` moves the focus to the field, and the arrow keys move it
-    /// between the field and the results. Received values are inserted only as text, or as http and https URLs.
+    /// that the server also drops the earlier search. The key `/` moves the focus to the field, unless the user has turned
+    /// that off, and the arrow keys move it between the field and the results. Received values are inserted only as text, or as http and https URLs.
     static let text = """
         "use strict";
         (() => {
@@ -93,10 +93,18 @@ enum SearchScript {
             timer = setTimeout(ask, 150);
           });
           form.addEventListener("change", ask);
+          const button = document.getElementById("slash"), store = "larder-slash", label = button.textContent;
+          const usesSlash = () => localStorage[store] !== "0";
+          const showButton = () => { button.hidden = false; button.textContent = usesSlash() ? label : button.dataset.on; };
+          showButton();
+          button.addEventListener("click", () => {
+            localStorage[store] = usesSlash() ? "0" : "1";
+            showButton();
+          });
           document.addEventListener("keydown", (event) => {
             if (event.ctrlKey || event.metaKey || event.altKey) return;
             const inField = document.activeElement === field;
-            if (event.key === "/" && !inField) {
+            if (event.key === "/" && !inField && usesSlash() && !document.activeElement.matches("input, select, textarea")) {
               event.preventDefault();
               field.focus();
               field.select();

@@ -592,6 +592,8 @@ extension Sentence {
         case .oneResult: "%1 个结果"
         case .manyResults: "%1 个结果"
         case .moreResults: "更多结果"
+        case .slashOn: "启用“/”键跳到搜索框"
+        case .slashOff: "关闭“/”键跳到搜索框"
         case .allResults: "%1。"
         case .topResults: "最相关的 %1。"
         case .lastResults: "最后 %1。"

@@ -624,6 +624,8 @@ extension Sentence {
         case .oneResult: "%1 result"
         case .manyResults: "%1 results"
         case .moreResults: "More results"
+        case .slashOn: "Let the key “/” move to the search field"
+        case .slashOff: "Turn off the key “/” for the search field"
         case .allResults: "%1."
         case .topResults: "Top %1."
         case .lastResults: "Last %1."

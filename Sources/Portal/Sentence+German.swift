@@ -640,6 +640,8 @@ extension Sentence {
         case .oneResult: "%1 Ergebnis"
         case .manyResults: "%1 Ergebnisse"
         case .moreResults: "Weitere Ergebnisse"
+        case .slashOn: "Mit der Taste „/“ ins Suchfeld springen"
+        case .slashOff: "Taste „/“ für das Suchfeld ausschalten"
         case .allResults: "%1."
         case .topResults: "Die besten %1."
         case .lastResults: "Die letzten %1."

@@ -172,6 +172,7 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // Search
     case searchFor, searchLabel, searchLabelSite, searchAll, results, oneResult, manyResults, moreResults,
+        slashOn, slashOff,
         allResults, topResults, lastResults, resultsSoFar, someWordsOnly, noResults, noMoreResults,
         noResultsSoFar, didYouMean, unindexedOne, unindexedMany, unindexedEnd
 

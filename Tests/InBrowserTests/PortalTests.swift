@@ -122,6 +122,33 @@ struct PortalTests {
         #expect(origin.requests.isEmpty)
     }
 
+    @Test func `the key of the search field can be turned off, and does nothing in other fields`() throws {
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(service.address + "-/search")
+        /// Presses the key on an element. Returns the name of the element that has the focus then.
+        func press(on selector: String) throws -> String? {
+            try visit.evaluate(
+                """
+                (() => {
+                  const element = document.querySelector('\(selector)')
+                  document.activeElement.blur()
+                  if (element !== document.body) element.focus()
+                  element.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true, cancelable: true }))
+                  return document.activeElement.name || document.activeElement.nodeName
+                })()
+                """)?.string
+        }
+        #expect(try press(on: "body") == "q")
+        #expect(try press(on: "select[name=type]") == "type")
+        _ = try visit.evaluate("document.querySelector('#slash').click()")
+        #expect(try press(on: "body") == "BODY")
+        try visit.navigate(to: service.address + "-/search")
+        #expect(try press(on: "body") == "BODY")
+        _ = try visit.evaluate("document.querySelector('#slash').click()")
+        #expect(try press(on: "body") == "q")
+    }
+
     /// Finds texts whose contrast to their background is under 4.5 (WCAG 2.2, 1.4.3).
     static let poorContrast = """
         (() => {
