@@ -73,34 +73,18 @@ extension StoreReader {
     }
 
     /// Returns the newest response of another version of the URL, if its query or a rule says that it has
-    /// versions. Imported responses come after all others.
+    /// versions.
     private func findVersion(
         of url: WebURL, request: RequestKey, fields: HTTPFields?,
         by commonForm: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
     ) throws(StoreError) -> LookupResult? {
         guard url.isHTTP, let requested = commonForm(url) else { return nil }
-        // All URLs that begin like it and have a query: "@" is the character after "?".
-        let start = requested.url.href.prefix { $0 != "?" }
-        var versions: [String] = []
-        try eachRow(
-            "SELECT href FROM url WHERE href >= ? AND href < ? LIMIT ?", .text(start + "?"),
-            .text(start + "@"),
-            .integer(Self.maxVersions)
-        ) { row in
-            if let other = WebURL(row.text(0)).flatMap(commonForm), other.url == requested.url {
-                versions.append(row.text(0))
-            }
+        let versions = try hrefs(withPathOf: requested.url, limit: Self.maxVersions).filter {
+            WebURL($0).flatMap(commonForm)?.url == requested.url
         }
-        var newest: StoredResponse?
-        for href in versions {
-            guard let response = try response(for: href, request: request, fields: fields) else { continue }
-            let isBetter = newest.map { newest in
-                response.isImported == newest.isImported
-                    ? response.fetched > newest.fetched : newest.isImported
-            }
-            if isBetter ?? true { newest = response }
+        return try newestResponse(of: versions, request: request, fields: fields).map {
+            LookupResult(response: $0, change: requested.change)
         }
-        return newest.map { LookupResult(response: $0, change: requested.change) }
     }
 
     /// Returns the newest script for the same URL with another callback.
@@ -108,27 +92,47 @@ extension StoreReader {
         _ call: JSONPCallback, for url: WebURL, fields: HTTPFields?,
         by commonForm: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
     ) throws(StoreError) -> LookupResult? {
-        let start = url.href.prefix { $0 != "?" }
         let rest = commonForm(call.rest)?.url ?? call.rest
-        var others: [String] = []
+        let others = try hrefs(withPathOf: url, limit: Self.maxVersions).filter {
+            let other = WebURL($0).flatMap { JSONPCallback(of: $0)?.rest }
+            return other.map { commonForm($0)?.url ?? $0 } == rest
+        }
+        let newest = try newestResponse(of: others, fields: fields) {
+            $0.status == 200
+                && HTTPFields(block: $0.fields.utf8.span).contentType?.isJavaScript ?? false
+        }
+        return newest.map { LookupResult(response: $0, change: .callback) }
+    }
+
+    /// The stored URLs that have the same path and a query.
+    private func hrefs(withPathOf url: WebURL, limit: Int64) throws(StoreError) -> [String] {
+        let start = url.href.prefix { $0 != "?" }
+        var hrefs: [String] = []
         // "@" is the character after "?".
         try eachRow(
             "SELECT href FROM url WHERE href >= ? AND href < ? LIMIT ?", .text(start + "?"),
-            .text(start + "@"),
-            .integer(Self.maxVersions)
-        ) { row in
-            let other = WebURL(row.text(0)).flatMap { JSONPCallback(of: $0)?.rest }
-            if let other, (commonForm(other)?.url ?? other) == rest { others.append(row.text(0)) }
-        }
+            .text(start + "@"), .integer(limit)
+        ) { hrefs.append($0.text(0)) }
+        return hrefs
+    }
+
+    /// Returns the newest response to a request for one of these URLs. Imported responses come after all others.
+    private func newestResponse(
+        of hrefs: [String], request: RequestKey = .get, fields: HTTPFields?,
+        where isSuitable: (StoredResponse) -> Bool = { _ in true }
+    ) throws(StoreError) -> StoredResponse? {
         var newest: StoredResponse?
-        for href in others {
-            guard let response = try response(for: href, fields: fields), response.status == 200,
-                HTTPFields(block: response.fields.utf8.span).contentType?.isJavaScript ?? false,
-                newest.map({ $0.fetched < response.fetched }) ?? true
+        for href in hrefs {
+            guard let response = try response(for: href, request: request, fields: fields),
+                isSuitable(response)
             else { continue }
-            newest = response
+            let isBetter = newest.map { newest in
+                response.isImported == newest.isImported
+                    ? response.fetched > newest.fetched : newest.isImported
+            }
+            if isBetter ?? true { newest = response }
         }
-        return newest.map { LookupResult(response: $0, change: .callback) }
+        return newest
     }
 
     /// The maximum number of URLs or requests that are compared with the requested one. Further ones are ignored.
@@ -287,15 +291,8 @@ extension StoreReader {
     private func isSameForAnyQuery(
         _ page: WebURL, _ response: StoredResponse, _ body: StoredBody, isHighlighting: Bool
     ) throws(StoreError) -> Bool {
-        var others: [String] = []
-        // "@" is the character after "?".
-        try eachRow(
-            "SELECT href FROM url WHERE href >= ? AND href < ? LIMIT ?", .text(page.href + "?"),
-            .text(page.href + "@"),
-            .integer(Self.maxComparedQueries)
-        ) { others.append($0.text(0)) }
         var isProven = false
-        for other in others {
+        for other in try hrefs(withPathOf: page, limit: Self.maxComparedQueries) {
             guard let answer = try self.response(for: other), answer.status < 400 else { continue }
             guard answer.body?.id == body.id else { return false }
             isProven = true
