@@ -109,24 +109,6 @@ package enum SidePage: String, Sendable, CaseIterable {
         "wpdestfile": ["*": ParameterMeaning(page: .form)],
     ]
 
-    /// Whether the query names a page to return to, by its path or URL (`/login?next=/page`). For a visitor without a login,
-    /// this is a form to log in or to register.
-    static func returnsToPage(_ url: WebURL) -> Bool {
-        guard let query = url.query else { return false }
-        return query.queryItems.contains { item in
-            let name = item.prefix { $0 != "=" }
-            guard returnNames.contains(name.lowercased()) else { return false }
-            let value = item.dropFirst(name.count + 1).lowercased()
-            return ["/", "%2f", "http:", "https:", "http%3a", "https%3a"].contains(where: value.hasPrefix)
-        }
-    }
-
-    /// The name under which all pages are reported that `returnsToPage` recognises.
-    static let returning = "?next"
-    private static let returnNames: Set<String> = [
-        "next", "return_to", "return_url", "returnurl", "redirect_to", "came_from",
-    ]
-
     /// Recognises a page that MediaWiki makes itself, from the parameter `title` or the first part of the path with a colon.
     private static func matchSpecialPage(_ url: WebURL) -> SidePage? {
         let title = url.query.flatMap { query in

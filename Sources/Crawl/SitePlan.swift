@@ -341,8 +341,7 @@ package struct LeftOut: Sendable, Equatable {
     package func reason(for page: WebURL) -> String? {
         if let trap = traps[TrapReason.pattern(of: page)] { return trap }
         let names = [
-            SidePage.returnsToPage(page) ? SidePage.returning : nil, SidePage.name(of: page),
-            SidePage.nestedForm(of: page), SidePage.format(of: page)?.name,
+            SidePage.name(of: page), SidePage.nestedForm(of: page), SidePage.format(of: page)?.name,
         ].compactMap(\.self)
         if !sideNames.isEmpty, !failed.contains(page.href),
             let side = (names + SidePage.siblingNames(of: page).sorted()).lazy.compactMap({ sideNames[$0] })

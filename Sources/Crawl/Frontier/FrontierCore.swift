@@ -455,11 +455,6 @@ struct FrontierCore: Sendable {
     /// have such pages, it waits. Returns false for other pages.
     private mutating func isSidePage(_ number: UInt32) -> Bool {
         let url = url(number)
-        if !options.hasSession, SidePage.returnsToPage(url), scope.leavesOut(.form, at: url) {
-            sidePages.leaveOut(.init(host: records[Int(number)].host, name: SidePage.returning), .form)
-            skip(number, .sidePage(.form))
-            return true
-        }
         guard let (name, page, folder) = sidePage(at: url) else { return false }
         sidePages.note(name, below: folder)
         guard scope.leavesOut(page, at: url) else { return false }

@@ -44,11 +44,6 @@ struct SidePageGroups: Sendable {
         return (namesByFolder[folder] ?? []).flatMap { takeSidePages(Key(host: key.host, name: $0)) }
     }
 
-    /// Notes that pages of this name are left out.
-    mutating func leaveOut(_ key: Key, _ page: SidePage) {
-        groups[key, default: Group(page: page, isFormAlone: true)].isLeftOut = true
-    }
-
     /// Removes and returns the waiting pages of a name if it is one of side pages.
     private mutating func takeSidePages(_ key: Key) -> [(number: UInt32, page: SidePage)] {
         guard var group = groups[key] else { return [] }

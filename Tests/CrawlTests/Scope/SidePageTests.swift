@@ -41,16 +41,6 @@ import Web
         #expect(SidePage(try #require(WebURL("http://a.test" + target))) == nil)
     }
 
-    @Test(arguments: [
-        ("/login?next=/list/a/", true), ("/signup?a=1&next=%2Flist%2Fa", true),
-        ("/login?return_to=https%3A%2F%2Fa.test%2F", true), ("/list?next=20", false),
-        ("/list?next=abc", false),
-        ("/login", false),
-    ])
-    func `a form names the page to return to`(target: String, isForm: Bool) throws {
-        #expect(SidePage.returnsToPage(try #require(WebURL("http://a.test" + target))) == isForm)
-    }
-
     @Test func `links to log in are requested once, and a login page in place of another page is requested`()
         throws
     {
