@@ -87,11 +87,11 @@ package enum SidePage: String, Sendable, CaseIterable {
                 + "addtobook"),
         // gitweb. A file or folder of a commit, other than the latest one of a branch, is an old version.
         "a": meanings(
-            "blame_incremental blobdiff blobdiff_plain blob_plain commitdiff commitdiff_plain snapshot patch patches "
-                + "search_help"),
+            "atom blame_incremental blobdiff blobdiff_plain blob_plain commitdiff commitdiff_plain opml patch patches "
+                + "project_index rss search_help snapshot"),
         "hb": ["*": ParameterMeaning(page: .history, form: .hash)],
         "hpb": ["*": ParameterMeaning(page: .history, form: .hash)],
-        "format": meanings("atom csv ics json pdf raw rss tab tsv txt xml yaml"),
+        "format": meanings("atom csv ics json pdf raw rss sql tab tsv txt xml yaml"),
         "oldid": ["*": ParameterMeaning(page: .history)],
         "diff": [
             "prev": ParameterMeaning(page: .history), "next": ParameterMeaning(page: .history),

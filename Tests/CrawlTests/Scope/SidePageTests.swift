@@ -20,7 +20,8 @@ import Web
         ("/post/1?replytocom=7", .form),
         ("/?p=beans/.git;a=commitdiff;h=0c1d", .history),
         ("/?p=beans/.git;a=blob;f=a.py;hb=0123456789abcdef0123456789abcdef01234567", .history),
-        ("/wiki/A?format=txt", .history),
+        ("/wiki/A?format=txt", .history), ("/report?format=sql&id=1", .history),
+        ("/?p=beans/.git;a=atom;f=a.py", .history),
     ])
     func `side pages are recognised by their URL`(target: String, page: SidePage) throws {
         #expect(SidePage(try #require(WebURL("http://a.test" + target))) == page)
