@@ -15,9 +15,16 @@ struct CookieTraces {
         case withoutCookies
     }
 
+    /// A host that has set cookies.
+    private struct Host {
+        var secondRequests = 0
+        /// The number of comparisons without a list of earlier requests.
+        var comparisonsWithoutTrace = 0
+        var hasTrace = false
+    }
+
     private var kinds: [String: Kind] = [:]
-    /// The hosts that have set cookies, with the number of second requests to each.
-    private var secondRequests: [String: Int] = [:]
+    private var hosts: [String: Host] = [:]
     /// Hosts on which scripts set cookies, such as the answer to a banner. Requests to them always have cookies.
     private var scriptHosts: Set<String> = []
     /// The pages that were requested with cookies and not compared yet.
@@ -27,6 +34,8 @@ struct CookieTraces {
     private static let comparisonLimit = 3
     /// The maximum number of second requests to a host.
     private static let requestLimit = 32
+    /// A host whose pages never differ, of whatever kind, is not compared further after this number of comparisons.
+    private static let hostComparisonLimit = 8
     /// A response with a smaller share of the words is not the same page.
     private static let minShare = 0.6
     /// The maximum distance of the fingerprints of two responses for the same page, of 64 bits.
@@ -34,7 +43,7 @@ struct CookieTraces {
 
     /// Notes that a host has set a cookie.
     mutating func noteCookie(of url: WebURL) {
-        if secondRequests[url.host] == nil { secondRequests[url.host] = 0 }
+        if hosts[url.host] == nil { hosts[url.host] = Host() }
     }
 
     /// Notes that scripts of a page have set cookies.
@@ -42,7 +51,7 @@ struct CookieTraces {
 
     /// Notes that a page will be requested. Returns whether the request has to go without cookies.
     mutating func noteRequest(_ number: UInt32, _ url: WebURL) -> Bool {
-        guard secondRequests[url.host] != nil, !scriptHosts.contains(url.host) else { return false }
+        guard hosts[url.host] != nil, !scriptHosts.contains(url.host) else { return false }
         if case .withoutCookies? = kinds[PagePattern.text(of: url)] { return true }
         sentWithCookies.insert(number)
         return false
@@ -50,12 +59,13 @@ struct CookieTraces {
 
     /// Whether the page that has just responded has to be requested once more, without cookies. Counts that request.
     mutating func takeComparison(_ number: UInt32, _ url: WebURL) -> Bool {
-        guard sentWithCookies.remove(number) != nil, let requests = secondRequests[url.host],
-            requests < Self.requestLimit
+        guard sentWithCookies.remove(number) != nil, let host = hosts[url.host],
+            host.secondRequests < Self.requestLimit,
+            host.hasTrace || host.comparisonsWithoutTrace < Self.hostComparisonLimit
         else { return false }
         // A request may have been under way when its kind was decided.
         if case .withCookies? = kinds[PagePattern.text(of: url)] { return false }
-        secondRequests[url.host] = requests + 1
+        hosts[url.host]?.secondRequests += 1
         return true
     }
 
@@ -71,8 +81,10 @@ struct CookieTraces {
         }
         if Self.lacksTrace(without, with) {
             kinds[pattern] = .withoutCookies
+            hosts[url.host]?.hasTrace = true
             return true
         }
+        hosts[url.host]?.comparisonsWithoutTrace += 1
         let isPoorer = Double(without.wordCount) < Double(with.wordCount) * Self.minShare
         kinds[pattern] =
             isPoorer || comparisons + 1 >= Self.comparisonLimit

@@ -78,4 +78,16 @@ import Testing
         let requests = origin.requests.count { $0.path.hasPrefix("/page") }
         #expect((21...24).contains(requests), "\(requests)")
     }
+
+    @Test("Pages of many kinds that do not depend on the cookie are requested twice only a few times")
+    func indifferentKinds() throws {
+        let links = (1...20).map { "<a href=/kind\($0)/page/>kind \($0)</a>" }.joined(separator: " ")
+        var start = OriginAnswer.page(links)
+        start.fields.append(("Set-Cookie", "a=b; Path=/"))
+        origin.on("/", start)
+        origin.otherwise { request in Self.page(request) { _ in "" } }
+        #expect(try larder("prefetch", origin.url("/"), "--robots", "ignore", "--per-host", "1").status == 0)
+        let requests = origin.requests.count { $0.path.hasPrefix("/kind") }
+        #expect((28...31).contains(requests), "\(requests)")
+    }
 }
