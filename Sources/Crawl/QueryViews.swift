@@ -99,8 +99,13 @@ struct QueryViews: Sendable {
         var repeatCount = 0
         /// The paths of the pages that only repeat others.
         var paths: Set<Int> = []
+        /// Hashes of the texts that were new on some path, such as a line with the age of a version.
+        var pieces: Set<UInt32> = []
 
-        var isOfView: Bool { contentCount == 0 && repeatCount >= 6 && paths.count >= 4 }
+        /// A page with content among many that repeat others is an exception, or the first one with a new line of text.
+        var isOfView: Bool { repeatCount >= 6 + 12 * contentCount && paths.count >= 4 }
+        /// Whether so many pages have content that all paths may be sampled at once.
+        var isOfContent: Bool { contentCount > 0 && 4 * contentCount >= repeatCount }
     }
 
     private var paths: [Path] = []
@@ -160,6 +165,7 @@ struct QueryViews: Sendable {
             group = Group(names: names, isKnownView: isKnownView(key, of: paths[index]))
         }
         defer { paths[index].groups[key] = group }
+        if group?.released.contains(number) ?? false { return .fetch }
         switch group?.standing {
         case .view: return .leaveOut
         case .content where group?.isClearlyContent ?? false: return .fetch
@@ -181,12 +187,16 @@ struct QueryViews: Sendable {
     mutating func didFetch(_ number: UInt32, _ url: WebURL, pieces: TextPieces?, leadsOn: Bool) {
         guard let index = index(of: url, number, isNew: false) else { return }
         let isFirst = paths[index].pieces.isEmpty
-        let newWords = add(pieces?.words ?? [], to: index)
-        let newNumbers = add(pieces?.numbers ?? [], to: index)
+        var newWords = add(pieces?.words ?? [], to: index)
+        var newNumbers = add(pieces?.numbers ?? [], to: index)
         let key = Self.key(url.query.map(Self.names) ?? [])
         guard paths[index].groups[key]?.released.contains(number) ?? false else { return }
         let ofOrigin = paths[index].origin + "?" + key
-        let isNew = newWords >= Self.wordsOfContent || newNumbers >= Self.numbersOfContent
+        // A view adds the same line to every path.
+        newWords.removeAll { !(evidence[ofOrigin, default: Evidence()].pieces.insert($0).inserted) }
+        newNumbers.removeAll { !(evidence[ofOrigin, default: Evidence()].pieces.insert($0).inserted) }
+        pieceCount += newWords.count + newNumbers.count
+        let isNew = newWords.count >= Self.wordsOfContent || newNumbers.count >= Self.numbersOfContent
         if leadsOn || !isFirst && isNew {
             paths[index].groups[key]?.contentCount += 1
             evidence[ofOrigin, default: Evidence()].contentCount += 1
@@ -198,14 +208,13 @@ struct QueryViews: Sendable {
         }
     }
 
-    /// Adds pieces of text to those of a path, and returns how many of them are new.
-    private mutating func add(_ pieces: [UInt32], to index: Int) -> Int {
-        var count = 0
-        for piece in pieces where pieceCount + count < Self.pieceLimit {
-            if paths[index].pieces.insert(piece).inserted { count += 1 }
+    /// Adds pieces of text to those of a path, and returns the new ones.
+    private mutating func add(_ pieces: [UInt32], to index: Int) -> [UInt32] {
+        let new = pieces.prefix(max(0, Self.pieceLimit - pieceCount)).filter {
+            paths[index].pieces.insert($0).inserted
         }
-        pieceCount += count
-        return count
+        pieceCount += new.count
+        return new
     }
 
     // MARK: - Releases
@@ -282,7 +291,7 @@ struct QueryViews: Sendable {
         samples.formUnion(taken)
         release.fetched += taken
         guard taken.isEmpty, round > 1 else { return }
-        if evidence[origin + "?" + key]?.contentCount ?? 0 > 0 {
+        if evidence[origin + "?" + key]?.isOfContent ?? false {
             group.isKnownView = false
         } else {
             group.standing = .view
@@ -299,7 +308,7 @@ struct QueryViews: Sendable {
         let limit = 24 + pageCount / 10
         guard repeats >= limit || repeats + sampled[origin, default: 0] < limit else { return [] }
         let ofNames = origin + "?" + key
-        guard evidence[ofNames]?.contentCount ?? 0 > 0 || sampled[ofNames, default: 0] < Self.samplesOfNames
+        guard evidence[ofNames]?.isOfContent ?? false || sampled[ofNames, default: 0] < Self.samplesOfNames
         else { return [] }
         let taken = group.take(repeats >= limit ? 1 : group.sampleCount)
         samples.formUnion(taken)
@@ -381,16 +390,35 @@ struct QueryViews: Sendable {
     private static func key(_ names: [String]) -> String { names.joined(separator: "&") }
 
     /// The names of the parameters in alphabetical order, without those that number the pages of a list. A name with
-    /// digits and no value, such as `123-title`, is `#`.
+    /// digits and no value, such as `123-title`, is `#`. The parameter that selects the kind of page has its value:
+    /// `action=view`.
     static func names(_ query: String) -> [String] {
         var names: Set<String> = []
         for item in query.queryItems where !isOfList(item) {
             let name = item.prefix { $0 != "=" }
             let isIdentifier = name.count == item.count && name.utf8.contains(where: \.isASCIIDigit)
-            if !name.isEmpty { names.insert(isIdentifier ? "#" : String(name)) }
+            if selectsKind(name, item.dropFirst(name.count + 1)) {
+                names.insert(String(item))
+            } else if !name.isEmpty {
+                names.insert(isIdentifier ? "#" : String(name))
+            }
         }
         return names.sorted()
     }
+
+    /// Whether a parameter selects the kind of page, as in applications with one script: `?action=view&id=17`. The pages of
+    /// each kind are judged by themselves.
+    private static func selectsKind(_ name: Substring, _ value: Substring) -> Bool {
+        kindNames.contains(name.lowercased()) && (1...maxKindBytes).contains(value.utf8.count)
+            && value.utf8.allSatisfy { $0.isASCIIAlpha || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "/") }
+    }
+
+    private static let kindNames: Set<String> = [
+        "a", "act", "action", "cmd", "controller", "do", "func", "function", "mod", "module", "op", "option",
+        "route", "task",
+    ]
+    /// Longer values are texts.
+    private static let maxKindBytes = 32
 
     /// The URLs of which a page with this query may be a view, as references: those without one of the parameters, or
     /// with only the first ones. The number of a page in a list is no reason to be a view.

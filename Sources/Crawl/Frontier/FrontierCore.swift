@@ -328,7 +328,7 @@ struct FrontierCore: Sendable {
                 return number
             } else if sharing?.canRequestPage(after: usage.pages) == false {
                 waitForPages(number)
-            } else if !isSkippedAsTrap(number) {
+            } else if !isSkippedAsTrap(number), !waitsAsView(number) {
                 usage.pages += 1
                 return number
             }
@@ -401,7 +401,7 @@ struct FrontierCore: Sendable {
     mutating func enqueueOrHold(_ number: UInt32) {
         if records[Int(number)].flags.contains(.isSecondary) { return holdUntilRendered(number) }
         if sharing == nil, records[Int(number)].redirects == 0, isSidePage(number) { return }
-        if sharing == nil, records[Int(number)].redirects == 0, waitsAsView(number) { return }
+        if waitsAsView(number) { return }
         guard sharing == nil, renderScheduler.isOn, isVariant(number) else { return enqueue(number) }
         holdUntilRendered(number)
     }
@@ -412,9 +412,17 @@ struct FrontierCore: Sendable {
         waitingVariants.append(number)
     }
 
+    /// Whether a page may only show stored content in another way, if the site has another page with its path.
+    private func mayBeView(_ number: UInt32) -> Bool {
+        let record = records[Int(number)]
+        return sharing == nil && record.role == .page && record.redirects == 0
+            && !record.flags.contains(.isStart) && urls.hasQuery(number)
+    }
+
     /// Lets a page wait or skips it if it may only show stored content in another way. Returns false for other pages.
+    /// The page of which it is a view may be discovered after it.
     private mutating func waitsAsView(_ number: UInt32) -> Bool {
-        guard urls.hasQuery(number) else { return false }
+        guard mayBeView(number) else { return false }
         let url = url(number)
         guard scope.leavesOutViews(at: url) else { return false }
         switch views.admit(number, url, hasParent: hasParent(number, url)) {
@@ -553,7 +561,8 @@ struct FrontierCore: Sendable {
             // Whether the target is a login page decides what to do with the redirect.
             hosts[host].queue.appendAtOnce(number)
         } else {
-            let isVariant = !order.isOn && isVariant(number)
+            // A page with a query goes after others, since one of them may have its path.
+            let isVariant = !order.isOn && (isVariant(number) || mayBeView(number))
             hosts[host].queue.append(
                 number, records[Int(number)], isVariant: isVariant, urlKind: urls.urlKind(number))
         }

@@ -10,7 +10,9 @@ import Web
     @Test(arguments: [
         ("sort=a&dir=b", ["dir", "sort"]), ("dir=b&sort=a", ["dir", "sort"]), ("sort=a&page=2", ["sort"]),
         ("_next=a%2C7", []), ("page=about", ["page"]), ("p=3", []), ("a&b=", ["a", "b"]), ("", []),
-        ("&&=1", []), ("p=a;sort=b;page=2", ["p", "sort"]),
+        ("&&=1", []), ("p=a;sort=b;page=2", ["p", "sort"]), ("action=17&id=1", ["action", "id"]),
+        ("p=x;a=blob;f=b.py", ["a=blob", "f", "p"]),
+        ("route=product/product&id=4", ["id", "route=product/product"]),
     ])
     func `the names of parameters are sorted, without those of list pages`(query: String, names: [String]) {
         #expect(QueryViews.names(query) == names)
@@ -203,6 +205,59 @@ import Web
         #expect(bench.origin.requests.count < 60, "the permalinks repeat the articles")
         _ = try bench.crawl { $0.sitePlan.leftOut = LeftOut(first) }
         #expect((1...40).allSatisfy { bench.count("/index.php?action=view&id=\($0)") == 2 })
+    }
+
+    @Test func `each kind of page that a parameter selects is judged by itself`() throws {
+        let bench = try CrawlBench()
+        let links = (1...40).map { "<a href='/index.php?action=view&id=\($0)'>\($0)</a>" }.joined()
+        bench.origin.on("/", .page(links + "<a href=/index.php>home</a>"))
+        bench.origin.otherwise { request in
+            guard let number = Int(request.target.drop { $0 != "&" }.drop { !$0.isNumber }) else {
+                return .page("The front page")
+            }
+            return .page("\(Self.text(number)) <a href='/index.php?action=large&id=\(number)'>large</a>")
+        }
+        _ = try bench.crawl()
+        #expect((1...40).allSatisfy { bench.count("/index.php?action=view&id=\($0)") == 1 })
+        let targets = bench.origin.requests.map(\.target)
+        #expect(targets.count { $0.contains("action=large") } <= 8, "the large pages repeat the articles")
+    }
+
+    @Test func `a line that a parameter adds to each page is no content`() throws {
+        let bench = try CrawlBench()
+        bench.origin.on("/", .page((1...60).map { "<a href=/a/\($0)>\($0)</a>" }.joined()))
+        bench.origin.otherwise { request in
+            guard let url = WebURL("http://a.test" + request.target), let number = Int(url.path.dropFirst(3))
+            else {
+                return .failure(404)
+            }
+            let line = "This version was made by its author when the site began, and others came later."
+            return .page(
+                "<h1>Article \(number)</h1>\(url.query == nil ? "" : line)<p>\(Self.text(number))"
+                    + "<a href='/a/\(number)?version=1'>first version</a>")
+        }
+        _ = try bench.crawl()
+        let targets = bench.origin.requests.map(\.target)
+        #expect((1...60).allSatisfy { targets.contains("/a/\($0)") })
+        #expect(targets.count { $0.contains("?") } <= 28)
+    }
+
+    @Test func `a page with a query is a view of a page that is discovered after it`() throws {
+        let bench = try CrawlBench()
+        let latest = (1...40).map { "<a href=/a/\($0)?last=\($0)>last post</a>" }.joined()
+        bench.origin.on("/", .page(latest + "<a href=/list>list</a>"))
+        bench.origin.on("/list", .page((1...40).map { "<a href=/a/\($0)>\($0)</a>" }.joined()))
+        bench.origin.otherwise { request in
+            guard let url = WebURL("http://a.test" + request.target), let number = Int(url.path.dropFirst(3))
+            else {
+                return .failure(404)
+            }
+            return .page("<h1>Article \(number)</h1>\(Self.text(number))")
+        }
+        _ = try bench.crawl()
+        let targets = bench.origin.requests.map(\.target)
+        #expect((1...40).allSatisfy { targets.contains("/a/\($0)") })
+        #expect(targets.count { $0.contains("?") } <= 16, "the samples of the first paths are enough")
     }
 
     @Test func `a view that has become content is content in the next run`() throws {
