@@ -103,8 +103,6 @@ package enum InterceptionPage: Sendable, Equatable, CustomStringConvertible {
     private struct Page {
         let url: WebURL
         let body: StoredBody
-        /// Whether a redirect changed the path or the host, other than by `www.`.
-        let isElsewhere: Bool
     }
 
     /// Returns the HTML page at a URL, after redirects; nil if there is none.
@@ -112,16 +110,14 @@ package enum InterceptionPage: Sendable, Equatable, CustomStringConvertible {
         at start: WebURL, _ snapshot: Int64, _ reader: StoreReader
     ) throws(StoreError) -> Page? {
         var url = start
-        var isElsewhere = false
         for _ in 0...20 {
             guard let response = try reader.response(for: url.href, ofSnapshot: snapshot) else { return nil }
             let redirect = Redirect(response.status, HTTPFields(block: response.fields.utf8.span), from: url)
             if redirect == nil {
                 guard let body = response.body, body.format == .html else { return nil }
-                return Page(url: url, body: body, isElsewhere: isElsewhere)
+                return Page(url: url, body: body)
             }
             guard let target = redirect?.url else { return nil }
-            isElsewhere = isElsewhere || target.path != url.path || !target.isSameSiteName(as: url)
             url = target
         }
         return nil
@@ -133,16 +129,40 @@ package enum InterceptionPage: Sendable, Equatable, CustomStringConvertible {
         of start: WebURL, _ snapshot: Int64, _ reader: StoreReader
     ) throws(StoreError) -> String? {
         if LoginPageSigns.isLoginURL(start) { return nil }
-        guard let found = try page(at: start, snapshot, reader) else { return nil }
-        let isTitled = found.body.title.map(LoginPageSigns.isLoginTitle) ?? false
-        let isNamed = found.isElsewhere && LoginPageSigns.isLoginURL(found.url)
-        guard isTitled || isNamed else { return nil }
-        if try isShown(found, besides: snapshot, reader) { return nil }
+        guard let found = try page(at: start, snapshot, reader),
+            isLogin(start, shows: found.url, titled: found.body.title),
+            try !isShown(found, besides: snapshot, reader)
+        else { return nil }
         let bytes = try reader.content(of: found.body)?.load() ?? []
-        // A login on another page may have several steps, with the password in the last one.
-        let asks =
-            isNamed ? LoginPageSigns.hasInputField(bytes.span) : LoginPageSigns.hasPasswordField(bytes.span)
-        return asks ? found.url.href : nil
+        return asksForLogin(bytes.span, at: found.url, for: start) ? found.url.href : nil
+    }
+
+    /// The login page in place of a start URL, from the HTML that was found at `url` after redirects; nil if it is another
+    /// page, or if the start URL itself names a login page.
+    static func login(
+        from start: WebURL, at url: WebURL, titled title: String?, _ html: Span<UInt8>
+    ) -> InterceptionPage? {
+        guard !LoginPageSigns.isLoginURL(start), isLogin(start, shows: url, titled: title),
+            asksForLogin(html, at: url, for: start)
+        else { return nil }
+        return .login(url.href)
+    }
+
+    /// Whether the title, or the URL that a start URL redirects to, is that of a login page.
+    private static func isLogin(_ start: WebURL, shows url: WebURL, titled title: String?) -> Bool {
+        title.map(LoginPageSigns.isLoginTitle) ?? false || isNamedLogin(url, for: start)
+    }
+
+    /// Whether a start URL redirects to a login URL, on another path or another host.
+    private static func isNamedLogin(_ url: WebURL, for start: WebURL) -> Bool {
+        (url.path != start.path || !url.isSameSiteName(as: start)) && LoginPageSigns.isLoginURL(url)
+    }
+
+    /// Whether the page has the input field of a login. A login on another page may have several steps, with the password in
+    /// the last one.
+    private static func asksForLogin(_ html: Span<UInt8>, at url: WebURL, for start: WebURL) -> Bool {
+        isNamedLogin(url, for: start)
+            ? LoginPageSigns.hasInputField(html) : LoginPageSigns.hasPasswordField(html)
     }
 }
 

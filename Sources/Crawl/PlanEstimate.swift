@@ -43,6 +43,8 @@ public struct PlanEstimate: Sendable, Equatable {
     public let confidence: Confidence
     /// Sentences about the data of the estimate, and about the causes of a wide range.
     public let reasons: [String]
+    /// Whether the start URL shows a login page, so that the site behind it is not part of the estimate.
+    public let hasLoginPage: Bool
     /// The number of requests of a larger sample, which would narrow the ranges; nil if none would.
     public let largerSample: Int?
     /// The URL patterns that the frontier took for traps.
@@ -439,11 +441,13 @@ private struct SiteModel {
         }
         rows.sort { ($0.pages.low, $1.pattern) > ($1.pages.low, $0.pattern) }
         let hasPages = groups.contains { $0.found > 0 }
-        let confidence = shellCount * 2 > Int(found) ? .low : self.confidence(pages, bytes)
+        let isHidden = sample.loginPage != nil || shellCount * 2 > Int(found)
+        let confidence = isHidden ? .low : self.confidence(pages, bytes)
         return PlanEstimate(
             groups: hasPages ? rows : [], pages: pages, byteCount: bytes,
             seconds: seconds(pages, bytes, rate), confidence: confidence,
             reasons: hasPages ? reasons(likely, known, meanNewLinks, isEndless) : [],
+            hasLoginPage: sample.loginPage != nil,
             largerSample: confidence == .high || isEndless || !hasPages ? nil : largerSample, traps: traps)
     }
 
@@ -483,7 +487,7 @@ private struct SiteModel {
         func count(_ number: Int, _ noun: String) -> String {
             "\(Self.groupDigits(number)) \(noun)\(number == 1 ? "" : "s")"
         }
-        var reasons: [String] = []
+        var reasons = sample.loginPage.map { [$0.description] } ?? []
         if sample.listedCount > 0 {
             reasons.append("sitemaps and the site's search index list \(count(sample.listedCount, "page"))")
         }

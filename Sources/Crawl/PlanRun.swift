@@ -167,7 +167,8 @@ package struct PlanRun: ~Copyable {
             } else if (200..<300).contains(response.status) {
                 apply(.succeeded(number))
                 return try readPage(
-                    number, response, after: result.exchange?.timings.latency ?? .zero, interruption)
+                    number, from: frontier.url(first), response,
+                    after: result.exchange?.timings.latency ?? .zero, interruption)
             } else {
                 response.body.discard()
                 sample.didMiss(frontier.url(number))
@@ -182,14 +183,19 @@ package struct PlanRun: ~Copyable {
         if case .failure(let failure) = result.outcome { apply(.failed(number, .fetch(failure))) }
     }
 
-    /// Scans a page for links, and reports them to the frontier and to the sample.
+    /// Scans a page for links, and reports them to the frontier and to the sample. `first` is the URL that redirected to it,
+    /// or its own.
     private mutating func readPage(
-        _ number: UInt32, _ response: FetchedResponse, after latency: Duration, _ interruption: Interruption
+        _ number: UInt32, from first: WebURL, _ response: FetchedResponse, after latency: Duration,
+        _ interruption: Interruption
     ) throws(CrawlError) {
         let isCut = response.isCut
         let bytes = try contents(of: response.body)
         let url = frontier.url(number)
-        let (foundLinks, isShell) = links(of: bytes, response.fields, url)
+        let (foundLinks, title, isShell) = links(of: bytes, response.fields, url)
+        if plan.start.contains(first) {
+            sample.loginPage = .login(from: first, at: url, titled: title, bytes.span)
+        }
         var scan = ScanResult(number: number, byteCount: 0)
         scan.print = ContentPrint(text: bytes.span)
         scan.links = foundLinks
@@ -225,11 +231,11 @@ package struct PlanRun: ~Copyable {
         }
     }
 
-    /// The links of a page that a prefetch would follow, and whether only its scripts give it content. With a session, links
-    /// that may change something are left out.
+    /// The links of a page that a prefetch would follow, its title, and whether only its scripts give it content. With a
+    /// session, links that may change something are left out.
     private mutating func links(
         of bytes: [UInt8], _ fields: HTTPFields, _ url: WebURL
-    ) -> (links: [FoundLink], isShell: Bool) {
+    ) -> (links: [FoundLink], title: String?, isShell: Bool) {
         let type = fields.contentType
         let format = BodyFormat(mediaType: type, url: url, body: bytes.span)
         references.removeAll()
@@ -240,10 +246,11 @@ package struct PlanRun: ~Copyable {
             fields, metaContent: table.robots, productToken: plan.productToken ?? "")
         let links = references.resolve(against: url, table: table, plan.sitePlan.directivePolicy, directives)
         let isShell = table.renderReasons.contains(.littleText)
-        guard plan.hasSession, format == .html else { return (links, isShell) }
+        guard plan.hasSession, format == .html else { return (links, table.title, isShell) }
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         let actions = ActionLinkScanner.links(in: bytes.span, isUTF8: table.encoding == .utf8, base: base)
-        return (links.filter { link in link.url.map { !actions.contains($0) } ?? true }, isShell)
+        let harmless = links.filter { link in link.url.map { !actions.contains($0) } ?? true }
+        return (harmless, table.title, isShell)
     }
 
     // MARK: - Sitemaps and search indexes

@@ -100,6 +100,8 @@ package struct PlanSample: Sendable {
     private(set) var knownAtStart = 0
     /// The number of pages that sitemaps and search indexes list.
     private(set) var listedCount = 0
+    /// The login page that the server sent in place of the site.
+    package var loginPage: InterceptionPage?
     private var numbers: [WebURL: Int] = [:]
     private var assetNumbers: [WebURL: Int] = [:]
     private let seed: UInt64

@@ -36,6 +36,25 @@ import Testing
         )
     }
 
+    @Test(arguments: ["/login", "/"])
+    func `a site behind a login page is estimated with low confidence`(place: String) async throws {
+        if place != "/" { origin.on("/", .redirect(to: place)) }
+        origin.on(
+            place,
+            .page(
+                "<title>Log in</title><form method=post><input name=user><input type=password name=password></form>"
+            ))
+        let report = try await Larder(at: scratch.path).plan([origin.url("/")])
+        #expect(report.confidence == .low)
+        #expect(report.hasLoginPage)
+        #expect(
+            report.reasons.first
+                == "the start URL shows a login page, \(origin.url(place)), instead of the site")
+        // The user asked for the login page itself.
+        let named = try await Larder(at: scratch.path).plan([origin.url("/login")])
+        #expect(!named.hasLoginPage)
+    }
+
     @Test func `a plan obeys robots.txt, and a site that does not exist has an empty plan`() async throws {
         origin.on(
             "/robots.txt", .file("User-agent: larder\nDisallow: /a\nCrawl-delay: 2", type: "text/plain"))

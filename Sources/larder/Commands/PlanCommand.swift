@@ -73,7 +73,10 @@ enum PlanCommand {
                 "  no upper limit found; limit the prefetch with --depth, --max-pages, --exclude or --scope path"
             )
         }
-        lines.append("To prefetch it: \(arguments.commandLine(of: "prefetch"))")
+        lines.append(
+            report.hasLoginPage
+                ? "To include what is behind the login: \(PrefetchSummary.loginAdvice), then the same command again"
+                : "To prefetch it: \(arguments.commandLine(of: "prefetch"))")
         return lines.joined(separator: "\n")
     }
 

@@ -13,7 +13,7 @@ enum PrefetchSummary {
     static let challengeAdvice =
         "open the site in a browser and pass its cookies (larder login URL, or --cookies FILE), or try later, with --per-host 1"
 
-    private static let loginAdvice = "larder login URL, or --cookies FILE"
+    static let loginAdvice = "larder login URL, or --cookies FILE"
 
     /// Whether the report says more than the error line of `PrefetchCommand.status`, which is all there is to say
     /// about a site that could not be reached.
