@@ -238,6 +238,9 @@ struct OfflineWalk {
         -> OfflineNodeState
     {
         if node.isOnlyInWebManifest { return .leftOut("only the manifest of a web app links to it") }
+        if let status = try reader.errorAnswer(for: url)?.status, status < 500 {
+            return .broken("the server answered \(status)")
+        }
         if let reason = failures.reason(for: node.href) { return .missing(.other(reason)) }
         if unknownHosts.contains(url.host) { return .broken("its host has no address") }
         if node.isAsset, let reason = leftOut?.reason(forAsset: url) {

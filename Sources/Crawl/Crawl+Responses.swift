@@ -209,6 +209,7 @@ extension Crawl {
         if let challenge = try challenge(in: response) {
             return try apply(.failed(number, .challenged(challenge), after: latency))
         }
+        let errorBody = try errorBody(of: response, number)
         response.body.discard()
         let url = frontier.url(number)
         let stored = storedBefore.removeValue(forKey: number)
@@ -238,6 +239,40 @@ extension Crawl {
                 number, failure, after: latency,
                 retryAfter: RetryAfter(response.fields)?.delay(now: Self.httpNow())))
         if failure.isGone { try store(head(number, url, response, of: result)) }
+        if let errorBody, case .failed = frontier.state(number) {
+            try storeErrorAnswer(errorBody, head(number, url, response, of: result))
+        }
+    }
+
+    /// The body of an answer with an error status that a script of a rendered page reads; nil for other answers.
+    private func errorBody(of response: FetchedResponse, _ number: UInt32) throws(CrawlError) -> [UInt8]? {
+        guard rendering?.readByScripts.contains(number) == true,
+            Failure.status(response.status).isAnswerForScripts,
+            response.body.byteCount <= Rendering.maxErrorBodyBytes
+        else { return nil }
+        return try storing { () throws(StoreError) in
+            try response.body.beginning(Rendering.maxErrorBodyBytes)
+        }
+    }
+
+    /// Stores an answer with an error status, which pages get offline as well.
+    private func storeErrorAnswer(_ body: [UInt8], _ head: NewResponse) throws(CrawlError) {
+        guard let number = head.number, plan.rules.storageBan(for: frontier.url(number), nil) == nil else {
+            return
+        }
+        var answer = head
+        answer.request = .errorAnswer
+        answer.type = HTTPFields(block: head.fields.utf8.span).contentType?.essence
+        // A login that only a script knows does not identify the requesters who may have the answer.
+        if scriptFields[number]?.contains("Authorization") == true { answer.variant = VaryKey.never }
+        try storing { () throws(StoreError) in
+            answer.body = .new(
+                try NewBody(
+                    .bytes(body), form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: plan.folder)
+            )
+        }
+        try store(answer)
+        rendering?.errorAnswers.insert(number)
     }
 
     /// The bot challenge in a response that is not a success, whose body is then discarded; nil if it has none.

@@ -258,6 +258,7 @@ package final class Crawl {
         report.traps = report.traps.isEmpty ? knownOutcomes.traps : report.traps
         report.rendering.count(frontier.rendering)
         report.findUnknownHosts(besides: Set(plan.start.map(\.host)), plan.hostLookup)
+        report.noteErrorAnswers(Set((rendering?.errorAnswers ?? []).map { frontier.url($0) }))
         // Without assets there is nothing to fetch, so the snapshot is complete.
         if plan.startsAtAssets, plan.assets.isEmpty { report.isPublished = !report.isInterrupted }
         if plan.requiresRequestToPublish, report.requests == 0 { report.isPublished = false }

@@ -207,6 +207,8 @@ public struct CrawlReport: Sendable, Equatable {
         public package(set) var isRecordedMiss = false
         /// Whether its host has no address, and belongs to another site.
         fileprivate(set) var isOnUnknownHost = false
+        /// Whether the answer that a page's script got, such as 401, is stored, so that it gets the same offline.
+        fileprivate(set) var isAnswered = false
 
         /// The URL.
         public var url: String { address.href }
@@ -215,8 +217,11 @@ public struct CrawlReport: Sendable, Equatable {
         /// The option with which it could be loaded, if there is one.
         public var remedy: Remedy? { failure.remedy }
         /// Whether the URL does not exist on the live site: the server answers 404 or 410, the page says "not found", or
-        /// the host of another site has no address.
-        public var isBroken: Bool { failure.isGone || failure == .softNotFound || isOnUnknownHost }
+        /// the host of another site has no address. Also whether a script got another status from 400 to 499, and gets it
+        /// offline as well.
+        public var isBroken: Bool {
+            failure.isGone || failure == .softNotFound || isOnUnknownHost || isAnswered
+        }
         /// The URLs from a start URL to the page that requested it.
         public var chain: [String] { referrers.map(\.href) }
     }
@@ -381,6 +386,14 @@ extension CrawlReport {
         }
         for index in missing.indices where unknownHosts.contains(missing[index].address.host) {
             missing[index].isOnUnknownHost = missing[index].failure.isUnknownHost
+        }
+    }
+
+    /// Marks the URLs whose answer to a script is stored. Errors of the server (500 to 599) may be temporary.
+    mutating func noteErrorAnswers(_ urls: Set<WebURL>) {
+        for index in missing.indices where urls.contains(missing[index].address) {
+            guard case .status(let status) = missing[index].failure else { continue }
+            missing[index].isAnswered = status < 500
         }
     }
 

@@ -96,6 +96,13 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// Whether the origin answered 404 or 410. The mirror then answers the same.
     package var isGone: Bool { self == .status(404) || self == .status(410) }
 
+    /// Whether a page's script that reads the status gets the same answer offline. Errors of gateways and of load say
+    /// nothing about the URL.
+    var isAnswerForScripts: Bool {
+        guard case .status(let status) = self else { return false }
+        return (400..<600).contains(status) && ![408, 425, 429, 502, 503, 504].contains(status)
+    }
+
     /// Whether the resolver did not find the host.
     var isUnknownHost: Bool {
         switch self {

@@ -30,6 +30,10 @@ struct Rendering {
     var waiting: [UInt32: [@Sendable (PageRequestResult) -> Void]] = [:]
     /// Cookies of the page that are sent with the first request for an entry, by the number of the entry.
     var cookies: [UInt32: [PageCookie]] = [:]
+    /// The entries whose status a script can read.
+    var readByScripts: Set<UInt32> = []
+    /// The entries with a stored answer for such scripts (`RequestKey.errorAnswer`).
+    var errorAnswers: Set<UInt32> = []
     /// Requests that belong to no entry, such as POST, by the number in their `RequestPurpose`.
     var untracked: [Int: UntrackedRequest] = [:]
     /// The number of untracked requests so far, which numbers them.
@@ -72,6 +76,8 @@ struct Rendering {
     /// The maximum number of untracked requests per page. Further ones are refused. A page with many views sends one for
     /// each of them.
     static let maxUntrackedRequestsPerPage = 5_000
+    /// The maximum size of the body of an answer with an error status. Longer ones are not stored.
+    static let maxErrorBodyBytes = 256 * 1024
     /// The maximum number of WebSockets that a page may open. Further ones are refused.
     static let maxSocketsPerPage = 8
     /// The maximum number of requests in `storedPosts`. Further ones are sent again when a page repeats them.
@@ -154,12 +160,16 @@ extension Crawl {
                 return send(request, of: page, answer)
             }
             let isCORS = request.fields.contains("Origin")
+            let readsStatus = request.isReadByScript
             try apply(
-                .requestedByPage(request.url, by: page, isPage: request.use == .document, isCORS: isCORS))
+                .requestedByPage(
+                    request.url, by: page, isPage: request.use == .document, isCORS: isCORS,
+                    readsStatus: readsStatus))
             guard let number = frontier.number(of: request.url) else {
                 return answer(.blocked("its URL is too long"))
             }
             rendering?.openPages[page]?.requestedEntries.insert(number)
+            if readsStatus { rendering?.readByScripts.insert(number) }
             if frontier.state(number) == .queued, scriptFields[number] == nil {
                 scriptFields[number] = request.scriptFields
                 if !request.cookies.isEmpty { rendering?.cookies[number] = request.cookies }
@@ -207,6 +217,7 @@ extension Crawl {
             answer = .stored
         case .skipped(let reason): answer = .blocked(reason.name)
         case .elsewhere: answer = .failed("another worker fetches from its host")
+        case .failed(.status) where rendering?.errorAnswers.contains(number) == true: answer = .stored
         case .failed(.status(let status)): answer = .response(status: status, fields: HTTPFields(), body: [])
         case .failed(let failure): answer = .failed(failure.description)
         }

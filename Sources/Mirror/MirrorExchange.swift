@@ -358,6 +358,12 @@ final class MirrorExchange {
                 let finder = finder(view)
                 let found = try finder.find(
                     addresses, request: key, requestFields: originalFields, rules: rules)
+                if key == .get, !fields.isNavigation,
+                    let answer = try finder.errorAnswer(
+                        addresses.compactMap { WebURL($0) }, replacing: found, requestFields: originalFields)
+                {
+                    return answer
+                }
                 guard found == nil, key == .get, fields.isNavigation, !isTransparent else { return found }
                 let shell = try finder.shell(for: addresses)
                 // The next update requests the page itself.
@@ -418,7 +424,7 @@ final class MirrorExchange {
         // A URL with a cache buster, or with a query that varies, is requested only once.
         let isKept =
             isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500
-            && !copy.isVariant && !mayBeFrozen && !wantsScripts
+            && copy.response.request == key && !copy.isVariant && !mayBeFrozen && !wantsScripts
             && !renderer.dependsOnUse
             && copy.change.isDisjoint(with: [.busters, .query, .search, .time, .shell, .callback])
         return (answer, isKept ? copy.response.url : nil)

@@ -101,6 +101,28 @@ struct ResponseFinder {
         return nil
     }
 
+    /// Finds the answer with an error status that a script of a page got online, for a URL without a response or with a
+    /// 404 or 410 whose body is not stored.
+    ///
+    /// - Parameter found: the response to a GET that is stored for one of the URLs.
+    func errorAnswer(
+        _ urls: [WebURL], replacing found: FoundResponse?, requestFields: HTTPFields
+    ) throws(StoreError) -> FoundResponse? {
+        if let found, !found.response.isTombstone || found.response.body != nil { return nil }
+        for url in urls {
+            let answer =
+                try fields.layout.sharesOrigin
+                ? rootSiteResponse(for: url.href, .errorAnswer, requestFields)
+                : reader.errorAnswer(for: url, fields: requestFields)
+            guard let answer, try canShow(answer, url) else { continue }
+            if let stored = found?.response, stored.status != answer.status, stored.fetched > answer.fetched {
+                continue
+            }
+            return try copy(answer, url)
+        }
+        return nil
+    }
+
     /// Finds the page that the server would probably send for a page that is not stored.
     ///
     /// Servers of static files send the same file for every query, and servers of applications the same shell

@@ -256,6 +256,13 @@ package final class StoreReader {
         return try responseAsOfSnapshot(snapshot, for: href, request: request, fields: fields)
     }
 
+    /// Returns the answer with an error status that scripts of pages get where no other response is stored.
+    package func errorAnswer(for url: WebURL, fields: HTTPFields? = nil) throws(StoreError)
+        -> StoredResponse?
+    {
+        try response(for: url.href, request: .errorAnswer, fields: fields)
+    }
+
     /// Returns the newest response that the site of the snapshot has up to it, or else the one that readers
     /// see of another site. Responses that the site imported in earlier snapshots come last.
     private func responseAsOfSnapshot(

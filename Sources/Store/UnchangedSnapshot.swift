@@ -52,7 +52,7 @@ extension StoreWriter {
                 AND old.snapshot <= ?2 AND \(Schema.isPart(of: "?2", "old"))
                 AND old.status = new.status AND old.flags & \(flags) = new.flags & \(flags)
                 AND coalesce(old.body, 0) = coalesce(new.body, 0)
-            WHERE new.snapshot = ?1 AND new.request NOT IN \(RequestKey.renderedInSQL)
+            WHERE new.snapshot = ?1 AND new.request NOT IN \(RequestKey.renderedInSQL) AND new.request <> '\(RequestKey.errorAnswer.text)'
                 AND (new.status NOT IN (404, 410) OR EXISTS (
                     SELECT 1 FROM response AS earlier WHERE earlier.url = new.url AND earlier.request = new.request
                         AND earlier.snapshot <= ?2 AND \(Schema.isPart(of: "?2", "earlier"))))
@@ -66,7 +66,7 @@ extension StoreWriter {
         return try prepare(
             """
             SELECT 1 FROM \(Schema.rows(ofSnapshot: "?2")) AS old
-            WHERE old.confirmed < ?1 AND old.request NOT IN \(RequestKey.renderedInSQL)
+            WHERE old.confirmed < ?1 AND old.request NOT IN \(RequestKey.renderedInSQL) AND old.request <> '\(RequestKey.errorAnswer.text)'
                 AND old.status NOT IN (404, 410) AND NOT EXISTS (
                 SELECT 1 FROM response AS new WHERE new.snapshot = ?1 AND new.url = old.url
                     AND new.request = old.request AND new.variant = old.variant)

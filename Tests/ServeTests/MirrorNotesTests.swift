@@ -92,6 +92,46 @@ import Testing
         #expect(try recorded.missesToFetch(forHosts: ["example.test"]).map(\.href).count == 2)
     }
 
+    @Test(
+        "A script gets the stored answer with an error status, unless a later response is stored; windows do not"
+    )
+    func errorAnswers() throws {
+        func entry(_ path: String, _ status: Int, fetched: Int64, isError: Bool) -> StockedStore.Entry {
+            var entry = StockedStore.Entry(
+                href: "https://example.test\(path)", type: "application/json", status: status)
+            (entry.fetched, entry.text) = (fetched, status == 404 && !isError ? nil : "{\"s\":\(status)}")
+            if isError { entry.request = .errorAnswer }
+            return entry
+        }
+        let store = try StockedStore([
+            .init(href: Self.page, text: "<p>page"), entry("/me", 401, fetched: 1, isError: true),
+            entry("/lost", 404, fetched: 1, isError: true), entry("/lost", 404, fetched: 5, isError: false),
+            entry("/gone", 401, fetched: 1, isError: true), entry("/gone", 404, fetched: 5, isError: false),
+            entry("/back", 500, fetched: 5, isError: true), entry("/back", 200, fetched: 1, isError: false),
+        ])
+        let recorded = try activity(of: store) { client, port in
+            func get(_ path: String, _ destination: String) throws -> String {
+                let answer = try client.get(
+                    path, host: "example-test.localhost:\(port)",
+                    fields: [
+                        ("Sec-Fetch-Dest", destination),
+                        ("Sec-Fetch-Mode", destination == "document" ? "navigate" : "cors"),
+                        ("Sec-Fetch-Site", "same-origin"),
+                        ("Referer", "http://example-test.localhost:\(port)/"),
+                    ])
+                return "\(answer.status) \(answer.text.prefix { $0 != "\n" })"
+            }
+            for _ in 0..<2 {
+                #expect(try get("/me", "empty") == "401 {\"s\":401}")
+                #expect(try get("/lost", "empty") == "404 {\"s\":404}")
+                #expect(try get("/gone", "empty").hasPrefix("404 The origin"))
+                #expect(try get("/back", "empty") == "200 {\"s\":200}")
+            }
+            #expect(try get("/me", "document").hasPrefix("504"))
+        }
+        #expect(try recorded.misses().map(\.href) == ["https://example.test/me"])
+    }
+
     @Test func `a miss of a site that uses only http is recorded with http`() throws {
         let shelf = try PortalShelf([
             .init(

@@ -23,6 +23,7 @@ struct StockedStore {
         var flags: ResponseFlags = []
         var fetched: Int64 = 1
         var referrer: String?
+        var request = RequestKey.get
     }
 
     let scratch: TemporaryFolder
@@ -79,6 +80,7 @@ struct StockedStore {
                         links: table.encoded(), in: folder))
             } ?? .none)
         response.flags = entry.flags
+        response.request = entry.request
         return response
     }
 }

@@ -104,8 +104,8 @@ struct Frontier: ~Copyable, Sendable {
         case .processingDelayed(let time): core.extendPatience(by: time)
         case .patienceEnded: return core.failSilentHosts()
         case .settled: return core.settle()
-        case .requestedByPage(let url, let page, let isPage, let isCORS):
-            core.addPageRequest(url, by: page, isPage: isPage, isCORS: isCORS)
+        case .requestedByPage(let url, let page, let isPage, let isCORS, let readsStatus):
+            core.addPageRequest(url, by: page, isPage: isPage, isCORS: isCORS, readsStatus: readsStatus)
         case .rendered(let number, let rendered): return core.didRender(number, rendered)
         case .renderingUnavailable: core.renderScheduler.end()
         case .ended: return core.endTurns() + core.settleRemainingRedirects()
@@ -220,7 +220,9 @@ extension Frontier {
         /// must be decided now.
         case settled
         /// A page that is being rendered requests the URL.
-        case requestedByPage(WebURL, by: UInt32, isPage: Bool, isCORS: Bool)
+        ///
+        /// - Parameter readsStatus: whether a script of the page can read the status of the response.
+        case requestedByPage(WebURL, by: UInt32, isPage: Bool, isCORS: Bool, readsStatus: Bool = false)
         /// The page was rendered. Returns `storeLinks` for the links and assets that rendering found.
         case rendered(UInt32, RenderResult)
         /// No browser is available, or it has failed.

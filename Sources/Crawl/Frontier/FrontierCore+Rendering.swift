@@ -21,7 +21,9 @@ extension FrontierCore {
 
     /// Adds a request of a page that is being rendered. Because the page waits for the response, the entry
     /// is queued with the assets, before other pages.
-    mutating func addPageRequest(_ url: WebURL, by page: UInt32, isPage: Bool, isCORS: Bool) {
+    mutating func addPageRequest(
+        _ url: WebURL, by page: UInt32, isPage: Bool, isCORS: Bool, readsStatus: Bool
+    ) {
         let url = url.key
         // Browsers request this icon for every page, whether it exists or not.
         var flags: EntryRecord.Flags = url.path == "/favicon.ico" ? .isGuess : []
@@ -39,7 +41,7 @@ extension FrontierCore {
             if renderScheduler.isEarly(page) { renderScheduler.noteFound(number, byEarly: page) }
         }
         releaseWaiting(number)
-        admitAgain(ifRefusedToCrawl: number)
+        admitAgain(ifRefusedToCrawl: number, readsStatus: readsStatus)
         takeTurn(number)
         if records[Int(number)].state == .queued {
             hosts[Int(records[Int(number)].host)].queue.appendAtOnce(number)
@@ -47,10 +49,12 @@ extension FrontierCore {
     }
 
     /// Requests an entry once more as a page requests it, if the server refused the request of the crawl: that lacked the
-    /// header fields and cookies of the page's scripts.
-    private mutating func admitAgain(ifRefusedToCrawl number: UInt32) {
+    /// header fields and cookies of the page's scripts. For a script that reads the status, this includes all errors: the
+    /// answer is then stored for it.
+    private mutating func admitAgain(ifRefusedToCrawl number: UInt32, readsStatus: Bool) {
         guard sharing == nil, case .status(let status)? = failures[number],
-            Self.refusalStatuses.contains(status), requestedAgainForPages.insert(number).inserted
+            readsStatus && Failure.status(status).isAnswerForScripts || Self.refusalStatuses.contains(status),
+            requestedAgainForPages.insert(number).inserted
         else { return }
         failures[number] = nil
         if records[Int(number)].flags.contains(.isGuess) { wrongGuessCount -= 1 }

@@ -179,7 +179,7 @@ private final class PageTab: Sendable {
         var isForeign = false
         let (answer, redirect) = try reader.withLock { (reader) throws(StoreError) -> (Answer?, WebURL?) in
             let all = try reader.responses(for: href, ofSnapshot: snapshot, request: request).filter {
-                $0.status < 400
+                request == .errorAnswer || $0.status < 400
             }
             guard let stored = all.first(where: { $0.isMade(for: origin) }) else {
                 isForeign = !all.isEmpty
@@ -225,6 +225,9 @@ private final class PageTab: Sendable {
                 if case .answer(let answer) = try lookUp(url, request, by: origin) { return answer }
                 // The browser blocks the response and reports that to the page.
                 if case .answer(let answer) = try lookUp(url, request, by: nil) { return answer }
+                if request == .get, case .answer(let answer) = try lookUp(url, .errorAnswer, by: nil) {
+                    return answer
+                }
                 return .explanation(504, "\(url.href) is not stored.\n", to: fields)
             } catch {
                 return .text(500, "\(error)\n")

@@ -37,6 +37,14 @@ package struct PageRequest: Sendable {
             }
     }
 
+    /// Whether a script of the page can read the status of the response: it was sent by `fetch` or an `XMLHttpRequest`.
+    /// Without `Sec-Fetch-Dest`, requests for scripts count as well, because they have the same header fields.
+    package var isReadByScript: Bool {
+        if let destination = fields["Sec-Fetch-Dest"] { return destination == "empty" }
+        guard let accepted = fields["Accept"] else { return false }
+        return use == .subresource && !["image/", "text/css"].contains(where: accepted.hasPrefix)
+    }
+
     /// The header fields that the page's scripts set and a crawler would not send by itself, such as
     /// `Authorization`, API keys and, for requests by scripts, `Accept`. Leaves out fields about the
     /// connection, the browser and its cache.

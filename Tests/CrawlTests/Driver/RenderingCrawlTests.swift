@@ -340,6 +340,38 @@ import Web
         #expect(report.missing.map(\.url) == [bench.origin.url("/secret.json")])
     }
 
+    @Test("An answer with an error status is stored for the script that gets it, and replaces nothing")
+    func errorAnswers() throws {
+        bench.origin.on("/", .page(Self.shell + "<script>fetch('/known.json')</script>"))
+        bench.origin.on("/known.json", .file("{}", type: "application/json"))
+        for (target, status) in [("/me", 401), ("/lost", 404), ("/picture", 403)] {
+            var answer = OriginAnswer.file("{\"e\":\(status)}", type: "application/json")
+            answer.status = status
+            bench.origin.on(target, answer)
+        }
+        let script = [("Sec-Fetch-Dest", "empty")]
+        browser.addRequests("/", ["/me", "/lost", "/me"], fields: script)
+        browser.addRequests("/", ["/picture"], fields: [("Sec-Fetch-Dest", "image")])
+        let report = try crawl()
+        #expect(browser.answers == ["/lost: stored", "/me: stored", "/me: stored", "/picture: 403 "])
+        let reader = try StoreReader(bench.folder)
+        func answer(_ target: String) throws -> String? {
+            guard let url = WebURL(bench.origin.url(target)),
+                let answer = try reader.errorAnswer(for: url), let body = answer.body,
+                let bytes = try reader.content(of: body)?.load()
+            else { return nil }
+            return "\(answer.status) \(String(decoding: bytes, as: UTF8.self))"
+        }
+        #expect(try answer("/me") == "401 {\"e\":401}")
+        #expect(try answer("/lost") == "404 {\"e\":404}")
+        #expect(try answer("/picture") == nil)
+        #expect(try bench.stored("/me") == nil)
+        let broken = report.missing.filter(\.isBroken).map(\.address.path)
+        #expect(broken.sorted() == ["/lost", "/me"])
+        // A run that renders no page gets no such answer. That is no change.
+        #expect(try bench.crawl().isUnchanged)
+    }
+
     @Test func `a cross-origin request has the page's origin`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/font", .file("f", type: "font/woff2"))
