@@ -371,7 +371,10 @@ extension Crawl {
 
 extension PageRequest {
     /// The key under which the store keeps the response to the request.
-    fileprivate var key: RequestKey { RequestKey(method: method, body: body.span, type: fields.contentType) }
+    fileprivate var key: RequestKey {
+        RequestKey(form: requestedForm)
+            ?? RequestKey(method: method, body: body.span, type: fields.contentType)
+    }
 }
 
 extension WebURL {

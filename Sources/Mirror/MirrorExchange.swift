@@ -356,6 +356,13 @@ final class MirrorExchange {
                 ? try responder.requiredBundle(for: addresses, view) : nil
             copy = try timing.measure("lookup") { () throws(StoreError) in
                 let finder = finder(view)
+                if key == .get, request.method == "GET", !fields.isNavigation,
+                    let form = RequestKey(form: fields.requestedForm),
+                    let found = try finder.find(
+                        addresses, request: form, requestFields: originalFields, rules: nil)
+                {
+                    return found
+                }
                 let found = try finder.find(
                     addresses, request: key, requestFields: originalFields, rules: rules)
                 if key == .get, !fields.isNavigation,
@@ -427,6 +434,12 @@ final class MirrorExchange {
             && copy.response.request == key && !copy.isVariant && !mayBeFrozen && !wantsScripts
             && !renderer.dependsOnUse
             && copy.change.isDisjoint(with: [.busters, .query, .search, .time, .shell, .callback])
+        // The memory tier does not distinguish requests for other forms of a page, or by scripts.
+        if isKept, copy.response.isTombstone || copy.response.role == 0,
+            try view.reader.hasOtherForms(copy.response)
+        {
+            return (answer, nil)
+        }
         return (answer, isKept ? copy.response.url : nil)
     }
 

@@ -510,6 +510,14 @@ extension StoreReader {
         return count ?? 0 > 1
     }
 
+    /// Whether scripts get another response for the URL: another form of a page (`RequestKey.init(form:)`), or the answer
+    /// with an error status.
+    package func hasOtherForms(_ response: StoredResponse) throws(StoreError) -> Bool {
+        try prepare(
+            "SELECT 1 FROM response WHERE url = ?1 AND (request = ?2 OR request > 'GET ' AND request < 'GET!') LIMIT 1"
+        ).first(.integer(response.url), .text(RequestKey.errorAnswer.text)) { _ in true } ?? false
+    }
+
     /// The settings of each site and its start URLs. Cheaper than `sites`, because nothing is counted.
     package func siteSettings() throws(StoreError) -> [(name: String, start: [String], settings: String)] {
         try settings(prepare("SELECT start, settings, name FROM site ORDER BY name"))

@@ -132,6 +132,31 @@ import Testing
         #expect(try recorded.misses().map(\.href) == ["https://example.test/me"])
     }
 
+    @Test("A script that asks for another form of a page gets it, and windows and other scripts get the page")
+    func otherForm() throws {
+        var form = StockedStore.Entry(href: Self.page, text: "{}", type: "application/json")
+        form.request = try #require(RequestKey(form: "accept: application/json"))
+        let store = try StockedStore([.init(href: Self.page, text: "page"), form])
+        _ = try activity(of: store) { client, port in
+            func get(_ destination: String, accept: String) throws -> String {
+                try client.get(
+                    "/", host: "example-test.localhost:\(port)",
+                    fields: [
+                        ("Sec-Fetch-Dest", destination), ("Accept", accept),
+                        ("Sec-Fetch-Mode", destination == "document" ? "navigate" : "cors"),
+                        ("Sec-Fetch-Site", "same-origin"),
+                        ("Referer", "http://example-test.localhost:\(port)/"),
+                    ]
+                ).text
+            }
+            for _ in 0..<2 {
+                #expect(try get("document", accept: "text/html,*/*").hasSuffix("page"))
+                #expect(try get("empty", accept: "application/json") == "{}")
+                #expect(try get("empty", accept: "*/*").hasSuffix("page"))
+            }
+        }
+    }
+
     @Test func `a miss of a site that uses only http is recorded with http`() throws {
         let shelf = try PortalShelf([
             .init(

@@ -165,6 +165,8 @@ private final class PageTab: Sendable {
     /// The result of a lookup in the snapshot.
     enum SnapshotLookup {
         case answer(Answer)
+        /// A page is stored, which was requested as one.
+        case page(Answer)
         /// A response is stored, but for another origin, so that this page may not read it.
         case foreign
         case nothing
@@ -176,7 +178,7 @@ private final class PageTab: Sendable {
     func lookUp(_ url: WebURL, _ request: RequestKey, by origin: String?) throws(StoreError) -> SnapshotLookup
     {
         let href = url.key.href
-        var isForeign = false
+        var (isForeign, isPage) = (false, false)
         let (answer, redirect) = try reader.withLock { (reader) throws(StoreError) -> (Answer?, WebURL?) in
             let all = try reader.responses(for: href, ofSnapshot: snapshot, request: request).filter {
                 request == .errorAnswer || $0.status < 400
@@ -186,6 +188,7 @@ private final class PageTab: Sendable {
                 return (nil, nil)
             }
             let fields = HTTPFields(block: stored.fields.utf8.span)
+            isPage = stored.role == 0 && stored.body != nil
             guard let body = stored.body else {
                 let target = fields["Location"].flatMap { WebURL($0, base: url) }
                 return (Answer(status: stored.status, fields: outgoing(fields), body: []), target)
@@ -209,7 +212,7 @@ private final class PageTab: Sendable {
                 page?.documents.insert(redirect.key.href)
             }
         }
-        return .answer(answer)
+        return isPage ? .page(answer) : .answer(answer)
     }
 
     /// The maximum number of recorded URLs. Further ones are served, and not recorded.
@@ -222,11 +225,12 @@ private final class PageTab: Sendable {
         switch answer {
         case .stored:
             do throws(StoreError) {
-                if case .answer(let answer) = try lookUp(url, request, by: origin) { return answer }
-                // The browser blocks the response and reports that to the page.
-                if case .answer(let answer) = try lookUp(url, request, by: nil) { return answer }
-                if request == .get, case .answer(let answer) = try lookUp(url, .errorAnswer, by: nil) {
-                    return answer
+                // If the response is for another origin, the browser blocks it and reports that to the page.
+                for (request, origin) in [(request, origin), (request, nil), (.errorAnswer, nil)] {
+                    switch try lookUp(url, request, by: origin) {
+                    case .answer(let answer), .page(let answer): return answer
+                    case .foreign, .nothing: break
+                    }
                 }
                 return .explanation(504, "\(url.href) is not stored.\n", to: fields)
             } catch {
@@ -307,10 +311,16 @@ private final class PageResponder: Responder {
         let origin = request.fields["Origin"].flatMap { $0 == url.origin ? nil : $0 }
         let key = RequestKey(
             method: request.method, body: request.body.span, type: request.fields.contentType)
-        var isForeign = false
+        var (isForeign, form) = (false, nil as String?)
         do throws(StoreError) {
             switch try tab.lookUp(url, key, by: origin) {
             case .answer(let answer): return Reply(answer: answer)
+            case .page(let answer):
+                form = request.method == "GET" ? request.fields.requestedForm : nil
+                guard let own = RequestKey(form: form) else { return Reply(answer: answer) }
+                if case .answer(let answer) = try tab.lookUp(url, own, by: origin) {
+                    return Reply(answer: answer)
+                }
             case .foreign: isForeign = true
             case .nothing: break
             }
@@ -326,7 +336,8 @@ private final class PageResponder: Responder {
         let slot = later.makeSlot()
         var asked = PageRequest(
             url: url, method: request.method, fields: request.fields, body: Array(request.body))
-        asked.needsOwnResponse = isForeign
+        asked.needsOwnResponse = isForeign || form != nil
+        asked.requestedForm = form
         asked.cookies = tab.scriptCookies(of: request.fields)
         tab.ask(number, asked) { [tab, fields = request.fields] answer in
             slot.send(Reply(answer: tab.answer(answer, to: url, key, fields, by: origin)))

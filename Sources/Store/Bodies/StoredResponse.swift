@@ -433,6 +433,14 @@ package struct RequestKey: Hashable, Sendable {
         self.init(stored: "\(key.text) \(DigestStream.digest(.md5, of: rest.span).hex) \(list)")
     }
 
+    /// Creates the key of a GET by which a script asks for another form of a page. Nil for other requests.
+    ///
+    /// - Parameter form: `HTTPFields.requestedForm`.
+    package init?(form: String?) {
+        guard let form else { return nil }
+        self.init(method: "GET", body: Array(form.utf8).span)
+    }
+
     /// Creates a key with the times in a URL, from ``RecordedBody/separatingTimes(of:)``. Such keys are
     /// compared by `distance(to:sentBefore:)` and not stored.
     init(rest: [UInt8], times: [Int64]) {

@@ -19,8 +19,11 @@ package struct PageRequest: Sendable {
     package let body: [UInt8]
     package let use: Use
     /// Whether the page needs a response of its own, because the stored responses for this URL were requested from
-    /// another origin or without one, so that CORS would block them.
+    /// another origin or without one, so that CORS would block them, or because it asks for another form of a page.
     package var needsOwnResponse = false
+    /// The header fields by which a script asks for another form of a page (`HTTPFields.requestedForm`), if the response
+    /// is stored under them; nil for other requests.
+    package var requestedForm: String?
     /// Cookies of the request that the page's scripts set, in addition to those in the cookie jar.
     package var cookies: [PageCookie] = []
 
@@ -48,11 +51,14 @@ package struct PageRequest: Sendable {
     /// The header fields that the page's scripts set and a crawler would not send by itself, such as
     /// `Authorization`, API keys and, for requests by scripts, `Accept`. Leaves out fields about the
     /// connection, the browser and its cache.
-    package var scriptFields: HTTPFields {
-        var fields = fields.withoutConnectionFields
-        let isFromScript = fields["Sec-Fetch-Dest"].map { $0 == "empty" } ?? fields.contains("Origin")
-        let names = fields.list.map { $0.name.lowercased() }
-        for name in names where Self.isSetByBrowser(name) || name == "accept" && !isFromScript {
+    package var scriptFields: HTTPFields { Self.scriptFields(of: fields) }
+
+    /// The fields among these that scripts set.
+    fileprivate static func scriptFields(of all: HTTPFields) -> HTTPFields {
+        var fields = all.withoutConnectionFields
+        let isFromScript = all["Sec-Fetch-Dest"].map { $0 == "empty" } ?? all.contains("Origin")
+        let names = all.list.map { $0.name.lowercased() }
+        for name in names where isSetByBrowser(name) || name == "accept" && !isFromScript {
             fields.remove(name)
         }
         return fields
@@ -74,6 +80,46 @@ package struct PageRequest: Sendable {
         "host", "user-agent", "accept-encoding", "accept-language", "cookie", "referer", "range", "if-range",
         "if-none-match", "if-modified-since", "cache-control", "pragma", "content-length", "dnt", "priority",
         "upgrade-insecure-requests", "purpose", "proxy-connection", "proxy-authorization", "expect",
+    ]
+}
+
+extension HTTPFields {
+    /// The header fields by which a script asks a server for another form of a page, such as JSON or a part of its HTML;
+    /// nil if the request has none. Frameworks request the page's own URL with `Accept: application/json`,
+    /// `X-Requested-With`, `HX-Request` or `Turbo-Frame`.
+    ///
+    /// The text has the sorted names, and those values that do not differ from visit to visit.
+    package var requestedForm: String? {
+        guard self["Sec-Fetch-Dest"].map({ $0 == "empty" }) ?? !contains("Upgrade-Insecure-Requests") else {
+            return nil
+        }
+        var parts: Set<String> = []
+        for field in PageRequest.scriptFields(of: self).list {
+            let name = field.name.lowercased()
+            if name == "accept" {
+                let isForAnything = ["*/*", "text/html"].contains(where: field.value.hasPrefix)
+                if !isForAnything { parts.insert("\(name): \(field.value)") }
+            } else if Self.formFields.contains(name) {
+                parts.insert("\(name): \(field.value)")
+            } else if Self.formFieldPrefixes.contains(where: name.hasPrefix),
+                !Self.otherFieldWords.contains(where: name.contains)
+            {
+                parts.insert(name)
+            }
+        }
+        return parts.isEmpty ? nil : parts.sorted().joined(separator: "\n")
+    }
+
+    /// The names of fields whose value selects a form.
+    private static let formFields: Set<String> = [
+        "x-requested-with", "turbo-frame", "hx-target", "x-pjax-container", "x-inertia-partial-data",
+        "x-up-target",
+    ]
+    private static let formFieldPrefixes = ["x-", "hx-", "turbo-"]
+    /// Words in the names of fields that do not select a form: tokens, identifiers, purposes.
+    private static let otherFieldWords = [
+        "token", "csrf", "xsrf", "-id", "purpose", "key", "auth", "trace", "url", "client", "device",
+        "session",
     ]
 }
 

@@ -372,6 +372,32 @@ import Web
         #expect(try bench.crawl().isUnchanged)
     }
 
+    @Test("Another form of a page that a script requests is stored beside the page")
+    func otherForm() throws {
+        bench.origin.on("/", .page(Self.shell))
+        browser.onRender("/") { [browser] page in
+            let fields = HTTPFields([
+                .init(name: "Sec-Fetch-Dest", value: "empty"),
+                .init(name: "Accept", value: "application/json"),
+            ])
+            var request = PageRequest(url: page.address, fields: fields)
+            (request.needsOwnResponse, request.requestedForm) = (true, fields.requestedForm)
+            let isAnswered = Monitor(false)
+            browser.channel.withLock { $0 }?.ask(page.number, request) { _ in isAnswered.change { $0 = true }
+            }
+            _ = isAnswered.wait { $0 ? true : nil }
+            return RenderedPage(ending: .complete)
+        }
+        _ = try crawl()
+        #expect(
+            bench.origin.requests(to: "/").map { $0["Accept"]?.hasPrefix("application/json") } == [
+                false, true,
+            ])
+        let reader = try StoreReader(bench.folder)
+        let form = RequestKey(form: "accept: application/json")
+        #expect(try reader.response(for: bench.origin.url("/"), request: #require(form))?.status == 200)
+    }
+
     @Test func `a cross-origin request has the page's origin`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/font", .file("f", type: "font/woff2"))
