@@ -192,6 +192,19 @@ import Web
             method: "POST", body: Array(body.utf8).span, type: MediaType("application/json"))
     }
 
+    @Test("JSON that is sent as text is compared like JSON with its own type")
+    func jsonAsText() {
+        func key(_ body: String) -> RequestKey {
+            RequestKey(
+                method: "POST", body: Array(body.utf8).span, type: MediaType("text/plain;charset=UTF-8"))
+        }
+        #expect(key(#"{"b":1, "a":[2]}"#) == Self.json(#"{"a":[2],"b":1}"#))
+        #expect(
+            key(#"{"q":"a","r":0.7310558578630049}"#).differsOnlyInTimes(
+                from: key(#"{"q":"a","r":0.1234567890123456}"#)))
+        #expect(key("{b:  1}") != key("{b: 1}"))
+    }
+
     /// The request is repeated 25 hours after the stored one.
     @Test(arguments: [
         (#"{"from":1700090000123,"to":1700093600123}"#, "an hour"),

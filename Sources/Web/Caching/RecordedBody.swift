@@ -4,7 +4,7 @@ package enum RecordedBody {
     ///
     ///     canonical of {"b": 1.0, "a": [2]} is {"a":[2],"b":1.0}
     package static func canonical(_ body: Span<UInt8>, _ type: MediaType) -> [UInt8]? {
-        if type.isJSON {
+        if isJSON(body, type) {
             guard body.count <= maxJSONBytes, let value = try? JSONValue.parse(body) else { return nil }
             var normalized = NormalizedJSON(removesTimes: false)
             normalized.bytes.reserveCapacity(body.count)
@@ -15,6 +15,12 @@ package enum RecordedBody {
             let boundary = type.parameters.first(where: { $0.name == "boundary" })?.value, !boundary.isEmpty
         else { return nil }
         return replacingBoundary(Array(("--" + boundary).utf8), in: body)
+    }
+
+    /// Whether the body is JSON by its type or its start. `fetch` sends text without a type as `text/plain`, and many
+    /// scripts send JSON so.
+    private static func isJSON(_ body: Span<UInt8>, _ type: MediaType) -> Bool {
+        type.isJSON || type.essence == "text/plain" && !body.isEmpty && [0x5B, 0x7B].contains(body[0])
     }
 
     /// Larger JSON bodies are compared byte by byte.
@@ -32,7 +38,7 @@ package enum RecordedBody {
     )? {
         guard body.count <= maxTimedBytes else { return nil }
         var normalized = NormalizedJSON(removesTimes: true)
-        if type.isJSON {
+        if isJSON(body, type) {
             guard let value = try? JSONValue.parse(body) else { return nil }
             normalized.append(value, body, named: "")
         } else if type.essence == "application/x-www-form-urlencoded" {
