@@ -170,9 +170,54 @@ enum PageActions {
     /// How many tabs with the same signature are opened in one page.
     private static let maxEqualTabs = 4
 
+    /// The maximum number of elements over which the mouse is moved in a page.
+    private static let maxHovers = 24
+
+    /// Moves the mouse over menus, links and buttons, once in a document, and over one of each signature: pages load
+    /// previews and menus then. The mouse stays for a moment over all of them, because many pages wait before they react.
+    private static let hovering = """
+
+        if (!globalThis.hasLarderHovered) {
+          globalThis.hasLarderHovered = true;
+          const hovers = [], entered = new Set();
+          const canReact = 'a[href], button, [role="button"], [role="menuitem"], [aria-haspopup], li:has(> ul), abbr,'
+            + '[data-tooltip], [data-tippy-content], [data-preview], [data-hovercard-url], [onmouseover], [onmouseenter]';
+          const point = (e, type, kind, bubbles) => {
+            const box = e.getBoundingClientRect();
+            const how = { bubbles, cancelable: bubbles, composed: true, view: window,
+              clientX: box.x + box.width / 2, clientY: box.y + box.height / 2 };
+            if (kind === PointerEvent) Object.assign(how, { isPrimary: true, pointerId: 1, pointerType: 'mouse' });
+            e.dispatchEvent(new kind(type, how));
+          };
+          for (const e of [...elements(document)]) {
+            if (hovers.length >= \(maxHovers)) break;
+            if (!e.matches(canReact) || !isShown(e) || isForbidden(e) || isOfConsent(e)) continue;
+            const text = `over ${signature(e)}`;
+            if (known.has(text) || used.has(text)) continue;
+            used.add(text);
+            hovers.push(e);
+            point(e, 'pointerover', PointerEvent, true);
+            point(e, 'mouseover', MouseEvent, true);
+            for (let at = e; at && !entered.has(at); at = at.parentElement) {
+              entered.add(at);
+              point(at, 'pointerenter', PointerEvent, false);
+              point(at, 'mouseenter', MouseEvent, false);
+            }
+            point(e, 'mousemove', MouseEvent, true);
+          }
+          if (hovers.length) {
+            await new Promise((done) => setTimeout(done, 300));
+            await frames();
+            collect(document, 0);
+          }
+          for (const e of hovers) point(e, 'mouseout', MouseEvent, true);
+          for (const e of entered) point(e, 'mouseleave', MouseEvent, false);
+        }
+        """
+
     private static func unfolding(for visit: PageVisit) -> String {
         let playsMedia = visit.isDeep
-        return """
+        return hovering + """
 
             const folded = '[aria-expanded="false"], [role="tab"]:not([aria-selected="true"]),'
               + 'button[aria-controls], [role="button"][aria-controls],'

@@ -51,6 +51,14 @@ struct PageChoicesTests {
                 ["chart"]
             ),
             (
+                "<nav><ul><li onmouseenter=\"load('menu')\">Products<ul hidden></ul></li></ul></nav>",
+                ["menu"]
+            ),
+            (
+                "<a href=/page data-preview=7 onmouseover=\"timer = setTimeout(load, 200, 'preview/7')\" onmouseout=\"clearTimeout(timer)\">Term</a>",
+                ["preview/7"]
+            ),
+            (
                 "<button onclick=\"this.insertAdjacentHTML('afterend', '<select onchange=load(value)><option>x<option>y</select>')\">Filters</button>",
                 ["y", "x"]
             ),
@@ -76,6 +84,7 @@ struct PageChoicesTests {
         "<label><input type=checkbox onchange=\"load(checked)\">Subscribe to the newsletter</label>",
         "<select name=delete onchange=\"load(value)\"><option>a<option>b</select>",
         "<span style=\"cursor: pointer\" onclick=\"load('gone')\">Delete</span>",
+        "<a href=/logout onmouseover=\"load('logout')\">Log out</a>",
     ])
     func `controls that may change something are left alone`(html: String) throws {
         #expect(try requests(of: html) == [])
