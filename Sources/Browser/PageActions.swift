@@ -192,7 +192,7 @@ enum PageActions {
           for (const e of [...elements(document)]) {
             if (hovers.length >= \(maxHovers)) break;
             if (!e.matches(canReact) || !isShown(e) || isForbidden(e) || isOfConsent(e)) continue;
-            const text = `over ${signature(e)}`;
+            const text = `${signature(e)} over`;
             if (known.has(text) || used.has(text)) continue;
             used.add(text);
             hovers.push(e);

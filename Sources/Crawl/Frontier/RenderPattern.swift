@@ -110,8 +110,8 @@ extension RenderScheduler {
 
     /// The pages of a pattern that wait to be rendered, either the new or the unchanged ones.
     struct PageQueues: Sendable {
-        /// Pages without strong reasons: the first one that has any, and the first one with each set of
-        /// scripts that is new on the host.
+        /// The first page with each set of scripts that is new on the host, and the first page without scripts that
+        /// has only weak reasons.
         var firstOfKind = PageQueue()
         /// Other pages that have strong reasons of their own.
         var withStrongReasons = PageQueue()

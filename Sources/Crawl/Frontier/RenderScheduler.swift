@@ -206,14 +206,17 @@ package struct RenderScheduler: Sendable {
         let freshness = isUnchanged ? Freshness.unchanged : .new
         let reasonsBefore = patterns[place].ownReasons
         let hasNewScripts = addScripts(scripts, of: number, in: place)
-        let isFirstWithReasons = scripts == 0 && reasonsBefore.isEmpty && !reasons.isEmpty
-        if !reasons.strong.isEmpty {
-            if mode.choosesPages, !isUnchanged, reasonsBefore.strong.isEmpty, !patterns[place].isReleased {
-                early.waiting.append((number, assets))
-            }
+        let isStrong = !reasons.strong.isEmpty
+        let isFirstWithReasons = scripts == 0 && reasonsBefore.isEmpty && !reasons.isEmpty && !isStrong
+        if isStrong, mode.choosesPages, !isUnchanged, reasonsBefore.strong.isEmpty,
+            !patterns[place].isReleased
+        {
+            early.waiting.append((number, assets))
             patterns[place][freshness].withStrongReasons.append(number)
         } else if hasNewScripts || isFirstWithReasons {
             patterns[place][freshness].firstOfKind.append(number)
+        } else if isStrong {
+            patterns[place][freshness].withStrongReasons.append(number)
         } else if reasons.isEmpty {
             patterns[place][freshness].others.append(number)
         } else {

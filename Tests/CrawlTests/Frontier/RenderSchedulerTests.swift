@@ -116,6 +116,20 @@ import Web
         #expect(rendered(&scheduler) == [0, 7])
     }
 
+    @Test(
+        "A page with scripts of its own is rendered, although rendering others found nothing",
+        arguments: [RenderReasons.sendsRequests, .composedURL])
+    func ownScripts(reasons: RenderReasons) throws {
+        var scheduler = RenderScheduler(mode: .auto, tabs: 1)
+        for number: UInt32 in 0..<20 {
+            scheduler.addPage(
+                number, try url("http://a.test/p/\(number)"), reasons, assets: [], scripts: UInt64(number) + 1
+            )
+        }
+        scheduler.settle()
+        #expect(Set(rendered(&scheduler)) == Set(0..<20))
+    }
+
     @Test("A page of each pattern is rendered before a second page of a fruitful pattern")
     func breadthFirst() throws {
         var scheduler = RenderScheduler(mode: .auto, tabs: 1)
