@@ -122,12 +122,13 @@ import Testing
                 return "\(answer.status) \(answer.text.prefix { $0 != "\n" })"
             }
             for _ in 0..<2 {
-                #expect(try get("/me", "empty") == "401 {\"s\":401}")
-                #expect(try get("/lost", "empty") == "404 {\"s\":404}")
-                #expect(try get("/gone", "empty").hasPrefix("404 The origin"))
-                #expect(try get("/back", "empty") == "200 {\"s\":200}")
+                let answers = try ["/me", "/lost", "/back"].map { try get($0, "empty") }
+                #expect(answers == ["401 {\"s\":401}", "404 {\"s\":404}", "200 {\"s\":200}"])
+                let gone = try get("/gone", "empty")
+                #expect(gone.hasPrefix("404 The origin"))
             }
-            #expect(try get("/me", "document").hasPrefix("504"))
+            let window = try get("/me", "document")
+            #expect(window.hasPrefix("504"))
         }
         #expect(try recorded.misses().map(\.href) == ["https://example.test/me"])
     }
@@ -150,9 +151,10 @@ import Testing
                 ).text
             }
             for _ in 0..<2 {
-                #expect(try get("document", accept: "text/html,*/*").hasSuffix("page"))
-                #expect(try get("empty", accept: "application/json") == "{}")
-                #expect(try get("empty", accept: "*/*").hasSuffix("page"))
+                let page = try get("document", accept: "text/html,*/*")
+                let form = try get("empty", accept: "application/json")
+                let read = try get("empty", accept: "*/*")
+                #expect(page.hasSuffix("page") && form == "{}" && read.hasSuffix("page"))
             }
         }
     }
