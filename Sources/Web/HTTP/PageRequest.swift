@@ -88,7 +88,7 @@ extension HTTPFields {
     /// nil if the request has none. Frameworks request the page's own URL with `Accept: application/json`,
     /// `X-Requested-With`, `HX-Request` or `Turbo-Frame`.
     ///
-    /// The text has the sorted names, and those values that do not differ from visit to visit.
+    /// The text has the sorted names, and those values that are the same each time.
     package var requestedForm: String? {
         guard self["Sec-Fetch-Dest"].map({ $0 == "empty" }) ?? !contains("Upgrade-Insecure-Requests") else {
             return nil
