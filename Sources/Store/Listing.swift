@@ -265,7 +265,7 @@ extension VisibleEntry {
             SELECT 1 FROM response AS newer JOIN snapshot AS later ON later.id = newer.snapshot
             WHERE newer.url = response.url AND newer.request = ''
                 AND \(Provenance.isPreferred("newer", to: "response"))
-                AND later.site = site.id AND \(Schema.isVisible("newer")))
+                AND later.site = site.id AND \(Schema.isVisible("newer", in: "later")))
             AND (CAST(?1 AS BIGINT) IS NOT NULL OR NOT \(Provenance.isHiddenByOrigin))
         """
 

@@ -189,7 +189,7 @@ enum PostgreSQLSchema {
                     WHERE newer.url = response.url AND newer.request = response.request
                         AND newer.variant IN (response.variant, '') AND later.site = site.id
                         AND \(Provenance.isPreferred("newer", to: "response"))
-                        AND \(Schema.isVisible("newer"))) AS shown
+                        AND \(Schema.isVisible("newer", in: "later"))) AS shown
             FROM response
             JOIN url ON url.id = response.url
             JOIN snapshot ON snapshot.id = response.snapshot

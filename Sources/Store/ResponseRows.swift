@@ -45,8 +45,8 @@ struct ResponseRows {
             """)
         findNewest = try connection.prepare(
             """
-            SELECT response.snapshot, snapshot.base IS NULL, variant, status, role, flags, type, body, response.confirmed, fields,
-                snapshot.site, fetched
+            SELECT response.snapshot, snapshot.base IS NULL AND coalesce(finished, 0) >= 0, variant, status, role, flags, type,
+                body, response.confirmed, fields, snapshot.site, fetched
             FROM response JOIN snapshot ON snapshot.id = response.snapshot
             WHERE url = ? AND request = '' ORDER BY response.snapshot DESC
             """)
@@ -322,8 +322,8 @@ private struct NewestResponse {
     let snapshot: Int64
     let body: Int64?
     let confirmed: Int64
-    /// Whether the response varies or was loaded into an overlay, or other responses of the same snapshot
-    /// exist. Such a response cannot be confirmed.
+    /// Whether the response varies, was loaded into an overlay or belongs to a rejected snapshot, or other responses of the
+    /// same snapshot exist. Such a response cannot be confirmed.
     fileprivate(set) var isUnconfirmable: Bool
     private let status: Int64
     private let role: Int64

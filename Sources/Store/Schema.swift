@@ -193,10 +193,14 @@ enum Schema {
     /// was not rejected, or in the overlay of its site. A site without a live snapshot shows all of its responses:
     /// those of its first snapshot, which is not complete yet.
     ///
-    /// - Parameter response: The alias of `response` in the statement, which must join it with `site`.
-    static func isVisible(_ response: String) -> String {
+    /// - Parameters:
+    ///   - response: The alias of `response` in the statement, which must join it with `site`.
+    ///   - snapshot: The alias of `snapshot`, with which the statement joins the response.
+    static func isVisible(_ response: String, in snapshot: String = "snapshot") -> String {
         """
-        (site.published IS NULL OR \(response).snapshot <= site.published AND \(isAccepted(response, or: "site.published"))
+        (site.published IS NULL
+            OR \(response).snapshot <= site.published
+                AND (\(isAccepted(response, in: snapshot)) OR \(response).snapshot = site.published)
             OR \(response).snapshot = site.overlay)
         """
     }
@@ -205,29 +209,26 @@ enum Schema {
     /// earlier one that was not rejected. Readers of an overlay see the snapshots up to its base, too.
     ///
     /// - Parameters:
-    ///   - snapshot: An SQL expression for the id of the snapshot, such as `?1`.
+    ///   - id: An SQL expression for the id of the snapshot, such as `?1`.
     ///   - response: The alias of `response` in the statement.
-    static func isVisible(asOf snapshot: String, _ response: String = "response") -> String {
-        let last = "coalesce((SELECT base FROM snapshot WHERE id = \(snapshot)), \(snapshot))"
+    ///   - snapshot: The alias of `snapshot`, with which the statement joins the response.
+    static func isVisible(
+        asOf id: String, _ response: String = "response", in snapshot: String = "snapshot"
+    ) -> String {
+        let base = "(SELECT base FROM snapshot WHERE id = \(id))"
         return """
-            (\(response).snapshot = \(snapshot)
-                OR \(response).snapshot <= (SELECT \(last)) AND \(isAccepted(response, or: last)))
+            (\(response).snapshot IN (\(id), \(base))
+                OR \(response).snapshot <= coalesce(\(base), \(id)) AND \(isAccepted(response, in: snapshot)))
             """
     }
 
-    /// Returns an SQL condition: at least one snapshot that a response is part of was not rejected, or it is part of the
-    /// snapshot `last`, whatever was decided about that.
+    /// Returns an SQL condition: the snapshot of a response was not rejected. A response of a rejected snapshot, such as a
+    /// login page in place of the site's page, must not come up again after the next snapshot is live.
     ///
-    /// A response of a rejected snapshot, such as a login page in place of the site's page, must not come up again after the
-    /// next snapshot is live. If a later snapshot receives the same response, it has only that one row, which counts.
-    static func isAccepted(_ response: String, or last: String = "0") -> String {
-        """
-        (NOT EXISTS (SELECT 1 FROM snapshot AS own WHERE own.id = \(response).snapshot AND own.finished < 0)
-            OR \(response).snapshot = \(last) OR EXISTS (
-                SELECT 1 FROM snapshot AS own JOIN snapshot AS part ON part.site = own.site
-                WHERE own.id = \(response).snapshot AND part.id > own.id AND part.id <= \(response).confirmed
-                    AND part.base IS NULL AND (part.id = \(last) OR coalesce(part.finished, 0) >= 0)))
-        """
+    /// No snapshot confirms a response of a rejected one, but in earlier versions of Larder some did. Such a response is part
+    /// of a snapshot that was not rejected.
+    static func isAccepted(_ response: String, in snapshot: String = "snapshot") -> String {
+        "(coalesce(\(snapshot).finished, 0) >= 0 OR \(response).confirmed > \(response).snapshot)"
     }
 
     /// Returns an SQL condition: a response is part of a snapshot. The snapshot received it, or an earlier snapshot
@@ -285,7 +286,7 @@ enum Schema {
                     WHERE newer.url = response.url AND newer.request = response.request
                         AND newer.variant IN (response.variant, '') AND later.site = site.id
                         AND \(Provenance.isPreferred("newer", to: "response"))
-                        AND \(isVisible("newer"))) AS shown
+                        AND \(isVisible("newer", in: "later"))) AS shown
             FROM response
             JOIN url ON url.id = response.url
             JOIN snapshot ON snapshot.id = response.snapshot

@@ -71,7 +71,7 @@ extension StoreReader {
                 AND 400 > (
                     SELECT page.status FROM response AS page JOIN snapshot AS other ON other.id = page.snapshot
                     WHERE page.url = response.url AND page.request = '' AND other.site = snapshot.site
-                        AND \(Schema.isVisible(asOf: "?1", "page"))
+                        AND \(Schema.isVisible(asOf: "?1", "page", in: "other"))
                     ORDER BY page.snapshot DESC, page.fetched DESC LIMIT 1)
             ORDER BY response.snapshot
             """, .integer(snapshot)

@@ -27,7 +27,7 @@ extension StoreReader {
                     SELECT 1 FROM response AS newer JOIN snapshot AS later ON later.id = newer.snapshot
                     WHERE newer.url = response.url AND newer.request = response.request
                         AND newer.snapshot > response.snapshot AND later.site = site.id
-                        AND \(Schema.isVisible("newer")))
+                        AND \(Schema.isVisible("newer", in: "later")))
             ORDER BY response.fetched DESC LIMIT ?
             """
         ).each([

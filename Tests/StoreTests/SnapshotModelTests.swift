@@ -255,21 +255,11 @@ struct SnapshotModel {
 
         func shown(by last: Int64) -> [String: (snapshot: Int64, text: String)] {
             var shown: [String: (snapshot: Int64, text: String)] = [:]
-            for snapshot in snapshots where snapshot.id <= last {
-                for (href, row) in snapshot.rows where last == .max || isAccepted(row, at: href, orOf: last) {
-                    shown[href] = (row.snapshot, row.text)
-                }
+            for snapshot in snapshots
+            where snapshot.id <= last && (!snapshot.isRejected || snapshot.id == last || last == .max) {
+                for (href, row) in snapshot.rows { shown[href] = (row.snapshot, row.text) }
             }
             return shown
-        }
-
-        /// Whether a snapshot that was not rejected, or the snapshot `last`, has the row. Between the first and the last
-        /// snapshot that have it, all count.
-        private func isAccepted(_ row: Row, at href: String, orOf last: Int64) -> Bool {
-            let end = snapshots.last { $0.rows[href]?.snapshot == row.snapshot }?.id ?? row.snapshot
-            return snapshots.contains {
-                (row.snapshot...end).contains($0.id) && (!$0.isRejected || $0.id == last)
-            }
         }
 
         /// The snapshot that a run at this time continues.
@@ -335,11 +325,7 @@ struct SnapshotModel {
             func moved(_ row: Row) -> Row {
                 Row(snapshot: row.snapshot == snapshot ? next : row.snapshot, text: row.text)
             }
-            let inherited = removed.rows.filter { href, row in
-                takesAll
-                    || row.snapshot == snapshot
-                        && snapshots[place...].contains { $0.rows[href]?.snapshot == snapshot }
-            }
+            let inherited = takesAll ? removed.rows : [:]
             for later in snapshots.indices {
                 // A rejected snapshot between the two loses the rows that it only confirmed.
                 if later < heir {
@@ -353,14 +339,18 @@ struct SnapshotModel {
 
     var sites: [String: Site] = [:]
 
-    /// Adds a response. If the newest row of its URL is of the same site and has the same text, it confirms that row.
+    /// Adds a response. If the newest row of its URL is of the same site, has the same text and was not rejected, it
+    /// confirms that row.
     mutating func add(_ text: String, at href: String, to snapshot: Int64, of name: String) {
         let rows = sites.flatMap { name, site in
             site.snapshots.compactMap { $0.rows[href] }.map { (name: name, row: $0) }
         }
         let newest = rows.max { $0.row.snapshot < $1.row.snapshot }
-        let isSame = newest.map { $0.name == name && $0.row.text == text } ?? false
-        let first = isSame ? newest?.row.snapshot : snapshot
+        let isSame = newest.map { newest in
+            let isRejected = sites[name]?.snapshots.contains { $0.id == newest.row.snapshot && $0.isRejected }
+            return newest.name == name && newest.row.text == text && isRejected != true
+        }
+        let first = isSame == true ? newest?.row.snapshot : snapshot
         sites[name]?.change(snapshot) { $0.rows[href] = Row(snapshot: first ?? snapshot, text: text) }
     }
 

@@ -174,7 +174,8 @@ extension StoreReader {
         // SQLite returns an arbitrary row of each group.
         let (distinct, grouping) = isPostgreSQL ? ("DISTINCT ON (url.id)", "") : ("", "GROUP BY url.id")
         let isNewerVisible =
-            snapshot == nil ? Schema.isVisible("newer") : Schema.isVisible(asOf: "?5", "newer")
+            snapshot == nil
+            ? Schema.isVisible("newer", in: "later") : Schema.isVisible(asOf: "?5", "newer", in: "later")
         let isNotHidden =
             snapshot == nil
             ? "(CAST(?3 AS BIGINT) IS NOT NULL OR NOT \(Provenance.isHiddenByOrigin))" : "true"
