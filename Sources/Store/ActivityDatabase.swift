@@ -513,7 +513,7 @@ extension StoreReader {
     /// Whether scripts get another response for the URL: another form of a page (`RequestKey.init(form:)`), or the answer
     /// with an error status.
     package func hasOtherForms(_ response: StoredResponse) throws(StoreError) -> Bool {
-        try prepare(
+        try cachedStatement(
             "SELECT 1 FROM response WHERE url = ?1 AND (request = ?2 OR request > 'GET ' AND request < 'GET!') LIMIT 1"
         ).first(.integer(response.url), .text(RequestKey.errorAnswer.text)) { _ in true } ?? false
     }

@@ -52,8 +52,8 @@ package final class StoreReader {
     let findLinkLists: Statement
     let findLinkSummary: Statement
     let findHref: Statement
-    /// The statements of `textStatement`, by their SQL.
-    private var textStatements: [String: Statement] = [:]
+    /// The statements of `cachedStatement`, by their SQL.
+    private var cachedStatements: [String: Statement] = [:]
 
     /// Opens the store. A store of an earlier version is migrated first. Throws `.missing` if there is no
     /// store.
@@ -718,12 +718,12 @@ package final class StoreReader {
         try connection.prepare(sql)
     }
 
-    /// Returns the statement for `sql`, prepared once per reader. For searches, which run the same statements
-    /// for each text.
-    func textStatement(_ sql: String) throws(StoreError) -> Statement {
-        if let statement = textStatements[sql] { return statement }
+    /// Returns the statement for `sql`, prepared once per reader. For statements that run often, such as those of searches,
+    /// which run the same ones for each text.
+    func cachedStatement(_ sql: String) throws(StoreError) -> Statement {
+        if let statement = cachedStatements[sql] { return statement }
         let statement = try prepare(sql)
-        textStatements[sql] = statement
+        cachedStatements[sql] = statement
         return statement
     }
 
@@ -762,7 +762,7 @@ package final class StoreReader {
     /// The snapshots that readers see now.
     package func liveSnapshots() throws(StoreError) -> LiveSnapshots {
         var snapshots = LiveSnapshots()
-        try textStatement("SELECT id, published, overlay FROM site ORDER BY id").each { row in
+        try cachedStatement("SELECT id, published, overlay FROM site ORDER BY id").each { row in
             snapshots.add(site: row.integer(0), row.optionalInteger(1), overlay: row.optionalInteger(2))
         }
         return snapshots

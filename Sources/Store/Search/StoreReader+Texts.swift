@@ -111,7 +111,7 @@ extension StoreReader {
     /// Returns a body with its URLs and sites in all snapshots; nil if it was removed or cannot have a text.
     package func textCandidate(_ body: Int64) throws(StoreError) -> TextCandidate? {
         var candidate: TextCandidate?
-        try textStatement(
+        try cachedStatement(
             """
             SELECT \(StoredBody.columns), response.type, url.href, site.name, response.request,
                 (SELECT body.title FROM response AS plain JOIN body ON body.id = plain.body
@@ -179,7 +179,7 @@ extension StoreReader {
         let isNotHidden =
             snapshot == nil
             ? "(CAST(?3 AS BIGINT) IS NOT NULL OR NOT \(Provenance.isHiddenByOrigin))" : "true"
-        let find = try textStatement(
+        let find = try cachedStatement(
             """
             SELECT \(distinct) url.href, site.name, \(SnapshotName.columns), plain.type, plain.role, response.fetched
             FROM body
