@@ -514,7 +514,7 @@ extension StoreReader {
     /// with an error status.
     package func hasOtherForms(_ response: StoredResponse) throws(StoreError) -> Bool {
         try cachedStatement(
-            "SELECT 1 FROM response WHERE url = ?1 AND (request = ?2 OR request > 'GET ' AND request < 'GET!') LIMIT 1"
+            "SELECT 1 FROM response WHERE url = ?1 AND (request = ?2 OR request LIKE 'form-%') LIMIT 1"
         ).first(.integer(response.url), .text(RequestKey.errorAnswer.text)) { _ in true } ?? false
     }
 

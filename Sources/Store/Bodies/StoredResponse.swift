@@ -433,12 +433,15 @@ package struct RequestKey: Hashable, Sendable {
         self.init(stored: "\(key.text) \(DigestStream.digest(.md5, of: rest.span).hex) \(list)")
     }
 
-    /// Creates the key of a GET by which a script asks for another form of a page. Nil for other requests.
+    /// Creates the key of a GET by which a script asks for another form of a page, one word. Nil for other requests.
+    ///
+    /// Archives do not contain such responses: other programs would take one for the page itself.
     ///
     /// - Parameter form: `HTTPFields.requestedForm`.
     package init?(form: String?) {
         guard let form else { return nil }
-        self.init(method: "GET", body: Array(form.utf8).span)
+        let bytes = Array(form.utf8)
+        self.init(stored: "form-" + DigestStream.digest(.md5, of: bytes.span).hex)
     }
 
     /// Creates a key with the times in a URL, from ``RecordedBody/separatingTimes(of:)``. Such keys are
