@@ -45,8 +45,9 @@ private struct RehearsalRun {
     private let browser: SharedBrowser
     private let interruption: Interruption
 
-    /// The maximum number of pages that are opened at a time.
-    private static let maxOpenedPages = 24
+    /// The maximum number of pages that are opened at a time: as many as are rendered because they are the first of their
+    /// kind.
+    private static let maxOpenedPages = 40
     /// The maximum number of times that the site is prefetched again. Missing responses stay missing after that.
     private static let maxExtraRounds = 3
     /// The maximum number of pages that are rendered only so that they can be compared, or copies of them served.
