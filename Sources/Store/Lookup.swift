@@ -18,7 +18,8 @@ extension StoreReader {
     /// 3. a script that calls another function with the same data (`JSONPCallback`);
     /// 4. another version of the URL, such as `app.js?v=2` for `app.js?v=3`;
     /// 5. a request that differs only in the times that it contains (if `now` is given);
-    /// 6. the page without its query, if its script reads the query, as for `search.html?q=jam`.
+    /// 6. a request that differs only in the sizes in its query (if `now` is given);
+    /// 7. the page without its query, if its script reads the query, as for `search.html?q=jam`.
     ///
     /// If `isStrict`, only steps 1, 2 and 4 are tried.
     ///
@@ -68,6 +69,11 @@ extension StoreReader {
             {
                 return result
             }
+            if request == .get, let size = RequestedSize(of: url),
+                let result = try findOtherSize(size, of: url, fields: fields)
+            {
+                return result
+            }
         }
         return try findSearchPage(for: url, request: request, fields: fields)
     }
@@ -102,6 +108,23 @@ extension StoreReader {
                 && HTTPFields(block: $0.fields.utf8.span).contentType?.isJavaScript ?? false
         }
         return newest.map { LookupResult(response: $0, change: .callback) }
+    }
+
+    /// Returns the response for the nearest other size.
+    private func findOtherSize(
+        _ size: RequestedSize, of url: WebURL, fields: HTTPFields?
+    ) throws(StoreError) -> LookupResult? {
+        let others = try hrefs(withPathOf: url, limit: Self.maxVersions).compactMap { href in
+            let distance = WebURL(href).flatMap { RequestedSize(of: $0) }.flatMap(size.distance)
+            return distance.map { (href: href, distance: $0) }
+        }
+        for other in others.sorted(by: { $0.distance < $1.distance }) {
+            guard let response = try response(for: other.href, fields: fields), response.status == 200 else {
+                continue
+            }
+            return LookupResult(response: response, change: .size)
+        }
+        return nil
     }
 
     /// The stored URLs that have the same path and a query.

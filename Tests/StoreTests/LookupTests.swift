@@ -336,6 +336,29 @@ import Web
         #expect(key.text.split(separator: " ").dropFirst(3).first.map(String.init) == moments)
     }
 
+    @Test(
+        "A picture or data for another size is found if nothing else is",
+        arguments: [
+            ("?id=7&w=1300&dpr=1", "1280"), ("?id=7&w=500px&dpr=2", "400"), ("?id=7&w=1280&dpr=1", "1280"),
+            ("?id=8&w=1300&dpr=1", nil), ("?id=7&w=1300", nil), ("?id=7&w=wide&dpr=1", nil),
+            ("?week=1&w=3", nil), ("?s=1280x720", "screen"), ("?s=9", nil),
+        ] as [(String, String?)])
+    func otherSize(query: String, expected: String?) throws {
+        let store = try StockedFolder()
+        let base = "http://a.test/picture"
+        let stored = [
+            ("?id=7&w=400&dpr=1", "400"), ("?id=7&w=1280&dpr=1", "1280"), ("?week=1&w=4", "week"),
+            ("?s=1280x900", "screen"), ("?s=8", "season"),
+        ]
+        try store.snapshot(stored.map { try store.response(base + $0.0, $0.1) })
+        let (reader, url) = (try store.reader(), try #require(WebURL(base + query)))
+        let found = try reader.lookUp(url, now: 1_700_000_000)
+        let body = try found?.response.body.flatMap { try reader.content(of: $0)?.load() }
+        #expect(body.map { String(decoding: $0, as: UTF8.self) } == expected)
+        // A check does not take one size for another.
+        if query != "?id=7&w=1280&dpr=1" { #expect(try reader.lookUp(url) == nil) }
+    }
+
     @Test func `each request has a separate response in each snapshot`() throws {
         let store = try StockedFolder()
         let href = "http://a.test/api"
