@@ -260,6 +260,13 @@ struct OfflinePageCheck {
                         != nil
                 {
                     collector.refusedByCORS.insert(failed.url.href)
+                } else if let status = failed.status,
+                    try mapStoreError({ () throws(StoreError) in
+                        try reader.errorAnswer(for: failed.url.key)?.status == status
+                    })
+                {
+                    // The site answered the same when it was prefetched.
+                    continue
                 } else {
                     isEqual = false
                     collector.addFailedRequest(
@@ -441,6 +448,8 @@ struct OfflinePageCheck {
     private struct FailedRequest {
         let url: WebURL
         let why: String
+        /// The status of the answer; nil if there was none.
+        var status: Int?
         var isRefusedByCORS = false
     }
 
@@ -463,7 +472,7 @@ struct OfflinePageCheck {
                 let why =
                     status == 504
                     ? "requested by a browser, but not stored" : "the local server answered \(status)"
-                return FailedRequest(url: original, why: why)
+                return FailedRequest(url: original, why: why, status: status)
             case nil:
                 guard let failure = request.failure, failure != "net::ERR_ABORTED" else { return nil }
                 return FailedRequest(
