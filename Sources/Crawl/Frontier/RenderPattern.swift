@@ -136,6 +136,12 @@ extension RenderScheduler {
                 ?? others.popFirst()
         }
 
+        /// Removes a page. Returns false if it does not wait.
+        mutating func remove(_ page: UInt32) -> Bool {
+            for queue in Self.all where self[keyPath: queue].remove(page) { return true }
+            return false
+        }
+
         /// Moves a waiting page to the same queue of another pattern. Returns false if the page does not wait.
         mutating func move(_ page: UInt32, to other: inout PageQueues) -> Bool {
             for queue in Self.all where self[keyPath: queue].remove(page) {
@@ -152,8 +158,6 @@ extension RenderScheduler {
         private var head = 0
 
         var isEmpty: Bool { head == pages.count }
-
-        var first: UInt32? { isEmpty ? nil : pages[head] }
 
         mutating func append(_ page: UInt32) { pages.append(page) }
 

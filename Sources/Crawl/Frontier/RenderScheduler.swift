@@ -212,8 +212,8 @@ package struct RenderScheduler: Sendable {
             !patterns[place].isReleased
         {
             early.waiting.append((number, assets))
-            patterns[place][freshness].withStrongReasons.append(number)
-        } else if hasNewScripts || isFirstWithReasons {
+        }
+        if hasNewScripts || isFirstWithReasons {
             patterns[place][freshness].firstOfKind.append(number)
         } else if isStrong {
             patterns[place][freshness].withStrongReasons.append(number)
@@ -398,9 +398,8 @@ package struct RenderScheduler: Sendable {
         // The page may have been rendered meanwhile, or will be in any case.
         guard let membership = memberships[page], !wereForced.contains(page),
             !hosts[patterns[membership.pattern].host].isGivenUp,
-            patterns[membership.pattern][membership.freshness].withStrongReasons.first == page
+            patterns[membership.pattern][membership.freshness].remove(page)
         else { return nil }
-        _ = patterns[membership.pattern][membership.freshness].withStrongReasons.popFirst()
         early.pages.insert(page)
         countStart(of: page)
         return page
