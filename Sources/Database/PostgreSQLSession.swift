@@ -15,7 +15,8 @@ internal import System
 package final class PostgreSQLSession {
     package let address: PostgreSQLAddress
     private let isReader: Bool
-    /// Queries that replace tables in all statements, if there are any; see `replaceTables`.
+    private let connectionString: String
+    /// Queries that all statements read in place of tables; see `replaceTables`.
     private var replacements: [PostgreSQLDialect.Replacement] = []
     private var connection: PostgreSQLConnection
     /// The names of prepared statements by their SQL. A statement is prepared when it runs for the second time.
@@ -47,7 +48,7 @@ package final class PostgreSQLSession {
     /// translated each time and sent with their text.
     private static let maxPreparedStatements = 400
 
-    /// How long a reader waits for a server that has disappeared, in milliseconds.
+    /// The time in milliseconds for which the session waits for a server that is unreachable, each time it connects.
     private let patience: Int
     private let watch: PostgreSQLWatch?
 
@@ -63,6 +64,7 @@ package final class PostgreSQLSession {
         self.address = address
         self.isReader = isReader
         let connectionString = isReader ? address.connectionString : address.writerConnectionString
+        self.connectionString = connectionString
         connection = try Self.retryingWhileUnreachable(watch?.hasConnected ?? false ? patience : 0, watch) {
             () throws(StoreError) in
             try PostgreSQLConnection(connectionString, address, patience: .milliseconds(patience), watch)
@@ -165,8 +167,8 @@ package final class PostgreSQLSession {
         try command("ROLLBACK", doing: "write to")
     }
 
-    /// Runs a statement and returns the number of rows that it changed or found. Notifies other sessions of a
-    /// change outside of a transaction.
+    /// Runs a statement and returns the number of rows that it changed or found. Outside of a transaction, notifies other
+    /// sessions if the statement changes rows.
     @discardableResult
     func run(_ sql: String, _ values: [SQLValue], doing: String) throws(StoreError) -> Int {
         let result = try result(of: sql, values, doing: doing)
@@ -217,7 +219,9 @@ package final class PostgreSQLSession {
 
     /// The remaining rows of a statement, in memory or still on the network.
     private final class RowStream {
+        /// The results that were received before another statement was sent.
         var loaded: ArraySlice<PostgreSQLResult> = []
+        /// Whether the last result was received.
         var isOver = false
         var failure: StoreError?
     }
@@ -374,7 +378,6 @@ package final class PostgreSQLSession {
     /// back.
     private func reconnect() throws(StoreError) {
         try Self.retryingWhileUnreachable(patience, watch) { () throws(StoreError) in
-            let connectionString = isReader ? address.connectionString : address.writerConnectionString
             connection = try PostgreSQLConnection(
                 connectionString, address, patience: .milliseconds(patience), watch)
             preparedNames = [:]

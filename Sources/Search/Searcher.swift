@@ -27,7 +27,7 @@ package final class Searcher {
     private static let minFilteredCandidates = 5000
 
     /// Returns the index, and reopens it if its file was replaced; nil if nothing was indexed yet.
-    private func current() throws(StoreError) -> SearchIndex? {
+    private func currentIndex() throws(StoreError) -> SearchIndex? {
         if let index, index.isInPlace { return index }
         index = try SearchIndex.openIfExists(reader.folder)
         return index
@@ -43,14 +43,14 @@ package final class Searcher {
     }
 
     /// Whether there is an index to search.
-    package var isReady: Bool { get throws(StoreError) { try current() != nil } }
+    package var isReady: Bool { get throws(StoreError) { try currentIndex() != nil } }
 
     /// Searches the index, strictly first, and less strictly if there are too few matches.
     package func search(_ query: SearchQuery, _ options: SearchOptions) throws(StoreError)
         -> SearchReport
     {
         var report = SearchReport(question: query.text)
-        guard let index = try current() else { return report }
+        guard let index = try currentIndex() else { return report }
         index.shouldContinue = isWanted
         report.texts = try index.textCount()
         report.unread = max(try index.unreadCount(), try newPageCount(index))
@@ -65,6 +65,7 @@ package final class Searcher {
         let statistics = SearchQuery.WordStatistics(
             frequentWords: { word throws(StoreError) in try index.frequentWords(beginning: word) },
             isTooCommonToRank: { phrase throws(StoreError) in try index.isTooCommonToRank(phrase) })
+        // A less strict search follows only if nothing was found. The last one also fills up a page that has too few hits.
         for next in SearchQuery.Strictness.allCases
         where pool.found.count < (next == .some ? pool.wanted : 1) {
             let words = QueryWords(query, lastWordIsPrefix: next == .lastWordIsPrefix, cutter)
@@ -119,6 +120,8 @@ package final class Searcher {
     }
 
     /// Adds matches that the pool does not have yet, with the facts that `Ranking` uses.
+    ///
+    /// - Parameter isComplete: whether the texts satisfy all conditions of the query.
     private func add(
         _ matches: [TextMatch], to pool: inout CandidatePool, _ words: QueryWords, isComplete: Bool,
         site: Site?,
@@ -193,6 +196,9 @@ package final class Searcher {
         }
     }
 
+    /// The maximum number of responses with one body that are compared with the filter. Further ones cannot be hits.
+    private static let maxResponsesPerBody = 4
+
     /// Returns a response with the text that the reader may see and that passes the filter; nil if there is
     /// none.
     private func servedResponse(
@@ -200,7 +206,8 @@ package final class Searcher {
     ) throws(StoreError) -> ResponseWithText? {
         for body in try index.bodies(of: match.id) {
             let responses = try reader.responsesWithText(
-                body.sha256, form: body.form, site: site?.id, snapshot: snapshot, limit: 4)
+                body.sha256, form: body.form, site: site?.id, snapshot: snapshot,
+                limit: Self.maxResponsesPerBody)
             for response in responses
             where options.type?.matches(response.type) ?? true
                 && response.fetched >= options.fetchedSince ?? .min

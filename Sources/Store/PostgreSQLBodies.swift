@@ -52,7 +52,7 @@ struct PostgreSQLBodies {
     /// Returns the path of a local copy or of the stored file itself, or nil if the body is not stored. Its
     /// bytes may be damaged: the caller compares the digest.
     ///
-    /// - Parameter bypassesLocalCopy: whether an existing copy must not be used.
+    /// - Parameter bypassesLocalCopy: whether to get the stored bytes even if there is a copy, for example to check them.
     func copy(_ sha256: [UInt8], byteCount: Int, bypassesLocalCopy: Bool) throws(StoreError) -> String? {
         guard let digest = Digest(.sha256, bytes: sha256) else { return nil }
         let path = folder.bodyFile(sha256: digest.hex)
@@ -101,8 +101,8 @@ struct PostgreSQLBodies {
         try find.first(.blob(sha256), .integer(number)) { $0.blob(0) }
     }
 
-    /// Deletes the oldest copies until half of the limit is left, if they exceed it. Keeps `path`. Readers that have one of them open
-    /// are not affected.
+    /// If the copies exceed the limit, deletes the oldest ones until they take at most half of it. Keeps `path`. Readers
+    /// that have a deleted copy open can still read it.
     private func removeOldCopies(except path: String) {
         // Measuring all copies takes time in proportion to their number, so do it only now and then.
         guard
@@ -126,7 +126,7 @@ struct PostgreSQLBodies {
 }
 
 extension Connection {
-    /// Returns the approximate size of a store on a PostgreSQL server, without its indexes and without free
+    /// Returns the approximate size in bytes of a store on a PostgreSQL server, without its indexes and without free
     /// space.
     func byteCount() throws(StoreError) -> Int64 {
         try integer(
@@ -139,7 +139,8 @@ extension Connection {
             """)
     }
 
-    /// Returns the tables with rows that refer to missing rows, with the number of such rows.
+    /// Returns the tables that have rows which refer to missing rows of `parent`, with the number of such rows. SQLite
+    /// finds them by `PRAGMA foreign_key_check`.
     func danglingRows() throws(StoreError) -> [(table: String, parent: String, count: Int64)] {
         var faults: [(table: String, parent: String, count: Int64)] = []
         for (table, column, parent) in [

@@ -115,7 +115,8 @@ struct ResponseRows {
             .integer(response.fetched), .text(response.fields), .integer(url), .integer(newest.snapshot))
     }
 
-    /// Takes back the confirmation of the row by this snapshot, which received another response later.
+    /// Takes back the confirmation of the row by this snapshot, which received another response later. The row then
+    /// belongs to the snapshots before this one; no snapshot needs to have the id `snapshot - 1`.
     fileprivate func withdrawConfirmation(of newest: NewestResponse, url: Int64, inSnapshot snapshot: Int64)
         throws(StoreError)
     {
@@ -175,6 +176,7 @@ extension StoreWriter {
         try inOpenTransaction { () throws(StoreError) in
             addOpenPages(responses.count { $0.isPage })
             if !responses.isEmpty { try deleteCount(of: snapshot.id) }
+            // A PostgreSQL store gets all rows in a few statements, because each of them takes a round trip.
             if let batch { return try put(responses, links: links, to: snapshot, by: batch) }
             var confirmed = 0
             for response in responses { confirmed += try addOrConfirm(response, to: snapshot) }
@@ -183,9 +185,9 @@ extension StoreWriter {
         }
     }
 
-    /// Puts new bodies that belong in the external storage of a PostgreSQL store there. Commits first and leaves
-    /// no transaction open meanwhile, because it takes long. If the session was cut, it starts again, because
-    /// others may have removed bodies that no row named.
+    /// Uploads new bodies to the external storage of a PostgreSQL store, if they belong there. Commits first, because no
+    /// transaction should stay open during an upload. If the session was cut meanwhile, checks all bodies again, because
+    /// other processes may have removed bodies to which no row refers.
     private func uploadExternalBodies(of responses: [NewResponse]) throws(StoreError) {
         guard let external = bodies.external else { return }
         let new = responses.compactMap { if case .new(let body) = $0.body { body } else { nil } }
@@ -195,6 +197,7 @@ extension StoreWriter {
             try commit()
             do throws(StoreError) {
                 try external.upload(missing)
+                // Fails if the session was cut during the upload.
                 try inOpenTransaction { () throws(StoreError) in }
             } catch {
                 guard canRetry(after: error) else { throw error }
@@ -203,8 +206,9 @@ extension StoreWriter {
         }
     }
 
-    /// Adds one response, or records in an earlier row that the snapshot received the same. Returns by how much the number of responses that the snapshot confirms changes: -1,
-    /// 0 or 1.
+    /// Adds one response, or confirms an earlier row if the snapshot received the same response again.
+    ///
+    /// - Returns: the change of the number of responses that the snapshot confirms: -1, 0 or 1.
     private func addOrConfirm(_ response: NewResponse, to snapshot: OpenSnapshot) throws(StoreError) -> Int {
         addOpenRowBytes(response.fields.utf8.count + 200)
         let url = try urls.findOrAdd(response.href, response.number, known: response.row)
@@ -244,9 +248,10 @@ extension StoreWriter {
         return wasConfirmed || isPageCopied ? -1 : 0
     }
 
-    /// Gives the snapshot a row of its own for a page, if it has only confirmed an earlier one. The text and
-    /// the picture of a rendered page are found through the page's row in the same snapshot. Returns whether
-    /// it did.
+    /// Gives the snapshot a row of its own for a page of which it has only confirmed an earlier row. Readers find the text
+    /// and the picture of a rendered page through the page's row in the same snapshot.
+    ///
+    /// - Returns: whether a row was copied.
     private func copyConfirmedPage(_ url: Int64, to snapshot: OpenSnapshot) throws(StoreError) -> Bool {
         guard try canConfirm(snapshot), let page = try rows.newest(of: url), page.snapshot < snapshot.id,
             page.site == snapshot.site, page.confirmed >= snapshot.id
@@ -284,18 +289,18 @@ extension StoreWriter {
         try rows.setLinkLists(lists, of: source, ofSnapshot: snapshot.id)
     }
 
-    /// Returns the text of a link list: the known ids, then those of further targets.
+    /// Returns the text of a link list: the URL ids in `known`, then those of targets that it does not contain.
     func linkList(_ targets: [NewLinks.Target], appendedTo known: String) throws(StoreError) -> String {
-        var numbers = LinkLists.numbers(known)
-        let all = Set(numbers)
-        numbers.reserveCapacity(all.count + targets.count)
+        var ids = LinkLists.numbers(known)
+        let knownIDs = Set(ids)
+        ids.reserveCapacity(ids.count + targets.count)
         for target in targets {
-            if let row = try urls.findOrAdd(target), !all.contains(row) { numbers.append(row) }
+            if let id = try urls.findOrAdd(target), !knownIDs.contains(id) { ids.append(id) }
         }
-        return LinkLists.text(numbers)
+        return LinkLists.text(ids)
     }
 
-    /// Replaces the link table of a body, in the open transaction.
+    /// Replaces the link table of a body, in the open transaction. If this throws, everything in that transaction is lost.
     func replaceLinkTable(_ links: [UInt8], of body: StoredBody) throws(StoreError) {
         do {
             try bodies.replaceLinkTable(links, of: body)
@@ -346,8 +351,8 @@ private struct NewestResponse {
         fetched = row.integer(11)
     }
 
-    /// Whether a response of the site has the same content, headers and flags, ignoring headers that describe
-    /// only the message, and is not older.
+    /// Whether a response of the site is not older and has the same content, headers and flags. Headers that describe only
+    /// the message are ignored, and so is the flag `isInvalidated`: the row gets the flags of the new response.
     func isRepeated(by response: NewResponse, body: Int64?, ofSite site: Int64) -> Bool {
         let differing = flags ^ Int64(response.flags.rawValue)
         return site == self.site && !isUnconfirmable && status == response.status && role == response.role

@@ -16,8 +16,10 @@ package struct StoreRebuild: Sendable, Equatable {
     /// The number of bodies that are listed but missing or damaged.
     package var lostBodies = 0
 
-    /// Replaces the database by a new one. The old one is moved to `quarantine`. Throws `.busy` if a process
-    /// is writing, and `.unusable` if no response can be recovered.
+    /// Replaces the database by a new one. The old one is moved to `quarantine`.
+    ///
+    /// - Throws: `StoreError` for the reason `.busy` if a process is writing, `.unusable` if a newer version of Larder
+    ///   wrote the database or no response can be recovered, `.request` for a store in PostgreSQL.
     package static func run(_ folder: StoreFolder) throws(StoreError) -> StoreRebuild {
         if let server = folder.server {
             throw StoreError(
@@ -34,13 +36,14 @@ package struct StoreRebuild: Sendable, Equatable {
             result = try build(folder, from: [salvaged] + folder.journalFiles)
             try replaceDatabase(of: folder)
         }
+        // Releases the locks, which the writer takes again.
         _ = consume locks
         try StoreWriter(folder).rewriteJournal()
         return result
     }
 
-    /// Throws if a newer version of Larder wrote the database. Its file contains the version, but may be
-    /// damaged there; then the journal decides, if there is one.
+    /// Throws if a newer version of Larder wrote the database. If the database is damaged, its version number may be
+    /// wrong. Then the version in the journal counts, if there is one.
     private static func checkVersion(_ folder: StoreFolder) throws(StoreError) {
         guard folder.exists else { return }
         let journalVersion = try journalVersion(folder)
@@ -144,6 +147,7 @@ package struct StoreRebuild: Sendable, Equatable {
     /// Moves the old database to `quarantine` and renames the new one.
     private static func replaceDatabase(of folder: StoreFolder) throws(StoreError) {
         try folder.createQuarantine()
+        // The log first: SQLite would apply a log that is left behind to the new database.
         for suffix in ["-shm", "-wal", ""] where access(folder.database + suffix, F_OK) == 0 {
             let target = folder.quarantine + "/larder.db" + suffix
             guard rename(folder.database + suffix, target) == 0 else {
@@ -173,7 +177,7 @@ private struct RebuiltRows {
     private var state: JournalLine.StoreState?
     /// The ids of the snapshots in the new database. Responses of other snapshots are left out.
     private var snapshots: Set<Int64> = []
-    /// The bodies of which no intact bytes were found.
+    /// The bodies of which no intact bytes were found: their digests and forms.
     private(set) var lost: Set<String> = []
 
     init(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
@@ -206,7 +210,7 @@ private struct RebuiltRows {
             """)
     }
 
-    /// Adds a body if its bytes are intact, or counts it as lost.
+    /// Adds a body if its bytes are intact, else counts it as lost. A lost body is added if a later line has intact bytes.
     mutating func addBody(_ body: JournalLine.Body) throws(StoreError) {
         guard let digest = Digest(.sha256, hex: body.sha256), !body.form.isEmpty else { return }
         let key = body.sha256 + body.form
@@ -241,7 +245,7 @@ private struct RebuiltRows {
         return try findBody.first(.blob(digest.bytes), .text(form)) { $0.integer(0) }
     }
 
-    /// Records a state if it is the latest so far.
+    /// Records a state if it is the latest so far. A state without snapshots never replaces another one.
     mutating func updateState(_ state: JournalLine.StoreState) {
         if state.time >= self.state?.time ?? 0, !state.snapshots.isEmpty || self.state == nil {
             self.state = state
@@ -327,7 +331,10 @@ private struct RebuiltRows {
 }
 
 extension StoreWriter {
-    /// Fills missing tables of links. `links` makes a table from the form and the bytes of a body.
+    /// Adds the link tables that bodies lack, as they all do in a rebuilt database.
+    ///
+    /// - Parameter links: makes the table from the form and the bytes of a body. A body that cannot be read gets the
+    ///   table of an empty body.
     package func relink(_ links: (_ form: String, _ bytes: [UInt8]) -> [UInt8]) throws(StoreError) {
         let reader = try StoreReader(folder)
         var bodies: [StoredBody] = []

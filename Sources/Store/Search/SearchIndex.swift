@@ -7,7 +7,7 @@ internal import Web
 /// It can be rebuilt from the store at any time, so it may be removed without loss. One connection can write
 /// while others read. An instance belongs to one thread.
 ///
-/// A row is a text, found by the digest of its content. Several bodies can have the same text, and several
+/// An entry of the index is a text, found by the digest of its content. Several bodies can have the same text, and several
 /// snapshots can share a body, so each text is indexed once however often it is stored.
 ///
 /// `SearchIndex+Writing.swift` adds and removes texts, `SearchIndex+Matching.swift` ranks them for a query,
@@ -24,16 +24,16 @@ package final class SearchIndex {
     var statistics = IndexStatistics()
     /// Polled during a search. When it returns false, the search ends early, and its result must be ignored.
     package var shouldContinue: () -> Bool = { true }
-    /// Whether this connection may write. SQLite does not report a connection's own changes in
-    /// `data_version`.
+    /// Whether this connection may write. If so, `statistics` are read again for each search: SQLite's `data_version` does
+    /// not report a connection's own changes.
     let canWrite: Bool
     private let folder: StoreFolder
-    /// The identity of the file that this instance has open.
+    /// The identity of the file that this instance has open. Another process may replace the file by a new index.
     private let file: FileIdentity?
     /// Prepared statements by their SQL.
     private var statements: [String: Statement] = [:]
 
-    /// The identity of the index file, by which its replacement is noticed.
+    /// The device and inode of a file.
     private struct FileIdentity: Equatable {
         let device: UInt
         let inode: UInt
@@ -94,7 +94,7 @@ package final class SearchIndex {
             advice: "use a SQLite that has it")
     }
 
-    /// Returns the index, creating its tables if necessary; nil if it has another version.
+    /// Returns the index for writing, with its tables. Nil if it has another version, or if SQLite has no FTS5.
     private static func openIfCurrent(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
         let locks = try StoreLocks(folder)
         let connection = try Connection(folder.searchIndex, access: .readWrite, modeOf: folder.locks)
@@ -126,17 +126,16 @@ package final class SearchIndex {
     /// The SQL that creates the tables. `place` and `address` are column names of the file format; in the code
     /// they are sites and URLs.
     ///
-    ///
     /// - `text`: the properties of a text.
     /// - `body`: the text of a body; 0 for a body without text, so that it is not read again.
     /// - `page`: the searchable columns of a text. `place` has a word for each site. The long columns are
     ///   last, so that reading the others does not load them.
-    /// - `name`: titles and addresses once more, in a small table that is fast to search even for common
+    /// - `name`: titles and URLs once more, in a small table that is fast to search even for common
     ///   words.
     /// - `length`: the lengths of texts (`TextLengths`).
     /// - `word`: the words of `page` with the number of texts that contain them.
     /// - `snapshot`: the snapshots whose texts are all in the index.
-    /// - `unread`: the number of bodies that the last run left to the next one.
+    /// - `unread`: the number of pages that the last run left to the next one.
     private static var tables: String {
         """
         PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(version);
@@ -177,8 +176,8 @@ package final class SearchIndex {
 }
 
 extension SearchIndex {
-    /// Removes texts from the index of a store that the store does not have any more. Does nothing if there
-    /// is no index. Errors are ignored, since the next run of the indexer removes them as well.
+    /// Removes from the index the texts that the store no longer has. Does nothing if there is no index. Errors are
+    /// ignored, because the next run of the indexer removes these texts too.
     package static func clean(_ reader: StoreReader) {
         guard reader.folder.hasSearchIndex, let index = try? openOrCreate(reader.folder) else { return }
         // Optimizing also removes the words of deleted texts from the file.
