@@ -97,8 +97,8 @@ final class CookieJar {
     }
 }
 
-/// The identity of a cookie: its domain, path and name (RFC 6265, section 5.3). Its other properties do not
-/// count in comparisons.
+/// A cookie of the jar. Two are equal if they have the same domain, path and name (RFC 6265, section 5.3); the other properties
+/// decide to which URLs it is sent.
 private struct CookieIdentity: Hashable {
     let domain: String
     let includesSubdomains: Bool
@@ -143,7 +143,7 @@ package struct CookieOptions: Sendable {
     package var load: [String]
     /// The path of the file that `FetchLoop.saveCookies` replaces; nil to save none.
     package var save: String?
-    /// Also saves session cookies, which have no expiry time.
+    /// Whether to save session cookies, too, which have no expiry time.
     package var savesSessionCookies = false
     /// The only registrable domain whose cookies are loaded and saved; nil for all.
     package var site: String?

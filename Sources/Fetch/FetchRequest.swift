@@ -15,7 +15,7 @@ package struct FetchRequest: Sendable {
     package var cookies: [PageCookie] = []
     /// The body of the request, which any method but HEAD may have.
     package var body: [UInt8]?
-    /// Leaves the response's body in its content coding.
+    /// Whether to leave the response's body in its content coding.
     package var keepsCoding = false
     /// The `Accept-Encoding` of the client that the request is sent for. Larder requests those of its codings
     /// that it can decode itself, and leaves a body in any other coding as it is. It adds neither
@@ -23,18 +23,19 @@ package struct FetchRequest: Sendable {
     package var codings: String?
     /// A stored response with which the server may compress the body (RFC 9842). It must be of the same origin. It is
     /// not offered by anonymous requests, since its digest identifies the user like a cookie, by plain http to other
-    /// machines, nor with codings of the caller. If the body cannot be decoded with it, the loop requests the whole.
+    /// machines, with codings of the caller, nor for bodies that are streamed or left in their coding. If the
+    /// body cannot be decoded with it, the loop requests the whole.
     package var dictionary: CompressionDictionary?
     /// The server's name for the dictionary; empty if it gave none.
     package var dictionaryID = ""
-    /// Opens a connection for this request only, rather than use one that other requests have used.
+    /// Whether to open a new connection, rather than use one that earlier requests have used.
     var needsNewConnection = false
     /// The page that links to this URL. Sent as `Referer` only with `FetchOptions.sendsReferrer`.
     package var referrer: WebURL?
-    /// Sends nothing that identifies the user: no cookies, logins, client certificate or
+    /// Whether to send nothing that identifies the user: no cookies, logins, client certificate or
     /// `FetchOptions.hostFields`. Cookies of the response are not stored.
     package var isAnonymous = false
-    /// Sends `*` in place of the URL's path, to ask for the capabilities of the whole server (RFC 9112,
+    /// Whether to send `*` in place of the URL's path, to ask for the capabilities of the whole server (RFC 9112,
     /// section 3.2.4).
     package var isServerWide = false
     /// The nearest network zone that this request may connect to: the zone of the response whose link or
@@ -124,7 +125,7 @@ extension FetchResult {
 }
 
 extension FetchedResponse {
-    /// Creates a response that was not received.
+    /// Creates a response that no server has sent, such as one from an archive. Its body is decoded.
     package init(status: Int, fields: HTTPFields, body: FetchedBody) {
         self.init(status: status, fields: fields, body: body, isCoded: false)
     }
@@ -216,8 +217,8 @@ package struct Exchange: Sendable, Equatable {
     }
 }
 
-/// A receiver of bodies as they arrive. They are then stored neither in memory nor in files, and the
-/// responses have empty bodies. Called on the loop's thread, for each request in the order of its bytes.
+/// A receiver of the bodies of all requests of a loop as they arrive. They are then stored neither in memory nor in files,
+/// and the responses have empty bodies. Called on the loop's thread.
 package protocol BodyReceiver: AnyObject {
     /// Called when the header of a response is complete. An unwanted body is discarded as it arrives.
     ///

@@ -4,14 +4,15 @@ internal import Web
 
 /// The options of libcurl for a request.
 ///
-/// The header fields of a request come from four sources. A later one overrides fields of the same name:
+/// The header fields of a request come from these sources:
 ///
-/// 1. `FetchOptions.hostFields` for every host, then those for the URL's host and origin.
-/// 2. `FetchRequest.fields`.
-/// 3. `Referer`, the login, and the fields that resume a stored part.
-/// 4. Fields that describe the message, such as `Content-Length`. Only libcurl writes these.
+/// 1. `FetchOptions.hostFields` for every host, then those for the URL's host and origin, which override them.
+/// 2. `FetchRequest.fields`, which override fields of the same name.
+/// 3. `Referer` and the login, unless the fields contain them already.
+/// 4. The fields that resume a stored part, which override fields of the same name.
+/// 5. Fields that describe the message, such as `Content-Length`. Only libcurl writes these.
 ///
-/// An anonymous request skips the first source, the login and all cookies.
+/// An anonymous request has nothing of the first source, and neither login nor cookies.
 extension Transfer {
     /// Sets the handle up for a request. Throws if the request is invalid, or cannot be resumed.
     func configure(_ request: FetchRequest) throws(FetchFailure) {
@@ -67,9 +68,8 @@ extension Transfer {
         try larder_curl_set_pointer(handle, CURLOPT_SHARE, share.pointer).check()
         // An empty name reads no file, but makes libcurl use the shared cookies.
         if options.cookies != nil, !isAnonymous { try set(CURLOPT_COOKIEFILE, "") }
-        if setup.hasSecrets, !isAnonymous {
-            try set(CURLOPT_VERBOSE, 1)
-        }
+        // The verbose output shows whether the request contained secrets, such as cookies from the jar.
+        if setup.hasSecrets, !isAnonymous { try set(CURLOPT_VERBOSE, 1) }
         try watchVerboseOutput(me)
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_PATH_AS_IS, 1)
@@ -106,13 +106,14 @@ extension Transfer {
         hasOnlyCommonOptions = true
     }
 
-    /// Sets the network guard and the proxy.
+    /// Sets the network guard, the proxy, and whether to wait for a shared connection.
     private func setRoute(_ request: FetchRequest) throws(FetchFailure) {
         networkGuard = request.nearestZone == .thisMachine ? nil : NetworkGuard(request.nearestZone)
         usesProxy = false
         if !options.proxies.isEmpty {
             let proxy = options.proxies.proxy(for: request.url)
             if proxy != nil {
+                // The proxy looks names up itself, so that only an address in the URL can be checked.
                 if let networkGuard, let address = IPAddress(request.url.host),
                     let refusal = networkGuard.refusal(of: address)
                 {
@@ -234,6 +235,7 @@ extension Transfer {
                 throw FetchFailure(.refused, "a HEAD request cannot have a body")
             }
             try larder_curl_set_large(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)).check()
+            // An empty array may have no address. Without one, libcurl would read the body by a callback.
             try body.withUnsafeBytes {
                 larder_curl_set_pointer(
                     handle, CURLOPT_COPYPOSTFIELDS, $0.baseAddress ?? UnsafeRawPointer(errorBuffer))

@@ -45,9 +45,10 @@ final class Transfer {
     /// The buffer into which libcurl writes the message of an error.
     let errorBuffer: UnsafeMutablePointer<CChar>
 
-    /// Nil if the request may connect to any address, or uses a proxy, whose address is always allowed.
+    /// Decides which addresses the request may connect to. Nil if it may connect to any, or uses a proxy, whose address is
+    /// always allowed.
     var networkGuard: NetworkGuard?
-    /// Why the network guard refused the last address that was tried.
+    /// The reason why the network guard refused the last address that was tried.
     var guardRefusal: String?
     var usesProxy = false
     /// Whether a new connection was opened for this request.
@@ -75,7 +76,7 @@ final class Transfer {
     var isStreamed = false
     /// Whether the length of a streamed body is known.
     var hasKnownEnd = false
-    /// Why the body that the stream receives is not stored; nil while it is.
+    /// The reason why the body that the stream receives is not stored; nil if it is.
     var storageFailure: FetchFailure?
     /// Whether the transfer was ended at `FetchRequest.maxBytes`. The response then has only the part of the body
     /// that was received.
@@ -88,7 +89,7 @@ final class Transfer {
     var detectsExcessBytes = false
     /// Whether the server sent more bytes than the response's length declares.
     var hasExcessBytes = false
-    /// Why Larder stopped the transfer. libcurl itself would report only that a callback failed.
+    /// The reason why Larder stopped the transfer. libcurl itself would report only that a callback failed.
     var stopReason: FetchFailure?
 
     /// The time limits; nil until the request was sent.
@@ -231,7 +232,6 @@ extension Transfer {
     }
 
     /// A rest of at most this size is received although its client is gone.
-
     private static let maxCheapRestBytes = 64 * 1024
 
     /// Returns the number of bytes that were received since the last call.

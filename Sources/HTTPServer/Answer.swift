@@ -99,6 +99,7 @@ package final class Answer: Sendable {
         headByteCount = bytes.count
         (zstdBody, dictionary) = (nil, nil)
         (entityTag, lastModified, hasDate) = Self.validators(fields)
+        // Without a path: only the length is used.
         file = FileBody(path: "", byteCount: byteCount ?? 0)
         self.sharing = sharing
         freshness = nil
@@ -114,9 +115,12 @@ package final class Answer: Sendable {
         (file, sharing, freshness, variant) = (answer.file, answer.sharing, answer.freshness, answer.variant)
     }
 
-    /// Returns the answer with a further header field, which is the first one.
+    /// The status line, with its CRLF.
+    private var statusLine: [UInt8] { Array(bytes.prefix { $0 != 0x0a }) + [0x0a] }
+
+    /// Returns the answer with a further header field, which is put before the others.
     package func adding(_ field: (name: String, value: String)) -> Answer {
-        var head = Array(bytes.prefix { $0 != 0x0a }) + [0x0a]
+        var head = statusLine
         head += "\(field.name): \(field.value)\r\n".utf8
         for line in HeadLines(self) { head += line }
         return Answer(self, head: head + [0x0d, 0x0a])
@@ -127,7 +131,7 @@ package final class Answer: Sendable {
     package var withoutOpenerPolicy: Answer {
         let name: [StaticString] = ["cross-origin-opener-policy"]
         guard HeadLines(self).contains(where: { HeadLines.isNamed($0, name) }) else { return self }
-        var head = Array(bytes.prefix { $0 != 0x0a }) + [0x0a]
+        var head = statusLine
         for line in HeadLines(self) where !HeadLines.isNamed(line, name) { head += line }
         return Answer(self, head: head + [0x0d, 0x0a])
     }
@@ -222,7 +226,8 @@ package final class Answer: Sendable {
             sharing: sharing)
     }
 
-    /// Returns the values of the fields that are needed again to evaluate a client's preconditions.
+    /// Returns the validators among the fields, which a client's preconditions are compared with, and whether there is a
+    /// `Date`.
     private static func validators(
         _ fields: [(name: String, value: String)]
     ) -> (entityTag: String?, lastModified: String?, hasDate: Bool) {

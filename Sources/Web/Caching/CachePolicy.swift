@@ -5,7 +5,7 @@ public enum CachePolicy: String, Sendable, CaseIterable {
     case `protocol`
     /// Stored responses are served, whatever their age. Only missing ones are loaded.
     case preferCache = "prefer-cache"
-    /// Stored responses are served, whatever their age. A missing one is a miss. Makes no requests.
+    /// Stored responses are served, whatever their age. A request for a missing one is recorded as a miss. Makes no requests.
     case offline
     /// Every response is loaded, and stored.
     case reload
@@ -81,8 +81,8 @@ extension CachePolicy {
         }
     }
 
-    /// Whether the origin answers the client's own conditions and ranges. Otherwise whole responses are loaded, for later
-    /// use.
+    /// Whether the client's own conditions and ranges are sent to the origin. If not, whole responses are loaded, so that
+    /// they can be stored.
     package var forwardsConditions: Bool {
         switch self {
         case .protocol: true
@@ -139,9 +139,10 @@ extension CachePolicy {
         case .revalidate: return Self.revalidation(of: entry, "max-age=0")
         case .refreshBehind:
             // RFC 8246: an immutable response is not even validated when a user reloads.
-            let isSettled = hit == .fresh && entry.freshness.isImmutable
-            if isSettled || reachability == .unreachable { return .serve(hit) }
+            let isCurrent = hit == .fresh && entry.freshness.isImmutable
+            if isCurrent || reachability == .unreachable { return .serve(hit) }
             return .serveAndRefresh(hit, with: entry.validator.conditions)
+        // Handled above.
         case .reload, .reloadEndToEnd: return .load(adding: [:])
         }
     }
@@ -161,6 +162,7 @@ extension CachePolicy {
         }
     }
 
+    /// Whether no request may be sent at present.
     private func isOffline(_ reachability: Reachability) -> Bool {
         switch self {
         case .offline: true
@@ -169,7 +171,7 @@ extension CachePolicy {
         }
     }
 
-    /// RFC 9111, section 4, and the request's directives of section 5.2.1.
+    /// The action by RFC 9111, section 4, and by the request's directives (section 5.2.1).
     private static func actionByProtocol(_ request: CacheRequest, _ entry: CacheEntry, _ now: HTTPDate)
         -> CacheAction
     {
@@ -197,8 +199,9 @@ extension CachePolicy {
         return revalidation(of: entry)
     }
 
-    private static func accepts(_ limit: CacheDirectives.Staleness?, _ staleness: Int) -> Bool {
-        switch limit {
+    /// Whether the request's `max-stale` accepts a response that has been stale for so many seconds.
+    private static func accepts(_ maxStale: CacheDirectives.Staleness?, _ staleness: Int) -> Bool {
+        switch maxStale {
         case .any?: true
         case .seconds(let seconds)?: staleness <= seconds
         case nil: false
@@ -230,19 +233,22 @@ extension CachePolicy {
         profile: CacheProfile, rules: CacheRules = CacheRules(), now: HTTPDate
     ) -> CacheConclusion {
         let changes = CacheChanges(request: request, profile: profile, rules: rules)
-        let mayReply = entry.map { maySubstitute($0, for: outcome, request, now) } ?? false
+        let canSubstitute = entry.map { maySubstitute($0, for: outcome, request, now) } ?? false
         switch outcome {
         case .unreachable:
-            guard let entry, mayReply else { return CacheConclusion(.gatewayTimeout) }
+            guard let entry, canSubstitute else { return CacheConclusion(.gatewayTimeout) }
             return CacheConclusion(.stored(entry, entry.hit(at: now)))
         case .answered(let answer):
             if answer.status == 304 {
                 if wasConditional, let entry { return confirmation(of: entry, by: answer, changes) }
-                let wasAskedByClient = !Preconditions(request.fields).isEmpty
-                guard !wasAskedByClient, let entry, mayReply else { return CacheConclusion(.received) }
+                // A client with conditions of its own gets its 304. For another one, the 304 is a failure of the server.
+                let hasClientConditions = !Preconditions(request.fields).isEmpty
+                guard !hasClientConditions, let entry, canSubstitute else {
+                    return CacheConclusion(.received)
+                }
                 return CacheConclusion(.stored(entry, entry.hit(at: now)))
             }
-            if CacheStatus.isServerFailure(answer.status), let entry, mayReply {
+            if CacheStatus.isServerFailure(answer.status), let entry, canSubstitute {
                 return CacheConclusion(.stored(entry, entry.hit(at: now)))
             }
             if request.method == .head {
@@ -287,7 +293,7 @@ extension CachePolicy {
         }
     }
 
-    /// RFC 9111, sections 4.2.4 and 4.3.3, and RFC 5861, section 4.
+    /// The same by RFC 9111, sections 4.2.4 and 4.3.3, and RFC 5861, section 4.
     private static func maySubstituteByProtocol(_ entry: CacheEntry, _ request: CacheRequest, _ now: HTTPDate)
         -> Bool
     {

@@ -67,7 +67,7 @@ package struct Preconditions: Sendable, Equatable {
             let since = HTTPDate(ifModifiedSince)
         {
             switch role {
-            // After a rollback the page has changed, although its date is older.
+            // Equality, not order: after a rollback the page has changed, although its date is older.
             case .origin: if Validator.isSameDate(ifModifiedSince, modified) { return .notModified }
             // Section 13.1.3 compares dates by order, and a cache must do so on behalf of the origin.
             case .cache: if let modified = HTTPDate(modified), modified <= since { return .notModified }
@@ -78,6 +78,8 @@ package struct Preconditions: Sendable, Equatable {
 
     /// Whether the response may be partial: there is no `If-Range`, or it identifies the current version by a
     /// strong entity tag or by a date that is a strong validator (section 13.1.5).
+    ///
+    /// - Parameter date: the `Date` of the response; nil if unknown, so that a date in `If-Range` is not enough.
     package func allowsRange(of current: Validator, date: HTTPDate?) -> Bool {
         guard let ifRange else { return true }
         if let wanted = HTTPDate(ifRange), !ifRange.utf8.contains(0x22) {
@@ -111,9 +113,6 @@ package struct Preconditions: Sendable, Equatable {
 // MARK: - Validator
 
 /// The validators of a version of a representation: its entity tag and the date of its last modification.
-///
-/// Dates are compared for equality, not by order: a file that was rolled back has changed, although its date
-/// is older.
 package struct Validator: Sendable, Equatable {
     package let entityTag: EntityTag?
     /// The field as it was received, to be sent back unchanged.
@@ -135,7 +134,8 @@ package struct Validator: Sendable, Equatable {
 
     /// Whether a 304 with this validator confirms the stored response. It does not if it names another
     /// version (RFC 9111, section 4.3.4). A 304 without validators confirms the version in the request.
-    /// Entity tags are compared weakly: servers that compress responses on the fly may mark only those tags
+    /// Dates are compared for equality, because a file that was rolled back has an older date. Entity tags are compared
+    /// weakly: servers that compress responses on the fly may mark only those tags
     /// as weak, and a 304 is not compressed.
     package func confirms(_ stored: Validator) -> Bool {
         if let entityTag {

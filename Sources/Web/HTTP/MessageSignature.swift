@@ -62,7 +62,7 @@ package struct MessageSignature: Sendable, Equatable {
         package init(_ reason: String) { self.reason = reason }
     }
 
-    /// The signatures of a response, in the order of `Signature`. A label that only one of the two fields contains is
+    /// Returns the signatures of a response, in the order of `Signature`. A label that only one of the two fields contains is
     /// ignored, and so is a signature that is not a byte sequence or whose components are not an inner list of
     /// strings. Empty if one of the fields is malformed.
     package static func list(from fields: HTTPFields) -> [MessageSignature] {
@@ -90,8 +90,10 @@ package struct MessageSignature: Sendable, Equatable {
         self.input = input
     }
 
-    /// The bytes that are signed (RFC 9421, section 2.5): one line for each component, and one for the components'
-    /// names and the parameters.
+    /// Returns the bytes that are signed (RFC 9421, section 2.5): one line for each component, and one with the names of all
+    /// components and the parameters of the signature.
+    ///
+    /// - Throws: `Unusable` if a component is repeated, not supported, or not in the message.
     package func base(of message: SignedMessage) throws(Unusable) -> [UInt8] {
         var lines: [String] = []
         var identifiers: Set<String> = []
@@ -198,8 +200,8 @@ extension MessageSignature.Component {
         for pair in (url.query ?? "").utf8.split(separator: UInt8(ascii: "&")) {
             let parts = pair.split(
                 separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            guard Self.encodedAgain(parts[0]) == wanted else { continue }
-            values.append(parts.count > 1 ? Self.encodedAgain(parts[1]) : "")
+            guard Self.reencode(parts[0]) == wanted else { continue }
+            values.append(parts.count > 1 ? Self.reencode(parts[1]) : "")
         }
         // A parameter that occurs several times has no one value.
         guard values.count == 1 else {
@@ -209,7 +211,7 @@ extension MessageSignature.Component {
     }
 
     /// Decodes a part of a query like a form, and percent-encodes everything but the unreserved characters.
-    private static func encodedAgain(_ part: Substring.UTF8View) -> String {
+    private static func reencode(_ part: Substring.UTF8View) -> String {
         let bytes = part.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 }
         var encoded: [UInt8] = []
         for byte in [UInt8](percentDecoding: bytes.span) {

@@ -9,6 +9,7 @@ package struct StructuredDictionary: Sendable, Equatable {
         case token(String)
         case bytes([UInt8])
         case boolean(Bool)
+        /// In seconds since 1970.
         case date(Int)
         case displayString(String)
     }
@@ -66,9 +67,9 @@ struct StructuredFieldParser {
 
     /// RFC 9651 requires support for at least 1024 members. A field with more counts as malformed.
     private static let maxMembers = 1024
-    /// The same for the 256 items of an inner list, and the 256 parameters of an item or list.
-    private static let maxListItems = 1024
-    private static let maxParameters = 256
+    /// The standard requires support for at least 256 items of an inner list, and 256 parameters of an item or list. A
+    /// field with more than these counts as malformed.
+    private static let (maxListItems, maxParameters) = (1024, 256)
 
     mutating func parseDictionary() -> [StructuredDictionary.Member]? {
         var members: [StructuredDictionary.Member] = []
@@ -92,7 +93,7 @@ struct StructuredFieldParser {
         return members
     }
 
-    /// Parses the value of a member and its parameters.
+    /// Parses the value of a member and its parameters. A member without `=` is true.
     private mutating func parseMember(_ key: String) -> StructuredDictionary.Member? {
         var item = Item.boolean(true)
         if scanner.consume(0x3D) {
