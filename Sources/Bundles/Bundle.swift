@@ -9,8 +9,11 @@ package import Web
 /// | claims | verdict |
 /// | --- | --- |
 /// | a strong claim fails | `mismatch` |
-/// | all strong claims hold, and one of them is a digest | `verified` |
-/// | there is no digest, or a strong claim cannot be checked | `unverifiable` |
+/// | all strong claims hold, and one of them is a digest or a signature | `verified` |
+/// | no strong claim is a digest or a signature, or a strong claim cannot be checked | `unverifiable` |
+///
+/// A claim about the encoded body that cannot be checked does not count. A bundle whose digests are too weak
+/// (`reasonTooWeak`) is `unverifiable` instead of `verified`.
 package struct Bundle: Sendable, Equatable {
     /// The URL as the manifest gives it: absolute, or relative to the manifest's base.
     package var reference: String
@@ -93,32 +96,26 @@ package struct Bundle: Sendable, Equatable {
         return bundle
     }
 
-    /// Whether a key must have signed the response. Only its header fields can then verify the body.
-    package var requiresSignature: Bool {
-        claims.contains {
-            if case .integrity(let integrity) = $0.content { integrity.requiresSignature } else { false }
-        }
+    /// The integrity metadata among the claims.
+    private var integrities: [Integrity] {
+        claims.compactMap { if case .integrity(let integrity) = $0.content { integrity } else { nil } }
     }
+
+    /// Whether a key must have signed the response. Only its header fields can then verify the body.
+    package var requiresSignature: Bool { integrities.contains(where: \.requiresSignature) }
 
     /// The value of `Accept-Signature` in a request for the bundle; nil if no key is demanded.
-    package var acceptSignature: String? {
-        for claim in claims {
-            if case .integrity(let integrity) = claim.content, let text = integrity.acceptSignature {
-                return text
-            }
-        }
-        return nil
-    }
+    package var acceptSignature: String? { integrities.lazy.compactMap(\.acceptSignature).first }
 
-    /// Returns the digest algorithms that are needed to check the bundle.
+    /// Returns the digest algorithms that are needed to check the claims about the decoded or the encoded body.
     package func algorithms(of subject: Claim.Subject) -> Set<DigestAlgorithm> {
         Set(claims.filter { $0.subject == subject }.compactMap(\.algorithm))
     }
 }
 
 extension Bundle {
-    /// Compares a measurement with the claims: every strong claim must hold, and one of them must be a digest or a
-    /// signature. The digests and signatures in the header fields of the response must be right too, as for browsers.
+    /// Returns the verdict on a measured body (see the table at `Bundle`). The digests and signatures in the header fields of
+    /// the response must be right too, as for browsers.
     package func finding(on measurement: Measurement) -> Finding {
         var failures: [Claim.Failure] = []
         var remarks: [String] = []
@@ -160,14 +157,7 @@ extension Bundle {
 
     /// The key that an `integrity` demands and that has signed the response; nil if there is none.
     private func signer(of response: ResponseIntegrity) -> Ed25519PublicKey? {
-        for claim in claims {
-            guard case .integrity(let integrity) = claim.content, let signer = integrity.signer(of: response)
-            else {
-                continue
-            }
-            return signer
-        }
-        return nil
+        integrities.lazy.compactMap { $0.signer(of: response) }.first
     }
 
     private var reasonUnverifiable: String {

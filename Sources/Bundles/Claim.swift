@@ -148,7 +148,7 @@ extension Claim {
         }
     }
 
-    /// The outcome of a claim that one of some keys has signed the response. The signature covers a digest, which
+    /// The outcome of a claim that one of the keys in its metadata has signed the response. The signature covers a digest, which
     /// `Bundle.finding(on:)` compares with the body.
     private func signatureOutcome(_ integrity: Integrity, _ measurement: Measurement) -> Outcome {
         guard let response = measurement.response else {

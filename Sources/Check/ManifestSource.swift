@@ -13,12 +13,12 @@ package struct ManifestSource: Sendable {
     package let name: String
     package let bytes: [UInt8]
     package let manifest: Manifest
-    /// The root of the manifest's own site; nil if unknown. Bundles on its origin move to a base that the
-    /// user gives.
+    /// The base of relative URLs by the manifest itself: the base that it declares, else its own URL or its first start URL.
+    /// Nil if none is known. Bundles on the origin of this URL move to a base that the user gives.
     package let home: WebURL?
-    /// At least one base.
+    /// The bases of the manifest's relative URLs, each of which is checked. At least one.
     package let bases: [Base]
-    /// At least one place.
+    /// The places where the bundles are checked. At least one.
     package let places: [CheckOptions.Place]
     /// The base that the manifest declares for its relative URLs, or that of the manifest that named it.
     let declaredBase: String?
@@ -181,14 +181,16 @@ package struct ManifestSource: Sendable {
                 Base(root: given, url: base.flatMap { WebURL($0, base: given) } ?? given, isGivenByUser: true)
             )
         }
-        let isAtHome = own == nil && bases.isEmpty && manifest.format == .checksums
+        let isForFilesBeside = own == nil && bases.isEmpty && manifest.format == .checksums
         places =
             options.places.isEmpty
-            ? [isAtHome ? .folder(Self.folder(of: location.name)) : .live] : options.places
+            ? [isForFilesBeside ? .folder(Self.folder(of: location.name)) : .live] : options.places
         // If only folders are checked, relative paths need no base.
-        let isPath = places.allSatisfy(\.isFolder)
-        let usual = own ?? (isPath ? base.flatMap { WebURL($0, base: .nowhere) } ?? .nowhere : nil)
-        self.bases = bases.isEmpty ? [Base(root: address ?? start, url: usual, isGivenByUser: false)] : bases
+        let needsOnlyPaths = places.allSatisfy(\.isFolder)
+        let defaultBase =
+            own ?? (needsOnlyPaths ? base.flatMap { WebURL($0, base: .nowhere) } ?? .nowhere : nil)
+        self.bases =
+            bases.isEmpty ? [Base(root: address ?? start, url: defaultBase, isGivenByUser: false)] : bases
     }
 
     /// Returns the folder of a list of checksums. Its files are relative to it, as with `md5sum -c`.
@@ -286,7 +288,7 @@ struct ManifestLoader {
     private let folder: StoreFolder
     private let interruption: Interruption
     private let network: NetworkOptions?
-    /// The zone that every request may connect to.
+    /// The nearest network zone that every request may connect to, whichever zone the manifest came from.
     private let allowedZone: NetworkZone
 
     /// The size limit. One byte more is read, so that the parser notices and reports a larger manifest.
@@ -359,6 +361,7 @@ struct ManifestLoader {
         do throws(LarderError) {
             parsed = .success(try parse(bytes, location.name))
         } catch {
+            // Without a manifest, the key that it names is not known.
             guard error.kind == .input, !trust.acceptsNamedKey else { throw error }
             parsed = .failure(error)
         }
@@ -443,7 +446,8 @@ struct ManifestLoader {
             return text(response.bytes)
         case .failure(let failure):
             if failure.kind == .tooLarge { return .unreadable("\(place.name) is \(failure)") }
-            // Some servers answer 401 or 403 for files that do not exist. Errors of 500 and above pass, and so do these two.
+            // Some servers answer 401 or 403 for files that do not exist. But 408, 429 and errors of 500 and above are
+            // temporary, so that the signature may exist.
             if let status = failure.status, (400..<500).contains(status), status != 408, status != 429 {
                 return .missing("\(place.name): \(failure)")
             }
@@ -470,7 +474,7 @@ struct ManifestLoader {
     ) throws(LarderError) -> Result<SingleFetch.Response, FetchFailure> {
         var fetch = try fetchOptions(for: url)
         fetch.totalTimeout = fetch.totalTimeout ?? Self.defaultTimeout
-        // The user's own header fields count more.
+        // The user's own header fields override these.
         let ownFields = fetch.hostFields.fields(for: url)
         let fields = HTTPFields(fields.list.filter { !ownFields.contains($0.name) })
         return try SingleFetch.result(

@@ -96,14 +96,14 @@ package final class TUFFetcher {
     private let network: NetworkOptions?
     private let nearestZone: NetworkZone
     private let interruption: Interruption
-    /// The most public network zone of the responses so far; the user's zone before the first one. The files may refer only to
+    /// The most public network zone of the responses so far; `nearestZone` before the first one. The files may refer only to
     /// URLs in this zone or a more public one.
     package private(set) var zone: NetworkZone
     /// The number of requests.
     package private(set) var requestCount = 0
 
-    /// The default total timeout of a metadata file, which is small.
-    private static let metadataTimeout: Duration = .seconds(60)
+    /// The default total timeout of a request.
+    private static let defaultTimeout: Duration = .seconds(60)
 
     /// - Parameter nearestZone: the nearest network zone that requests may connect to.
     package init(_ network: NetworkOptions?, nearestZone: NetworkZone, _ interruption: Interruption) {
@@ -113,12 +113,12 @@ package final class TUFFetcher {
         zone = nearestZone
     }
 
-    /// Fetches a file. Its end is not awaited if it is larger than the limit.
+    /// Fetches a file. The transfer ends as soon as the file exceeds the limit.
     ///
     /// - Throws: `LarderError` if the options are wrong, this machine fails or the work is interrupted. A failure of the
     ///   server or the network is an answer.
     package func fetch(_ url: WebURL, atMost maxBytes: Int) throws(LarderError) -> TUFClient.Answer {
-        switch try response(url, maxBytes, timeout: Self.metadataTimeout) {
+        switch try response(url, maxBytes) {
         case .success(let response):
             zone = min(zone, response.zone ?? .publicNetwork)
             let body = response.body
@@ -155,13 +155,12 @@ package final class TUFFetcher {
         return bytes
     }
 
-    private func response(
-        _ url: WebURL, _ maxBytes: Int, timeout: Duration
-    ) throws(LarderError) -> Result<FetchedResponse, FetchFailure> {
+    private func response(_ url: WebURL, _ maxBytes: Int) throws(LarderError)
+        -> Result<FetchedResponse, FetchFailure>
+    {
         var options = FetchOptions.forReading
         if let network { options = try network.options(for: [url], spoolFolder: options.spoolFolder) }
-        options.totalTimeout = options.totalTimeout ?? timeout
-        // A limit of zero bytes still has to accept an empty file.
+        options.totalTimeout = options.totalTimeout ?? Self.defaultTimeout
         options.maxBodyBytes = min(options.maxBodyBytes, maxBytes)
         let allowedZone = max(network?.allowedZone(nearestZone) ?? .publicNetwork, nearestZone)
         requestCount += 1

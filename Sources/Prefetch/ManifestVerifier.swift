@@ -44,7 +44,7 @@ package struct ManifestVerifier: Sendable {
     /// Returns the URL that names the site of a manifest without a site name and start URLs: the metadata of a TUF
     /// repository, the root of the first base, else the origin of the first bundle.
     ///
-    /// - Throws: `LarderError` of kind `.input` if there is neither.
+    /// - Throws: `LarderError` of kind `.input` if there is none of these.
     package func defaultSite() throws(LarderError) -> WebURL {
         // Several repositories may be on one origin.
         if let repository = TUFLocation(manifest.name) { return repository.metadata.key }
@@ -75,7 +75,7 @@ package struct ManifestVerifier: Sendable {
     /// The digests that the manifest expects at the URLs of its bundles.
     package var requirements: Requirements { Requirements(of: targets) }
 
-    /// Returns the URL of a reference as the manifest writes it, whether it lists that or not.
+    /// Returns the URL of a reference in the form that the manifest uses. The manifest need not list it.
     func url(of reference: String) throws(LarderError) -> WebURL {
         try CheckTarget.url(of: reference, in: manifest)
     }
@@ -91,7 +91,7 @@ package struct ManifestVerifier: Sendable {
         }
     }
 
-    /// The number of bundles for each digest algorithm. Only the strongest digest of a bundle counts; bundles without one
+    /// The number of bundles by digest algorithm. Only the strongest digest of a bundle counts; bundles without one
     /// are left out.
     var bundleCounts: [DigestAlgorithm: Int] {
         targets.compactMap(\.bundle.strongestAlgorithm).reduce(into: [:]) { $0[$1, default: 0] += 1 }
@@ -108,8 +108,8 @@ package struct ManifestVerifier: Sendable {
         StoredManifest(manifest) == storedManifest
     }
 
-    /// Whether the user gave the same base as for the stored manifest. Also true if
-    /// the stored manifest does not record its base.
+    /// Whether the user gave the same base as for the stored manifest. Also true if the stored manifest does not record its
+    /// base.
     package func hasSameBase(as storedManifest: StoredManifest) -> Bool {
         storedManifest.reading.map { $0.base == manifest.reading.base } ?? true
     }

@@ -29,16 +29,17 @@ struct UpdateUnpacking {
         var byteCount = 0
         /// Whether the machine lacks a file that the update is made from.
         fileprivate var lacksBase = false
-        /// Why the update is refused.
+        /// The reasons why the update is refused; empty if it is not.
         var problems: [PreloadReport.Problem] = []
-        /// Why it is refused, as a message that names the file; nil if it is not.
+        /// The message of the refusal, which names the update file; nil if it is not refused.
         var refusal: String?
         /// The folder with the bodies, until the crawl has moved them into the store.
         fileprivate(set) var scratch: ScratchFolder?
     }
 
-    /// A stored body, by its digest.
+    /// The stored bodies of a site.
     private struct Bodies {
+        /// Nil if there is no store.
         let reader: StoreReader?
         let site: String
 
@@ -55,18 +56,19 @@ struct UpdateUnpacking {
         }
     }
 
-    /// Unpacks the files of the bundles that have to be fetched.
+    /// Unpacks the files of the bundles that are not stored, into a temporary folder.
     ///
     /// - Parameters:
-    ///   - steps: what to do for each bundle of the manifest.
+    ///   - steps: the step for each bundle of the manifest, in its order.
     ///   - site: the name of the site, whose bodies the update refers to.
-    ///   - version: the version of its live release, for messages; nil if there is none.
-    ///   - addsStartPage: whether the URL of the site gets a response if the release has none for it.
+    ///   - version: the version of the site's live release, for messages; nil if there is none.
+    ///   - addsStartPage: whether to make a response for the URL of the site if the release has none.
     func unpack(
         for verifier: ManifestVerifier, _ steps: PreloadPlan, ofSite site: WebURL, version: String?,
         addsStartPage: Bool
     ) throws(LarderError) -> Outcome {
         try mapUpdateError { () throws(UpdateError) in try update.verifyFrames(interruption) }
+        // The bundles that are still to be unpacked.
         var missing: [String: WebURL] = [:]
         var bundles: [String: Bundle] = [:]
         for ((url, bundle), step) in zip(verifier.bundlesWithURLs, steps.steps) {
@@ -84,7 +86,8 @@ struct UpdateUnpacking {
         }
         outcome.scratch = scratch
         var responses: [String: SuppliedResponses.Response] = [:]
-        var made: [UpdateList.Blob: String] = [:]
+        // The unpacked files, and the URLs of stored bodies, which later files may be equal to.
+        var unpackedPaths: [UpdateList.Blob: String] = [:]
         var storedURLs: [UpdateList.Blob: WebURL] = [:]
         try findFaults(for: verifier, missing, bodies, &outcome)
         guard outcome.problems.isEmpty else { return addRefusal(to: outcome, site.href, version) }
@@ -109,12 +112,11 @@ struct UpdateUnpacking {
                 continue
             }
             guard missing.removeValue(forKey: href) != nil else {
-                // It is stored already, and later files may be equal to it.
                 storedURLs[body] = storedURLs[body] ?? url
                 continue
             }
             let path = "\(scratch.path)/\(index)"
-            guard let source = try source(of: file, verifier, bodies, made, storedURLs) else {
+            guard let source = try source(of: file, verifier, bodies, unpackedPaths, storedURLs) else {
                 outcome.lacksBase = true
                 let base =
                     file.base.map { "\($0.url) with the SHA-256 \($0.blob.sha256.hex)" } ?? "an equal file"
@@ -127,7 +129,7 @@ struct UpdateUnpacking {
                 case .copy(let content): try content.copy(to: path)
                 }
             }
-            made[body] = path
+            unpackedPaths[body] = path
             outcome.byteCount += body.byteCount
             responses[href] = .init(
                 status: file.status, fields: file.fields, body: .file(path: path), isPage: file.isPage)
@@ -147,8 +149,9 @@ struct UpdateUnpacking {
         return addRefusal(to: outcome, site.href, version)
     }
 
-    /// Returns the response at the URL of a site, which web servers give without a file of that name: `index.html`, else a
-    /// redirect to the first page. Nil if the stored one is right, or the release has none.
+    /// Makes the response at the URL of a site, as a web server does: with the body of `index.html`, or if the release has no
+    /// such file, a redirect to its first page. Returns nil if the stored response already has that body, or if the release
+    /// has no page.
     private func startPage(
         of site: WebURL, _ verifier: ManifestVerifier, _ responses: [String: SuppliedResponses.Response],
         _ bodies: Bodies, _ scratch: ScratchFolder
@@ -173,7 +176,7 @@ struct UpdateUnpacking {
             }
         }
         guard var page, let content = page.body else { return nil }
-        // The crawl moves large files into the store, each of them once.
+        // A copy: the crawl moves the file of each response into the store.
         let path = "\(scratch.path)/start"
         try mapUpdateError { () throws(UpdateError) in try content.copy(to: path) }
         (page.body, page.isPage) = (.file(path: path), true)
@@ -210,8 +213,8 @@ struct UpdateUnpacking {
             + "preload the whole release"
     }
 
-    /// Finds files of other sites, and bases that are not stored, before anything is unpacked. The sizes of bases allow
-    /// larger bodies, so bases that do not exist must not be believed.
+    /// Finds files of other sites, and bases that are not stored, before anything is unpacked. An update may have larger bodies
+    /// if it lists larger bases (`UpdateLimits`), so these must exist.
     private func findFaults(
         for verifier: ManifestVerifier, _ missing: [String: WebURL], _ bodies: Bodies,
         _ outcome: inout Outcome
@@ -253,21 +256,23 @@ struct UpdateUnpacking {
         }
     }
 
-    /// The source of a body.
+    /// The bytes from which a body is made.
     private enum Source {
+        /// The frame of the file in the update; `base` if it refers to another body.
         case frame(base: FrameBase?)
+        /// An equal body.
         case copy(BodyContent)
     }
 
     /// Finds the stored or unpacked bytes from which a body is made; nil if there are none.
     private func source(
         of file: UpdateList.File, _ verifier: ManifestVerifier, _ bodies: Bodies,
-        _ made: [UpdateList.Blob: String], _ storedURLs: [UpdateList.Blob: WebURL]
+        _ unpackedPaths: [UpdateList.Blob: String], _ storedURLs: [UpdateList.Blob: WebURL]
     ) throws(LarderError) -> Source? {
         guard let base = file.base else {
             if file.frame != nil { return .frame(base: nil) }
             guard let body = file.body else { return nil }
-            if let path = made[body] { return .copy(.file(path: path)) }
+            if let path = unpackedPaths[body] { return .copy(.file(path: path)) }
             guard let url = storedURLs[body] else { return nil }
             return try mapStoreError { () throws(StoreError) in
                 try bodies.find(body, at: url).map { .copy($0) }

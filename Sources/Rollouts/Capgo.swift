@@ -1,8 +1,9 @@
 internal import Digest
 internal import Web
 
-// The protocol of Capgo's plugin for Capacitor, as its documentation for self-hosted servers and its clients have it. The
-// three URLs of the plugin's configuration are `updateUrl`, `statsUrl` and `channelUrl`.
+// The protocol of Capgo's plugin for Capacitor, as its documentation for self-hosted servers describes it and its clients use
+// it.
+// The plugin's configuration has three URLs: `updateUrl`, `statsUrl` and `channelUrl`.
 
 /// A request of Capgo's client for the newest bundle (`updateUrl`).
 package struct CapgoCheck: Sendable, Equatable {
@@ -10,7 +11,7 @@ package struct CapgoCheck: Sendable, Equatable {
     package let device: Device
     /// The version that the device runs: the ID of a roll-out, `builtin`, or that of the native code.
     package let versionName: String
-    /// Whether the client downloads single files, which it has since version 6.2 (without errors since 7).
+    /// Whether the client can download single files. It can since version 6.2, but without errors only since version 7.
     package let readsFileLists: Bool
 
     /// The version that stands for the code that the app was built with.
@@ -37,8 +38,8 @@ package struct CapgoCheck: Sendable, Equatable {
 
 /// The events that Capgo's client sends (`statsUrl`): one, or a list of them.
 package struct CapgoEvents: Sendable, Equatable {
-    /// The events that tell whether an update runs. Others, such as the progress of downloads, are left out: those name the
-    /// version that the device runs instead of the one that failed.
+    /// The events that show whether an update works on the device. Others, such as failed downloads, are left out: they name
+    /// the version that the device runs, and not the one that it downloads.
     package let reports: [DeviceReport]
 
     /// The maximum size of a request. The client sends at most 200 events.
@@ -46,8 +47,8 @@ package struct CapgoEvents: Sendable, Equatable {
     /// The maximum number of events in a request.
     private static let maxEvents = 500
 
-    /// Reads a request. Of a list, events that cannot be read are left out: the client discards all events of a request that is
-    /// refused.
+    /// Reads a request. Events that cannot be read are left out, unless there are no others: if the request were refused, the
+    /// client would discard the other events too.
     ///
     /// - Parameter body: the body of the request.
     /// - Throws: `UpdateProblem` if no event can be read.
@@ -68,7 +69,7 @@ package struct CapgoEvents: Sendable, Equatable {
         self.reports = reports
     }
 
-    /// The report in an event; nil if it tells nothing about an update.
+    /// The report in an event; nil if the event does not show whether an update works.
     private static func report(_ event: JSONValue) throws(UpdateProblem) -> DeviceReport? {
         guard event.members != nil else { throw .noJSON }
         let values = RequestValues(event)
@@ -99,7 +100,7 @@ package struct CapgoChannelRequest: Sendable, Equatable {
     }
 
     package let action: Action
-    /// The channel that is meant: the wanted one, or that of the device.
+    /// The channel that the device wants (`set`) or has (`get`, `list`); for `unset`, the default channel.
     package let channel: String
 
     /// - Parameters:
@@ -137,7 +138,7 @@ extension DeviceAnswer {
     /// The maximum number of files in a list. Clients get the zip file of a release with more.
     private static let maxListedFiles = 1000
 
-    /// The answer to a request of Capgo's client that cannot be answered otherwise.
+    /// The answer to a request that is refused.
     package init(capgo problem: UpdateProblem) {
         let code =
             switch problem {
@@ -186,8 +187,9 @@ extension DeviceAnswer {
             ])
     }
 
-    /// The files with their digests, from which the client downloads those that it does not have. Empty if it must download the
-    /// zip file: of that it finds `index.html` in a folder, too, and it does not decompress files that are called `.br`.
+    /// The files with their digests. The client downloads those that it does not have. Empty if the client must download the
+    /// zip file instead: if `index.html` is in a folder, the client finds it only in a zip file, and it would decompress a
+    /// listed file whose name ends in `.br`.
     private static func listedFiles(_ served: ServedRelease) -> [JSONMembers] {
         let files = served.contents.files
         guard files.count <= maxListedFiles, files.contains(where: { $0.path == "index.html" }),
@@ -203,24 +205,14 @@ extension DeviceAnswer {
 
     /// Answers a request about channels.
     ///
-    /// The list has only the default channel and that of the device: names of channels are not told to everyone who asks.
+    /// The list has only the default channel and that of the device, because other names of channels may be secret.
     ///
     /// - Parameter exists: whether the app has the channel.
     package init(to request: CapgoChannelRequest, exists: Bool) {
         switch request.action {
-        case .set:
-            guard exists else {
-                self.init(capgo: .unknownChannel(request.channel))
-                return
-            }
-            self.init(.other, ["status": "ok"])
-        case .get:
-            guard exists else {
-                self.init(capgo: .unknownChannel(request.channel))
-                return
-            }
-            self.init(.other, ["status": "ok", "channel": request.channel, "allowSet": true])
-        case .unset: self.init(.other, ["status": "ok"])
+        case .set where !exists, .get where !exists: self.init(capgo: .unknownChannel(request.channel))
+        case .set, .unset: self.init(.other, ["status": "ok"])
+        case .get: self.init(.other, ["status": "ok", "channel": request.channel, "allowSet": true])
         case .list:
             var names = [RequestValues.defaultChannel]
             if exists, request.channel != names[0] { names.append(request.channel) }

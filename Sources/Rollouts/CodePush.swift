@@ -1,7 +1,7 @@
 package import Web
 
-// The protocol of CodePush, as code-push's acquisition SDK and the clients for React Native and Cordova use it. The members of
-// requests and answers have two forms of names: `update_info`, and `updateInfo` in clients before 2019.
+// The protocol of CodePush, as its acquisition SDK and the clients for React Native and Cordova use it. The members of requests
+// and answers have two forms of names: `update_info`, and `updateInfo` in clients before 2019.
 
 /// A path of CodePush's protocol.
 package enum CodePushEndpoint: Sendable, Equatable {
@@ -31,8 +31,8 @@ package enum CodePushEndpoint: Sendable, Equatable {
 
 /// A request of a client of CodePush for the newest update.
 package struct CodePushCheck: Sendable, Equatable {
-    /// The channel, which is the deployment key of the app. (Clients split texts of deployment keys and labels at colons, so that a
-    /// key could not contain an app and a channel with a colon between them.)
+    /// The channel, whose name is the app's deployment key. (A key could not be `APP:CHANNEL`, because clients split texts with
+    /// deployment keys at colons.)
     package let channel: String
     package let device: Device
     /// The digest of the package that the device has, or of the code that it was built with.
@@ -53,7 +53,8 @@ package struct CodePushCheck: Sendable, Equatable {
 
 /// A report of a client of CodePush.
 package struct CodePushReport: Sendable, Equatable {
-    /// Nil for a report about the app itself, about a download, and of a client that does not give its ID.
+    /// The report about an update. Nil if it is about the app's own code or about a download, or if the client does not give its
+    /// ID.
     package let report: DeviceReport?
 
     /// The maximum size of a report.
@@ -91,7 +92,7 @@ extension DeviceAnswer {
     /// The answer to a report of a client of CodePush.
     package static let codePushReceived = DeviceAnswer(.report, mediaType: "text/plain", "OK")
 
-    /// The answer to a request of CodePush that cannot be answered otherwise.
+    /// The answer to a request that is refused.
     package init(codePush problem: UpdateProblem) {
         self.init(.refused, status: problem.status, mediaType: "text/plain", problem.description)
     }

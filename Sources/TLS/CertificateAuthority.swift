@@ -27,8 +27,8 @@ package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
 ///     let authority = try CertificateAuthority.openOrCreate(in: folder.path)
 ///     print(authority.certificate)
 ///
-/// With the key one can impersonate any host to clients that trust the certificate. Therefore only the
-/// store's owner can read the file.
+/// A program with the key can impersonate any host to clients that trust the certificate. Therefore only the store's owner can
+/// read the file.
 package final class CertificateAuthority: Sendable {
     /// The certificate in PEM, for clients to trust.
     package let certificate: String
@@ -90,8 +90,8 @@ package final class CertificateAuthority: Sendable {
 
     // MARK: - Host certificates
 
-    /// The certificate and key that a host presents to its clients. After `goodUntil`, in seconds since 1970,
-    /// a new certificate is issued.
+    /// The certificate and key with which the server answers for a host. After `renewalTime`, in seconds since 1970, a new
+    /// certificate is issued.
     struct HostCertificate: Sendable {
         let certificate: Certificate
         let key: PrivateKey
@@ -249,7 +249,8 @@ struct Credential: Sendable {
     let certificate: Certificate
     let key: PrivateKey
 
-    private static let years: Int64 = 10
+    /// The number of years for which an authority is valid.
+    private static let authorityYears: Int64 = 10
 
     /// Creates a self-signed authority that may sign certificates of hosts, but not of other authorities.
     static func newAuthority() throws(TLSError) -> Credential {
@@ -259,7 +260,8 @@ struct Credential: Sendable {
         // store.
         let mark = String(UInt32.random(in: 0 ... .max), radix: 16)
         let certificate = try Certificate.makeSigned(
-            by: nil, key: key, subject: "Larder authority \(mark)", from: now - 86_400, days: 365 * years,
+            by: nil, key: key, subject: "Larder authority \(mark)", from: now - 86_400,
+            days: 365 * authorityYears,
             extensions: [
                 (NID_basic_constraints, "critical,CA:TRUE,pathlen:0"),
                 (NID_key_usage, "critical,keyCertSign,cRLSign"), (NID_subject_key_identifier, "hash"),

@@ -8,7 +8,7 @@ internal import Web
 /// which contains the folder `_framework` with the configuration and most files.
 struct BlazorBoot {
     private let root: ManifestNode
-    /// The folder of the configuration, relative to the base of the references.
+    /// The folder of the configuration, relative to the base of the references: `_framework/`, or empty.
     private let framework: String
     /// The base of the references, relative to the configuration.
     private let base: String?
@@ -17,12 +17,13 @@ struct BlazorBoot {
 
     private static let folder = "_framework/"
 
-    init(_ root: ManifestNode) {
+    private init(_ root: ManifestNode) {
         self.root = root
         let folder = root.source.folderOfFile.utf8
         let isInside =
             folder.elementsEqual("_framework".utf8) || folder.suffix(11).elementsEqual("/_framework".utf8)
-        // In another folder, the files are beside the configuration. A bare name says nothing about the folder.
+        // In a folder with another name, the files are beside the configuration. If the folder is not known, it counts as
+        // `_framework`.
         framework = isInside || folder.isEmpty ? Self.folder : ""
         base = isInside ? "../" : nil
     }

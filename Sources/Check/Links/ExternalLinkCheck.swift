@@ -264,7 +264,7 @@ extension ExternalLinkCheck {
             }
             fragmentFaults[fragment] =
                 if let unknownCoding {
-                    Result(verdict: .failed, detail: LinkDocument.unreadableText(unknownCoding))
+                    Result(verdict: .failed, detail: LinkDocument.unknownCodingText(unknownCoding))
                 } else if response.isCut {
                     Result(
                         verdict: .failed,

@@ -300,7 +300,7 @@ package struct LinkCheck {
                     let page = document.url.href
                     if anchors[page]?.hasScripts == true { missing[page, default: []].insert(fragment) }
                     if let coding = document.unknownCoding {
-                        return LinkJudgement(verdict: .failed, detail: LinkDocument.unreadableText(coding))
+                        return LinkJudgement(verdict: .failed, detail: LinkDocument.unknownCodingText(coding))
                     }
                     let hasName = anchors[page]?.contains(LinkFragment(fragment).name) == true
                     return LinkJudgement(

@@ -30,8 +30,8 @@ struct LinkDocument: Sendable, Equatable {
         }
     }
 
-    /// The reason why a fragment may exist although it was not found in the body.
-    static func unreadableText(_ coding: String) -> String {
+    /// The detail of a link whose fragment was not found, because the body has a content coding that Larder does not know.
+    static func unknownCodingText(_ coding: String) -> String {
         "could not tell: the server sent the page with the content coding \"\(coding)\", which is not known"
     }
 }
@@ -73,7 +73,7 @@ struct LinkDocumentReading: Sendable {
 struct LinkDocumentReader {
     private let scanner = LinkScanner()
 
-    /// A link of a document: the target as a URL, or the reference if it is not one.
+    /// The target of a link: a URL, or the reference if it is not one.
     enum Target: Hashable, Sendable {
         case url(String)
         /// Not a valid URL.
@@ -88,7 +88,7 @@ struct LinkDocumentReader {
                 let base = FileLinkSource.unnamedBase
                 guard href.hasPrefix(base) else { return href }
                 let path = href.dropFirst(base.count)
-                // A part of a text that is in no file.
+                // A link to a fragment of the document itself, which is in no file and therefore has no path.
                 guard path.hasPrefix(FileLinkSource.textName), let fragment = path.firstIndex(of: "#") else {
                     return "/" + path
                 }
@@ -121,8 +121,8 @@ struct LinkDocumentReader {
 
     /// Reads a document.
     ///
-    /// - Parameter number: returns the number of a target, which is the same for equal targets.
-    func read(_ document: LinkDocument, _ body: Span<UInt8>, number: ([Target]) -> [Int32])
+    /// - Parameter numbers: returns the numbers of targets. Equal targets have the same number.
+    func read(_ document: LinkDocument, _ body: Span<UInt8>, numbers: ([Target]) -> [Int32])
         -> LinkDocumentReading
     {
         guard body.count <= BodyReading.maxBytes else {
@@ -131,7 +131,7 @@ struct LinkDocumentReader {
             reading.anchors = .incomplete
             return reading
         }
-        if document.isMarkdown { return readMarkdown(document, body, number: number) }
+        if document.isMarkdown { return readMarkdown(document, body, numbers: numbers) }
         var reading = LinkDocumentReading()
         var references = References()
         let format = BodyFormat(mediaType: document.type, url: document.url, body: body)
@@ -143,21 +143,21 @@ struct LinkDocumentReader {
             reading.anchors = PageAnchors(of: body, as: format, charset: charset)
         }
         reading.isTranscoded = table.isTranscoded
-        resolve(references, table, document, &reading, number: number)
+        resolve(references, table, document, &reading, numbers: numbers)
         return reading
     }
 
     /// Adds the links of a document to its reading, except those of tags with `data-larder-ignore`.
     private func resolve(
         _ references: References, _ table: LinkTable, _ document: LinkDocument,
-        _ reading: inout LinkDocumentReading, number: ([Target]) -> [Int32]
+        _ reading: inout LinkDocumentReading, numbers: ([Target]) -> [Int32]
     ) {
         let base = Self.base(of: table, document) ?? document.url
         var ignored = (reading.anchors?.ignoredTags ?? [])[...]
         var targets: [Target] = []
         var places: [(range: Range<Int>, kind: LinkKind)] = []
         func flush() {
-            reading.occurrences += zip(number(targets), places).map {
+            reading.occurrences += zip(numbers(targets), places).map {
                 .init(target: $0, range: $1.range, kind: $1.kind)
             }
             targets.removeAll(keepingCapacity: true)
@@ -194,8 +194,8 @@ struct LinkDocumentReader {
         text.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Whether a reference has a placeholder of a template engine: `{{ url }}`, `{% url %}` or `<%= url %>`. Markdown leaves such
-    /// links out.
+    /// Whether a reference has a placeholder of a template engine: `{{ url }}`, `{% url %}` or `<%= url %>`. Not used for
+    /// Markdown: `MarkdownLinks` leaves such links out.
     private static func isTemplate(_ reference: Span<UInt8>) -> Bool {
         let pairs: [(StaticString, StaticString)] = [("{{", "}}"), ("{%", "%}"), ("<%", "%>")]
         return pairs.contains { open, close in
@@ -235,7 +235,7 @@ struct LinkDocumentReader {
     }
 
     private func readMarkdown(
-        _ document: LinkDocument, _ body: Span<UInt8>, number: ([Target]) -> [Int32]
+        _ document: LinkDocument, _ body: Span<UInt8>, numbers: ([Target]) -> [Int32]
     ) -> LinkDocumentReading {
         var reading = LinkDocumentReading()
         let decoded = Self.decodedMarkdown(body)
@@ -249,7 +249,7 @@ struct LinkDocumentReader {
             return WebURL(reference, base: document.url).map { .url($0.withoutCredentials.href) }
                 ?? .invalid(link.reference)
         }
-        reading.occurrences = zip(number(targets), markdown.links).map { number, link in
+        reading.occurrences = zip(numbers(targets), markdown.links).map { number, link in
             .init(target: number, range: link.range, kind: link.isImage ? .image : .page)
         }
         return reading
@@ -263,7 +263,8 @@ struct LinkDocumentReader {
         return mark.encoding.decode(body)
     }
 
-    /// The UTF-8 form of a document whose encoding does not contain ASCII.
+    /// The text in which the offsets of a document's links count: its UTF-8 form if its encoding does not contain ASCII, else
+    /// the body itself.
     func decodedText(of document: LinkDocument, _ body: [UInt8]) -> [UInt8] {
         if document.isMarkdown { return Self.decodedMarkdown(body.span) ?? body }
         let format = BodyFormat(mediaType: document.type, url: document.url, body: body.span)
@@ -277,7 +278,7 @@ struct LinkDocumentReader {
         return [".md", ".markdown", ".mdown", ".mkd", ".mdx"].contains { path.hasSuffix($0) }
     }
 
-    /// Whether a link is checked. Strings in scripts are only guesses, and names, policies, beacons and forms with POST are
+    /// Whether a link is checked. Strings in scripts are only guesses. Forms, names, policies and beacons are
     /// not requested by following a link.
     private static func isChecked(_ occurrence: LinkOccurrence) -> Bool {
         guard occurrence.flags.isDisjoint(with: [.isGuess, .isConditional, .hasCodebase]) else {
