@@ -126,7 +126,7 @@ struct CacheExchange {
 
     /// Looks for the stored response, in memory and in the store. Responses that this client may not have count as missing.
     private func lookUp(_ now: HTTPDate) throws(StoreError) -> StoredState {
-        let changeCount = loader.ready.changeCount
+        let changeCount = loader.freshAnswers.changeCount
         let method = CacheRequest.Method(request.method)
         let isRead = method.isRead
         // Responses to recorded requests are stored separately; else the response to a POST could answer a
@@ -232,7 +232,7 @@ struct CacheExchange {
         {
             return .serve(.stale)
         }
-        let reachability = loader.reach.reachability(of: stored.url.origin, now: now)
+        let reachability = loader.reachability.reachability(of: stored.url.origin, now: now)
         var action = policy.action(
             for: stored.request, entry: stored.entry, reachability: reachability, now: now)
         if stored.required != nil, stored.copy != nil {
@@ -261,7 +261,7 @@ struct CacheExchange {
     var zoneOfMiss: NetworkZone? {
         let asked = CacheRequest(method: request.method, url: likeliestURL, fields: fields, isRecorded: false)
         let now = loader.now
-        let reachability = loader.reach.reachability(of: likeliestURL.origin, now: now)
+        let reachability = loader.reachability.reachability(of: likeliestURL.origin, now: now)
         switch policy.action(for: asked, entry: nil, reachability: reachability, now: now) {
         case .load, .validate: return nearestZone
         case .serve, .serveAndRefresh, .miss: return nil
@@ -321,7 +321,7 @@ struct CacheExchange {
         }
         guard layout.isTransparent else { return exchange.reply(answer, role: .cache) }
         if answer.freshness != nil, isSameForAllClients(stored, copy) {
-            loader.ready.keep(answer, of: copy, stored.view, notedAt: stored.changeCount)
+            loader.freshAnswers.keep(answer, of: copy, stored.view, notedAt: stored.changeCount)
             exchange.responder.didKeep(answer.memoryByteCount)
         }
         var reply = exchange.reply(answer, role: .cache)
@@ -418,7 +418,7 @@ struct CacheExchange {
             request.method, fields, to: stored.url, context: requestContext, layout: layout,
             nearestZone: nearestZone)
         if let preflight {
-            loader.ask(preflight) { [loader, job] isPassed in
+            loader.send(preflight) { [loader, job] isPassed in
                 if isPassed {
                     loader.load(job, done: conclude)
                 } else {

@@ -5,7 +5,7 @@ internal import Synchronization
 internal import Web
 
 /// A response that a proxy's client gets as soon as it is received, because the reply depends neither on the
-/// store nor on a digest. It is stored after that. Until then, other requesters get `stored`.
+/// store nor on a digest. It is stored after that. Until then, other requesters get `copy`.
 struct EarlyReply: Sendable {
     let reply: LoadedReply
     let response: LoadedResponse

@@ -141,11 +141,11 @@ final class LoadedResponseHandler {
     }
 
     /// Stores a response that its client has already received. Returns the error if that fails.
-    func keep(_ arrival: EarlyReply, of job: LoadJob, now: HTTPDate) -> StoreError? {
+    func keep(_ early: EarlyReply, of job: LoadJob, now: HTTPDate) -> StoreError? {
         do throws(StoreError) {
-            // Answers in memory were already dropped when the response arrived.
+            // `OriginLoader` removed the answers in memory when the response arrived, so this URL is not reported again.
             let known = changed.count
-            try change(arrival.conclusion, job, arrival.response, try read(arrival.response, job), now)
+            try change(early.conclusion, job, early.response, try read(early.response, job), now)
             changed.removeLast(changed.count - known)
             return nil
         } catch {

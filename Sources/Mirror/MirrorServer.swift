@@ -53,8 +53,8 @@ package final class MirrorServer: Sendable {
         options: MirrorOptions = MirrorOptions(), proxy: (port: UInt16, options: ProxySettings)? = nil
     ) throws(ServerError) {
         // With a loader, half of the memory is for responses that are only in memory.
-        let shelfByteLimit = options.load == nil ? 0 : memoryLimit / 2
-        let tier = MemoryTier<Answer>(byteLimit: memoryLimit - shelfByteLimit)
+        let memoryOnlyByteLimit = options.load == nil ? 0 : memoryLimit / 2
+        let tier = MemoryTier<Answer>(byteLimit: memoryLimit - memoryOnlyByteLimit)
         self.tier = tier
         let budget = options.processMemoryLimit.map { MemoryBudget(limit: $0) }
         budget?.check(tier)
@@ -64,7 +64,7 @@ package final class MirrorServer: Sendable {
         let rejectedResponses = RejectedResponses(options.notice)
         let loader = try options.load.map { (load) throws(ServerError) in
             try OriginLoader(
-                folder, options, tier: tier, shelfByteLimit: shelfByteLimit, recording: recording,
+                folder, options, tier: tier, memoryOnlyByteLimit: memoryOnlyByteLimit, recording: recording,
                 rejectedResponses: rejectedResponses, load: load)
         }
         self.loader = loader

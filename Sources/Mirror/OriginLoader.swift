@@ -22,12 +22,12 @@ final class OriginLoader: Sendable {
     /// The default policy, if neither the request nor a rule sets one.
     let policy: CachePolicy
     let profile: CacheProfile
-    let reach = OriginReachability()
+    let reachability = OriginReachability()
     let memoryCache: MemoryResponseCache
     let uncommitted: UncommittedResponses
     /// Hashes the secrets of requests that responses vary by.
     let secrets: SecretHasher
-    let ready: FreshAnswerCache
+    let freshAnswers: FreshAnswerCache
     private let sendRequest: Load
     private let clock: @Sendable () -> HTTPDate
     private let changes = ChangedURLs()
@@ -48,9 +48,9 @@ final class OriginLoader: Sendable {
     private typealias Work = @Sendable (LoadedResponseHandler) -> Finish?
     private typealias Finish = (StoreError?) -> Void
 
-    /// - Parameter shelfByteLimit: The maximum size, in bytes, of responses that are stored only in memory.
+    /// - Parameter memoryOnlyByteLimit: The maximum size, in bytes, of responses that are stored only in memory.
     init(
-        _ folder: StoreFolder, _ options: MirrorOptions, tier: MemoryTier<Answer>, shelfByteLimit: Int,
+        _ folder: StoreFolder, _ options: MirrorOptions, tier: MemoryTier<Answer>, memoryOnlyByteLimit: Int,
         recording: RecordingHealth, rejectedResponses: RejectedResponses, load: @escaping Load
     ) throws(ServerError) {
         policy = options.policy
@@ -60,11 +60,11 @@ final class OriginLoader: Sendable {
         timer = try options.patience.map { (time) throws(ServerError) in try LoadTimer(time) }
         let secrets = folder.secretHasher(createsKey: true)
         self.secrets = secrets
-        let memoryCache = MemoryResponseCache(byteLimit: shelfByteLimit, secrets)
+        let memoryCache = MemoryResponseCache(byteLimit: memoryOnlyByteLimit, secrets)
         self.memoryCache = memoryCache
         uncommitted = UncommittedResponses(secrets)
-        let ready = FreshAnswerCache(tier)
-        self.ready = ready
+        let freshAnswers = FreshAnswerCache(tier)
+        self.freshAnswers = freshAnswers
         let isOpen = Monitor(false)
         let (queue, uncommitted) = (queue, uncommitted)
         do throws(SystemError) {
@@ -78,10 +78,10 @@ final class OriginLoader: Sendable {
                 handler.open()
                 isOpen.change { $0 = true }
                 while let first = queue.next() {
-                    Self.processMessages(first, queue, uncommitted, handler, ready)
+                    Self.processMessages(first, queue, uncommitted, handler, freshAnswers)
                 }
                 Self.runAndCommit(
-                    uncommitted.takeAll(isLast: true).map { work in { work($0) } }, handler, ready)
+                    uncommitted.takeAll(isLast: true).map { work in { work($0) } }, handler, freshAnswers)
             }
             isOpen.wait { $0 ? () : nil }
         } catch {
@@ -92,37 +92,37 @@ final class OriginLoader: Sendable {
     /// Runs the work of a message and of all messages that have arrived since. Called on the thread `larder-load`.
     private static func processMessages(
         _ first: Message, _ queue: Inbox<Message>, _ uncommitted: UncommittedResponses,
-        _ handler: LoadedResponseHandler,
-        _ ready: FreshAnswerCache
+        _ handler: LoadedResponseHandler, _ freshAnswers: FreshAnswerCache
     ) {
         var messages = [first]
         // Uncommitted responses have no waiting client, so they can wait for more work.
         if case .uncommitted = first, let next = queue.next(atMost: maxWriteDelay) { messages.append(next) }
         messages += queue.takeAll()
         // Uncommitted responses first, in order: an invalidation must apply to them too.
-        let arrived: [Work] = uncommitted.takeAll().map { work in { work($0) } }
-        let asked: [Work] = messages.compactMap { if case .work(let work) = $0 { work } else { nil } }
+        let early: [Work] = uncommitted.takeAll().map { work in { work($0) } }
+        let awaited: [Work] = messages.compactMap { if case .work(let work) = $0 { work } else { nil } }
         runAndCommit(
-            arrived + asked, handler, ready,
-            yieldsBetweenWorks: asked.isEmpty && arrived.count <= maxYieldingWrites)
+            early + awaited, handler, freshAnswers,
+            yieldsBetweenWorks: awaited.isEmpty && early.count <= maxYieldingWrites)
     }
 
     /// The maximum time that an early reply's response waits before it is stored.
     private static let maxWriteDelay = Duration.milliseconds(20)
-    /// The number of early replies' responses above which the thread no longer yields to others, since the queue would grow.
+    /// The number of early replies' responses above which the thread no longer yields to other threads, because the queue would
+    /// grow.
     private static let maxYieldingWrites = 128
 
     /// Runs works and commits their changes together. No waiting client gets a reply before its response is stored.
     ///
     /// - Parameter yieldsBetweenWorks: whether to yield to other threads between works.
     private static func runAndCommit(
-        _ works: [Work], _ handler: LoadedResponseHandler, _ ready: FreshAnswerCache,
+        _ works: [Work], _ handler: LoadedResponseHandler, _ freshAnswers: FreshAnswerCache,
         yieldsBetweenWorks: Bool = false
     ) {
         var waiting: [Finish] = []
         var start = ContinuousClock.now
         func settle(_ failure: StoreError?) {
-            ready.forget(handler.takeChanged())
+            freshAnswers.forget(handler.takeChanged())
             for finish in waiting { finish(failure) }
             waiting.removeAll()
             start = .now
@@ -146,15 +146,15 @@ final class OriginLoader: Sendable {
 
     var now: HTTPDate { clock() }
 
-    /// Loads with a timeout: if the origin takes too long, it counts as silent, and `otherwise` is called
-    /// while the load continues.
+    /// Loads with a timeout. If the origin takes too long, it counts as silent, and `otherwise` is called. The load continues
+    /// all the same, and `done` is called at its end.
     func loadWithTimeout(
         _ job: LoadJob, by threadLoader: (any ThreadLoader)?, otherwise: (@Sendable () -> Void)?,
         done: @escaping @Sendable (LoadedReply) -> Void
     ) {
         guard let timer, let otherwise else { return load(job, by: threadLoader, done: done) }
-        let wait = timer.wait { [reach, clock] in
-            reach.record(job.request.url.origin, hasAnswered: false, now: clock())
+        let wait = timer.wait { [reachability, clock] in
+            reachability.record(job.request.url.origin, hasAnswered: false, now: clock())
             otherwise()
         }
         load(job, by: threadLoader) { reply in
@@ -167,34 +167,35 @@ final class OriginLoader: Sendable {
     ///
     /// - Parameter threadLoader: the loader of the calling thread, which is tried first.
     func load(
-        _ asked: LoadJob, by threadLoader: (any ThreadLoader)? = nil,
+        _ requestedJob: LoadJob, by threadLoader: (any ThreadLoader)? = nil,
         done: @escaping @Sendable (LoadedReply) -> Void
     ) {
-        var job = asked
+        var job = requestedJob
         job.changeStamp = changes.stamp(at: job.request.url)
         let (fields, shared) = (job.upstreamFields, SharedJob(job))
         guard let key = job.sharingKey(fields) else {
             return start(shared, fields, by: threadLoader, done: done)
         }
-        let lead = Lead()
+        let leader = LeaderFlag()
         flights.load(key) { reply in
-            if lead.isTaken { return }
+            // The leader gets its reply from `start` below.
+            if leader.isSet { return }
             guard let reply, reply.isShared else { return self.start(shared, done: done) }
             done(LoadedReply(answer: reply.answer, source: reply.source))
         } by: { complete in
-            lead.take()
+            leader.set()
             // A streamed reply proceeds at its client's pace; others must not wait for it.
             job.stream?.onBegin { complete(nil) }
             start(shared, fields, by: threadLoader) { [stream = job.stream] reply in
-                // First: a client that repeats its request after the reply was not one of those who waited.
+                // The flight ends before the reply is sent: a client that repeats its request after that must not join it.
                 complete(stream?.isGone == true ? nil : reply)
                 done(reply)
             }
         }
     }
 
-    /// Calls `done` with whether the origin allows the request that follows the preflight.
-    func ask(_ preflight: Preflight, done: @escaping @Sendable (Bool) -> Void) {
+    /// Sends a preflight, and calls `done` with whether the origin allows the request that follows the preflight.
+    func send(_ preflight: Preflight, done: @escaping @Sendable (Bool) -> Void) {
         sendRequest(preflight.request) { outcome in done(preflight.isPassed(by: outcome)) }
     }
 
@@ -205,15 +206,17 @@ final class OriginLoader: Sendable {
         init(_ job: LoadJob) { self.job = job }
     }
 
-    /// Whether the request of this caller is the one that is sent to the origin.
-    private final class Lead: Sendable {
+    /// Whether the request of this caller is the one that is sent to the origin, for all who request the same.
+    private final class LeaderFlag: Sendable {
         private let flag = Atomic(false)
 
-        var isTaken: Bool { flag.load(ordering: .acquiring) }
+        var isSet: Bool { flag.load(ordering: .acquiring) }
 
-        func take() { flag.store(true, ordering: .releasing) }
+        func set() { flag.store(true, ordering: .releasing) }
     }
 
+    /// Sends the request of a job, and handles its outcome.
+    ///
     /// - Parameter fields: the upstream fields of the job, if they are already known.
     private func start(
         _ shared: SharedJob, _ fields: HTTPFields? = nil, by threadLoader: (any ThreadLoader)? = nil,
@@ -223,11 +226,13 @@ final class OriginLoader: Sendable {
             let (origin, now) = (shared.job.request.url.origin, self.now)
             switch outcome {
             case .response(let response):
-                self.reach.record(origin, hasAnswered: true, now: now)
-                if shared.job.layout.isTransparent { self.reach.recordZone(of: origin, response.flags.zone) }
-            case .failure: self.reach.record(origin, hasAnswered: false, now: now)
+                self.reachability.record(origin, hasAnswered: true, now: now)
+                if shared.job.layout.isTransparent {
+                    self.reachability.recordZone(of: origin, response.flags.zone)
+                }
+            case .failure: self.reachability.record(origin, hasAnswered: false, now: now)
             case .passedOn(let why):
-                self.reach.record(origin, hasAnswered: true, now: now)
+                self.reachability.record(origin, hasAnswered: true, now: now)
                 return done(.alreadyStreamed(shared.job, why))
             }
             if case .response(let response) = outcome {
@@ -235,8 +240,8 @@ final class OriginLoader: Sendable {
                     Invalidation.targets(
                         of: shared.job.request, status: response.status, fields: response.fields))
             }
-            if let arrival = EarlyReply(shared.job, outcome, self.profile, now: now),
-                let reply = self.take(arrival, of: shared)
+            if let early = EarlyReply(shared.job, outcome, self.profile, now: now),
+                let reply = self.replyBeforeStoring(early, of: shared)
             {
                 return done(reply)
             }
@@ -247,7 +252,7 @@ final class OriginLoader: Sendable {
             }
         }
         let request = shared.job.upstream(fields ?? shared.job.upstreamFields)
-        // A loader of the server's own thread saves the way through another thread.
+        // The calling server thread loads by itself if it can, which avoids a switch to the thread that loads for all.
         if let threadLoader {
             threadLoader.load(request, done: conclude)
         } else {
@@ -258,7 +263,7 @@ final class OriginLoader: Sendable {
     /// Marks stored responses of the URL as outdated by a change.
     func invalidate(_ url: WebURL) {
         changes.note([url])
-        ready.forget(url)
+        freshAnswers.forget(url)
         queue.put(
             .work { handler in
                 handler.invalidate(url)
@@ -266,14 +271,15 @@ final class OriginLoader: Sendable {
             })
     }
 
-    /// The reply for the client, while the response is stored in the background. Nil if the reply must wait.
-    private func take(_ arrival: EarlyReply, of shared: SharedJob) -> LoadedReply? {
-        guard let unnumbered = arrival.copy else { return arrival.reply }
+    /// Returns the reply for the client, and stores the response in the background. Returns nil if the reply must wait until
+    /// the response is stored.
+    private func replyBeforeStoring(_ early: EarlyReply, of shared: SharedJob) -> LoadedReply? {
+        guard let unnumbered = early.copy else { return early.reply }
         guard let copy = uncommitted.add(unnumbered) else { return nil }
-        ready.forget(shared.job.request.url)
+        freshAnswers.forget(shared.job.request.url)
         let now = now
         let isFirst = uncommitted.put { [uncommitted] handler in
-            let failure = handler.keep(arrival, of: shared.job, now: now)
+            let failure = handler.keep(early, of: shared.job, now: now)
             return { lost in
                 uncommitted.removeIfCurrent(copy)
                 if let why = failure ?? lost { shared.job.isLost?("\(why)") }
@@ -284,7 +290,7 @@ final class OriginLoader: Sendable {
         case false?: break
         case nil: shared.job.isLost?("the server is shutting down")
         }
-        return arrival.reply
+        return early.reply
     }
 
     /// Handles the outcome of a load on the thread `larder-load`. Loads again without conditions if the handler asks for it.
@@ -315,10 +321,13 @@ final class FreshAnswerCache: Sendable {
 
     init(_ tier: MemoryTier<Answer>) { self.tier = tier }
 
-    /// To be read before the lookup in the store.
+    /// The number of changes of stored responses so far. Read it before a lookup in the store, and pass it to `keep` with the
+    /// answer.
     var changeCount: Int { changes.load(ordering: .acquiring) }
 
-    /// - Parameter changeCount: its value before the lookup.
+    /// Caches the answer with a stored response, unless a response has changed since the lookup.
+    ///
+    /// - Parameter changeCount: the value of `changeCount` before the lookup.
     func keep(
         _ answer: Answer, of copy: FoundResponse, _ view: MirrorResponder.StoreView, notedAt changeCount: Int
     ) {
@@ -326,7 +335,7 @@ final class FreshAnswerCache: Sendable {
         tier.insert(
             answer, byteCount: answer.memoryByteCount, id: copy.response.url, for: origin.span, target.span,
             derivedIn: view.generation, now: view.time)
-        // A change in the meantime was forgotten before this was kept.
+        // If a response changed in the meantime, `forget` may have run before the insertion.
         if changeCount != self.changeCount { tier.remove(origin.span, target.span) }
     }
 
@@ -346,7 +355,7 @@ final class FreshAnswerCache: Sendable {
         }
     }
 
-    /// Origin and target as in requests.
+    /// The origin of a URL, and the rest of it, as in a request.
     private static func key(_ url: WebURL) -> (origin: [UInt8], target: [UInt8]) {
         let origin = Array(url.origin.utf8)
         return (origin, Array(url.withoutFragment.href.utf8.dropFirst(origin.count)))
@@ -358,11 +367,11 @@ struct LoadedReply: Sendable {
     let answer: Answer
     /// Field lines only for the client whose request was sent to the origin: its cookies.
     var clientFields: [UInt8] = []
-    /// Whether others who requested the same meanwhile may share the reply; a reply that may not be stored
-    /// belongs to one client.
+    /// Whether clients that sent the same request in the meantime get this reply, too. A response that may not be stored is
+    /// for one client only.
     var isShared = true
     var source = ProxyLog.Source.network
-    /// Why the response was not stored.
+    /// The reason why the response was not stored; nil if it was.
     var failure: String?
 
     /// The reply if the response could not be stored.
@@ -393,12 +402,13 @@ struct LoadedReply: Sendable {
 /// Remembers origins that did not answer recently, so that `auto` does not wait for them each time, and the
 /// network zones that responses came from. Any thread may use it.
 final class OriginReachability: Sendable {
+    /// The origins that did not answer, with the times until which they count as unreachable.
     private let silent = Mutex<[String: HTTPDate]>([:])
     private let zones = Mutex<[String: NetworkZone]>([:])
 
-    /// The most public zone that the origin has answered from; its name may resolve to a nearer one now. When
-    /// the table is full, unknown origins count as public: a page can fill the table so that its own origin
-    /// is not noted.
+    /// The most public zone that the origin has answered from, although its name may resolve to a nearer one now. Nil for an
+    /// unknown origin. But when the table is full, unknown origins count as public: otherwise a page could fill the table to
+    /// keep its own origin out of it.
     func zone(of origin: String) -> NetworkZone? {
         zones.withLock { $0[origin] ?? ($0.count < Self.maxZones ? nil : .publicNetwork) }
     }
@@ -413,9 +423,9 @@ final class OriginReachability: Sendable {
     }
 
     /// The seconds for which an origin that did not answer counts as unreachable.
-    private static let pause: Int64 = 30
-    /// The maximum number of silent origins. Further ones are asked each time.
-    private static let maxOrigins = 1000
+    private static let silenceSeconds: Int64 = 30
+    /// The maximum number of silent origins. Further ones get a request each time.
+    private static let maxSilentOrigins = 1000
     /// The maximum number of origins whose zones are remembered.
     private static let maxZones = 50_000
 
@@ -434,14 +444,14 @@ final class OriginReachability: Sendable {
         silent.withLock { silent in
             if answered {
                 if !silent.isEmpty { silent[origin] = nil }
-            } else if silent.count < Self.maxOrigins {
-                silent[origin] = now.adding(seconds: Self.pause)
+            } else if silent.count < Self.maxSilentOrigins {
+                silent[origin] = now.adding(seconds: Self.silenceSeconds)
             }
         }
     }
 }
 
-/// Timers on one thread. Any thread may use it.
+/// Timers of the same duration, on one thread. Any thread may use them.
 final class LoadTimer: Sendable {
     private struct Wait {
         let number: Int
@@ -452,6 +462,7 @@ final class LoadTimer: Sendable {
     private struct State {
         /// Ordered by number, which is also the order of their ends.
         var waits: [Wait] = []
+        /// The number of the last wait.
         var last = 0
         var isStopped = false
     }
@@ -470,7 +481,7 @@ final class LoadTimer: Sendable {
         }
     }
 
-    /// Calls the body after the time, unless the wait is ended before.
+    /// Calls `body` on the timer's thread after the time, unless `end` is called before with the returned number.
     func wait(_ body: @escaping @Sendable () -> Void) -> Int {
         state.change { state in
             state.last += 1
@@ -491,12 +502,13 @@ final class LoadTimer: Sendable {
     /// Waits for the first timer, calls its body, and then waits for the next one.
     private static func fireTimers(_ state: Monitor<State>) {
         while true {
+            // The inner nil means that the timers are stopped, the outer one that an hour has passed without a wait.
             let first: Wait?? = state.wait(atMost: .seconds(3600)) { state -> Wait?? in
                 state.isStopped ? .some(.none) : state.waits.first.map { .some($0) }
             }
-            guard let known = first else { continue }
-            guard let next = known else { return }
-            // Until its end, or until it is removed.
+            guard let first else { continue }
+            guard let next = first else { return }
+            // Waits until its end, or until it is removed.
             let due = state.wait(atMost: next.end - .now) { state -> Bool? in
                 if state.isStopped || state.waits.first?.number != next.number { return false }
                 guard next.end <= .now else { return nil }

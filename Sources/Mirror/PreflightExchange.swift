@@ -59,7 +59,7 @@ struct PreflightExchange {
     private func mayAskOrigin(of url: WebURL) throws(StoreError) -> Bool {
         guard let loader = context.loader else { return false }
         return try exchange.policy(at: url, loader).allowsNetwork
-            && loader.reach.reachability(of: url.origin, now: loader.now) != .unreachable
+            && loader.reachability.reachability(of: url.origin, now: loader.now) != .unreachable
     }
 
     /// The stored response that decides.

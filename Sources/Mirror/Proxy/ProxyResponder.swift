@@ -344,11 +344,11 @@ extension MirrorExchange {
             guard url.scheme == "http", !url.isLocalByName, !context.mayReachPrivate else {
                 return .thisMachine
             }
-            if let noted = context.loader?.reach.zone(of: url.origin) { return noted }
+            if let noted = context.loader?.reachability.zone(of: url.origin) { return noted }
             guard let known = try view().reader.mostPublicZone(ofOrigin: url.origin) else {
                 return .thisMachine
             }
-            context.loader?.reach.recordZone(of: url.origin, known)
+            context.loader?.reachability.recordZone(of: url.origin, known)
             return known
         case .page(let origins):
             if context.mayReachPrivate { return .thisMachine }
@@ -357,7 +357,7 @@ extension MirrorExchange {
                 return .thisMachine
             }
             for origin in origins {
-                if let noted = context.loader?.reach.zone(of: origin) { return noted }
+                if let noted = context.loader?.reachability.zone(of: origin) { return noted }
             }
             return try nearestZone(to: nil)
         case .unknownPage, .foreignPage, .export:
