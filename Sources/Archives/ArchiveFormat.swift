@@ -104,7 +104,8 @@ public enum ArchiveFormat: String, Sendable, CaseIterable {
     }
 }
 
-/// Opens archives for reading. The first bytes of a file decide on its format, and only for zip files the name.
+/// Opens archives for reading. The first bytes of a file decide on its format, except that a saved page needs the suffix of
+/// an HTML file, and a zip file may be recognised by its name.
 package enum ArchiveFiles {
     /// Returns a reader that computes sizes and digests of bodies, but does not store them.
     package static func measuringReader(
@@ -123,7 +124,7 @@ package enum ArchiveFiles {
     /// Returns a reader for a file or folder. A file that has the signature of no format is read as a WARC, whose
     /// reader reports the fault.
     ///
-    /// - Parameter base: The URL that a folder was copied from, or of a saved page, if the files do not name it.
+    /// - Parameter base: The URL of the folder or saved page on its server, if the files do not name it.
     static func reader(
         of path: String, _ storage: BodyStorage, _ limits: ArchiveLimits = ArchiveLimits(),
         base: WebURL? = nil,
@@ -147,6 +148,7 @@ package enum ArchiveFiles {
         if beginning.starts(with: [0x5A, 0x49, 0x4D, 0x04]) {
             return try ZIMReader(path, storage, limits, interruption)
         }
+        // The first byte after white space and a byte order mark.
         let first = beginning.first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D && $0 < 0x80 }
         if first == UInt8(ascii: "{") { return try HARReader(path, storage, limits) }
         if first == UInt8(ascii: "<"), SavedPage.isPage(path) {
@@ -160,9 +162,9 @@ package enum ArchiveFiles {
         return WARCReader(input, storage, limits)
     }
 
-    /// Whether a file is a zip file, by the signature of its first entry, of an empty or of a split file.
-    /// Otherwise the name decides, because the last part of a split file and a self-extracting file may begin
-    /// with anything.
+    /// Whether a file is a zip file: it begins with the signature of an entry, of the end of an empty file, or of a split file.
+    /// A file with other first bytes is one by its name, because the last part of a split file and a self-extracting file may
+    /// begin with anything.
     private static func isZip(_ beginning: [UInt8], _ path: String) -> Bool {
         let starts = ["PK\u{3}\u{4}", "PK\u{5}\u{6}", "PK\u{7}\u{8}"]
         if starts.contains(where: { beginning.starts(with: Array($0.utf8)) }) { return true }

@@ -14,7 +14,7 @@ public struct ProxyOptions: Sendable {
     public var port: UInt16 = 8081
     /// The name of the site that gets all responses; nil adds each to the sites that start on its host.
     public var site: String?
-    /// Stores every response, even if its headers forbid that, and responses to POST requests.
+    /// Whether to store every response, even if its headers forbid that, and responses to POST requests.
     public var storesEverything = false
     /// The login that clients must send, as `user:password`; nil lets every client use the proxy that can reach it.
     public var login: String?
@@ -108,6 +108,7 @@ extension Larder {
     }
 
     private func openAuthority() throws(LarderError) -> CertificateAuthority {
+        // Creates the store if there is none.
         do throws(StoreError) { _ = try StoreWriter(folder) } catch { throw LarderError(error) }
         do throws(TLSError) { return try CertificateAuthority.openOrCreate(in: folder.path) } catch {
             throw LarderError(.machine, error.description)

@@ -38,7 +38,8 @@ struct PortalCommandRunner: Sendable {
     /// Whether the report for this job must not mention private responses.
     private func hidesPrivate(from run: JobRun) -> Bool { hidesPrivate && !run.principal.actsForLocalUser }
 
-    /// The local user's credentials are used only for that user's commands and for scheduled updates.
+    /// The network options for a job. The local user's credentials are used only for that user's commands and for scheduled
+    /// updates.
     private func network(for run: JobRun) -> NetworkOptions {
         run.principal.actsForLocalUser ? network : network.withoutIdentity
     }
@@ -55,6 +56,7 @@ struct PortalCommandRunner: Sendable {
         }
     }
 
+    /// Carries out a command, and returns its result with all lines.
     private func outcome(
         of command: PortalCommand, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
@@ -433,12 +435,15 @@ struct PortalCommandRunner: Sendable {
 }
 
 extension PortalCommand {
-    /// The URLs that the command itself contains.
+    /// The URLs that the command itself contains, as the user wrote them and in full.
     fileprivate var addresses: [String] {
-        switch self {
-        case .prefetch(let address, _): [address, WebURL(address)?.href].compactMap { $0 }
-        case .fetch(let url): [url, WebURL(url)?.href].compactMap { $0 }
-        case .pin(let pin), .unpin(let pin): [pin.name, WebURL(pin.name)?.href].compactMap { $0 }
+        func spellings(_ address: String) -> [String] {
+            [address, WebURL(address)?.href].compactMap { $0 }
+        }
+        return switch self {
+        case .prefetch(let address, _): spellings(address)
+        case .fetch(let url): spellings(url)
+        case .pin(let pin), .unpin(let pin): spellings(pin.name)
         case .update, .check, .checkLinks, .drop, .rollBack, .remove, .undo, .forecast, .collect,
             .changeSettings, .installTimer, .export, .importArchive, .save:
             []

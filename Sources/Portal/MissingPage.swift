@@ -16,7 +16,7 @@ struct MissingPage: PortalPage {
     let list: LinkList?
     /// The URLs of `list` that are not stored.
     let targets: MissingTargets
-    /// Recorded misses of this site's hosts or caused by their pages.
+    /// Recorded misses at the site's hosts, and of their pages at other hosts.
     let misses: [MissedURL]
     /// URLs that the origin reported as gone. They are shown if there is no result of the walk.
     let tombstones: [(href: String, status: Int, referrer: String?)]
@@ -26,7 +26,7 @@ struct MissingPage: PortalPage {
 
     /// - Parameters:
     ///   - kind: the list of links to search; nil to show the result of the walk if there is one.
-    ///   - position: the `next` of the page whose list this page continues.
+    ///   - position: where the list continues: `MissingTargets.next` of the page before; nil for the first page.
     init(
         _ site: Site, _ kind: LinkList?, after position: Int64?, _ reader: StoreReader, _ cache: PortalCache
     ) throws(StoreError) {
@@ -61,8 +61,7 @@ struct MissingPage: PortalPage {
             } ?? []
     }
 
-    /// Whether the reader may see a page that links to the missed URL. Misses are recorded for private pages
-    /// too.
+    /// Whether the reader may see a miss and the page that requested the URL. Misses of private pages are recorded, too.
     static func canReveal(_ miss: Miss, _ reader: StoreReader) throws(StoreError) -> Bool {
         guard reader.hidesPrivate else { return true }
         guard let referrer = miss.referrer else { return try reader.canReveal(miss.href) }
@@ -93,8 +92,7 @@ struct MissingPage: PortalPage {
             html.element("p", ["class": "soft"], say: .noMisses)
             return
         }
-        html.element(
-            "p", say: .nextPrefetchHint)
+        html.element("p", say: .nextPrefetchHint)
         html.element("ul", ["class": "list"]) { html in
             for miss in misses.sorted(by: { $0.last > $1.last }).prefix(PortalLimits.maxListItems) {
                 html.element("li") { html in
@@ -185,9 +183,7 @@ struct MissingPage: PortalPage {
             say: Phrase(isWhole ? .basedOnAllLinks : .basedOnSomeLinks, Wording.number(targets.examinedCount))
         )
         if targets.targets.isEmpty {
-            html.element(
-                "p",
-                say: isWhole ? .nothingMissing : .nothingMissingSoFar)
+            html.element("p", say: isWhole ? .nothingMissing : .nothingMissingSoFar)
         } else {
             html.element("ul", ["class": "list"]) { html in
                 for target in targets.targets {
@@ -287,7 +283,11 @@ struct MissingPage: PortalPage {
 }
 
 extension HTMLWriter {
-    /// Writes the URL that requests or links to another one, with words before it and, for further ones, behind it.
+    /// Writes the URL that requests or links to another one.
+    ///
+    /// - Parameters:
+    ///   - words: the text before the URL.
+    ///   - more: the text after it, about further such URLs.
     fileprivate mutating func referrerLine(
         _ href: String, _ words: Sentence, _ context: PortalContext, more: String = ""
     ) {

@@ -20,7 +20,10 @@ extension Portal {
     /// The maximum size of a page that the extension sends, in bytes. Larger pages get a 413.
     static let maxPageByteCount: Int64 = 256 << 20
 
-    /// Handles a request of the extension whose body is in memory. Returns nil if the reply follows later.
+    /// Handles a request of the extension whose body is in memory.
+    ///
+    /// - Parameter slot: makes the slot for a reply that follows later; called only then.
+    /// - Returns: the answer, or nil if the reply follows later.
     func handleExtensionRequest(
         _ target: String, type: String?, body: [UInt8], from visitor: PortalVisitor,
         _ services: PortalServices,
@@ -37,6 +40,7 @@ extension Portal {
         guard let upload = Self.upload(type, admission) else {
             return refusalAnswer(ExtensionRefusal(415, Phrase(.mistakeForm)), visitor)
         }
+        // A form that is refused has its outcome before its end.
         let isWhole = upload.receive(body) || upload.outcome != nil
         switch upload.end(isWhole: isWhole) {
         case .refused(let status, let reason): return refusalAnswer(ExtensionRefusal(status, reason), visitor)
@@ -197,6 +201,8 @@ extension Portal {
         }
 
         /// The answer to a request whose job has ended: the saved page, or the reason of the failure.
+        ///
+        /// - Parameter number: nil if the job was not accepted.
         func answer(ofJob number: Int?) -> Answer {
             guard let job = jobRunner.jobs.first(where: { $0.number == number }) else {
                 return tooManyJobsAnswer

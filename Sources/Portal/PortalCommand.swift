@@ -29,13 +29,13 @@ package enum PortalCommand: Sendable, Equatable {
     case undo
     /// Previews a cleanup. The limit is a size such as `2G`; nil for no limit.
     case forecast(limit: String?)
-    /// Removes content that no snapshot uses, and more if the store is larger than the limit.
+    /// Removes content that no snapshot uses. If the store is then larger than the limit, removes further content.
     case collect(limit: String?)
     /// Changes the settings of a site for its next update.
     case changeSettings(site: String, SiteSettingsForm)
     /// Installs the systemd timer that runs due updates.
     case installTimer
-    /// Exports a site to an archive. A nil snapshot exports the live one.
+    /// Exports a site to an archive. A nil snapshot exports the live one. `form` is the raw value of an `ArchiveFormat`.
     case export(site: String, snapshot: SnapshotName?, form: String)
     /// Imports an uploaded file, given by its number and name. `site` is the site that gets the snapshot;
     /// `base` is the original URL of the files.
@@ -112,7 +112,7 @@ package enum PortalCommand: Sendable, Equatable {
         }
     }
 
-    /// Whether a button may repeat the job after an interruption. A removal must be ordered anew.
+    /// Whether a button may repeat the job after an interruption. A removal must be requested again.
     var canRestart: Bool { if case .remove = self { false } else { true } }
 
     /// Whether the job can be stopped and continued later.
@@ -231,7 +231,8 @@ package struct SiteSettingsForm: Sendable, Equatable {
         note = Wording.cut(form["note"] ?? "", to: Self.maxNoteBytes)
     }
 
-    /// Takes the valid fields of a form that is shown again for correction.
+    /// Takes fields of a form that is shown again for correction. Choices and numbers that cannot be read are left out, and
+    /// so are the fields that `SiteSettingsForm.write` does not show for a new site.
     package init(readable form: PortalRequest?) {
         guard let form else { return }
         isOnlyPage = form["what"] == Self.pageOnly
@@ -277,7 +278,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
 
     private static let (maxTags, maxTagBytes, maxNoteBytes) = (10, 40, 500)
 
-    /// The tags in a field, which commas separate. Further and longer ones are cut.
+    /// The tags in a field, separated by commas. Longer ones are cut, and those after the first `maxTags` are left out.
     private static func tags(_ text: String?) -> [String] {
         var tags: [String] = []
         for part in (text ?? "").utf8.split(separator: UInt8(ascii: ",")) {
@@ -288,7 +289,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
         return tags
     }
 
-    /// The patterns in a text area, which blanks or line breaks separate; at most 100.
+    /// The patterns in a text area, separated by blanks or line breaks. Those after the first 100 are left out.
     private static func lines(_ text: String?) -> [String] {
         (text ?? "").utf8.split(whereSeparator: { $0 == 0x0a || $0 == 0x0d || $0 == 0x20 || $0 == 0x09 })
             .prefix(100).map { String(decoding: $0, as: UTF8.self) }
@@ -322,6 +323,13 @@ extension PortalCommand {
             if let site = form["site"] { return PortalPin(isSite: true, name: site) }
             return PortalPin(isSite: false, name: try Self.address(try text("url")))
         }
+        func file() throws(PortalFormError) -> (upload: String, name: String) {
+            let (upload, name) = (try text("upload"), try text("name"))
+            guard PortalFiles.isUploadID(upload), PortalFiles.safeName(name) == name else {
+                throw PortalFormError(Phrase(.mistakeForm))
+            }
+            return (upload, name)
+        }
         func size() throws(PortalFormError) -> String? {
             guard let size = form["limit"] else { return nil }
             guard ByteSize(size) != nil else { throw PortalFormError(Phrase(.mistakeSize, size)) }
@@ -349,16 +357,10 @@ extension PortalCommand {
             guard Self.exportForms.contains(name) else { throw PortalFormError(Phrase(.mistakeChoice, name)) }
             self = .export(site: try text("site"), snapshot: form.snapshot("snapshot"), form: name)
         case "save":
-            let (upload, name) = (try text("upload"), try text("name"))
-            guard PortalFiles.isUploadID(upload), PortalFiles.safeName(name) == name else {
-                throw PortalFormError(Phrase(.mistakeForm))
-            }
+            let (upload, name) = try file()
             self = .save(upload: upload, name: name)
         case "import":
-            let (upload, name) = (try text("upload"), try text("name"))
-            guard PortalFiles.isUploadID(upload), PortalFiles.safeName(name) == name else {
-                throw PortalFormError(Phrase(.mistakeForm))
-            }
+            let (upload, name) = try file()
             func optionalAddress(_ name: String) throws(PortalFormError) -> String? {
                 guard let text = form[name] else { return nil }
                 return try Self.address(text)

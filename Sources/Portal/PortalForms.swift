@@ -157,7 +157,7 @@ extension HTMLWriter {
 }
 
 extension HTMLWriter {
-    /// Says that nothing runs the scheduled updates, if that is so, with a button that changes it.
+    /// Writes a notice with a button that installs the timer, if nothing runs the scheduled updates.
     ///
     /// - Parameter isScheduled: whether a site of the page has a schedule.
     mutating func idleScheduleNotice(_ context: PortalContext, isScheduled: Bool) {

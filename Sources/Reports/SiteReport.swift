@@ -30,7 +30,7 @@ public struct StatusReport: Sendable, Equatable {
         public let start: [String]
         /// The snapshots, oldest first.
         public let snapshots: [Snapshot]
-        /// The number of the live snapshot; nil if none was ever complete.
+        /// The number of the live snapshot; nil if none is live.
         public let live: Int64?
         /// Whether a server or proxy loaded responses on top of the live snapshot.
         public let hasOverlay: Bool
@@ -42,11 +42,11 @@ public struct StatusReport: Sendable, Equatable {
         public let manifest: String?
         /// The keys that may sign the manifest, as minisign's text (`RW…`). Empty if it need not be signed by a key.
         public let trustedKeys: [String]
-        /// The figures of the live snapshot; nil in a list of snapshots.
+        /// The figures of the live snapshot; nil if there is none, and in a `SnapshotsReport`.
         public fileprivate(set) var figures: Figures?
     }
 
-    /// How much the live snapshot of a site has.
+    /// The size of a site's live snapshot.
     public struct Figures: Sendable, Equatable {
         /// The number of pages.
         public let pages: Int
@@ -83,7 +83,7 @@ public struct StatusReport: Sendable, Equatable {
     /// - Parameters:
     ///   - path: the name of the store that the report gives.
     ///   - runner: what runs the scheduled updates.
-    ///   - walk: counts the missing URLs of a site; nil to leave them out.
+    ///   - walk: follows the links of a site to count its missing URLs; nil to use only counts that are stored.
     package init(
         _ reader: StoreReader, path: String, runner: ScheduleRunner? = nil, walk: SiteNeeds.Walk? = nil
     ) throws(StoreError) {
@@ -178,6 +178,7 @@ extension StatusReport.Site {
         case complete
     }
 
+    /// The state of one of the site's snapshots.
     package func state(of snapshot: StatusReport.Snapshot) -> SnapshotState {
         if snapshot.name.isOverlay { return .overlay(isLive: snapshot.isLive) }
         if snapshot.isLive { return .live }
@@ -277,6 +278,7 @@ package struct SiteReport: Sendable {
         self.title = title.flatMap { $0.isEmpty ? nil : $0 } ?? Self.name(of: start)
     }
 
+    /// The live snapshot, else the last one that is not an overlay; nil if there is none.
     package static func shownSnapshot(of site: Site) -> Snapshot? {
         site.snapshots.first { $0.id == site.published } ?? site.snapshots.last { $0.base == nil }
     }
@@ -316,7 +318,7 @@ extension SiteReport: JSONObject {
 /// A site may be named by its full name (`https://example.com/docs/`), or by its host (`example.com`) or `HOST:PORT` if it
 /// is the only site there. Commands that only read also accept the URL of its origin.
 package enum SiteName {
-    /// The index of a site by its name or its URL.
+    /// The index of a site by its name, or by its URL as users type it.
     package static func exactIndex(of text: String, among names: [String]) -> Int? {
         let href = (try? WebURL.parseUserInput(text))?.href
         return names.firstIndex { $0 == text || $0 == href }
@@ -333,11 +335,14 @@ package enum SiteName {
             let indices = urls.indices.filter { urls[$0].map(isNamed) ?? false }
             return indices.count == 1 ? indices.first : nil
         }
-        if let index = onlyIndex(where: { $0.host == text || "\($0.host):\($0.effectivePort)" == text }) {
-            return index
-        }
+        if let index = onlyIndex(where: { isHost(text, of: $0) }) { return index }
         guard acceptsOrigin, let origin = origin(from: text) else { return nil }
         return onlyIndex { $0.origin == origin }
+    }
+
+    /// Whether a text is the host of a URL, or its `HOST:PORT`.
+    private static func isHost(_ text: String, of url: WebURL) -> Bool {
+        url.host == text || "\(url.host):\(url.effectivePort)" == text
     }
 
     /// The origin, if the text is the URL of one.
@@ -351,17 +356,17 @@ package enum SiteName {
         let origin = origin(from: text)
         return names.filter { name in
             guard let url = WebURL(name) else { return false }
-            return url.host == text || "\(url.host):\(url.effectivePort)" == text || url.origin == origin
+            return isHost(text, of: url) || url.origin == origin
         }
     }
 
     /// The error of a removal for a text that is neither the whole name of a site nor a stored URL.
     package static func notRemovableError(_ text: String, among names: [String]) -> StoreError {
-        let meant = sites(at: text, among: names)
-        guard !meant.isEmpty else { return notStoredError(text, among: names) }
+        let candidates = sites(at: text, among: names)
+        guard !candidates.isEmpty else { return notStoredError(text, among: names) }
         return StoreError(
             .request, doing: "remove", path: text, detail: "a removal needs the whole name of the site",
-            advice: "the name is: \(meant.joined(separator: ", or "))")
+            advice: "the name is: \(candidates.joined(separator: ", or "))")
     }
 
     /// Returns the error for a text that names no stored site. Its advice depends on the probable meaning of the text.
@@ -373,12 +378,12 @@ package enum SiteName {
                 advice: "name the site alone: \(site)")
         }
         let origin = (try? WebURL.parseUserInput(text))?.origin
-        let here = names.filter { origin != nil && WebURL($0)?.origin == origin }
-        guard here.isEmpty else {
+        let sitesOfOrigin = names.filter { origin != nil && WebURL($0)?.origin == origin }
+        guard sitesOfOrigin.isEmpty else {
             return StoreError(
                 .request, doing: "find the site", path: text,
                 detail: "no site starts at this URL, which may be one of its pages",
-                advice: "name the site: \(here.joined(separator: ", or "))")
+                advice: "name the site: \(sitesOfOrigin.joined(separator: ", or "))")
         }
         return notStoredError(text, among: names)
     }

@@ -11,7 +11,7 @@ internal import Web
 final class ExportedFiles {
     private let reader: StoreReader
     private let site: Site
-    /// The ID of the snapshot; nil for the live snapshot.
+    /// The ID of the snapshot; nil for the live snapshot, or for the overlay or the last snapshot if none is live.
     private let snapshot: Int64?
     private let start: WebURL
     private var names: FolderNames
@@ -21,7 +21,7 @@ final class ExportedFiles {
     private let exportedForm: (StoredResponse) throws(StoreError) -> StoredResponse
     /// The destinations of links by URL, as a cache that is emptied when it is full.
     private var destinations: [String: Destination] = [:]
-    /// Whether scripts load nothing else, as a cache by the names of their files.
+    /// Whether scripts load nothing else (`isSelfContained`), by the names of their files, as a cache.
     private var selfContainedScripts: [String: Bool] = [:]
 
     /// The target of a link in the exported folder.
@@ -38,6 +38,11 @@ final class ExportedFiles {
     private static let maxRedirects = 10
 
     /// Reads all URLs of the snapshot, to give each a file name.
+    ///
+    /// - Parameters:
+    ///   - start: the URL of the start page. The files of its origin are not in a folder of their own.
+    ///   - content: returns a response with the content that is exported.
+    ///   - isExported: whether the export includes a response.
     init(
         _ reader: StoreReader, _ site: Site, asOf snapshot: Int64?, start: WebURL,
         content: @escaping (StoredResponse) throws(StoreError) -> StoredResponse,
@@ -213,11 +218,13 @@ final class ExportedFiles {
         return isFound
     }
 
-    /// Names in scripts that load something when they run.
+    /// Names in scripts by which they load something.
     private static let requestNames = ["import", "fetch", "XMLHttpRequest", "WebSocket", "EventSource"]
 
-    /// Whether the target is a script that loads nothing else. Browsers run it as a worker from a `blob:` URL,
-    /// in which no other URL of the site works.
+    /// Whether the target is a script that loads nothing else. Only such a script works as a worker in the folder: it runs from
+    /// a `blob:` URL, where no other URL of the site works.
+    ///
+    /// - Parameter file: the name of its file.
     func isSelfContained(_ target: WebURL, _ file: String) throws(ArchiveError) -> Bool {
         if let known = selfContainedScripts[file] { return known }
         var isSelfContained = false

@@ -9,6 +9,7 @@ internal import Web
 /// entries. The WARC is not compressed again, so that readers can seek to a response.
 final class WACZWriter: ArchiveWriter {
     private let info: ArchiveInfo
+    /// The URL of the start page; nil if none is known. After a redirect, that of its target.
     private var start: String?
     /// The key that signs the digest of `datapackage.json`.
     private let key: SigningKey?
@@ -82,7 +83,8 @@ final class WACZWriter: ArchiveWriter {
         return true
     }
 
-    /// Returns the text of an HTML page. Returns nil for other pages, and for large ones.
+    /// Returns the text of an HTML page, for the search in readers. Returns nil for other pages, for large ones, and for those
+    /// without text.
     private static func text(of response: ArchivedResponse) throws(ArchiveError) -> String? {
         guard let body = response.body, let content = body.content,
             body.byteCount <= Limits.maxPackedBodyBytes * 4,
@@ -120,7 +122,7 @@ final class WACZWriter: ArchiveWriter {
         return [try output.finish()]
     }
 
-    /// Returns the signature in the anonymous form of WACZ Signing and Verification 0.1.0, which has only a
+    /// Returns the signature of the digest in the anonymous form of WACZ Signing and Verification 0.1.0, which has only a
     /// public key.
     private func signature(of hash: String) throws(ArchiveError) -> JSONMembers? {
         guard let key else { return nil }
@@ -196,7 +198,7 @@ enum CDXLine {
         return key + "?" + decoded(text)
     }
 
-    /// Decodes the percent escapes of letters, digits and a few punctuation marks.
+    /// Decodes the percent escapes of letters, digits and a few punctuation marks. Decoded letters are in lower case.
     private static func decoded(_ text: String) -> String {
         let bytes = Array(text.utf8)
         var decoded: [UInt8] = []
@@ -232,6 +234,8 @@ final class WACZReader: ArchiveReader {
     private var faults: [ArchiveFault] = []
     private var reader: WARCReader?
     private(set) var start: String?
+    /// The SHA-256 of the public key, in hexadecimal, if the signature is valid and covers all other entries; else nil.
+    private(set) var signer: String?
 
     /// The maximum size of an entry that is loaded as a whole. A larger `datapackage.json` is not read.
     private static let maxMetadataBytes = 16 << 20
@@ -254,9 +258,6 @@ final class WACZReader: ArchiveReader {
         entry.name.hasPrefix("archive/")
             && [".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz"].contains { entry.name.hasSuffix($0) }
     }
-
-    /// The digest of the public key if the signature is valid and covers all other entries.
-    private(set) var signer: String?
 
     /// Verifies the signature and the digest of `datapackage.json`. Reports those that are not valid.
     private func readSignature(_ package: [UInt8]) throws(ArchiveError) {

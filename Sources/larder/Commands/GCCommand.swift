@@ -118,6 +118,8 @@ enum GCCommand {
         return lines + ["  \(isDone ? "removed" : "would remove"): \(removed.joined(separator: ", "))"]
     }
 
+    /// The report as text: the summary, the removed snapshots and URLs, and why the store is still over the limit.
+    ///
     /// - Parameter snapshots: the removed snapshots, a line for each site.
     private static func text(
         of report: CollectionReport, _ snapshots: [String], _ arguments: Arguments

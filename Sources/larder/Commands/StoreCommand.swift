@@ -2,7 +2,7 @@ internal import LarderKit
 internal import Reports
 
 /// `larder store copy FROM TO`, `larder store status` and `larder store migrate`: copies a store between
-/// folders and PostgreSQL, shows how it is kept, or migrates it.
+/// folders and PostgreSQL, shows its place, version and size, or migrates it.
 ///
 /// Exit status 0: done. 1: bodies were damaged and left out of the copy, or the store needs migration or is
 /// an incomplete copy (`status`). 2: an unknown subcommand. 3: a store cannot be read or written. 130:
@@ -48,10 +48,10 @@ enum StoreCommand {
         let shownPaths = [from, to].map { Larder(at: $0).shownPath }
         let isVerified = arguments.has(.verifyCopy)
         let givenOptions = [Option.verifyCopy, .compress].filter { arguments.has($0) }.map(\.name)
-        let again = CommandLine.shellCommand(["store", "copy"] + shownPaths + givenOptions)
+        let resumeCommand = CommandLine.shellCommand(["store", "copy"] + shownPaths + givenOptions)
         var larder = Larder(at: from)
         larder.compresses = arguments.has(.compress)
-        let report = try await display.run(orContinueWith: again, isStoppable: false) { [larder] in
+        let report = try await display.run(orContinueWith: resumeCommand, isStoppable: false) { [larder] in
             try await larder.copyStore(
                 to: to, verify: isVerified, progress: display.progress("Copying the store"))
         }
@@ -144,7 +144,7 @@ enum StoreCommand {
         return words + (writer.sites.isEmpty ? "" : ": " + writer.sites.joined(separator: ", "))
     }
 
-    /// The names of the steps that were needed.
+    /// The result of a migration as text: the names of the steps that were needed.
     private static func migrationText(of report: MigrationReport) -> String {
         report.steps.isEmpty
             ? "\(report.path) is up to date"
