@@ -59,14 +59,15 @@ package final class BrowserProcess {
 
     deinit { end(within: .zero) }
 
-    /// The end of the browser's log, on one line.
+    /// The last lines of the browser's log, joined to one line of at most 500 bytes. Empty if there is no log.
     package var lastLogLines: String {
         let log = (try? WholeFile.read(folder + "/log", atMost: Self.maxLogBytes * 2)) ?? []
         let lines = log.suffix(2000).split(separator: 0x0A).suffix(3)
         return String(decoding: lines.joined(separator: [0x20]).suffix(500), as: UTF8.self)
     }
 
-    /// Empties the log when it is too long, because pages can write to it without end.
+    /// Empties the log if it is longer than `maxLogBytes`. Call it from time to time, because pages can write to the log without
+    /// end.
     package func trimLog() {
         var status = stat()
         guard stat(folder + "/log", &status) == 0, status.st_size > Self.maxLogBytes else { return }
@@ -84,7 +85,7 @@ package final class BrowserProcess {
         removeFolder()
     }
 
-    /// Does the same as ``end(within:)``, but keeps the folder with the log until this object is released.
+    /// Ends the browser like ``end(within:)``, but keeps the folder with the log until this object is released.
     func kill(after grace: Duration) {
         guard !hasEnded else { return }
         hasEnded = true
@@ -99,6 +100,7 @@ package final class BrowserProcess {
         for _ in 0..<200 where isGroupAlive { usleep(10_000) }
     }
 
+    /// Whether a process of the group is running. Zombies do not count.
     private var isGroupAlive: Bool {
         guard Glibc.kill(-identifier, 0) == 0 else { return false }
         return (Folder.names(in: "/proc") ?? []).contains { name in
@@ -165,7 +167,7 @@ package final class BrowserProcess {
         return lock
     }
 
-    /// Removes the folders of browsers whose owner was killed.
+    /// Removes the folders of browsers whose owner was killed, so that nothing locks their lock file any more.
     private static func sweep(beside path: String) {
         let parent = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
         for name in Folder.names(in: parent) ?? [] where name.starts(with: "larder-browser-".utf8) {

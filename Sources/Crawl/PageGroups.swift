@@ -73,12 +73,18 @@ struct PageName: Sendable {
 /// The largest group is divided by the next folder until there are enough groups. Folders with few pages stay
 /// together. Later pages are assigned to the groups of the earlier ones.
 struct PageGroups: Sendable {
+    /// A folder, with the pages of one kind in it and in the folders below it. Other nodes are named by their indices in
+    /// `nodes`.
     private struct Node {
+        /// The host and the folders, each with a slash, such as `example.com/std/`. Empty for a root.
         var pattern: String
+        /// The number of components in `pattern`.
         var depth: Int
+        /// `PageName.kind` of the pages.
         let kind: String
+        /// The nodes of large folders in this one, by their names; nil if the node was not divided.
         var folders: [String: Int]?
-        /// The nodes of pages in other folders, and of pages in no further folder.
+        /// If the node was divided, the nodes of the pages in its other folders, and of the pages in no further folder.
         var others = 0, own = 0
         /// Whether it cannot be divided.
         var isFinal = false
@@ -86,6 +92,7 @@ struct PageGroups: Sendable {
         var words: Set<String> = []
     }
 
+    /// The properties that the pages of one group have in common.
     private struct Key: Hashable {
         let node: Int
         let word: String?
@@ -93,19 +100,23 @@ struct PageGroups: Sendable {
     }
 
     private var nodes: [Node] = []
+    /// The nodes of all pages of a kind, which may be divided.
     private var roots: [String: Int] = [:]
+    /// The number of each group: its index in `patterns` and `mayLink`.
     private var numbers: [Key: Int] = [:]
     /// The pattern of each group, such as `example.com/std/**/struct*`.
     private(set) var patterns: [String] = []
     /// Whether the pages of each group may link to other pages.
     private(set) var mayLink: [Bool] = []
 
+    /// The number of nodes with pages from which on no node is divided.
     private static let maxNodes = 24
-    /// A folder with this share of all pages, or a word, gets a group of its own.
-    private static let minShare = 0.03
-    private static let minShareOfWord = 0.04
-    private static let (minCount, minCountOfWord) = (6, 8)
+    /// A folder gets a node of its own if it has this share of all pages, and at least `minCount` of them.
+    private static let (minShare, minCount) = (0.03, 6)
+    /// A first word makes groups of its own if a node has this share of all pages with it, and at least `minCountOfWord`.
+    private static let (minShareOfWord, minCountOfWord) = (0.04, 8)
 
+    /// Divides the folders of these pages. It makes no groups yet: `number(of:)` makes them.
     init(_ names: [PageName] = []) {
         var members: [[Int]] = []
         for (index, name) in names.enumerated() {
@@ -132,6 +143,7 @@ struct PageGroups: Sendable {
         }
     }
 
+    /// Returns the root of the pages of a kind. Adds it if there is none.
     private mutating func root(_ kind: String) -> Int {
         if let root = roots[kind] { return root }
         nodes.append(Node(pattern: "", depth: 0, kind: kind))
@@ -139,6 +151,9 @@ struct PageGroups: Sendable {
         return nodes.count - 1
     }
 
+    /// Divides a node by the next folder of its pages, or marks it as final if no folder has `minCount` pages.
+    ///
+    /// - Parameter members: the indices in `names` of each node's pages.
     private mutating func divide(
         _ node: Int, _ names: [PageName], _ members: inout [[Int]], _ minCount: Int
     ) {
@@ -176,7 +191,7 @@ struct PageGroups: Sendable {
         members[node] = []
     }
 
-    /// The number of the group of a page.
+    /// Returns the number of the group of a page. Adds the group if the page is its first one.
     mutating func number(of name: PageName) -> Int {
         var node = root(name.kind)
         while let folders = nodes[node].folders {

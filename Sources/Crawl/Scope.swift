@@ -191,7 +191,7 @@ extension Scope {
     /// The include pattern that applies to the URL; nil if none does.
     private func includeRule(for url: WebURL) -> ScopeRule? {
         let pattern = include.first { pattern in
-            switch pattern.reach(in: url) {
+            switch pattern.subject(matching: url) {
             case .host: true
             case .path: folders[url.host] != nil || domain(of: url) != nil
             case nil: false

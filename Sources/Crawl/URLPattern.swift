@@ -8,11 +8,11 @@ package import Web
 ///   or for the path; see `URLGlob`
 /// - `*.pdf`, `ads.example.com`, without a slash: a glob for the file name or the host
 package struct URLPattern: Sendable {
-    /// The part of a URL to which a pattern applies.
-    enum Reach {
-        /// The host as well: the pattern selects pages on that host.
+    /// The part of a URL that a pattern describes.
+    enum Subject {
+        /// The host, too: a pattern that includes pages extends the crawl to matching hosts.
         case host
-        /// Only the path.
+        /// Only the path: such a pattern includes no pages of further hosts.
         case path
     }
 
@@ -22,7 +22,8 @@ package struct URLPattern: Sendable {
 
     /// The kinds of patterns, parsed.
     private enum Form: Sendable {
-        case glob(URLGlob, Reach)
+        case glob(URLGlob, Subject)
+        /// A text without a slash: a host, or a file in the root folder or in a folder below it.
         case name(host: URLGlob, atRoot: URLGlob, below: URLGlob)
         case expression(RegularExpression)
     }
@@ -52,21 +53,21 @@ package struct URLPattern: Sendable {
         }
     }
 
-    /// The part of the URL that the pattern matches; nil if it does not match.
-    func reach(in url: WebURL) -> Reach? {
+    /// Returns the part that the pattern describes, if it matches the URL; else nil.
+    func subject(matching url: WebURL) -> Subject? {
         switch form {
-        case .glob(let glob, let reach): glob.matches(url) ? reach : nil
+        case .glob(let glob, let subject): glob.matches(url) ? subject : nil
         case .name(let host, let atRoot, let below):
             host.matches(url) ? .host : atRoot.matches(url) || below.matches(url) ? .path : nil
         case .expression(let expression): expression.matches(url.key.href) ? .host : nil
         }
     }
 
-    package func matches(_ url: WebURL) -> Bool { reach(in: url) != nil }
+    package func matches(_ url: WebURL) -> Bool { subject(matching: url) != nil }
 }
 
 extension PatternMistake {
-    /// The same mistake, with the whole pattern in place of a part.
+    /// The same mistake, with the whole pattern in place of the expression without `regex:`.
     fileprivate func naming(_ pattern: String) -> PatternMistake {
         switch self {
         case .empty: .empty
@@ -129,9 +130,9 @@ final class RegularExpression: @unchecked Sendable {
         var copies = 1
         for part in bytes.split(separator: UInt8(ascii: "{"), omittingEmptySubsequences: false).dropFirst() {
             let numbers = part.prefix { $0 != UInt8(ascii: "}") }.split(separator: UInt8(ascii: ","))
-            let most = numbers.compactMap { Int(String(decoding: $0, as: UTF8.self)) }.max() ?? 1
-            guard most <= maxCopies else { return "it repeats a part too often" }
-            copies *= max(1, most)
+            let count = numbers.compactMap { Int(String(decoding: $0, as: UTF8.self)) }.max() ?? 1
+            guard count <= maxCopies else { return "it repeats a part too often" }
+            copies *= max(1, count)
             guard copies <= maxCopies else { return "it repeats a part too often" }
         }
         return nil

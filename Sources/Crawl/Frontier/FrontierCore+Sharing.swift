@@ -288,8 +288,10 @@ extension FrontierCore {
     }
 
     /// Updates the number of bytes that all other workers together have received. They count towards the limit of the
-    /// snapshot. A lower number is ignored: it comes from a status that does not yet include all bytes of this
-    /// worker.
+    /// snapshot.
+    ///
+    /// - Parameter byteCount: the total of the snapshot without the bytes that this worker has reported. A number lower
+    ///   than the last one is ignored: its total was read before this worker's last report.
     mutating func updateOthersByteCount(_ byteCount: Int) {
         guard let before = sharing?.othersByteCount else { return }
         usage.byteCount += max(0, byteCount - before)
@@ -316,7 +318,7 @@ extension FrontierCore {
         for number in waiting where records[Int(number)].state == .waiting { enqueue(number) }
     }
 
-    /// Gives up the waiting pages, because the page limit of the snapshot is used up.
+    /// Gives up the waiting pages, because all pages of the snapshot's limit are assigned.
     mutating func dropWaitingPages() {
         for number in sharing?.waitingPages ?? [] where records[Int(number)].state == .waiting {
             records[Int(number)].state = .elsewhere
