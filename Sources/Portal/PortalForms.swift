@@ -192,7 +192,7 @@ extension SiteSettingsForm {
                 "pages", .formPages, type: "number", value: maxPages.map(String.init) ?? "",
                 hint: .formNoLimitHint)
             if isNew {
-                html.inputField("bytes", .formBytes, hint: .formBytesHint)
+                html.inputField("bytes", .formBytes, value: maxBytes ?? "", hint: .formBytesHint)
             } else {
                 html.choiceField(
                     "robots", .formRobots, [("obey", .robotsObey), ("ignore", .robotsIgnore)],

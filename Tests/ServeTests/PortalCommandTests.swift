@@ -86,7 +86,7 @@ import Web
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
         let jobRunner = JobRunner { _, _ in (.done, []) }
         defer { jobRunner.close() }
-        let answer = try send("prefetch", "url=\(address)&depth=3&scope=path", shelf, jobRunner)
+        let answer = try send("prefetch", "url=\(address)&depth=3&scope=path&bytes=200M", shelf, jobRunner)
         #expect(answer.status == 400)
         let page = String(decoding: answer.bytes, as: UTF8.self)
         #expect(page.contains(words) && page.contains(help), "\(page)")
@@ -95,6 +95,7 @@ import Web
             page.contains("aria-invalid=\"true\"") && page.contains("aria-describedby=\"mistake f-url-hint\"")
         )
         #expect(page.contains("name=\"depth\" type=\"number\" value=\"3\""))
+        #expect(page.contains("name=\"bytes\" type=\"text\" value=\"200M\""))
         #expect(page.contains("<option value=\"path\" selected"))
         #expect(jobRunner.jobs.isEmpty)
     }
