@@ -140,26 +140,31 @@ extension CheckReport {
         return "\(word) \(item.url)" + (explanation.map { ": \($0)" } ?? "")
     }
 
-    /// The lines of a site. URLs that were not fetched do not fail the check, and there may be a hundred thousand, so only
-    /// a few for each reason are listed.
+    /// The lines of a site. Broken URLs and those that were not fetched do not fail the check, and there may be a hundred
+    /// thousand, so only a few for each reason are listed.
     private var siteLines: [String] {
-        let notFetched = items.filter { $0.verdict == .notFetched }
-        var lines = items.filter { $0.verdict != .verified && $0.verdict != .notFetched }.flatMap(siteLines)
-        for (reason, items) in Dictionary(grouping: notFetched, by: { $0.detail ?? "" })
-            .sorted(by: { ($1.value.count, $0.key) < ($0.value.count, $1.key) })
-        {
-            if items.count <= Self.maxNotFetchedLines {
-                lines += items.flatMap(siteLines)
-            } else {
-                lines.append(
-                    "not-fetched \(Wording.number(items.count)) URLs, such as \(items[0].url): \(reason)")
-            }
-        }
-        return lines
+        let others: [Verdict] = [.verified, .broken, .notFetched]
+        return items.filter { !others.contains($0.verdict) }.flatMap(siteLines)
+            + groupedLines(of: .broken, max: Self.maxBrokenLines)
+            + groupedLines(of: .notFetched, max: Self.maxNotFetchedLines)
     }
 
-    /// The maximum number of URLs that are listed for one reason why URLs were not fetched. Above it, one line counts them.
-    private static let maxNotFetchedLines = 3
+    /// The lines of the URLs with a verdict, grouped by reason.
+    ///
+    /// - Parameter max: the maximum number of URLs that are listed for one reason. Above it, one line counts them.
+    private func groupedLines(of verdict: Verdict, max: Int) -> [String] {
+        let items = items.filter { $0.verdict == verdict }
+        return Dictionary(grouping: items, by: { $0.detail ?? "" })
+            .sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }
+            .flatMap { reason, items in
+                guard items.count > max else { return items.flatMap(siteLines) }
+                let count = Wording.number(items.count)
+                return ["\(verdict.rawValue) \(count) URLs, such as \(items[0].url): \(reason)"]
+            }
+    }
+
+    /// The maximum numbers of URLs that are listed for one reason.
+    private static let (maxBrokenLines, maxNotFetchedLines) = (10, 3)
 
     private func siteLines(of item: Item) -> [String] {
         let way = item.chain.isEmpty ? [] : ["  via " + item.chain.joined(separator: " > ")]

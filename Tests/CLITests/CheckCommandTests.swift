@@ -102,6 +102,9 @@ import Web
             #expect(snapshot.status == 2, "\(snapshot)")
             #expect(snapshot.errors.contains("check reads the live snapshot of a site, not "), "\(snapshot)")
         }
+        let folder = try larder("check", home.path)
+        #expect(
+            folder.status == 2 && folder.errors.contains("\(home.path) is a folder; to compare"), "\(folder)")
         #expect(try larder("check", "127.0.0.1").output == proof)
         let stored = try larder("check", "127.0.0.1", "--stored")
         #expect(stored.status == 2 && stored.errors.contains("127.0.0.1 is a stored site"), "\(stored)")

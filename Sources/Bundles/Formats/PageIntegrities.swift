@@ -30,7 +30,10 @@ enum PageIntegrities {
         }
         // An empty check would be clean.
         guard !manifest.bundles.isEmpty else {
-            throw source.error(at: 0, "expected scripts or links with an integrity attribute, found none")
+            throw source.error(
+                at: 0,
+                "expected a manifest, or a page whose scripts or links have an integrity attribute; found another page"
+            )
         }
         return manifest
     }

@@ -272,6 +272,13 @@ enum CheckCommand {
             return isManifest ? .manifest(name) : .sites([names[place]])
         }
         try refuseSnapshot(name, among: names)
+        if Folder.exists(name) {
+            let build = CommandLine.shellCommand(["check", "MANIFEST", "--dir", name])
+            let links = CommandLine.shellCommand(["check", "--links", "--dir", name])
+            throw UsageError(
+                "\(name) is a folder; to compare its files with a manifest: \(build); to check its links: \(links)"
+            )
+        }
         guard name.contains("://") || names.isEmpty else {
             throw UsageError(
                 "\(name) is neither a file nor a stored site; the stored sites are: \(names.joined(separator: ", "))"
