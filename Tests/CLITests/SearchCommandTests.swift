@@ -119,6 +119,14 @@ import Web
         #expect(try await larder.search("butter").unread == 0)
     }
 
+    @Test func `pages that a later run has indexed do not count as unread`() async throws {
+        #expect(try run("prefetch", origin.url("/"), "--render", "never", "--no-index").status == 0)
+        #expect(try await Larder(at: home.file("s")).index(within: .zero).left == 3)
+        #expect(try run("update").status == 0)
+        let found = try run("search", "butter")
+        #expect(found.status == 0 && found.errors.isEmpty, "\(found)")
+    }
+
     @Test func `a server indexes in the background pages that a prefetch did not`() async throws {
         #expect(try run("prefetch", origin.url("/"), "--render", "never", "--no-index").status == 0)
         let larder = Larder(at: home.file("s"))

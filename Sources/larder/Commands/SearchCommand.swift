@@ -43,8 +43,8 @@ enum SearchCommand {
         }
     }
 
-    /// Indexes, for a limited time, pages that a prefetch did not index. Returns true if the index has
-    /// changed, so that a second search can find more.
+    /// Indexes, for a limited time, pages that a prefetch did not index. Returns true if the index or the number of
+    /// unread pages has changed, so that a second search can find more.
     private static func indexUnreadPages(_ unread: Int, _ larder: Larder, _ terminal: Terminal) async -> Bool
     {
         if unread > minAnnouncedPages {
@@ -52,7 +52,8 @@ enum SearchCommand {
         }
         do throws(LarderError) {
             let report = try await larder.index(within: maxIndexingTime)
-            return report.texts + report.others > 0
+            // A run for one site may have indexed pages that an interrupted run had counted as unread.
+            return report.texts + report.others > 0 || report.left != unread
         } catch {
             // If the index cannot be written, the pages indexed before can still be searched.
             return false
