@@ -170,6 +170,11 @@ import Web
         #expect(
             early.errors.contains(
                 "print it from the last one that does with: larder cat \(origin.url("/new")) --snapshot 2"))
+        let host = String(origin.base.dropFirst("http://".count))
+        for site in [origin.url("/"), host] {
+            #expect(try larder("cat", site + "@1").output.contains("<title>Home</title>"))
+            #expect(try larder("show", site + "@1").output.hasPrefix("\(origin.url("/"))\nsnapshot "))
+        }
         #expect(try larder("cat", origin.url("/new"), "--snapshot", "9").status == 2)
         #expect(try larder("cat", origin.url("/new"), "--snapshot", "0").status == 2)
     }

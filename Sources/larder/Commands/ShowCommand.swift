@@ -9,8 +9,10 @@ internal import Reports
 enum ShowCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let port = try arguments.portOfServe()
-            let report = try await arguments.larder.describe(arguments.operands[0], servedOn: port)
+            let (larder, port) = (try arguments.larder, try arguments.portOfServe())
+            // The report has all snapshots.
+            let url = try await larder.splitSnapshotName(arguments.operands[0]).site
+            let report = try await larder.describe(url, servedOn: port)
             if arguments.has(.json) {
                 terminal.reportJSON(report.json)
             } else {
@@ -157,11 +159,14 @@ enum AbsenceText {
 enum CatCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let snapshot = try arguments.snapshotOption
-            let report = try await arguments.larder.read(
-                arguments.operands[0], snapshot: snapshot?.name, of: snapshot?.site
-            ) { terminal.writePart($0) }
-            guard let failure = failureText(report, snapshot?.name, arguments) else { return .done }
+            let (larder, option) = (try arguments.larder, try arguments.snapshotOption)
+            let parts = try await larder.splitSnapshotName(arguments.operands[0])
+            let snapshot = option?.name ?? parts.snapshot
+            let site = option?.site ?? parts.snapshot.map { _ in parts.site }
+            let report = try await larder.read(parts.site, snapshot: snapshot, of: site) {
+                terminal.writePart($0)
+            }
+            guard let failure = failureText(report, snapshot, arguments) else { return .done }
             terminal.fail(failure)
             return .incomplete
         }
