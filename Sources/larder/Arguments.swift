@@ -217,9 +217,13 @@ struct Arguments: Sendable {
             name.hasPrefix("--") ? Spelling.closest(to: String(name.dropFirst(2)), among: keys) : nil
         let suggestion =
             Option.synonyms[name].flatMap { names.contains($0) ? $0 : nil } ?? similar.map { "--" + $0 }
+        let problem = "larder \(entry.name) has no option \(name)"
+        if let suggestion { throw UsageError("\(problem); did you mean \(suggestion)?") }
+        let owners = CommandEntry.all.filter { $0.options.contains { $0.name == name } }
         throw UsageError(
-            "larder \(entry.name) has no option \(name)"
-                + (suggestion.map { "; did you mean \($0)?" } ?? "; see: larder \(entry.name) --help"))
+            owners.count == 1
+                ? "\(problem), but larder \(owners[0].name) has it; see: larder \(owners[0].name) --help"
+                : "\(problem); see: larder \(entry.name) --help")
     }
 
     /// Splits `--name=value`. A word without an equals sign has no value.

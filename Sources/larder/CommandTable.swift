@@ -934,6 +934,9 @@ struct CommandEntry: Sendable {
 
     /// The message about an unknown command; it suggests a similar one.
     static func unknownCommandMessage(_ name: String) -> String {
+        if name == Option.stop.key {
+            return "unknown command \"\(name)\"; did you mean larder open \(Option.stop.name)?"
+        }
         let known = all.flatMap { [$0.name] + $0.aliases + $0.hiddenAliases + $0.synonyms }
         let close = Spelling.closest(to: name, among: known)
         let entry = close.flatMap { close in

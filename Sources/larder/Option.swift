@@ -253,6 +253,7 @@ extension Option {
         "--level": "--depth", "--max-depth": "--depth", "-l": "--depth", "-d": "--depth",
         "--limit-rate": "--rate",
         "--max-rate": "--rate", "--no-check-certificate": "--insecure", "-k": "--insecure",
+        "--cacert": "--ca", "--ca-certificate": "--ca",
         "--reject": "--exclude",
         "-R": "--exclude", "--ignore": "--exclude", "--accept": "--include", "-A": "--include",
         "--jobs": "--per-host",

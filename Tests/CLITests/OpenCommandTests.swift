@@ -148,7 +148,9 @@ import Testing
 
         // Another store gets another port.
         let other = try larder("open", "--store", home.file("other"))
-        #expect(try other.status == 0 && self.port(in: other.output) > port, "\(other)")
+        let otherPort = try self.port(in: other.output)
+        #expect(other.status == 0 && otherPort > port, "\(other)")
+        #expect(other.output.contains("\nIt uses port \(otherPort), because port "), "\(other)")
         #expect(try larder("open", "--stop", "--store", home.file("other")).status == 0)
         let stop = try larder("open", "--stop")
         #expect(stop.status == 0 && stop.output == "The server on port \(port) has stopped\n", "\(stop)")

@@ -205,6 +205,15 @@ import Testing
         (["config", "serv"], "unknown command \"serv\"; did you mean larder serve?"),
         (["download", "a.test"], "unknown command \"download\"; did you mean larder prefetch?"),
         (["revert"], "unknown command \"revert\"; did you mean larder rollback?"),
+        (["stop"], "unknown command \"stop\"; did you mean larder open --stop?"),
+        (
+            ["serve", "--stop"],
+            "larder serve has no option --stop, but larder open has it; see: larder open --help"
+        ),
+        (
+            ["prefetch", "a.test", "--cacert", "a.pem"],
+            "larder prefetch has no option --cacert; did you mean --ca?"
+        ),
         (["xyzzy"], "unknown command \"xyzzy\"; list all commands with: larder help"),
         (
             ["prefetch", "a.test", "--level", "3"],

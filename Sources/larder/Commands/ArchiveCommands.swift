@@ -178,7 +178,8 @@ enum ExportCommand {
             lines.append("To read it, open in a browser: \(start)")
         case .program:
             lines.append("To serve it: \(CommandLine.quoted(path.contains("/") ? path : "./" + path))")
-        case .warc, .wacz, .har, .zip, .tar, .html, .mhtml, .zim, .pdf, .png: break
+        case .zip, .tar: lines.append("To read it, unpack it and open its START-HERE.html in a browser")
+        case .warc, .wacz, .har, .html, .mhtml, .zim, .pdf, .png: break
         }
         return lines.joined(separator: "\n")
     }

@@ -43,9 +43,7 @@ enum ServeCommand {
             Signals.shared.onHangUp(endsWithTerminal: true) { service.reload() }
             terminal.say("The server is at \(service.address) (Ctrl-C stops)")
             if port != wanted {
-                terminal.say(
-                    "It uses port \(port), because port \(wanted) \(portUse(wanted)); name another with \(Option.port.name)"
-                )
+                terminal.say(otherPortText(port, insteadOf: wanted))
             }
             if let port = service.proxyPort {
                 terminal.say("The proxy is at http://localhost:\(port)")
@@ -98,6 +96,11 @@ enum ServeCommand {
             .machine,
             "port \(wanted) \(portUse(wanted)); the next free port is \(free): "
                 + arguments.commandLine(changing: [Option.port.name: "\(free)"]))
+    }
+
+    /// The line about a server that does not use the usual port.
+    fileprivate static func otherPortText(_ port: UInt16, insteadOf wanted: UInt16) -> String {
+        "It uses port \(port), because port \(wanted) \(portUse(wanted)); name another with \(Option.port.name)"
     }
 
     /// Says what uses a port, as a predicate.
@@ -255,7 +258,8 @@ enum ServeCommand {
 enum OpenCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            var port = UInt16(try arguments.number(.port, in: 1...65535))
+            let wanted = UInt16(try arguments.number(.port, in: 1...65535))
+            var port = wanted
             let larder = try arguments.larder
             if arguments.has(.stop) { return try await stop(port, larder, arguments, terminal) }
             var (name, snapshot) = (arguments.operands.first, SnapshotName?.none)
@@ -298,6 +302,7 @@ enum OpenCommand {
             }
             show(try await larder.address(of: name, in: snapshot, at: port), terminal)
             if isStarted {
+                if port != wanted { terminal.say(ServeCommand.otherPortText(port, insteadOf: wanted)) }
                 terminal.say(
                     "The server keeps running in the background; to stop it: \(stopCommand(arguments))")
             }
