@@ -214,6 +214,10 @@ public struct CrawlReport: Sendable, Equatable {
         public var url: String { address.href }
         /// Why it could not be loaded.
         public var reason: String { failure.description }
+        /// The status of the server's answer, if that is why it could not be loaded.
+        package var errorStatus: Int? { failure.errorStatus }
+        /// Whether it could not be loaded because the server's certificate was not accepted.
+        package var isOfTLS: Bool { failure.isOfTLS }
         /// The option with which it could be loaded, if there is one.
         public var remedy: Remedy? { failure.remedy }
         /// Whether the URL does not exist on the live site: the server answers 404 or 410, the page says "not found", or

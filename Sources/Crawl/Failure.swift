@@ -62,8 +62,11 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Whether the server answered with an error status.
-    var isStatus: Bool { if case .status = self { true } else { false } }
+    /// The error status that the server answered with; nil if the failure is another one.
+    var errorStatus: Int? { if case .status(let status) = self { status } else { nil } }
+
+    /// Whether the server's certificate was not accepted, or TLS failed for another reason.
+    var isOfTLS: Bool { if case .fetch(let failure) = self { failure.kind == .insecure } else { false } }
 
     /// Whether no connection to the host was possible.
     var isConnectionFailure: Bool {

@@ -151,6 +151,7 @@ package struct PlanRun: ~Copyable {
             apply(.connected(number, from: result.zone))
             guard case .response(let response) = result.outcome else {
                 sample.didMiss(frontier.url(number))
+                if case .failure(let failure) = result.outcome { report.record(.fetch(failure)) }
                 return apply(failure: result, of: number)
             }
             if let redirect = Redirect(response.status, response.fields, from: frontier.url(number)) {
@@ -172,6 +173,7 @@ package struct PlanRun: ~Copyable {
             } else {
                 response.body.discard()
                 sample.didMiss(frontier.url(number))
+                report.record(.status(response.status))
                 apply(.failed(number, .status(response.status)))
                 return
             }
@@ -426,6 +428,22 @@ public struct PlanReport: Sendable, Equatable {
     public package(set) var crawlDelay: Double?
     /// Whether it was interrupted.
     public package(set) var isInterrupted = false
+    /// The first failure of a request for a page.
+    private var failure: Failure?
+
+    package init(site: String, estimate: PlanEstimate) {
+        (self.site, self.estimate) = (site, estimate)
+    }
+
+    /// Why the first page that could not be fetched was not fetched; nil if all were.
+    public var failureReason: String? { failure?.description }
+    /// The status of the server's answer, if that is why.
+    package var errorStatus: Int? { failure?.errorStatus }
+    /// Whether the server's certificate was not accepted.
+    package var isOfTLS: Bool { failure?.isOfTLS ?? false }
+
+    /// Records why a page could not be fetched.
+    fileprivate mutating func record(_ failure: Failure) { self.failure = self.failure ?? failure }
 
     /// URL patterns of pages that link to ever more pages of the same kind.
     public var traps: [String] { estimate.traps.map(\.description) }

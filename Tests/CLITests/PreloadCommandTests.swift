@@ -183,6 +183,9 @@ import Testing
             #expect(
                 bad.errors.contains(
                     "the new snapshot is rejected, because bundles do not match the manifest"), "\(bad)")
+            #expect(
+                bad.output.split(separator: "\n").count { $0.contains(origin.url("/0.js")) } == 1, "\(bad)")
+            #expect(bad.output.split { !$0.isHexDigit }.allSatisfy { $0.utf8.count < 32 }, "\(bad)")
             #expect(try liveReleases() == ["one"])
         }
     }

@@ -63,8 +63,33 @@ import Testing
         #expect(plan.status == 3)
         #expect(plan.output == "")
         #expect(
-            plan.errors
-                == "larder: no page of \(origin.url("/")) could be fetched; check the URL and the network\n")
+            plan.errors.hasPrefix("larder: no page of \(origin.url("/")) could be fetched: ")
+                && plan.errors.hasSuffix("; check the URL and the network, then try again\n"), "\(plan)")
+    }
+
+    @Test(arguments: [
+        (401, "log in (larder login URL, --cookies FILE, --user) and run the same command again"),
+        (403, "log in (larder login URL, --cookies FILE, --user) and run the same command again"),
+        (404, "check the URL"),
+    ])
+    func `the advice for a site that could not be fetched fits the status`(status: Int, advice: String) throws
+    {
+        origin.otherwise { _ in .failure(status) }
+        for command in ["plan", "prefetch"] {
+            let ending = try Command.run(command, origin.url("/"), home: home)
+            #expect(ending.status == 3)
+            #expect(ending.errors.hasSuffix("the server answered \(status); \(advice)\n"), "\(ending)")
+        }
+    }
+
+    @Test func `many broken URLs take one line of a check`() throws {
+        origin.on("/", .page((0..<30).map { "<img src=/gone\($0).png>" }.joined()))
+        #expect(try Command.run("prefetch", origin.url("/"), "--render", "never", home: home).status == 0)
+        let check = try Command.run("check", origin.url("/"), "--require", "read", home: home)
+        #expect(check.status == 0)
+        let line = "broken 30 URLs, such as \(origin.url("/gone0.png")): the server answered 404\n"
+        #expect(check.output.contains(line), "\(check)")
+        #expect(!check.output.contains("/gone17.png"))
     }
 
     @Test func `many missing URLs are grouped by host and reason on one screen`() throws {

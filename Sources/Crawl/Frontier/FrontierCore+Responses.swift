@@ -226,7 +226,7 @@ extension FrontierCore {
         let host = Int(record.host)
         // The entry was given up while its request was running (`failSilentHosts`).
         if record.state == .failed { return endWithoutRequest(number) }
-        if hadBegun || failure.isStatus { noteResponse(of: host) }
+        if hadBegun || failure.errorStatus != nil { noteResponse(of: host) }
         // A longer pause than a run waits is a deferral: no further request is sent for the URL, or to the
         // host.
         let longWait = retryAfter.flatMap { $0 > HostPace.maxPause ? $0 : nil }

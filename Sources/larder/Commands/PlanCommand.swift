@@ -30,7 +30,11 @@ enum PlanCommand {
             }
             guard !report.isInterrupted else { return .interrupted }
             guard hasPages else {
-                terminal.fail("no page of \(report.site) could be fetched; check the URL and the network")
+                let reason = report.failureReason.map { ": \($0)" } ?? ""
+                terminal.fail(
+                    "no page of \(report.site) could be fetched\(reason); "
+                        + PrefetchSummary.advice(
+                            afterStatus: report.errorStatus, isOfTLS: report.isOfTLS))
                 return .unable
             }
             return .done
@@ -52,15 +56,17 @@ enum PlanCommand {
             let again = arguments.commandLine(changing: ["--sample": "\(larger)"])
             lines.append("  for a narrower range: \(again)")
         }
-        let shown = report.groups.prefix(maxListedPatterns)
+        // Links without a page behind them can have a pattern of their own.
+        let groups = report.groups.filter { $0.pages.high != 0 }
+        let shown = groups.prefix(maxListedPatterns)
         let width = shown.map { count($0.pages).utf8.count }.max() ?? 0
         for group in shown {
             lines.append(
                 "  \(count(group.pages).padded(width, left: true)) \(pages(group.pages)), \(bytes(group.byteCount)): \(group.pattern)"
             )
         }
-        if report.groups.count > maxListedPatterns {
-            lines.append("  and \(report.groups.count - maxListedPatterns) more patterns (--json lists all)")
+        if groups.count > maxListedPatterns {
+            lines.append("  and \(groups.count - maxListedPatterns) more patterns (--json lists all)")
         }
         for trap in report.traps { lines.append("  looks like \(trap)") }
         if report.refusedByRobots > 0 {

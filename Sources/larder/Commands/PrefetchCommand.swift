@@ -86,15 +86,15 @@ enum PrefetchCommand {
         if let warning = report.manifestWarning { terminal.fail(warning) }
         if let reason = report.loginPage {
             terminal.fail(
-                "\(report.site): the new snapshot is rejected: \(reason); log in (larder login URL, --cookies FILE, --user) and run "
-                    + "the same command again, or accept the snapshot with --allow-shrink")
+                "\(report.site): the new snapshot is rejected: \(reason); \(PrefetchSummary.sessionAdvice), or accept the "
+                    + "snapshot with --allow-shrink")
             return .incomplete
         }
         if report.hasShrunk {
             terminal.fail(
                 "\(report.site): the new snapshot is rejected, because it has less than half of the previous pages; if a login "
-                    + "page or captive portal came instead, log in (larder login URL, --cookies FILE, --user) and run the same "
-                    + "command again, else accept the snapshot with --allow-shrink")
+                    + "page or captive portal came instead, \(PrefetchSummary.sessionAdvice), else accept the snapshot with "
+                    + "--allow-shrink")
             return .incomplete
         }
         if report.isRejected {
@@ -125,7 +125,10 @@ enum PrefetchCommand {
                 report.missing.contains(where: \.isKeptFromBefore) ? "; its stored copy stays" : ""
             let advice =
                 report.challengedHosts.isEmpty
-                ? "check the URL and the network, then try again" : PrefetchSummary.challengeAdvice
+                ? PrefetchSummary.advice(
+                    afterStatus: report.missing.first?.errorStatus,
+                    isOfTLS: report.missing.first?.isOfTLS ?? false)
+                : PrefetchSummary.challengeAdvice
             let what = isUpdate ? "not updated" : "nothing was prefetched"
             terminal.fail("\(report.site): \(what): \(reason)\(kept); \(advice)")
             return .unable

@@ -15,6 +15,25 @@ enum PrefetchSummary {
 
     static let loginAdvice = "larder login URL, or --cookies FILE"
 
+    /// The advice for a login page or a server that refuses access.
+    static let sessionAdvice =
+        "log in (larder login URL, --cookies FILE, --user) and run the same command again"
+
+    /// The advice if a site could not be fetched at all.
+    ///
+    /// - Parameters:
+    ///   - status: the status that the server answered with; nil if there was no answer.
+    ///   - isOfTLS: whether the server's certificate was not accepted.
+    static func advice(afterStatus status: Int?, isOfTLS: Bool) -> String {
+        if isOfTLS { return "if you trust the server, accept its certificate with --ca FILE or --insecure" }
+        return switch status {
+        case 401, 403: sessionAdvice
+        case 404, 410: "check the URL"
+        case 429, .some(500...): "the server has a fault or too much to do; try again later"
+        default: "check the URL and the network, then try again"
+        }
+    }
+
     /// Whether the report says more than the error line of `PrefetchCommand.status`, which is all there is to say
     /// about a site that could not be reached.
     static func hasContent(_ report: PrefetchReport) -> Bool {
@@ -74,8 +93,8 @@ enum PrefetchSummary {
                 "  \(Wording.number(cookies.valid)) of \(Wording.count(cookies.total, "cookie")) in \(files) \(verb) for this site\(expired)"
             )
         }
-        lines += hostLines(report)
         if !report.isUnchanged {
+            lines += hostLines(report)
             lines += renderingLines(report.rendering)
             lines += report.rehearsal?.lines.map { "  \($0)" } ?? []
         }
@@ -86,13 +105,16 @@ enum PrefetchSummary {
         if let check = report.check {
             // The last line counts the verified bundles.
             lines += check.text(as: .text, isBrief: true).split(separator: "\n")
-                .filter { !$0.hasPrefix("verified ") }.map { "  \($0)" }
+                .filter { !$0.hasPrefix("verified ") }.map { "  \(String($0).withShortDigests)" }
         }
+        // The lines above name the bundles that do not match the manifest.
+        let mismatches = Set(report.check?.items.filter { $0.verdict == .mismatch }.map(\.url) ?? [])
+        let unnamed = report.missing.filter { !mismatches.contains($0.url) }
         // Missing URLs are in one of three lists: recorded as misses by a server, failed with a stored
         // response that stays, or failed without one.
-        let noted = report.missing.filter(\.isRecordedMiss)
-        let kept = report.missing.filter { $0.isKeptFromBefore && !$0.isRecordedMiss }
-        let missing = report.missing.filter { !$0.isKeptFromBefore && !$0.isRecordedMiss }
+        let noted = unnamed.filter(\.isRecordedMiss)
+        let kept = unnamed.filter { $0.isKeptFromBefore && !$0.isRecordedMiss }
+        let missing = unnamed.filter { !$0.isKeptFromBefore && !$0.isRecordedMiss }
         lines += missingList(missing.filter { $0.isAsset && !$0.isBroken }, "asset", "failed")
         lines += missingList(missing.filter { !$0.isAsset && !$0.isBroken }, "page", "failed")
         lines += missingList(kept, "URL", "failed, stored response kept")
@@ -292,7 +314,7 @@ enum PrefetchSummary {
 
     /// The line of one missing URL, and the pages through which it was found.
     private static func missingLines(of item: CrawlReport.Missing) -> [String] {
-        let line = "    \(item.url): \(item.reason)\(Remedy.hint(item.remedy))"
+        let line = "    \(item.url): \(item.reason.withShortDigests)\(Remedy.hint(item.remedy))"
         return item.chain.isEmpty ? [line] : [line, "      found through \(chainText(item.chain))"]
     }
 
