@@ -112,10 +112,13 @@ package enum InterceptionPage: Sendable, Equatable, CustomStringConvertible {
         var url = start
         for _ in 0...20 {
             guard let response = try reader.response(for: url.href, ofSnapshot: snapshot) else { return nil }
-            let redirect = Redirect(response.status, HTTPFields(block: response.fields.utf8.span), from: url)
+            let fields = HTTPFields(block: response.fields.utf8.span)
+            let redirect = Redirect(response.status, fields, from: url)
             if redirect == nil {
-                guard let body = response.body, body.format == .html else { return nil }
-                return Page(url: url, body: body)
+                guard let body = response.body else { return nil }
+                // A login page that was first sent in place of robots.txt was not scanned.
+                let isUnscanned = body.format == .opaque && fields.contentType?.isHTML == true
+                return body.format == .html || isUnscanned ? Page(url: url, body: body) : nil
             }
             guard let target = redirect?.url else { return nil }
             url = target

@@ -137,7 +137,7 @@ import Web
         #expect(text.contains("\n  \(origin.url("/b.png"))\n"))
         #expect(
             text.hasSuffix(
-                "This was a dry run; to remove the data: larder gc --max-size 1000000 --allow-incomplete\n")
+                "This was a dry run; to remove the data: larder gc --max-size 1M --allow-incomplete\n")
         )
         #expect(try larder("list").output == before)
 

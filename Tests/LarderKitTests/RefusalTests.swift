@@ -104,12 +104,15 @@ import Testing
         #expect(try await larder.update()[0].isPublished)
     }
 
-    @Test func `an update that finds a login page in place of many pages names it`() async throws {
+    /// A server may send its login page in place of robots.txt too, and confirm it when it is requested again.
+    @Test(arguments: [false, true])
+    func `an update that finds a login page in place of many pages names it`(hidesRobots: Bool) async throws {
         origin.on("/", .page((1...6).map { "<a href=/\($0)></a>" }.joined()))
         for number in 1...6 { origin.on("/\(number)", .page("page \(number)")) }
         #expect(try await larder.prefetch([origin.url("/")]).isPublished)
         origin.on("/", .redirect(to: "/login"))
-        origin.on("/login", .page(Self.login))
+        origin.on("/login", .page(Self.login).validated(entityTag: "\"login\""))
+        if hidesRobots { origin.on("/robots.txt", .redirect(to: "/login")) }
         let report = try await larder.update()[0]
         #expect(report.hasShrunk && report.isRejected && !report.isPublished)
         #expect(report.loginPage?.contains(origin.url("/login")) == true, "\(report.loginPage ?? "none")")

@@ -78,7 +78,7 @@ enum GCCommand {
             lines.append(
                 "The store would still be over the limit: \(obstacleText(of: obstacle, report, arguments))")
         }
-        var options = arguments.operands + (report.limit.map { ["--max-size", "\($0.byteCount)"] } ?? [])
+        var options = arguments.operands + (arguments.text(.maxSize).map { ["--max-size", $0] } ?? [])
         for option in Option.keepOptions {
             if let value = arguments.text(option) { options += [option.name, value] }
         }
@@ -159,7 +159,7 @@ enum GCCommand {
         case .live:
             return "everything left is live; to remove the least recently served pages: "
                 + arguments.command(
-                    "gc", ["--max-size", "\(report.limit?.byteCount ?? 0)", "--allow-incomplete"])
+                    "gc", ["--max-size", arguments.text(.maxSize) ?? "0", "--allow-incomplete"])
         case .disk:
             return "the database file could not be shrunk: \(report.shrinkFailure ?? "")"
         case .again:
