@@ -52,6 +52,8 @@ extension ProxyAuthority: JSONObject {
 public struct ProxyTraffic: Sendable {
     /// Requests that were answered from the store, including stored responses that a server had just confirmed.
     public let answeredFromStore: Int
+    /// Requests whose stored response a server had just confirmed; they are part of `answeredFromStore`.
+    package let confirmed: Int
     /// Requests that were answered by servers.
     public let loadedFromOrigins: Int
     /// Responses of servers that were stored.
@@ -168,7 +170,8 @@ extension MirrorService {
         log.map { log in
             let totals = log.totals
             return ProxyTraffic(
-                answeredFromStore: totals[.store] + totals[.validated], loadedFromOrigins: totals[.network],
+                answeredFromStore: totals[.store] + totals[.validated], confirmed: totals[.validated],
+                loadedFromOrigins: totals[.network],
                 stored: totals.storedCount,
                 notStored: totals.notStoredCount,
                 reasonNotStored: totals.lastStoreFailure,

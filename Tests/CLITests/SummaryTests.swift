@@ -1,5 +1,6 @@
 import TestOrigin
 import Testing
+import Web
 
 @Suite struct SummaryTests {
     private let home: TemporaryFolder
@@ -80,6 +81,18 @@ import Testing
             #expect(ending.status == 3)
             #expect(ending.errors.hasSuffix("the server answered \(status); \(advice)\n"), "\(ending)")
         }
+    }
+
+    @Test func `the size in the first line of status is the sum of the sites`() throws {
+        for text in ["one", "another"] {
+            origin.on("/", .page(text))
+            #expect(try Command.run("prefetch", origin.url("/"), "--render", "never", home: home).status == 0)
+        }
+        let json = try JSONValue.parse(Command.run("status", "--json", home: home).output.utf8.span)
+        let size = try #require(json["sites"]?[0]?["figures"]?["bytes"]?.int)
+        let status = try Command.run("status", home: home).output
+        #expect(status.split(separator: "\n")[0].contains(": 1 site, \(size) B ("), "\(status)")
+        #expect(try #require(json["bytes"]?.int) > size)
     }
 
     @Test func `many broken URLs take one line of a check`() throws {

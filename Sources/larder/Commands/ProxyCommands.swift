@@ -55,7 +55,8 @@ enum ProxyCommand {
     ///
     /// - Parameter isOffline: the policy loaded nothing, so that a request without a response is a miss.
     static func summary(of traffic: ProxyTraffic, isOffline: Bool) -> String {
-        var parts = ["\(Wording.count(traffic.answeredFromStore, "response")) from the store"]
+        let confirmed = traffic.confirmed > 0 ? " (\(traffic.confirmed) confirmed by the server)" : ""
+        var parts = ["\(Wording.count(traffic.answeredFromStore, "response")) from the store\(confirmed)"]
         if traffic.loadedFromOrigins > 0 {
             parts.append("\(traffic.loadedFromOrigins) loaded, \(traffic.stored) of them stored")
         }

@@ -35,10 +35,14 @@ enum StatusCommand {
     /// The report as text: the size of the store, a table of the sites, then a line for each site whose last run
     /// is not complete or whose manifest must be signed, and one if scheduled updates do not run.
     private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
-        let disk =
-            report.diskByteCount.map { " (\(Wording.bytes($0)) on disk, with the search index)" } ?? ""
+        // The sum of the column, as on the home page of the portal. The store also has earlier snapshots.
+        let live = report.sites.reduce(0) { $0 + ($1.figures?.byteCount ?? 0) }
+        let all =
+            report.diskByteCount.map {
+                "\(Wording.bytes($0)) on disk, with earlier snapshots and the search index"
+            } ?? "\(Wording.bytes(report.byteCount)) with earlier snapshots"
         let head =
-            "\(report.path): \(Wording.count(report.sites.count, "site")), \(Wording.bytes(report.byteCount))\(disk)"
+            "\(report.path): \(Wording.count(report.sites.count, "site")), \(Wording.bytes(live)) (\(all))"
         guard !report.sites.isEmpty else {
             return "\(head)\nTo download a site: \(arguments.command("prefetch", ["URL"]))"
         }
