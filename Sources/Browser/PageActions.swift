@@ -113,7 +113,8 @@ enum PageActions {
                 path.push(`${at.localName}.${classes}`.replace(/\\d+/g, '0'));
               }
               const place = e.closest(frame) ? 'site' : 'group';
-              return `${place} ${name(e).slice(0, 60).replace(/\\d+/g, '0')} ${path.join('<')}`.slice(0, 400);
+              const title = name(e) || join([...(e.labels || [])].map((label) => label.textContent)).trim();
+              return `${place} ${title.slice(0, 60).replace(/\\d+/g, '0')} ${path.join('<')}`.slice(0, 400);
             };
             const known = new Set(knownControls);
             const used = globalThis.larderUsed ??= new Set();

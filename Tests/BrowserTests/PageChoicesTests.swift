@@ -69,6 +69,21 @@ struct PageChoicesTests {
         #expect(try requests(of: html) == Set(expected))
     }
 
+    @Test func `boxes with other labels are other controls`() throws {
+        let origin = try TestOrigin()
+        for path in ["a", "b"] {
+            let box = "<label><input type=checkbox onchange=\"fetch('/\(path).json')\">Show \(path)</label>"
+            origin.on("/\(path)", .page("<!DOCTYPE html><title>Site</title>" + box))
+        }
+        let used = UsedControls()
+        for path in ["a", "b"] {
+            let outcome = try SharedBrowser.render(origin.url("/\(path)")) {
+                ($0.acting, $0.usedControls, $0.controlGroup) = (.all, used, "pages")
+            }
+            #expect(outcome.requests.contains { $0.url == origin.url("/\(path).json") })
+        }
+    }
+
     @Test func `a control whose first values request nothing gets no more, and gets its first value again`()
         throws
     {
