@@ -133,13 +133,16 @@ extension FrontierCore {
         return actions
     }
 
-    /// Discovers the request that continues the list of which the response is a piece, as a guess.
+    /// Discovers, as guesses, the request that continues the list of which the response is a piece, and those for more about
+    /// its elements.
     mutating func continueList(after number: UInt32) -> [Action] {
-        guard !series.isEmpty, let next = series.next(after: number, url(number))?.key, urls.find(next) == nil
-        else {
-            return []
+        guard !series.isEmpty else { return [] }
+        let url = url(number)
+        let next = series.next(after: number, url).map { [$0] } ?? []
+        let new = (next + series.elementRequests(after: number, url)).map(\.key).filter {
+            urls.find($0) == nil
         }
-        return [.storeLinks(guess([next], by: number).1)]
+        return new.isEmpty ? [] : [.storeLinks(guess(new, by: number).1)]
     }
 
     /// Discovers what two other pages request by a template that one page has shown.

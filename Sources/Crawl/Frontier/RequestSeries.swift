@@ -7,6 +7,9 @@ internal import Web
 /// after some pieces, and only some pages of a kind are rendered at all. From the requests of rendered pages, this value
 /// learns rules: a parameter that grows by a fixed step, or one whose value is in the response before. The rules apply to all
 /// responses from URLs with the same path pattern.
+///
+/// A page may also request more about each element of a list, such as `/replies?parent=17`. If two requests name elements of
+/// the same response, the requests for its other elements follow.
 struct RequestSeries {
     /// How the next value of a parameter follows.
     private enum Step: Hashable {
@@ -21,32 +24,51 @@ struct RequestSeries {
         let step: Step
     }
 
-    /// The content of a response, as far as it matters for lists.
-    private struct Answer {
-        let fingerprint: UInt64
-        let places: [String: String]
+    /// A request for more about one element of a list.
+    private struct ElementRule {
+        /// The pattern of the list's request.
+        let list: String
+        /// The pattern of the derived requests, which limits their number.
+        let pattern: String
+        /// The member of the elements that identifies them (``ListPlaces/identifiers``).
+        let place: String
+        /// The path, with the origin; nil for that of the list.
+        let path: String?
+        let items: [Item]
+        /// The parameter that has the identifier.
+        let parameter: String
+        /// The parameters whose values are those of the list's request.
+        let sharedNames: Set<String>
     }
 
     private var rules: [String: Rule] = [:]
+    private var elementRules: [ElementRule] = []
     /// The responses of assets, by entry.
-    private var answers: [UInt32: Answer] = [:]
+    private var answers: [UInt32: ListPlaces] = [:]
     /// The bodies of each list. A list ends when one of its bodies comes again, as servers answer beyond the end.
     private var bodies: [String: Set<UInt64>] = [:]
+    private var identifierCount = 0
     private var derivedCounts: [String: Int] = [:]
+    /// The responses for whose elements requests were derived, by the pattern of these requests.
+    private var expanded: [String: Set<UInt32>] = [:]
 
-    /// The maximum number of rules.
+    /// Further elements of lists are ignored.
+    private static let maxIdentifiers = 200_000
+    /// The maximum number of rules of each kind.
     private static let maxRules = 64
     /// The maximum number of requests that one rule derives.
     static let maxRequestsOfRule = 1000
     /// The maximum number of responses that are remembered. Further ones make and follow no rules.
     private static let maxAnswers = 20_000
 
-    var isEmpty: Bool { rules.isEmpty }
+    var isEmpty: Bool { rules.isEmpty && elementRules.isEmpty }
 
     /// Notes the response of an asset.
     mutating func noteAnswer(_ number: UInt32, _ list: ListPlaces) {
         guard answers.count < Self.maxAnswers else { return }
-        answers[number] = Answer(fingerprint: list.fingerprint, places: list.places)
+        let count = list.identifiers.values.reduce(0) { $0 + $1.count }
+        answers[number] = identifierCount + count > Self.maxIdentifiers ? list.withoutIdentifiers : list
+        identifierCount += count
     }
 
     /// Learns from the requests of a rendered page. Returns whether there are new rules.
@@ -56,19 +78,72 @@ struct RequestSeries {
             guard let items = Self.items(of: request.url) else { continue }
             groups[request.url.origin + request.url.path, default: []].append((request.number, items))
         }
-        let before = rules.count
+        let before = rules.count + elementRules.count
         for (path, group) in groups.sorted(by: { $0.key < $1.key }) {
             for (first, second) in Self.pairs(group) {
                 guard rules.count < Self.maxRules,
                     let (name, old, new) = Self.difference(first.items, second.items)
                 else { continue }
                 let pattern = Self.pattern(path, second.items)
-                guard rules[pattern] == nil, let step = step(name, from: old, to: new, after: first.number)
-                else { continue }
-                rules[pattern] = Rule(parameter: name, step: step)
+                guard rules[pattern] == nil else { continue }
+                if let step = step(name, from: old, to: new, after: first.number) {
+                    rules[pattern] = Rule(parameter: name, step: step)
+                } else {
+                    noteElements(old, new, named: name, pattern, path, second.items, of: requests)
+                }
             }
         }
-        return rules.count > before
+        return rules.count + elementRules.count > before
+    }
+
+    /// Learns from two requests that differ in the values of one parameter, if both values identify elements of a list.
+    private mutating func noteElements(
+        _ old: String, _ new: String, named name: String, _ pattern: String, _ path: String,
+        _ items: [Item], of requests: [(number: UInt32, url: WebURL)]
+    ) {
+        guard elementRules.count < Self.maxRules, !elementRules.contains(where: { $0.pattern == pattern })
+        else { return }
+        for list in requests {
+            guard let answer = answers[list.number], let listItems = Self.items(of: list.url),
+                let place = answer.identifiers.keys.sorted().first(where: {
+                    answer.identifiers[$0]?.contains(old) ?? false
+                        && answer.identifiers[$0]?.contains(new) ?? false
+                })
+            else { continue }
+            let listPath = list.url.origin + list.url.path
+            let shared = items.filter { $0.name != name && listItems.contains($0) }.map(\.name)
+            return elementRules.append(
+                ElementRule(
+                    list: Self.pattern(listPath, listItems), pattern: pattern, place: place,
+                    path: listPath == path ? nil : path, items: items, parameter: name,
+                    sharedNames: Set(shared)))
+        }
+    }
+
+    /// The requests for more about the elements of the list that a response has.
+    mutating func elementRequests(after number: UInt32, _ url: WebURL) -> [WebURL] {
+        guard !elementRules.isEmpty, let answer = answers[number], let items = Self.items(of: url) else {
+            return []
+        }
+        let path = url.origin + url.path
+        let pattern = Self.pattern(path, items)
+        var requests: [WebURL] = []
+        for rule in elementRules
+        where rule.list == pattern && expanded[rule.pattern, default: []].insert(number).inserted {
+            for identifier in answer.identifiers[rule.place] ?? []
+            where derivedCounts[rule.pattern, default: 0] < Self.maxRequestsOfRule {
+                let own = rule.items.map { item in
+                    if item.name == rule.parameter { return "\(item.name)=\(identifier)" }
+                    let shared = rule.sharedNames.contains(item.name)
+                    return (shared ? items.first { $0.name == item.name } ?? item : item).text
+                }
+                derivedCounts[rule.pattern, default: 0] += 1
+                if let request = WebURL((rule.path ?? path) + "?" + own.joined(separator: "&")) {
+                    requests.append(request)
+                }
+            }
+        }
+        return requests
     }
 
     /// The request that continues the list after a response; nil at its end, or if no rule applies.
@@ -201,13 +276,23 @@ struct ListPlaces: Sendable, Equatable {
     let fingerprint: UInt64
     /// Values by their path: `meta.next`, or `posts[].id` for a member of the last element of an array.
     private(set) var places: [String: String] = [:]
+    /// The values that identify the elements of an array, by their path: `posts[].id`.
+    private(set) var identifiers: [String: [String]] = [:]
 
     /// Longer values and further ones are ignored.
     private static let maxValueBytes = 512
     private static let maxValues = 64
+    private static let maxIdentifiers = 1000
     private static let maxDepth = 4
+    private static let identifierNames: Set<String> = ["id", "_id", "uuid", "guid", "key", "pk", "slug"]
     /// Larger bodies are no pieces of a list.
     static let maxBytes = 1 << 20
+
+    var withoutIdentifiers: ListPlaces {
+        var list = self
+        list.identifiers = [:]
+        return list
+    }
 
     /// Whether bodies of a format may be pieces of a list.
     static func areIn(_ format: BodyFormat) -> Bool {
@@ -239,11 +324,33 @@ struct ListPlaces: Sendable, Equatable {
         case .string(let text):
             if !text.isEmpty, text.utf8.count <= Self.maxValueBytes { places[path] = text }
         case .array(let elements):
+            for element in elements.prefix(Self.maxIdentifiers) {
+                addIdentifier(of: element, at: path + "[]")
+            }
             if let last = elements.last { add(last, at: path + "[]", depth: depth + 1) }
         case .object(let members):
             for member in members {
                 add(member.value, at: path.isEmpty ? member.key : "\(path).\(member.key)", depth: depth + 1)
             }
         }
+    }
+
+    private mutating func addIdentifier(of element: JSONValue, at path: String) {
+        for member in element.members ?? [] where Self.identifierNames.contains(member.key.lowercased()) {
+            switch member.value.content {
+            case .number(let number): identifiers["\(path).\(member.key)", default: []].append(number.text)
+            case .string(let text) where Self.isPlain(text):
+                identifiers["\(path).\(member.key)", default: []].append(text)
+            case .string, .null, .bool, .array, .object: break
+            }
+        }
+    }
+
+    /// Whether a text is the same in a query. Others would have to be encoded.
+    private static func isPlain(_ text: String) -> Bool {
+        (1...maxValueBytes).contains(text.utf8.count)
+            && text.utf8.allSatisfy {
+                $0.isASCIIAlphanumeric || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+            }
     }
 }

@@ -72,6 +72,42 @@ import Web
         #expect(!render())
     }
 
+    @Test(
+        "Requests for two elements of a list are followed by those for the others",
+        arguments: [
+            (
+                "/replies/?uri=a&offset=0", "/replies/?uri=a&parent=3&offset=5",
+                "/replies/?uri=a&parent=8&offset=5",
+                "/replies/?uri=b&offset=0", "/replies/?uri=b&parent=21&offset=5"
+            ),
+            ("/posts?t=1", "/replies?post=3", "/replies?post=8", "/posts?t=7", "/replies?post=21"),
+        ])
+    mutating func elements(list: String, first: String, second: String, other: String, its: String) {
+        #expect(answer(list, #"{"posts": [{"id": 3}, {"id": 5}, {"id": 8}]}"#) == nil)
+        #expect(answer(first, "[1]") == nil)
+        #expect(answer(second, "[2]") == nil)
+        #expect(render())
+        let third = first.replacing("=3", with: "=5")
+        #expect(elements(of: 0) == [first, third, second])
+        #expect(elements(of: 0) == [], "they are derived once")
+        #expect(answer(other, #"{"posts": [{"id": 21}]}"#) == nil)
+        #expect(elements(of: 3) == [its])
+        #expect(!render(), "the rule is known")
+    }
+
+    /// The requests for the elements of the list in a response.
+    private mutating func elements(of number: Int) -> [String] {
+        series.elementRequests(after: UInt32(number), urls[number]).map { String($0.href.dropFirst(18)) }
+    }
+
+    @Test("Values that are in no response make no rule for elements")
+    mutating func unknownElements() {
+        _ = answer("/posts?t=1", #"{"posts": [{"id": 3}, {"count": 8}]}"#)
+        _ = answer("/replies?post=3", "[1]")
+        _ = answer("/replies?post=8", "[2]")
+        #expect(!render())
+    }
+
     @Test("A list without an end is continued up to a limit")
     mutating func endless() {
         _ = answer("/posts?page=1", "[1]")
