@@ -159,12 +159,16 @@ package enum SidePage: String, Sendable, CaseIterable {
 
     /// The last part of the path in lower case; nil if that is not the name of a side page.
     static func name(of url: WebURL) -> String? {
+        lastPart(of: url).flatMap { paths[$0] == nil ? nil : $0 }
+    }
+
+    /// The last part of the path in lower case; nil if it is longer or shorter than the names of side pages.
+    private static func lastPart(of url: WebURL) -> String? {
         let path = url.path.utf8
         let end = path.last == UInt8(ascii: "/") ? path.index(before: path.endIndex) : path.endIndex
         let start = path[..<end].lastIndex(of: UInt8(ascii: "/")).map(path.index(after:)) ?? path.startIndex
         guard nameLengths.contains(path.distance(from: start, to: end)) else { return nil }
-        let name = String(decoding: path[start..<end], as: UTF8.self).lowercased()
-        return paths[name] == nil ? nil : name
+        return String(decoding: path[start..<end], as: UTF8.self).lowercased()
     }
 
     /// A page that a side page belongs to, if the site has it.
@@ -241,7 +245,7 @@ package enum SidePage: String, Sendable, CaseIterable {
     /// The last two parts of the path, such as `post/create` in `/topics/3/post/create`, if they name a form. Below a page
     /// that has no page `/topics/3/post`, they mean nothing else.
     static func nestedForm(of url: WebURL) -> String? {
-        guard let name = name(of: url), nestedForms.contains(name) else { return nil }
+        guard let name = lastPart(of: url), nestedForms.contains(name) else { return nil }
         let parts = url.path.split(separator: "/").suffix(2)
         guard parts.count == 2, let noun = parts.first, !noun.utf8.contains(where: \.isASCIIDigit) else {
             return nil
@@ -249,11 +253,14 @@ package enum SidePage: String, Sendable, CaseIterable {
         return "\(noun.lowercased())/\(name)"
     }
 
-    private static let nestedForms: Set<String> = ["add", "create", "edit", "new", "quote", "reply"]
+    private static let nestedForms: Set<String> = [
+        "add", "create", "edit", "new", "quote", "reply", "update",
+    ]
 
-    /// Whether a name means a form without another name of side pages in the same folder.
-    static func isForm(_ name: String) -> Bool {
-        name.contains("/") || ["edit", "quote", "reply"].contains(name)
+    /// Whether a name means a form without another name of side pages in the same folder. In a crawl with a login, the forms
+    /// to edit an object may be all that the site shows of it.
+    static func isForm(_ name: String, hasSession: Bool) -> Bool {
+        name.contains("/") || !hasSession && ["edit", "quote", "reply"].contains(name)
     }
 
     /// The lengths of the names in `paths`, in bytes. Most URLs are decided by it, without a look-up.

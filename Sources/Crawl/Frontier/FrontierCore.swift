@@ -82,7 +82,7 @@ struct FrontierCore: Sendable {
     /// Variants that wait until no page is left to render, because rendered pages may lead to pages with other
     /// content.
     private var waitingVariants: [UInt32] = []
-    private(set) var sidePages = SidePageGroups()
+    var sidePages = SidePageGroups()
     /// The number of variants of each page.
     private var variantCounts: [UInt32: UInt8] = [:]
     /// The page whose rendering first requested a URL that no scan had found.
@@ -406,7 +406,7 @@ struct FrontierCore: Sendable {
         holdUntilRendered(number)
     }
 
-    private mutating func holdUntilRendered(_ number: UInt32) {
+    mutating func holdUntilRendered(_ number: UInt32) {
         records[Int(number)].state = .waiting
         records[Int(number)].flags.insert(.waitsForRendering)
         waitingVariants.append(number)
@@ -457,67 +457,6 @@ struct FrontierCore: Sendable {
         let released = views.release(pageCount: usage.pages, urls.href)
         for number in released.leftOut where records[Int(number)].state == .waiting { skip(number, .view) }
         for number in released.fetched { releaseWaiting(number) }
-    }
-
-    /// Recognises a side page by the last part of its path, if the page in its folder is known. Until enough folders
-    /// have such pages, it waits. Returns false for other pages.
-    private mutating func isSidePage(_ number: UInt32) -> Bool {
-        let url = url(number)
-        guard let (name, page, folder) = sidePage(at: url) else { return false }
-        sidePages.note(name, below: folder)
-        guard scope.leavesOut(page, at: url) else { return false }
-        holdUntilRendered(number)
-        let found = sidePages.add(
-            number, .init(host: records[Int(number)].host, name: name), page, below: folder,
-            hasSession: options.hasSession)
-        for side in found where records[Int(side.number)].state == .waiting {
-            skip(side.number, .sidePage(side.page))
-        }
-        return true
-    }
-
-    /// The name of a side page by the end of its path, and the page to which it belongs.
-    private func sidePage(at url: WebURL) -> (name: String, page: SidePage, folder: UInt32)? {
-        if let (name, page) = SidePage.matchLastPathPart(of: url), let folder = knownFolder(of: url) {
-            return (name, page, folder)
-        }
-        if let name = SidePage.nestedForm(of: url), let parent = Self.folder(of: url),
-            let folder = knownFolder(of: parent)
-        {
-            return (name, .form, folder)
-        }
-        for sibling in SidePage.siblings(of: url) {
-            let target = WebURL(sibling.path + (url.query.map { "?\($0)" } ?? ""), base: url)
-            if let target, let known = urls.find(target.key), records[Int(known)].role == .page,
-                records[Int(known)].state != .skipped
-            {
-                return (sibling.name, sibling.page, known)
-            }
-        }
-        guard let (name, path) = SidePage.format(of: url), let target = WebURL(path, base: url),
-            let known = urls.find(target.key), records[Int(known)].role == .page
-        else { return nil }
-        return (name, .history, known)
-    }
-
-    private static func folder(of url: WebURL) -> WebURL? {
-        WebURL(url.path.hasSuffix("/") ? ".." : ".", base: url)
-    }
-
-    /// The number of the page whose URL is that of this page without the last part of its path; nil if there is no
-    /// such page, or it is the page of the root.
-    private func knownFolder(of url: WebURL) -> UInt32? {
-        guard let folder = Self.folder(of: url) else { return nil }
-        let path = folder.path.hasSuffix("/") ? String(folder.path.dropLast()) : folder.path
-        guard !path.isEmpty else { return nil }
-        for path in [path, path + "/"] {
-            if let target = WebURL(path, base: url), let known = urls.find(target.key),
-                records[Int(known)].role == .page
-            {
-                return known
-            }
-        }
-        return nil
     }
 
     var hasWaitingVariants: Bool { !waitingVariants.isEmpty }

@@ -43,6 +43,11 @@ package enum PagePattern {
         return folder
     }
 
+    /// Whether the last folder of a URL that ends in a slash is a number.
+    static func endsInNumber(_ url: WebURL) -> Bool {
+        url.path.split(separator: "/", omittingEmptySubsequences: true).last.map(isNumber) ?? false
+    }
+
     /// Whether the path component is a decimal number, or a long hexadecimal one such as an identifier.
     private static func isNumber(_ name: Substring) -> Bool {
         let name = name.utf8

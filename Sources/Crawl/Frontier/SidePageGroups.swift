@@ -2,7 +2,7 @@
 ///
 /// One page named `history` may be an article about history. If the pages of several folders each have a `history` and
 /// another such name, all pages of that name are side pages (``SidePage``). Until then they wait. Some names of forms need
-/// no other name, unless the crawl has a login: then forms may be its purpose.
+/// no other name.
 struct SidePageGroups: Sendable {
     /// A name of side pages on a host, such as `history` in `/Home/history`.
     struct Key: Hashable {
@@ -38,7 +38,7 @@ struct SidePageGroups: Sendable {
     mutating func add(
         _ number: UInt32, _ key: Key, _ page: SidePage, below folder: UInt32, hasSession: Bool
     ) -> [(number: UInt32, page: SidePage)] {
-        let isFormAlone = !hasSession && SidePage.isForm(key.name)
+        let isFormAlone = SidePage.isForm(key.name, hasSession: hasSession)
         groups[key, default: Group(page: page, isFormAlone: isFormAlone)].folders.insert(folder)
         groups[key]?.held.append(number)
         return (namesByFolder[folder] ?? []).flatMap { takeSidePages(Key(host: key.host, name: $0)) }

@@ -12,13 +12,28 @@ package enum ActionLink {
         for (place, part) in parts.enumerated() {
             let words = words(of: part.prefix { $0 != "." })
             let isAfterObject = place > 0 && isObject(parts[place - 1])
+            // /topic/jam-and-tea-17/change/sticky
+            let isChange =
+                place > 1 && parts[place - 1] == "change"
+                && (isObject(parts[place - 2]) || endsInNumber(parts[place - 2]))
             // /delete/17, /delete/user/17
             let isBeforeObject = parts[(place + 1)...].prefix(2).contains(where: isObject)
             // The name of an article may contain any word.
             let isArticle = words.count > 3 || part.utf8.count > 32 || part.hasSuffix(".html")
             let isNearEnd = place + 2 >= parts.count || isBeforeObject || isAfterObject
             if !isArticle, isNearEnd, words.contains(where: isUnambiguous) { return true }
-            if isAfterObject, ambiguous.contains(words.joined()) { return true }
+            if isAfterObject || isChange, ambiguous.contains(words.joined()) { return true }
+            // /topic/jam-and-tea-17/move
+            if place > 0, place + 1 == parts.count, actionsOnNamedObjects.contains(words.joined()),
+                endsInNumber(parts[place - 1])
+            {
+                return true
+            }
+            // /mark/forums/3
+            if part == "mark", isBeforeObject, place + 1 < parts.count, markedNouns.contains(parts[place + 1])
+            {
+                return true
+            }
         }
         guard let query = url.query else { return false }
         return query.utf8.split { $0 == 0x26 || $0 == 0x3B }.contains { isAction(parameter: $0) }
@@ -74,6 +89,12 @@ package enum ActionLink {
             && text.allSatisfy { $0.isASCIIDigit || $0 == 0x2D || 0x61...0x66 ~= $0 | 0x20 }
     }
 
+    /// Whether a part of a path is the name of an object with its number, such as `jam-and-tea-17`.
+    private static func endsInNumber(_ part: String) -> Bool {
+        let number = part.utf8.reversed().prefix { $0.isASCIIDigit }
+        return !number.isEmpty && part.utf8.dropLast(number.count).last == UInt8(ascii: "-")
+    }
+
     private static func isUnambiguous(_ word: String) -> Bool { unambiguous.contains(word) }
 
     /// Words that name only actions. They are English in nearly all applications.
@@ -100,6 +121,19 @@ package enum ActionLink {
         "toggle", "resend", "retry", "rerun", "trigger", "deploy", "sync", "flag", "unflag", "join", "hide",
         "unhide",
         "promote", "demote", "link", "unlink", "moveup", "movedown", "passwordreset", "resetpassword",
+        "announce", "merge", "move", "split", "sticky", "unsticky",
+    ]
+
+    /// Words that name actions also after the name of an object with its number. Others may be chapters: `/guide-2/install`.
+    private static let actionsOnNamedObjects: Set<String> = [
+        "approve", "ban", "close", "copy", "disapprove", "lock", "merge", "move", "pin", "reopen", "split",
+        "unlock",
+        "unpin", "vote",
+    ]
+
+    /// The objects that a forum marks as read.
+    private static let markedNouns: Set<String> = [
+        "all", "forum", "forums", "read", "topic", "topics", "unread",
     ]
 
     /// The last words of parameters whose values name actions.

@@ -11,6 +11,8 @@ import Web
         "/deleteUser?id=3",
         "/user_delete.php?id=3", "/list?delete_id=5", "/list?delete[]=5", "/list?action=delete-selected",
         "/v1/items/17:delete", "/items/17/archive", "/users/3/password-reset/", "/partners/1/users/3/link/",
+        "/topic/jam-and-tea-17/move/", "/topic/jam-17/change/sticky/", "/topic/17/change/announce",
+        "/track/mark/forums/3/",
     ])
     func `a URL names an action`(target: String) throws {
         #expect(ActionLink.isActionURL(try #require(WebURL("http://a.test" + target))))
@@ -24,7 +26,9 @@ import Web
         "/news/archive/spring-report", "/docs/install/", "/docs/install/linux.html", "/git/clone",
         "/watch?v=abc",
         "/block/800000", "/star/sirius", "/link/building", "/join", "/index.php?title=Archive",
-        "/man.cgi?query=clone", "/search?q=copy",
+        "/man.cgi?query=clone", "/search?q=copy", "/guide-2/install", "/topic/jam-17/post/17",
+        "/authors/mark/3",
+        "/topic/jam-and-tea-17/move/on", "/app/model/5/change/",
     ])
     func `a URL names no action`(target: String) throws {
         #expect(!ActionLink.isActionURL(try #require(WebURL("http://a.test" + target))))
