@@ -328,12 +328,23 @@ struct FrontierCore: Sendable {
                 return number
             } else if sharing?.canRequestPage(after: usage.pages) == false {
                 waitForPages(number)
+            } else if mayBeView(number), !record.flags.contains(.wasPostponed) {
+                records[Int(number)].flags.insert(.wasPostponed)
+                enqueueAgain(number)
             } else if !isSkippedAsTrap(number), !waitsAsView(number) {
                 usage.pages += 1
                 return number
             }
         }
         return nil
+    }
+
+    /// Queues a page once more, after those that have been queued until now: one of them may have its path.
+    private mutating func enqueueAgain(_ number: UInt32) {
+        let host = Int(records[Int(number)].host)
+        hosts[host].queue.append(
+            number, records[Int(number)], isVariant: false, urlKind: urls.urlKind(number))
+        changeQueued(of: host, by: 1)
     }
 
     /// Skips a page or sitemap if a limit is reached.
@@ -500,8 +511,7 @@ struct FrontierCore: Sendable {
             // Whether the target is a login page decides what to do with the redirect.
             hosts[host].queue.appendAtOnce(number)
         } else {
-            // A page with a query goes after others, since one of them may have its path.
-            let isVariant = !order.isOn && (isVariant(number) || mayBeView(number))
+            let isVariant = !order.isOn && isVariant(number)
             hosts[host].queue.append(
                 number, records[Int(number)], isVariant: isVariant, urlKind: urls.urlKind(number))
         }

@@ -37,6 +37,8 @@ extension FrontierCore {
             static let isSecondary = Flags(rawValue: 1024)
             /// Whether its response was stored as that of a page before the entry became an asset.
             static let isStoredAsPage = Flags(rawValue: 2048)
+            /// Whether the page has a query and was queued once more, after others.
+            static let wasPostponed = Flags(rawValue: 4096)
         }
 
         /// A number that no entry has.

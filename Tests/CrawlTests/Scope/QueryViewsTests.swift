@@ -244,9 +244,9 @@ import Web
 
     @Test func `a page with a query is a view of a page that is discovered after it`() throws {
         let bench = try CrawlBench()
-        let latest = (1...40).map { "<a href=/a/\($0)?last=\($0)>last post</a>" }.joined()
+        let latest = (1...80).map { "<a href=/a/\($0)?last=\($0)>last post</a>" }.joined()
         bench.origin.on("/", .page(latest + "<a href=/list>list</a>"))
-        bench.origin.on("/list", .page((1...40).map { "<a href=/a/\($0)>\($0)</a>" }.joined()))
+        bench.origin.on("/list", .page((1...80).map { "<a href=/a/\($0)>\($0)</a>" }.joined()))
         bench.origin.otherwise { request in
             guard let url = WebURL("http://a.test" + request.target), let number = Int(url.path.dropFirst(3))
             else {
@@ -256,8 +256,9 @@ import Web
         }
         _ = try bench.crawl()
         let targets = bench.origin.requests.map(\.target)
-        #expect((1...40).allSatisfy { targets.contains("/a/\($0)") })
-        #expect(targets.count { $0.contains("?") } <= 16, "the samples of the first paths are enough")
+        #expect((1...80).allSatisfy { targets.contains("/a/\($0)") })
+        // Besides the samples, some are under way when the list arrives.
+        #expect(targets.count { $0.contains("?") } <= 40)
     }
 
     @Test func `a view that has become content is content in the next run`() throws {
