@@ -131,6 +131,8 @@ package enum SkipReason: Sendable, Hashable {
     /// The option that would make the crawl fetch the URL, if there is one.
     package var remedy: Remedy? {
         switch self {
+        // The user asked for this page alone.
+        case .tooDeep(0): nil
         case .tooDeep: .depth
         case .nofollow: .nofollow
         case .limit(let reached): reached.remedy
