@@ -238,7 +238,7 @@ struct OfflineWalk {
         -> OfflineNodeState
     {
         if node.isOnlyInWebManifest { return .leftOut("only the manifest of a web app links to it") }
-        if let status = try reader.errorAnswer(for: url)?.status, status < 500 {
+        if let status = try reader.errorAnswer(for: url)?.status, status < 500, status != 403 {
             return .broken("the server answered \(status)")
         }
         if let reason = failures.reason(for: node.href) { return .missing(.other(reason)) }

@@ -397,7 +397,8 @@ extension CrawlReport {
     mutating func noteErrorAnswers(_ urls: Set<WebURL>) {
         for index in missing.indices where urls.contains(missing[index].address) {
             guard case .status(let status) = missing[index].failure else { continue }
-            missing[index].isAnswered = status < 500
+            // Servers also answer 403 to crawlers alone.
+            missing[index].isAnswered = status < 500 && status != 403
         }
     }
 
