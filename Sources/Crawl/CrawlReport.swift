@@ -221,7 +221,7 @@ public struct CrawlReport: Sendable, Equatable {
         /// The option with which it could be loaded, if there is one.
         public var remedy: Remedy? { failure.remedy }
         /// Whether the URL does not exist on the live site: the server answers 404 or 410, the page says "not found", or
-        /// the host of another site has no address. Also whether a script got another status from 400 to 499, and gets it
+        /// the host of another site has no address. Also whether a script got another status from 400 to 499, except 403, and gets it
         /// offline as well.
         public var isBroken: Bool {
             failure.isGone || failure == .softNotFound || isOnUnknownHost || isAnswered
