@@ -299,8 +299,8 @@ enum PrefetchSummary {
         var lines = [heading]
         for group in groups.prefix(maxListedItems) {
             let first = group.count == 1 ? "" : "such as "
-            let hint = Remedy.hint(group.first.remedy)
-            lines.append("    \(Wording.number(group.count)) at \(group.host): \(group.reason)\(hint)")
+            let reason = group.reason.withShortDigests + Remedy.hint(group.first.remedy)
+            lines.append("    \(Wording.number(group.count)) at \(group.host): \(reason)")
             lines.append("      \(first)\(group.first.url)")
             if !group.first.chain.isEmpty {
                 lines.append("      found through \(chainText(group.first.chain))")
