@@ -134,9 +134,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("<p>no scripts", "m.html", "integrity attribute, found none"),
+        ("<p>no scripts", "m.html", "integrity attribute; found another page"),
         ("<script src=a.js integrity=sha256-x>", "https://a.example/manifest.json?x=1", "found an HTML page"),
-        ("<script src=a.js></script>", "m", "integrity attribute, found none"),
+        ("<script src=a.js></script>", "m", "integrity attribute; found another page"),
     ])
     func `a page without integrity attributes, or in place of a manifest, is rejected`(
         text: String, file: String, complaint: String
