@@ -373,3 +373,22 @@ extension StoreReader {
         return false
     }
 }
+
+extension StoreReader {
+    /// Whether the URL has several responses to the same request that vary, so that the response to one
+    /// client may not match another client's request.
+    package func hasVariants(_ response: StoredResponse) throws(StoreError) -> Bool {
+        guard !response.variant.isEmpty else { return false }
+        let count = try prepare("SELECT count(DISTINCT variant) FROM response WHERE url = ? AND request = ?")
+            .first(.integer(response.url), .text(response.request.text)) { $0.integer(0) }
+        return count ?? 0 > 1
+    }
+
+    /// Whether scripts get another response for the URL: another form of a page (`RequestKey.init(form:)`), or the answer
+    /// with an error status.
+    package func hasOtherForms(_ response: StoredResponse) throws(StoreError) -> Bool {
+        try cachedStatement(
+            "SELECT 1 FROM response WHERE url = ?1 AND (request = ?2 OR request LIKE 'form-%') LIMIT 1"
+        ).first(.integer(response.url), .text(RequestKey.errorAnswer.text)) { _ in true } ?? false
+    }
+}
