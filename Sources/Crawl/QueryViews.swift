@@ -102,7 +102,8 @@ struct QueryViews: Sendable {
         /// Hashes of the texts that were new on some path, such as a line with the age of a version.
         var pieces: Set<UInt32> = []
 
-        /// A page with content among many that repeat others is an exception, or the first one with a new line of text.
+        /// Whether the parameter only shows the pages in another way: most pages with it repeat others. A few may have content
+        /// of their own, such as the first one with a new line of text.
         var isOfView: Bool { repeatCount >= 6 + 12 * contentCount && paths.count >= 4 }
         /// Whether so many pages have content that all paths may be sampled at once.
         var isOfContent: Bool { contentCount > 0 && 4 * contentCount >= repeatCount }

@@ -152,8 +152,7 @@ package struct Portal {
             owners.flatMap(\.snapshots).filter { $0.finished != nil && $0.base == nil }
         }
         if let name = SnapshotName(word) {
-            // A URL that was never stored is shown as missing in the snapshot, if it is clear which snapshot
-            // is meant.
+            // If there is only one site, a URL that was never stored is shown as missing in its snapshot.
             if owners.isEmpty, sites.count == 1 { owners = sites }
             return complete().last { $0.name == name }?.id
         }
@@ -166,7 +165,8 @@ package struct Portal {
     }
 
     /// The sites to which a URL belongs: those that start on its host, or else those that have stored it. Of several sites on
-    /// the host, those that have stored the URL, and of these the ones whose start URL has most of its folders.
+    /// the host, only those that have stored the URL count, if there are any, and of these only those with the deepest start
+    /// folder that contains the URL.
     private func owners(
         of url: WebURL, among sites: [Site], _ reader: StoreReader
     ) throws(StoreError) -> [Site] {

@@ -262,9 +262,9 @@ extension StoreWriter {
     /// Returns the snapshot that takes over the responses of one that is removed, and whether it takes over only those that
     /// it confirmed; nil if there is none.
     ///
-    /// It is the next snapshot that was not rejected, because its readers see them. If the last snapshot is unfinished, it
-    /// takes over only what it confirmed: it has no readers yet and may be continued. The same holds for the
-    /// snapshot after a rejected one, whose other responses no later reader sees.
+    /// It is the next snapshot that was not rejected, because its readers see the responses. If only an unfinished snapshot
+    /// follows, it takes over the responses that it confirmed: it has no readers yet and may be continued. Of a rejected
+    /// snapshot, too, only confirmed responses are passed on, to the next snapshot; earlier versions of Larder confirmed some.
     ///
     /// - Parameter later: The later snapshots of the site without overlays, in ascending order.
     private static func heir(

@@ -52,7 +52,7 @@ struct RequestSeries {
     /// The responses for whose elements requests were derived, by the pattern of these requests.
     private var expanded: [String: Set<UInt32>] = [:]
 
-    /// Further elements of lists are ignored.
+    /// The maximum number of identifiers that are remembered in all responses together. Further ones are ignored.
     private static let maxIdentifiers = 200_000
     /// The maximum number of rules of each kind.
     private static let maxRules = 64

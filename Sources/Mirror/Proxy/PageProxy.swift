@@ -165,7 +165,7 @@ private final class PageTab: Sendable {
     /// The result of a lookup in the snapshot.
     enum SnapshotLookup {
         case answer(Answer)
-        /// A page is stored, which was requested as one.
+        /// The stored response is a page, as a navigation gets it. A script may want another form of it.
         case page(Answer)
         /// A response is stored, but for another origin, so that this page may not read it.
         case foreign

@@ -81,7 +81,7 @@ enum PlanCommand {
         }
         lines.append(
             report.hasLoginPage
-                ? "To include what is behind the login: \(PrefetchSummary.loginAdvice), then the same command again"
+                ? "To plan the pages behind the login: \(PrefetchSummary.loginAdvice), then the same command again"
                 : "To prefetch it: \(arguments.commandLine(of: "prefetch"))")
         return lines.joined(separator: "\n")
     }
