@@ -22,7 +22,13 @@ package enum ActionLink {
             let isArticle = words.count > 3 || part.utf8.count > 32 || part.hasSuffix(".html")
             let isNearEnd = place + 2 >= parts.count || isBeforeObject || isAfterObject
             if !isArticle, isNearEnd, words.contains(where: isUnambiguous) { return true }
-            if isAfterObject || isChange, ambiguous.contains(words.joined()) { return true }
+            // /workflows/disable/3
+            let isBeforeLast = place + 2 == parts.count && isObject(parts[place + 1])
+            if isBeforeLast, actionsBeforeObjects.contains(words.joined()) { return true }
+            // /bulk/pages/publish
+            let isBulk = place + 1 == parts.count && parts[..<place].contains { bulkNames.contains($0) }
+            if isAfterObject || isChange || isBulk, ambiguous.contains(words.joined()) { return true }
+            if isBulk, let verb = words.first, verbsInBulk.contains(verb) { return true }
             // /topic/jam-and-tea-17/move
             if place > 0, place + 1 == parts.count, actionsOnNamedObjects.contains(words.joined()),
                 endsInNumber(parts[place - 1])
@@ -131,6 +137,22 @@ package enum ActionLink {
         "unpin", "vote",
     ]
 
+    /// Words that name actions also before the number of an object. Others are names of pages: `/archive/2020`.
+    private static let actionsBeforeObjects: Set<String> = [
+        "activate", "approve", "ban", "cancel", "clone", "decline", "disable", "dismiss", "duplicate",
+        "enable",
+        "kick", "lock", "publish", "reject", "reopen", "resend", "restart", "restore", "revoke", "toggle",
+        "uninstall", "unlock",
+    ]
+
+    /// Folders of actions on several objects at once.
+    private static let bulkNames: Set<String> = [
+        "batch", "bulk", "bulk-action", "bulk-actions", "bulk_action", "bulk_actions",
+    ]
+
+    /// The first words of further actions in such folders: `/bulk/users/assign_role`.
+    private static let verbsInBulk: Set<String> = ["add", "assign", "change", "edit", "set", "update"]
+
     /// The objects that a forum marks as read.
     private static let markedNouns: Set<String> = [
         "all", "forum", "forums", "read", "topic", "topics", "unread",
@@ -163,9 +185,26 @@ package enum ActionLink {
         "radera", "slett", "slet", "poista", "usuń", "smazat", "odstranit", "удалить", "видалити",
     ]
 
-    /// Names of actions in the texts of links: delete, remove, unpublish, copy, approve, buy, subscribe, revoke and
-    /// log out, in 21 languages.
+    /// Names of actions in the texts of links: delete, remove, publish, unpublish, enable, disable, copy, approve, buy,
+    /// subscribe, revoke and log out, in 21 languages.
     package static let verbs: Set<String> = [
+        "activate", "deactivate", "disable", "enable", "publish",
+        "aktivieren", "deaktivieren", "veröffentlichen", "activer", "désactiver", "publier",
+        "activar", "desactivar", "habilitar", "deshabilitar", "publicar", "ativar", "desativar",
+        "desabilitar",
+        "attiva", "disattiva", "abilita", "disabilita", "pubblica",
+        "inschakelen", "uitschakelen", "activeren", "deactiveren", "publiceren",
+        "aktivera", "inaktivera", "avaktivera", "publicera", "aktiver", "aktivér", "deaktiver", "udgiv",
+        "publiser",
+        "ota käyttöön", "poista käytöstä", "julkaise", "włącz", "wyłącz", "aktywuj", "dezaktywuj",
+        "opublikuj",
+        "aktivovat", "deaktivovat", "povolit", "zakázat", "publikovat", "engedélyezés", "letiltás",
+        "aktiválás", "közzététel", "etkinleştir", "devre dışı bırak", "yayınla",
+        "включить", "отключить", "активировать", "деактивировать", "опубликовать",
+        "увімкнути", "вимкнути", "активувати", "деактивувати", "опублікувати",
+        "ενεργοποίηση", "απενεργοποίηση", "تفعيل", "تعطيل",
+        "启用", "啟用", "禁用", "停用", "激活", "发布", "發佈", "有効にする", "有効化", "無効にする", "無効化", "公開する",
+        "활성화", "비활성화", "kích hoạt", "vô hiệu hóa", "xuất bản", "aktifkan", "nonaktifkan", "terbitkan",
         "delete", "remove", "unpublish", "copy", "duplicate", "approve", "reject", "buy", "buy now",
         "purchase",
         "subscribe", "unsubscribe", "revoke", "log out", "logout", "sign out", "add to cart",

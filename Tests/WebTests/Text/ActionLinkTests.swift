@@ -12,7 +12,10 @@ import Web
         "/user_delete.php?id=3", "/list?delete_id=5", "/list?delete[]=5", "/list?action=delete-selected",
         "/v1/items/17:delete", "/items/17/archive", "/users/3/password-reset/", "/partners/1/users/3/link/",
         "/topic/jam-and-tea-17/move/", "/topic/jam-17/change/sticky/", "/topic/17/change/announce",
-        "/track/mark/forums/3/",
+        "/track/mark/forums/3/", "/admin/workflows/disable/3/", "/admin/workflows/tasks/enable/3/",
+        "/admin/bulk/wagtailcore/page/publish/?id=5", "/admin/bulk/wagtailcore/page/move/",
+        "/users/activate/7",
+        "/admin/bulk/auth/user/set_active_state/",
     ])
     func `a URL names an action`(target: String) throws {
         #expect(ActionLink.isActionURL(try #require(WebURL("http://a.test" + target))))
@@ -28,6 +31,8 @@ import Web
         "/block/800000", "/star/sirius", "/link/building", "/join", "/index.php?title=Archive",
         "/man.cgi?query=clone", "/search?q=copy", "/guide-2/install", "/topic/jam-17/post/17",
         "/authors/mark/3",
+        "/docs/disable-logging/", "/docs/disable/", "/docs/enable/ssl/", "/admin/workflows/edit/3/",
+        "/bulk/flour/rye", "/publish/2020/spring", "/docs/bulk-load/", "/cancel/culture",
         "/topic/jam-and-tea-17/move/on", "/app/model/5/change/",
     ])
     func `a URL names no action`(target: String) throws {
@@ -38,6 +43,7 @@ import Web
         "Delete", " delete\n", "Delete this post", "Entry delete", "Löschen", "Jetzt kaufen",
         "Supprimer la page",
         "удалить", "删除", "削除", "삭제", "ログアウト", "Subscribe", "Mark all as read", "Lock topic",
+        "Disable", "Deaktivieren", "Activer", "無効化", "Poista käytöstä", "Publish",
     ])
     func `a text names an action`(text: String) { #expect(ActionLink.isActionText(text)) }
 
@@ -46,7 +52,7 @@ import Web
         "About us",
         "Delete old snapshots with the command prune", "Peru", "Copy editing guide", "Buy local food",
         "How to unsubscribe", "MySQL主从复制原理详解", "JavaScript数组删除元素的方法", "コピー機の選び方", "Mark Twain",
-        "Lock picking",
+        "Lock picking", "Disable logging", "How to enable TLS", "Publishers", "Activate your card",
     ])
     func `a text names no action`(text: String) { #expect(!ActionLink.isActionText(text)) }
 }
