@@ -204,7 +204,7 @@ struct OfflineWalk {
         guard node.state == .waiting else { return }
         guard let url = WebURL(node.href), verdict(on: url, node).isFollowed else {
             if node.isAsset, !node.isGuess { lacksAssets = true }
-            nodes[number].state = .ignored
+            nodes[number].state = try stateOfPageBeside(node) ?? .ignored
             return
         }
         guard let response = try reader.lookUp(url)?.response else {
@@ -230,6 +230,15 @@ struct OfflineWalk {
         } else {
             nodes[number].state = .missing(.answered(status: response.status))
         }
+    }
+
+    /// The state of a history or form that the scope leaves out; nil for other URLs outside the scope.
+    private func stateOfPageBeside(_ node: OfflineNode) throws(StoreError) -> OfflineNodeState? {
+        guard !node.isAsset, !node.isGuess, let url = WebURL(node.href),
+            case .skipped(let reason) = verdict(on: url, node), case .sidePage = reason,
+            try reader.lookUp(url)?.response == nil
+        else { return nil }
+        return .leftOut(reason.name)
     }
 
     /// Returns the state of a URL that is not stored. A missing asset is always an error; a page may have

@@ -213,7 +213,8 @@ extension CheckReport {
                 : "all files that its pages are known to need"
             let isBroken = items.contains { $0.verdict == .broken }
             let stored = "\(needed)\(isBroken ? " and that its servers have" : "") are stored and undamaged"
-            return (rehearsal?.summary ?? []) + ["\(name): \(summary); \(stored)\(rehearsalEnding)"]
+            return (rehearsal?.summary ?? [])
+                + ["\(name): \(summary)\(leftOutPages); \(stored)\(rehearsalEnding)"]
         }
         if let rehearsal { return rehearsal.summary + ["\(name): \(summary)"] }
         return ["\(name): " + (items.isEmpty ? "no bundles" : summary)]
@@ -221,6 +222,12 @@ extension CheckReport {
 }
 
 extension CheckReport {
+    /// The number of pages of the site that were left out, for the last line. The lines before it say why.
+    private var leftOutPages: String {
+        guard missingURLs != nil, !failsOn.contains(.notFetched), count(.notFetched) > 0 else { return "" }
+        return ", \(Wording.count(count(.notFetched), "linked URL")) left out"
+    }
+
     /// The end of the last line about a site if some pages could not be compared. The lines before it say which.
     private var rehearsalEnding: String {
         rehearsal?.isProved ?? true ? "" : "; some kinds of pages with scripts were not compared"

@@ -55,7 +55,16 @@ import Web
         #expect(try await larder.checkOffline("127.0.0.1") == report)
         let ending =
             "all files that its pages are known to need and that its servers have are stored and undamaged"
-        #expect(report.text(as: .text).hasSuffix(ending))
+        #expect(report.text(as: .text).hasSuffix("6 verified, 1 broken, 1 linked URL left out; " + ending))
+    }
+
+    @Test func `histories that were left out are named`() async throws {
+        origin.on("/", .page((1...5).map { "<a href=/w/index.php?title=A&oldid=\($0)>\($0)</a>" }.joined()))
+        _ = try await larder.prefetch([origin.url("/")])
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(report.isClean && report.count(.notFetched) == 5)
+        let text = report.text(as: .text)
+        #expect(text.contains("not-fetched 5 URLs") && text.contains("5 linked URLs left out"), "\(text)")
     }
 
     /// Only a user who installs the app opens that URL; no page links to it.
