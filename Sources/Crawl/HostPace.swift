@@ -268,6 +268,55 @@ struct HostFaults: Sendable {
     }
 }
 
+/// The errors of a host (5xx and 408, except 503), which show whether it helps to request a URL again.
+struct ServerErrors: Sendable {
+    /// The numbers of retries after such an error that failed with one again, and that did not.
+    private var retries = (vain: 0, useful: 0)
+    /// The status of the latest responses, if all of them had the same error, and their number.
+    private var latest = (status: 0, count: 0)
+    /// The entries that wait for a retry after such an error.
+    private var waiting: [UInt32: Failure] = [:]
+
+    private static let maxVainRetries = 8
+    private static let minErrorsInARow = 8
+
+    /// Whether further retries are not worth their requests.
+    var areRetriesVain: Bool { retries.vain >= Self.maxVainRetries && retries.vain > 4 * retries.useful }
+
+    /// Whether the host answers all requests with the same error.
+    var isFailing: Bool { latest.count >= Self.minErrorsInARow }
+
+    /// Whether a failure is such an error. Those of load concern the pace of the host (`HostPace`).
+    static func contains(_ failure: Failure) -> Bool {
+        guard let status = failure.errorStatus, !failure.shouldSlowDownHost else { return false }
+        return status >= 500 || status == 408
+    }
+
+    /// Notes an error in response to the request of an entry, the `attempt`th one.
+    mutating func didFail(_ number: UInt32, _ failure: Failure, attempt: Int) {
+        waiting[number] = nil
+        if attempt > 1 { retries.vain += 1 }
+        let status = failure.errorStatus ?? 0
+        latest = (status, status == latest.status ? latest.count + 1 : 1)
+    }
+
+    /// Notes a response that was stored.
+    mutating func didSucceed(_ number: UInt32, attempt: Int) {
+        waiting[number] = nil
+        if attempt > 1 { retries.useful += 1 }
+        latest = (0, 0)
+    }
+
+    /// Notes that the entry waits for a retry.
+    mutating func wait(_ number: UInt32, _ failure: Failure) { waiting[number] = failure }
+
+    /// Returns the entries that wait for a retry, and forgets them.
+    mutating func takeWaiting() -> [UInt32: Failure] {
+        defer { waiting = [:] }
+        return waiting
+    }
+}
+
 /// The recent latency of a host, compared with its best. A rise shows that the host is overloaded even before
 /// it objects.
 struct Latency: Sendable, Equatable {
@@ -351,6 +400,8 @@ struct RetryPlan: Sendable, Equatable {
 
     /// The maximum number of attempts, including the first one.
     var maxAttempts = 4
+    /// The maximum number of attempts if the server answers 500. The application failed, and usually does so again.
+    var maxAttemptsAfterError = 2
     /// The maximum number of attempts if the host name is not found. Usually it does not exist, but the
     /// resolver may have failed.
     var maxLookupAttempts = 2
@@ -382,6 +433,7 @@ struct RetryPlan: Sendable, Equatable {
     private func attemptLimit(for failure: Failure) -> Int {
         switch failure {
         case .status(408), .status(425), .status(429): maxAttempts
+        case .status(500): maxAttemptsAfterError
         case .status(501), .status(505): 1
         case .status(let status): status >= 500 ? maxAttempts : 1
         case .fetch(let failure), .hostSilent(let failure):

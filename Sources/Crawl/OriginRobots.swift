@@ -7,8 +7,8 @@ package import Web
 /// fetches them, too. Start URLs are fetched because the user named them.
 ///
 /// The rules are at first unknown. A success makes them known, and they stay known while they cannot be
-/// renewed. A failure is retried after each of `delays` while pages wait; after that the origin counts as
-/// unreachable and pages are refused.
+/// renewed. A failure is retried after each of `delays` while pages wait, an error of the server after all but the
+/// last of them; after that the origin counts as unreachable and pages are refused.
 ///
 /// Times are those of the driver's clock. A stored response of an earlier run has a time below zero.
 package struct OriginRobots: Sendable {
@@ -154,7 +154,10 @@ extension OriginRobots {
         // that it is busy.
         case 408, 425, 429: fail("the server answered \(status)", now: now)
         case 400..<500: setRules(from: nil, now: now)
-        default: fail("the server answered \(status)", now: now)
+        default:
+            // The host is up, so that waiting longer than for the second retry seldom helps.
+            if failures + 1 >= Self.delays.count { skipRetries() }
+            fail("the server answered \(status)", now: now)
         }
         return nil
     }
@@ -162,9 +165,12 @@ extension OriginRobots {
     /// Reports that the request failed. A failure that will last (`isTemporary` is false) is not retried while
     /// pages wait.
     package mutating func didFail(_ trouble: String, isTemporary: Bool = true, now: Duration) {
-        if !isTemporary { failures = max(failures, Self.delays.count) }
+        if !isTemporary { skipRetries() }
         fail(trouble, now: now)
     }
+
+    /// Makes the current request the last one for which pages wait.
+    mutating func skipRetries() { failures = max(failures, Self.delays.count) }
 
     /// Makes a pending retry due at once.
     package mutating func hurry(now: Duration) {

@@ -159,6 +159,8 @@ extension FrontierCore {
     /// Handles a successful response.
     mutating func didSucceed(_ number: UInt32, after latency: Duration? = nil) {
         endWithResponse(number, after: latency)
+        let record = records[Int(number)]
+        hosts[Int(record.host)].errors.didSucceed(number, attempt: Int(record.attempts))
         finish(number, .done)
     }
 
@@ -268,6 +270,12 @@ extension FrontierCore {
         if failure.isBlocked, record.nearestZone > .publicNetwork, record.attempts == 1 {
             return enqueue(number)
         }
+        let isServerError = ServerErrors.contains(failure)
+        if isServerError {
+            hosts[host].errors.didFail(number, failure, attempt: Int(record.attempts))
+            if hosts[host].errors.areRetriesVain { endRetriesAfterErrors(of: host) }
+            expediteRobots(of: host)
+        }
         let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))
         let decision = options.retryPlan.decision(
             afterAttempt: Int(record.attempts), of: failure, retryAfter: retryAfter, jitter: jitter)
@@ -278,7 +286,9 @@ extension FrontierCore {
         let isInVain =
             isUnreached && hosts[host].isStartHost && !hosts[host].hasResponded
             && hosts[host].countUnreachableRound(at: now) >= options.retryPlan.maxAttempts
-        guard case .again(let delay) = decision, !hosts[host].pace.isHopeless, !hosts[host].isLost, !isInVain
+        guard case .again(let delay) = decision,
+            !isServerError || retryAfter != nil || !hosts[host].errors.areRetriesVain,
+            !hosts[host].pace.isHopeless, !hosts[host].isLost, !isInVain
         else {
             fail(number, failure)
             if isUnreached { hosts[host].unreachableFailure = failure }
@@ -288,6 +298,18 @@ extension FrontierCore {
         }
         records[Int(number)].state = .waiting
         retries.add(number, at: now + delay)
+        if isServerError { hosts[host].errors.wait(number, failure) }
+    }
+
+    /// Fails the entries of a host that wait for a retry after an error, because such retries have not helped.
+    private mutating func endRetriesAfterErrors(of host: Int) {
+        let waiting = hosts[host].errors.takeWaiting().filter { records[Int($0.key)].state == .waiting }
+        guard !waiting.isEmpty else { return }
+        retries.removeAll { waiting[$0] != nil }
+        for (number, failure) in waiting.sorted(by: { $0.key < $1.key }) {
+            fail(number, failure)
+            failedWithHost.append(number)
+        }
     }
 
     /// Notes a bot challenge in place of an entry. Some hosts protect single URLs, such as those of logins. If the

@@ -36,6 +36,7 @@ extension FrontierCore {
         /// Whether hardly any of the guesses for this host exist, so that no more are requested.
         var ignoresGuesses: Bool { guesses.wrong >= 64 && guesses.wrong > 4 * guesses.right }
         var faults = HostFaults()
+        var errors = ServerErrors()
         var session = SessionLossDetector()
         /// Whether no more requests are sent because the session has ended.
         var hasSessionEnded = false
@@ -429,6 +430,7 @@ extension FrontierCore {
         switch answer {
         case .answered(let status, let location, let body, let zone):
             noteResponse(of: host)
+            if status >= 500, hosts[host].errors.isFailing { hosts[host].robots?.skipRetries() }
             if let target = hosts[host].robots?.didRespond(
                 status: status, location: location, body: body.span, from: zone, now: now)
             {
@@ -462,10 +464,10 @@ extension FrontierCore {
     }
 
     /// Requests robots.txt at once, instead of after a delay, if only the gated pages of an unreachable host
-    /// are left.
+    /// are left, or if the host answers everything with an error.
     mutating func expediteRobots(of host: Int) {
         guard !hosts[host].awaitingRobots.isEmpty, let due = hosts[host].robots?.nextFetch, due > now,
-            isGivenUp(host)
+            hosts[host].errors.isFailing || isGivenUp(host)
         else { return }
         hosts[host].robots?.hurry(now: now)
         robotsQueue.removeAll { Int($0) == host }

@@ -44,14 +44,26 @@ import Web
         #expect(origin.requests.count == 81)
     }
 
-    @Test(arguments: [500, 502, 504, 408]) func `temporary errors have four attempts`(status: Int)
+    @Test(arguments: [(500, 2), (502, 4), (504, 4), (408, 4)])
+    func `temporary errors have four attempts, and errors of the application two`(status: Int, attempts: Int)
         throws
     {
         origin.on("/", .page("<img src=/x.png>"))
         origin.on("/x.png", .failure(status))
         let report = try bench.crawl()
         #expect(report.misses == ["/x.png: the server answered \(status)"])
-        #expect(bench.count("/x.png") == 4)
+        #expect(bench.count("/x.png") == attempts)
+    }
+
+    @Test(arguments: [500, 502]) func `a host whose errors do not go away gets few retries`(status: Int)
+        throws
+    {
+        origin.on("/", .page((1...30).map { "<img src=/\($0).png>" }.joined()))
+        origin.otherwise { _ in .failure(status) }
+        let report = try bench.crawl()
+        #expect(report.missing.count == 30)
+        // Eight retries in vain are enough; some others are under way by then.
+        #expect(origin.requests.count <= 1 + 30 + 20, "\(origin.requests.count)")
     }
 
     @Test func `an unknown host name is looked up twice`() throws {

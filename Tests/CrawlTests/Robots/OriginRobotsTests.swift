@@ -121,6 +121,23 @@ import Web
         #expect(robots.unreachableSince == nil)
     }
 
+    @Test mutating func `an error in place of robots.txt is retried twice`() {
+        var tries: [Duration] = []
+        while robots.verdict(on: page) == .waits, let now = robots.nextFetch, robots.next(now: now) != nil {
+            tries.append(now)
+            answer(500, now: now)
+        }
+        #expect(tries == [.zero, .seconds(2), .seconds(12)])
+        #expect(robots.verdict(on: page) == .refused(.robotsUnknown("the server answered 500")))
+    }
+
+    @Test mutating func `an error in place of robots.txt of a host that only fails is not retried`() {
+        _ = robots.next(now: .zero)
+        robots.skipRetries()
+        answer(500)
+        #expect(robots.verdict(on: page) == .refused(.robotsUnknown("the server answered 500")))
+    }
+
     @Test mutating func `after 30 days without a response everything is allowed`() {
         robots = OriginRobots(for: page, productToken: "larder", unreachableSince: .seconds(-29 * 86_400))
         _ = robots.next(now: .zero)
