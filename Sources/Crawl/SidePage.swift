@@ -278,6 +278,18 @@ package enum SidePage: String, Sendable, CaseIterable {
         return paths
     }()
 
+    /// Whether this last part of a path, in lower case, is the name of side pages or of nested forms.
+    static func isSideName(_ name: String) -> Bool { paths[name] != nil || nestedForms.contains(name) }
+
+    /// Whether a reference of functions or commands has a page with this name. Wikis and forums have none beside their pages.
+    static func isNameInReference(_ name: String) -> Bool { namesInReferences.contains(name) }
+
+    private static let namesInReferences: Set<String> = [
+        "all", "describe", "fetch", "find", "get", "getall", "inspect", "list", "ls", "prune", "query",
+        "read",
+        "retrieve", "rm", "run", "search", "set", "start", "stop",
+    ]
+
     /// The minimum number of folders with pages of at least two of the names. In fewer, the names mean something else.
     static let minFolders = 3
 }

@@ -113,6 +113,7 @@ extension FrontierCore {
             }
         }
         if renderScheduler.isIdle || isStopped {
+            skipSidePages()
             releaseVariants()
             releaseViews()
         }

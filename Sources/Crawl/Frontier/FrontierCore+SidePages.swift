@@ -6,17 +6,25 @@ extension FrontierCore {
     /// have such pages, it waits. Returns false for other pages.
     mutating func isSidePage(_ number: UInt32) -> Bool {
         let url = url(number)
+        sidePages.noteChild(url)
         guard let (name, page, folder) = sidePage(at: url) else { return false }
         sidePages.note(name, below: folder)
         guard scope.leavesOut(page, at: url) else { return false }
         holdUntilRendered(number)
         let found = sidePages.add(
-            number, .init(host: records[Int(number)].host, name: name), page, below: folder,
+            number, url, .init(host: records[Int(number)].host, name: name), page, below: folder,
             hasSession: options.hasSession)
+        skipSidePages(found)
+        return true
+    }
+
+    /// Skips the waiting pages that are side pages, when nothing else is left to fetch.
+    mutating func skipSidePages() { skipSidePages(sidePages.judge()) }
+
+    private mutating func skipSidePages(_ found: [(number: UInt32, page: SidePage)]) {
         for side in found where records[Int(side.number)].state == .waiting {
             skip(side.number, .sidePage(side.page))
         }
-        return true
     }
 
     /// The name of a side page by the end of its path, and the page to which it belongs.

@@ -136,6 +136,43 @@ import Web
         #expect(withLogin.pages == (isNested ? 5 : 9))
     }
 
+    @Test(arguments: [
+        ["create", "list", "get", "delete", "update"], ["attach", "create", "diff", "exec", "ls", "rename"],
+        ["clone", "create", "edit", "list", "view"],
+    ])
+    func `pages of a reference are content, whatever the functions are called`(names: [String]) throws {
+        let bench = try CrawlBench()
+        let resources = ["users", "groups", "files", "roles"]
+        bench.origin.on("/", .page(resources.map { "<a href=/api/\($0)/>\($0)</a>" }.joined()))
+        for resource in resources {
+            let links = names.map { "<a href=/api/\(resource)/\($0)/>\($0)</a>" }.joined()
+            bench.origin.on("/api/\(resource)/", .page("The functions for \(resource) \(links)"))
+            for name in names {
+                bench.origin.on(
+                    "/api/\(resource)/\(name)/", .page("The function \(name) of \(resource) \(links)"))
+            }
+        }
+        let report = try bench.crawl()
+        #expect(report.pages == 1 + resources.count * (1 + names.count))
+        #expect(report.skipped.isEmpty && report.sideNames.isEmpty)
+    }
+
+    @Test func `the same functions in several versions of a reference are content`() throws {
+        let bench = try CrawlBench()
+        let versions = ["v1", "v2", "v3", "v4"]
+        bench.origin.on("/", .page(versions.map { "<a href=/\($0)>\($0)</a>" }.joined()))
+        for version in versions {
+            let links = ["create", "list", "update"].map { "<a href=/\(version)/users/\($0)>\($0)</a>" }
+                .joined()
+            bench.origin.on("/\(version)", .page("Version \(version) \(links)"))
+            for name in ["create", "list", "update"] {
+                bench.origin.on("/\(version)/users/\(name)", .page("\(name) in \(version)"))
+            }
+        }
+        let report = try bench.crawl()
+        #expect(report.pages == 17 && report.skipped.isEmpty)
+    }
+
     @Test func `a name that is also a page of the site means content in all folders`() throws {
         let bench = try CrawlBench()
         let links = ["france", "italy", "spain", "peru"].map { "<a href=/\($0)>\($0)</a>" }.joined()
