@@ -7,7 +7,8 @@ internal import Web
 /// unknown: its pages wait until nothing else is left to fetch, and then some of them are fetched as samples. When
 /// nothing is left to fetch again, it is judged. If no sample has text, assets or links of its own, the group is a
 /// view, and its other pages are left out. Otherwise it is content, and its pages are fetched in growing portions.
-/// Groups with few parameters are sampled first. A group all of whose parameters make views by themselves is left out
+/// Pages of different kinds (`?action=view` and `?action=list`) are compared by themselves: that a list contains the titles
+/// of its pages does not make these views of it. Groups with few parameters are sampled first. A group all of whose parameters make views by themselves is left out
 /// without samples.
 struct QueryViews: Sendable {
     /// The decision about a new page.
@@ -34,11 +35,21 @@ struct QueryViews: Sendable {
         var contentCount = 0
         /// The number of fetched pages that only repeat other pages.
         var repeatCount = 0
+        /// The number of fetched pages that were the first of their kind, and could not be compared.
+        var uncomparedCount = 0
+        /// How many pages must repeat others before the group is judged as a view.
+        var minRepeats = QueryViews.minRepeats
         /// Whether an earlier run recognised the group as a view.
         var isKnownView = false
 
         /// Whether so many pages have content that the others need not wait.
         var isClearlyContent: Bool { contentCount >= 16 && contentCount >= repeatCount }
+
+        /// Whether the fetched pages only repeat others, as far as is known.
+        var onlyRepeats: Bool {
+            standing == .view
+                || standing == .unknown && contentCount == 0 && repeatCount > 0 && waiting.isEmpty
+        }
 
         /// How many samples are wanted, when the first ones are about to be released.
         var sampleCount: Int { min(8, 3 + waiting.count / 10) }
@@ -50,8 +61,9 @@ struct QueryViews: Sendable {
         mutating func judge() {
             switch standing {
             case .unknown where contentCount > 0: standing = .content
-            case .unknown where !released.isEmpty:
-                standing = repeatCount > 0 || isKnownView ? .view : .content
+            case .unknown where repeatCount >= minRepeats || isKnownView && !released.isEmpty:
+                standing = .view
+            case .unknown where released.count > uncomparedCount && repeatCount == 0: standing = .content
             case .content where repeatCount >= 24 && repeatCount > 12 * contentCount: standing = .view
             case .unknown, .content, .view: break
             }
@@ -88,9 +100,23 @@ struct QueryViews: Sendable {
         /// The first entry with this path and a query.
         let first: UInt32
         var groups: [String: Group] = [:]
-        /// Hashes of the texts on the fetched pages.
-        var pieces: Set<UInt32> = []
+        /// Hashes of the texts on the fetched pages, by the kind of page (`kind(of:)`).
+        var pieces: [String: Set<UInt32>] = [:]
+        /// Parts of the texts of pages of a kind, by what the other parameters name (`identity(of:)`).
+        var sketches: [String: [Sketch]] = [:]
         var isQueued = false
+    }
+
+    /// A part of the pieces of a page, by which pages of two kinds are compared.
+    private struct Sketch: Sendable {
+        let kind: String
+        let pieces: Set<UInt32>
+
+        /// Whether this page has nearly all of the text of another one, and not much more.
+        func repeats(_ other: Set<UInt32>) -> Bool {
+            other.count >= 4 && 2 * other.count >= pieces.count
+                && 10 * other.subtracting(pieces).count <= other.count
+        }
     }
 
     /// The evidence about a set of names of parameters, from all paths of an origin.
@@ -118,6 +144,10 @@ struct QueryViews: Sendable {
     /// The paths with waiting pages.
     private var queue: [Int] = []
     private var pieceCount = 0
+    /// The values of parameters that are paths, such as `f=src/a.py`, with the name and the path of the URL.
+    private var pathValues: Set<UInt64> = []
+    /// The entries that were the first with such a value.
+    private var pathEntries: Set<UInt32> = []
     /// The number of releases.
     private var round = 0
     /// The released pages of groups that are not content.
@@ -129,6 +159,10 @@ struct QueryViews: Sendable {
     /// The minimum numbers of new words and of new numbers in a page with content of its own.
     private static let wordsOfContent = 6
     private static let numbersOfContent = 12
+    /// One or two pages may be exceptions, such as folders with few files.
+    private static let minRepeats = 3
+    /// Kinds of page whose texts are stored for the same other parameters.
+    private static let maxSketches = 4
     /// How many samples of groups with the same names are taken at a time. Six on four paths are evidence.
     private static let samplesOfNames = 8
     private static let pathLimit = 50_000
@@ -154,9 +188,9 @@ struct QueryViews: Sendable {
     ///
     /// - Parameter hasParent: whether the site has a page of which this one may be a view (`parents(of:)`).
     mutating func admit(_ number: UInt32, _ url: WebURL, hasParent: Bool) -> Decision {
-        guard let query = url.query, let index = index(of: url, number, isNew: true), hasParent else {
-            return .fetch
-        }
+        guard let query = url.query, let index = index(of: url, number, isNew: true) else { return .fetch }
+        notePathValues(of: query, at: index, number)
+        guard hasParent else { return .fetch }
         let names = Self.names(query)
         guard !names.isEmpty else { return .fetch }
         let key = Self.key(names)
@@ -187,9 +221,11 @@ struct QueryViews: Sendable {
     ///   - leadsOn: whether it was the first to link to content or to need an asset.
     mutating func didFetch(_ number: UInt32, _ url: WebURL, pieces: TextPieces?, leadsOn: Bool) {
         guard let index = index(of: url, number, isNew: false) else { return }
-        let isFirst = paths[index].pieces.isEmpty
-        var newWords = add(pieces?.words ?? [], to: index)
-        var newNumbers = add(pieces?.numbers ?? [], to: index)
+        let kind = Self.kind(of: url)
+        let isFirst = paths[index].pieces[kind]?.isEmpty ?? true
+        let repeatsOther = pieces.map { addSketch($0, url, kind, to: index) } ?? false
+        var newWords = add(pieces?.words ?? [], kind, to: index)
+        var newNumbers = add(pieces?.numbers ?? [], kind, to: index)
         let key = Self.key(url.query.map(Self.names) ?? [])
         guard paths[index].groups[key]?.released.contains(number) ?? false else { return }
         let ofOrigin = paths[index].origin + "?" + key
@@ -198,24 +234,93 @@ struct QueryViews: Sendable {
         newNumbers.removeAll { !(evidence[ofOrigin, default: Evidence()].pieces.insert($0).inserted) }
         pieceCount += newWords.count + newNumbers.count
         let isNew = newWords.count >= Self.wordsOfContent || newNumbers.count >= Self.numbersOfContent
-        if leadsOn || !isFirst && isNew {
+        if leadsOn || !isFirst && isNew && !repeatsOther {
             paths[index].groups[key]?.contentCount += 1
             evidence[ofOrigin, default: Evidence()].contentCount += 1
-        } else if pieces != nil, !isFirst, pieceCount < Self.pieceLimit {
+        } else if pieces != nil, !isFirst || repeatsOther, pieceCount < Self.pieceLimit {
             paths[index].groups[key]?.repeatCount += 1
             repeatCounts[paths[index].origin, default: 0] += 1
             evidence[ofOrigin, default: Evidence()].repeatCount += 1
             evidence[ofOrigin]?.paths.insert(index)
+        } else if pieces != nil, isFirst {
+            paths[index].groups[key]?.uncomparedCount += 1
         }
     }
 
-    /// Adds pieces of text to those of a path, and returns the new ones.
-    private mutating func add(_ pieces: [UInt32], to index: Int) -> [UInt32] {
+    /// Adds pieces of text to those of a kind of page, and returns the new ones.
+    private mutating func add(_ pieces: [UInt32], _ kind: String, to index: Int) -> [UInt32] {
+        var known = paths[index].pieces.removeValue(forKey: kind) ?? []
+        let others = kind.isEmpty ? nil : paths[index].pieces[""]
         let new = pieces.prefix(max(0, Self.pieceLimit - pieceCount)).filter {
-            paths[index].pieces.insert($0).inserted
+            known.insert($0).inserted && !(others?.contains($0) ?? false)
         }
+        paths[index].pieces[kind] = known
         pieceCount += new.count
         return new
+    }
+
+    /// Adds a part of the text of a page of some kind. Returns whether it repeats a page of another kind with the same
+    /// other parameters, such as `?action=print&id=1` that of `?action=view&id=1`.
+    private mutating func addSketch(
+        _ pieces: TextPieces, _ url: WebURL, _ kind: String, to index: Int
+    ) -> Bool {
+        guard let identity = url.query.map(Self.identity), !identity.isEmpty, pieceCount < Self.pieceLimit
+        else { return false }
+        let others = paths[index].sketches[identity] ?? []
+        guard !kind.isEmpty || !others.isEmpty else { return false }
+        let sketch = Set((pieces.words + pieces.numbers).filter { $0 % 4 == 0 })
+        let repeatsOther = others.contains { $0.kind != kind && $0.repeats(sketch) }
+        if !kind.isEmpty, others.count < Self.maxSketches, !others.contains(where: { $0.kind == kind }) {
+            paths[index].sketches[identity, default: []].append(Sketch(kind: kind, pieces: sketch))
+            pieceCount += sketch.count
+        }
+        return repeatsOther
+    }
+
+    // MARK: - Folders
+
+    /// Notes the values of parameters that are paths.
+    private mutating func notePathValues(of query: String, at index: Int, _ number: UInt32) {
+        guard pathValues.count < Self.pieceLimit else { return }
+        for item in query.queryItems where Self.valueOfPath(item) != nil {
+            let value = Mixing.mix(UInt64(index)) ^ Mixing.mix(item.utf8)
+            if pathValues.insert(value).inserted { pathEntries.insert(number) }
+        }
+    }
+
+    /// Whether a new page is below another one, as `?f=src/a.py` is below `?f=src`. A folder with few files has little text
+    /// of its own, and is content all the same.
+    func isBelow(_ url: WebURL, _ number: UInt32, folder: WebURL) -> Bool {
+        guard pathEntries.contains(number), let query = url.query, url.path == folder.path else {
+            return false
+        }
+        let folders = folder.query?.queryItems ?? []
+        return query.queryItems.contains { item in
+            guard Self.valueOfPath(item) != nil else { return false }
+            return folders.contains { folder in
+                guard folder.last != "=", folder.contains("="), item.utf8.count > folder.utf8.count,
+                    item.utf8.starts(with: folder.utf8)
+                else { return false }
+                return Self.startsWithSeparator(item.utf8.dropFirst(folder.utf8.count))
+                    || folder.utf8.last == UInt8(ascii: "/")
+            }
+        }
+    }
+
+    /// The value of a parameter if it is a path of several names.
+    private static func valueOfPath(_ item: Substring) -> Substring? {
+        let value = item.drop { $0 != "=" }.dropFirst()
+        var rest = value.utf8
+        while !rest.isEmpty {
+            if startsWithSeparator(rest) { return value }
+            rest = rest.dropFirst()
+        }
+        return nil
+    }
+
+    /// Whether text begins with a slash, as it is or encoded.
+    private static func startsWithSeparator(_ text: Substring.UTF8View) -> Bool {
+        text.first == UInt8(ascii: "/") || text.starts(with: "%2F".utf8) || text.starts(with: "%2f".utf8)
     }
 
     // MARK: - Releases
@@ -311,6 +416,7 @@ struct QueryViews: Sendable {
         let ofNames = origin + "?" + key
         guard evidence[ofNames]?.isOfContent ?? false || sampled[ofNames, default: 0] < Self.samplesOfNames
         else { return [] }
+        if repeats >= limit { group.minRepeats = 1 }
         let taken = group.take(repeats >= limit ? 1 : group.sampleCount)
         samples.formUnion(taken)
         sampled[origin, default: 0] += taken.count
@@ -321,7 +427,7 @@ struct QueryViews: Sendable {
     /// Whether a group that was not sampled is a view: on other paths it is, or each of its parameters makes one.
     private func isViewByItsNames(_ names: [String], in path: Path) -> Bool {
         func isView(_ key: String) -> Bool {
-            path.groups[key]?.standing == .view || evidence[path.origin + "?" + key]?.isOfView ?? false
+            path.groups[key]?.onlyRepeats ?? false || evidence[path.origin + "?" + key]?.isOfView ?? false
         }
         return isView(Self.key(names)) || names.count > 1 && names.allSatisfy(isView)
     }
@@ -405,6 +511,22 @@ struct QueryViews: Sendable {
             }
         }
         return names.sorted()
+    }
+
+    /// The parameters that select the kind of page; empty if there are none.
+    private static func kind(of url: WebURL) -> String {
+        (url.query ?? "").queryItems.filter { item in
+            let name = item.prefix { $0 != "=" }
+            return selectsKind(name, item.dropFirst(name.count + 1))
+        }.sorted().joined(separator: "&")
+    }
+
+    /// The parameters of a query that do not select the kind of page, in alphabetical order.
+    private static func identity(of query: String) -> String {
+        query.queryItems.filter { item in
+            let name = item.prefix { $0 != "=" }
+            return !selectsKind(name, item.dropFirst(name.count + 1))
+        }.sorted().joined(separator: "&")
     }
 
     /// Whether a parameter selects the kind of page, as in applications with one script: `?action=view&id=17`. The pages of

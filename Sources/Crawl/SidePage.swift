@@ -31,7 +31,9 @@ package enum SidePage: String, Sendable, CaseIterable {
             let name = String(decoding: item.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self).lowercased()
             guard let values = parameters[name] else { continue }
             let value = String(decoding: item.dropFirst(name.utf8.count + 1), as: UTF8.self).lowercased()
-            if let meaning = values[value] ?? values["*"], meaning.applies(to: value) { return meaning.page }
+            if let meaning = values[value] ?? values["*"], meaning.applies(to: value, in: query) {
+                return meaning.page
+            }
         }
         return nil
     }
@@ -43,19 +45,25 @@ package enum SidePage: String, Sendable, CaseIterable {
             case any
             /// A time in seconds since 1970, by which DokuWiki numbers old versions.
             case time
-            /// The hash of a commit.
-            case hash
+            /// The hash of a commit, or a tag.
+            case commit
+            /// A word beside a parameter that names a revision of a repository.
+            case ofRevision
         }
 
         let page: SidePage
         var form = Form.any
 
-        func applies(to value: String) -> Bool {
+        func applies(to value: String, in query: String) -> Bool {
             let bytes = value.utf8
             return switch form {
             case .any: true
             case .time: bytes.count >= 9 && bytes.allSatisfy(\.isASCIIDigit)
-            case .hash: bytes.count >= 40 && bytes.allSatisfy { $0.isASCIIDigit || 0x61...0x66 ~= $0 }
+            case .commit:
+                value.hasPrefix("refs/tags/")
+                    || bytes.count >= 40 && bytes.allSatisfy { $0.isASCIIDigit || 0x61...0x66 ~= $0 }
+            case .ofRevision:
+                query.queryItems.contains { item in ["h=", "hb=", "st="].contains(where: item.hasPrefix) }
             }
         }
     }
@@ -88,9 +96,14 @@ package enum SidePage: String, Sendable, CaseIterable {
         // gitweb. A file or folder of a commit, other than the latest one of a branch, is an old version.
         "a": meanings(
             "atom blame_incremental blobdiff blobdiff_plain blob_plain commitdiff commitdiff_plain opml patch patches "
-                + "project_index rss search_help snapshot"),
-        "hb": ["*": ParameterMeaning(page: .history, form: .hash)],
-        "hpb": ["*": ParameterMeaning(page: .history, form: .hash)],
+                + "project_index rss search_help snapshot"
+        ).merging(
+            ["blame", "history", "search"].map {
+                ($0, ParameterMeaning(page: .history, form: .ofRevision))
+            }
+        ) { first, _ in first },
+        "hb": ["*": ParameterMeaning(page: .history, form: .commit)],
+        "hpb": ["*": ParameterMeaning(page: .history, form: .commit)],
         "format": meanings("atom csv ics json pdf raw rss sql tab tsv txt xml yaml"),
         "oldid": ["*": ParameterMeaning(page: .history)],
         "diff": [

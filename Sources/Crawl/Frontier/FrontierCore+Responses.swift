@@ -148,10 +148,12 @@ extension FrontierCore {
             return
         }
         let new = first..<UInt32(records.count)
+        let folder = urls.url(number)
         let leadsOn = new.contains { [records, views, urls] new in
             let record = records[Int(new)]
             if record.role == .asset { return !record.flags.contains(.isGuess) }
             guard record.state != .skipped, let url = urls.url(new) else { return false }
+            if let folder, views.isBelow(url, new, folder: folder) { return true }
             return views.isContent(url, isWaiting: record.flags.contains(.waitsForRendering), since: first)
         }
         views.didFetch(number, url(number), pieces: result.pieces, leadsOn: leadsOn)

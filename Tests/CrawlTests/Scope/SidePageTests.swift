@@ -21,7 +21,10 @@ import Web
         ("/?p=beans/.git;a=commitdiff;h=0c1d", .history),
         ("/?p=beans/.git;a=blob;f=a.py;hb=0123456789abcdef0123456789abcdef01234567", .history),
         ("/wiki/A?format=txt", .history), ("/report?format=sql&id=1", .history),
-        ("/?p=beans/.git;a=atom;f=a.py", .history),
+        ("/?p=beans/.git;a=atom;f=a.py", .history), ("/?p=beans/.git;a=blame;f=a.py;hb=HEAD", .history),
+        ("/?p=beans/.git;a=history;f=a.py;h=0c1d;hb=HEAD", .history),
+        ("/?p=beans/.git;a=search;s=Anna;st=author", .history),
+        ("/?p=beans/.git;a=tree;h=refs/tags/v1;hb=refs/tags/v1", .history),
     ])
     func `side pages are recognised by their URL`(target: String, page: SidePage) throws {
         #expect(SidePage(try #require(WebURL("http://a.test" + target))) == page)
@@ -31,7 +34,7 @@ import Web
         "/", "/wiki/A", "/w/index.php?title=A", "/doku.php?id=a", "/doku.php?id=a&do=index",
         "/?action=products",
         "/wiki/Special:AllPages", "/wiki/Talk:A", "/list?diff=red", "/docs?rev=latest", "/wiki/12:30",
-        "/?a=1",
+        "/?a=1", "/?a=search", "/?p=beans/.git;a=commit;h=0123456789abcdef0123456789abcdef01234567",
         "/wiki/Category:Special", "/login", "/about/history", "/list?action=report", "/?rev=2", "/?a=history",
         "/index.php?curid=42", "/wiki/Special:MyLanguage/Alpha", "/?action=upload",
         "/?p=beans/.git;a=tree;hb=HEAD",
