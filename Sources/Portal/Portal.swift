@@ -389,11 +389,7 @@ package struct Portal {
     /// Only a visitor with full access gets the token. Without it, the pages contain no forms that send commands.
     package func context(_ target: String, _ visitor: PortalVisitor) -> PortalContext {
         let separator = target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
-        var context = PortalContext(
-            layout: layout, links: links, hasProxy: traffic != nil && !hidesPrivate(from: visitor),
-            now: now(), address: target,
-            jsonAddress: "\(target)\(separator)format=json")
-        context.language = visitor.language
+        var context = readOnlyContext(target, json: "\(target)\(separator)format=json", visitor)
         context.hasChannels = cache.hasChannels && !hidesPrivate(from: visitor)
         guard let services else { return context }
         context.isScheduled = services.isScheduled
@@ -420,15 +416,24 @@ package struct Portal {
     private func json(
         _ page: some PortalPage, _ target: String, _ visitor: PortalVisitor
     ) -> Answer {
-        var context = PortalContext(
-            layout: layout, links: links, hasProxy: traffic != nil && !hidesPrivate(from: visitor),
-            now: now(), address: target,
-            jsonAddress: target)
-        context.language = visitor.language
+        let context = readOnlyContext(target, json: target, visitor)
         return Answer(
             status: page.status,
             fields: [("Content-Type", "application/json")] + pageFields(hasScript: false),
             body: Array("\(page.members(context).text())\n".utf8))
+    }
+
+    /// The context of a page without forms.
+    ///
+    /// - Parameter jsonAddress: the address of the page as JSON.
+    private func readOnlyContext(
+        _ target: String, json jsonAddress: String, _ visitor: PortalVisitor
+    ) -> PortalContext {
+        var context = PortalContext(
+            layout: layout, links: links, hasProxy: traffic != nil && !hidesPrivate(from: visitor),
+            now: now(), address: target, jsonAddress: jsonAddress)
+        context.language = visitor.language
+        return context
     }
 
     /// Header fields of a page. The same URL has different answers for each language, format and session.
@@ -471,132 +476,4 @@ package struct Portal {
         guard let accept = accept?.lowercased() else { return false }
         return accept.utf8.contains("application/json".utf8) && !accept.utf8.contains("text/html".utf8)
     }
-}
-
-/// A request to the portal: a path and form fields. Numbers and lengths of fields are limited, so that every later step
-/// can use them without checks of its own.
-package struct PortalRequest: Equatable {
-    /// The path without the query.
-    package let path: String
-    package let fields: [String: String]
-
-    /// The maximum length of a decoded field in bytes. Longer ones are truncated.
-    static let maxFieldBytes = 4096
-    /// The maximum number of fields. Further ones are ignored.
-    private static let maxFields = 16
-
-    /// Parses a request target. Repairs invalid UTF-8, uses the first of repeated fields, and truncates long
-    /// fields.
-    package init(target: String) {
-        let bytes = Array(target.utf8)
-        let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
-        path = String(decoding: bytes[..<mark], as: UTF8.self)
-        fields = Self.parseFields(bytes[mark...].dropFirst())
-    }
-
-    /// Parses a submitted form (`application/x-www-form-urlencoded`).
-    package init(path: String, form: [UInt8]) {
-        self.path = path
-        fields = Self.parseFields(form[...])
-    }
-
-    /// Creates a request from saved fields.
-    package init(path: String, fields: [(name: String, value: String)]) {
-        self.path = path
-        self.fields = Dictionary(fields.prefix(Self.maxFields).map { ($0.name, $0.value) }) { $1 }
-    }
-
-    /// Parses `name=value` pairs. The first of repeated fields counts.
-    private static func parseFields(_ bytes: ArraySlice<UInt8>) -> [String: String] {
-        var fields: [String: String] = [:]
-        for field in bytes.split(separator: UInt8(ascii: "&")).prefix(maxFields) {
-            let equals = field.firstIndex(of: UInt8(ascii: "=")) ?? field.endIndex
-            let name = percentDecoded(field[..<equals])
-            if fields[name] == nil { fields[name] = percentDecoded(field[equals...].dropFirst()) }
-        }
-        return fields
-    }
-
-    /// The value of a field; nil if it is empty or missing.
-    package subscript(_ name: String) -> String? {
-        fields[name].flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    /// The value of a field as a number; nil if it is missing or is not a number.
-    package func number(_ name: String) -> Int64? { self[name].flatMap { Int64($0) } }
-
-    /// The value of a field as the name of a snapshot; nil if it is missing or is not such a name.
-    package func snapshot(_ name: String) -> SnapshotName? { self[name].flatMap { SnapshotName($0) } }
-
-    /// Decodes `application/x-www-form-urlencoded` text: `+` is a space, and `%` starts two hexadecimal digits. An
-    /// incomplete escape stays as it is, as in the URL Standard.
-    private static func percentDecoded(_ bytes: ArraySlice<UInt8>) -> String {
-        var decoded: [UInt8] = []
-        // Three input bytes can become one byte.
-        var rest = bytes.prefix(3 * maxFieldBytes)
-        while let byte = rest.popFirst(), decoded.count < maxFieldBytes {
-            if byte == UInt8(ascii: "+") {
-                decoded.append(UInt8(ascii: " "))
-            } else if byte == UInt8(ascii: "%"), rest.count >= 2,
-                let high = hexDigit(rest[rest.startIndex]), let low = hexDigit(rest[rest.startIndex + 1])
-            {
-                decoded.append(high << 4 | low)
-                rest = rest.dropFirst(2)
-            } else {
-                decoded.append(byte)
-            }
-        }
-        return String(decoding: decoded, as: UTF8.self)
-    }
-
-    private static func hexDigit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
-        }
-    }
-}
-
-/// The limits on what one page of the portal reads and shows. They bound the time of one request, since requests of a
-/// server thread wait for each other. Longer lists continue on the next page.
-package enum PortalLimits {
-    /// The maximum number of responses of a snapshot that are counted. Beyond it, totals are based on the first ones.
-    static let maxCountedResponses = 20_000
-    /// The maximum number of items of a list. Some lists of short items have four times as many.
-    package static let maxListItems = 50
-    /// The maximum number of items of a list of titles.
-    static let maxTitles = 200
-    /// The maximum number of pages with screenshots.
-    package static let maxScreenshotPages = 12
-    /// The maximum number of sites on one home page, so that it stays below 100 kB.
-    static let maxSiteCards = 36
-    /// The maximum number of pages that were read last.
-    static let maxRecentPages = 6
-    /// The maximum number of search hits.
-    static let maxSearchHits = 20
-    /// The maximum number of URLs that are read to list a folder. Beyond it, the list continues on the next page.
-    static let maxFolderURLs = 8_192
-    /// The number of URLs that are read at a time to list a folder.
-    package static let folderSliceURLs = 512
-    /// The same number after half of `maxFolderURLs`.
-    static let shortFolderSliceURLs = 32
-    /// The maximum number of bodies that one step of a search reads.
-    static let maxSearchedBodies: Int64 = 100_000
-    /// The maximum number of URLs that one step of a search reads.
-    static let maxSearchedURLs = 100_000
-    /// The maximum number of URLs that are visited on one page to find the missing URLs of sites. Beyond it, a site is
-    /// shown without them.
-    static let maxMissingWalkURLs = 8000
-    /// The same limit for all sites of the home page together. It walks only sites without stored counts.
-    static let maxHomeWalkURLs = 2000
-    /// The maximum number of bodies whose links are searched for missing URLs or for links to a page.
-    static let maxLinkingBodies = 4_000
-    /// The maximum length of a search text in bytes. Longer texts are cut.
-    package static let maxSearchTextBytes = 200
-    /// The maximum number of bytes that are read to compute missing MD5 digests.
-    static let maxDigestBytes = 4_000_000
-    /// The maximum number of responses of all snapshots of a site. Beyond it, the portal compares none of them.
-    package static let maxComparedResponses = 60_000
 }
