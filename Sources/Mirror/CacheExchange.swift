@@ -40,7 +40,7 @@ struct CacheExchange {
             let url = try exchange.layout.isTransparent
                 ? exchange.proxied : WebURL(exchange.likeliestURL(addresses))
         else { return nil }
-        let policy = try exchange.policy(at: url, loader)
+        let policy = try exchange.networkRights.policy(at: url, loader)
         guard policy.allowsNetwork else { return nil }
         let (layout, requestContext) = (exchange.layout, exchange.requestContext)
         // Pages anywhere may embed the site that the server shows to other machines. Everything else is for
@@ -84,17 +84,17 @@ struct CacheExchange {
         _ exchange: MirrorExchange, _ url: WebURL, _ rules: SiteRules
     ) throws(StoreError) -> NetworkZone {
         if exchange.layout.isTransparent { return try exchange.nearestProxiedZone(to: url) }
-        if exchange.layout.isExposed { return try exchange.nearestZone(to: url) }
+        if exchange.layout.isExposed { return try exchange.networkRights.nearestZone(to: url) }
         let isRoot = exchange.layout.root?.isRoot(url) ?? false
         let zoneOfName = isRoot ? NetworkZone.thisMachine : rules.namedZone(ofHost: url.host)
         let namedZone = try zoneOfName.map { (zone) throws(StoreError) in
-            try exchange.namedZone(zone, of: url)
+            try exchange.networkRights.namedZone(zone, of: url)
         }
         guard case .page(let origins) = exchange.requestContext.kind else {
             return namedZone ?? .publicNetwork
         }
         if let namedZone, origins.contains(where: { WebURL($0)?.host == url.host }) { return namedZone }
-        return try exchange.nearestZone(to: url)
+        return try exchange.networkRights.nearestZone(to: url)
     }
 
     // MARK: - Lookup
@@ -293,7 +293,7 @@ struct CacheExchange {
             }
             try load(stored, job(stored, additional), now, later)
             return nil
-        case .miss: return exchange.reply(try exchange.recordMiss(stored.url.href))
+        case .miss: return exchange.reply(try exchange.misses.answer(to: stored.url.href))
         }
     }
 
@@ -410,8 +410,8 @@ struct CacheExchange {
                         answer: isSevered ? loaded.answer.withoutOpenerPolicy : loaded.answer,
                         clientFields: loaded.clientFields + lines + timing.line, role: .cache
                     ))
-            case .refused: slot.send(Reply(answer: MirrorExchange.refusalAnswer(to: requestContext)))
-            case .withheld: slot.send(Reply(answer: MirrorExchange.withheld))
+            case .refused: slot.send(Reply(answer: .refusal(to: requestContext)))
+            case .withheld: slot.send(Reply(answer: .withheld))
             }
         }
         let preflight = Preflight(
@@ -422,7 +422,7 @@ struct CacheExchange {
                 if isPassed {
                     loader.load(job, done: conclude)
                 } else {
-                    slot.send(Reply(answer: MirrorExchange.refusalAnswer(to: requestContext)))
+                    slot.send(Reply(answer: .refusal(to: requestContext)))
                 }
             }
             return

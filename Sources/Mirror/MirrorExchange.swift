@@ -25,7 +25,7 @@ final class MirrorExchange {
     /// The duration of each step.
     var timing = ServerTiming()
     /// Whether the response was not stored and not requested from an origin.
-    private var hasMissed = false
+    var hasMissed = false
     /// The state of the store that this exchange reads; nil until it is needed.
     private var currentView: MirrorResponder.StoreView?
     /// The result of `requestTarget`, once it is known.
@@ -76,6 +76,12 @@ final class MirrorExchange {
 
     /// The part of the exchange that belongs to the portal.
     var portal: PortalExchange { PortalExchange(self) }
+
+    /// The part of the exchange that handles URLs without a stored response.
+    var misses: MissExchange { MissExchange(self) }
+
+    /// The rights of the requester to cause requests to origins.
+    var networkRights: NetworkRights { NetworkRights(self) }
 
     /// The layout for the host name and seal of this request, with the page bar if the user has switched it on.
     private var seenLayout: OriginLayout {
@@ -145,7 +151,7 @@ final class MirrorExchange {
 
     /// Nil if an origin is asked first; then `later` gets the reply.
     func reply(orDefer later: DeferredReply) throws(StoreError) -> Reply? {
-        if isRefusedBeforeLookup { return Reply(answer: Self.refusalAnswer(to: requestContext)) }
+        if isRefusedBeforeLookup { return Reply(answer: .refusal(to: requestContext)) }
         if context.canHaveEarlierState(request), let ending = endEarlierState() { return ending }
         if portal.isCommand, case .portal = try requestTarget() {
             return try portal.runCommand(orDefer: later)
@@ -187,7 +193,7 @@ final class MirrorExchange {
         if fields["Service-Worker"] == "script" { return Reply(answer: WorkerRemoval.answer) }
         guard requestContext.use.isWindow else {
             return fields["Sec-Fetch-Site"] == "same-origin"
-                ? Reply(answer: Self.refusalAnswer(to: requestContext)) : nil
+                ? Reply(answer: .refusal(to: requestContext)) : nil
         }
         context.rootHistory?.noteCleared(at: request.authority)
         return Reply(
@@ -213,8 +219,8 @@ final class MirrorExchange {
         guard needsAccessCheck else { return nil }
         switch sharing.verdict(for: requestContext, origin: request.origin, in: layout) {
         case .given: return nil
-        case .refused: return Reply(answer: Self.refusalAnswer(to: requestContext))
-        case .withheld: return Reply(answer: Self.withheld)
+        case .refused: return Reply(answer: .refusal(to: requestContext))
+        case .withheld: return Reply(answer: .withheld)
         }
     }
 
@@ -374,7 +380,7 @@ final class MirrorExchange {
                 guard found == nil, key == .get, fields.isNavigation, !isTransparent else { return found }
                 let shell = try finder.shell(for: addresses)
                 // The next update requests the page itself.
-                if shell != nil { try noteMiss(likeliestURL(addresses)) }
+                if shell != nil { try misses.record(likeliestURL(addresses)) }
                 return shell
             }
         }
@@ -391,7 +397,7 @@ final class MirrorExchange {
         if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
         guard let copy else {
             if let pastedURLAnswer { return (pastedURLAnswer, nil) }
-            return (try recordMiss(try likeliestURL(addresses)), nil)
+            return (try misses.answer(to: try likeliestURL(addresses)), nil)
         }
         // `reply` makes the real refusal from the sharing; the body is not even rendered.
         if refusal(of: copy.sharing) != nil {
@@ -592,8 +598,8 @@ final class MirrorExchange {
             return Reply(
                 answer: isSevered ? answer.withoutOpenerPolicy : answer, clientFields: lines + timing.line,
                 role: role)
-        case .refused: return Reply(answer: Self.refusalAnswer(to: requestContext))
-        case .withheld: return Reply(answer: Self.withheld)
+        case .refused: return Reply(answer: .refusal(to: requestContext))
+        case .withheld: return Reply(answer: .withheld)
         }
     }
 
@@ -603,41 +609,7 @@ final class MirrorExchange {
     }
 
     /// The reply if the store cannot be read.
-    func failure(_ error: StoreError) -> Reply { reply(Self.failure(error, in: layout)) }
-
-    /// The answer if the store cannot be read; most reasons are temporary.
-    static func failure(_ error: StoreError, in layout: OriginLayout) -> Answer {
-        switch error.reason {
-        case .unreachable, .busy, .missing, .full, .denied, .unusable, .failed:
-            // Does not tell other machines the path of the store.
-            let text = layout.isExposed ? "The store cannot be read; try again later." : "\(error)"
-            return .text(
-                503, text + "\n",
-                fields: layout.commonFields + [
-                    ("Cache-Control", "no-store"), ("Retry-After", "\(secondsToRetry)"),
-                ], sharing: .portal)
-        case .request:
-            return .text(500, "\(error)\n", fields: layout.commonFields, sharing: .portal)
-        }
-    }
-
-    /// The store is checked again after one second.
-    private static let secondsToRetry = 2
-
-    /// The answer to a requester who may not have a response that was fetched with credentials.
-    static let withheld = Answer.text(
-        403,
-        "This response was fetched with credentials and is not served to this client; see: larder help serve\n",
-        fields: [("Cache-Control", "no-store")])
-
-    /// The answer to a requester who may not have a response. It is the same whether the URL is stored or not, so that the requester learns nothing. A foreign page
-    /// does not even learn that there is an answer.
-    static func refusalAnswer(to context: RequestContext) -> Answer {
-        let policy = context.kind == .foreignPage ? [("Cross-Origin-Resource-Policy", "same-origin")] : []
-        return .text(
-            403, "Pages of other sites may not request this URL.\n",
-            fields: policy + [("Cache-Control", "no-store")])
-    }
+    func failure(_ error: StoreError) -> Reply { reply(.storeFailure(error, in: layout)) }
 
     /// The answer to a method that a page of the mirror itself does not support.
     private var refusal: Answer {
@@ -650,131 +622,6 @@ final class MirrorExchange {
         sharing: Sharing = .portal
     ) -> Answer {
         .text(status, text + "\n", fields: fields + context.layout.commonFields, sharing: sharing)
-    }
-
-    // MARK: - Misses
-
-    /// Records a miss and answers it.
-    func recordMiss(_ address: String) throws(StoreError) -> Answer {
-        let url = WebURL(address)?.href ?? address
-        let view = try view()
-        let referrer = try referrer()
-        let isNoted = try noteMiss(url)
-        hasMissed = true
-        responder.counts.increase(.misses)
-        if isTransparent {
-            return .explanation(
-                504, "\(url) is not stored, and was not requested from the network.\n", to: fields,
-                fields: [("Larder", "miss"), ("Cache-Control", "no-store")])
-        }
-        var page = MissPage(url: url, isNoted: context.notes != nil && isNoted)
-        if fields.isNavigation {
-            page.language = PortalLanguage(accepting: fields.joinedValues("Accept-Language"))
-            page.snapshot = layout.snapshot
-            page.hasOrders = context.services?.accessGuard.acceptsCommands ?? false
-            if layout.snapshot != nil { page.present = try addressInLiveSnapshot(of: url) }
-        }
-        // Other machines see only one site of the store.
-        if fields.isNavigation, !layout.sharesOrigin {
-            page.site = try rules().site(fetching: url, requestedBy: referrer, isPage: true)
-            page.referrers = try view.reader.sampleReferrers(of: url)
-            if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
-            page.neighbours = try neighbours(of: url, view.reader)
-        }
-        return page.answer(to: fields, layout: layout)
-    }
-
-    /// The address of a URL in the live snapshot; nil if the live snapshot has no page or file for it.
-    private func addressInLiveSnapshot(of url: String) throws(StoreError) -> String? {
-        let (view, rules) = (try view(), try rules())
-        let live = try view.reader.asOf(nil) { () throws(StoreError) in
-            try finder(view).find([url], request: .get, requestFields: originalFields, rules: rules)
-        }
-        guard let live, live.response.status < 400 else { return nil }
-        return WebURL(url).flatMap(context.layout.address)
-    }
-
-    /// Records a miss, unless the requester may not cause a request. Returns whether it did.
-    @discardableResult
-    private func noteMiss(_ url: String) throws(StoreError) -> Bool {
-        let view = try view()
-        let referrer = try referrer()
-        // A miss in an earlier snapshot is not noted, since a later run cannot fill it. An update requests
-        // noted URLs with the user's credentials, so that misses of other machines are noted only for the
-        // site at the root.
-        let isNoted =
-            requestContext.canCauseRequests && layout.snapshot == nil
-            && (!layout.sharesOrigin || WebURL(url).map(layout.isPublished) ?? false)
-        if isNoted {
-            context.notes?.addMiss(
-                url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
-                isPage: fields.isNavigation, from: ResponseFlags(zone: try nearestZone(to: WebURL(url))),
-                origin: fields.contains("Origin") && !requestContext.hasOpaqueOrigin
-                    ? requestContext.origins.first : nil,
-                at: view.time)
-        }
-        return isNoted
-    }
-
-    /// The nearest network zone that this requester may cause a request to. For a page it is the zone that
-    /// the page's own responses came from. Other machines may cause requests to the site at the root and to
-    /// the public network.
-    func nearestZone(to url: WebURL?) throws(StoreError) -> NetworkZone {
-        if layout.isExposed, !isTransparent {
-            guard let url, layout.root?.isRoot(url) ?? false else { return .publicNetwork }
-            return try namedZone(.thisMachine, of: url)
-        }
-        switch requestContext.kind {
-        case .user, .portal: return .thisMachine
-        case .unknownPage, .foreignPage, .export: return .publicNetwork
-        case .page(let origins):
-            for origin in origins {
-                if let zone = try view().reader.mostPublicZone(ofOrigin: origin) { return zone }
-            }
-            return .publicNetwork
-        }
-    }
-
-    /// The nearest network zone that a request to a host may connect to that a user named. A name may resolve
-    /// to a nearer address than the one that the host's stored responses came from: then those decide.
-    ///
-    /// - Parameter zone: The zone in which the user named the host.
-    func namedZone(_ zone: NetworkZone, of url: WebURL) throws(StoreError) -> NetworkZone {
-        guard !url.isLocalByName else { return zone }
-        var stored: NetworkZone?
-        let starts = try rules().startOrigins(onHost: url.host)
-        let pages = requestContext.origins.filter { WebURL($0)?.host == url.host }
-        for origin in Set([url.origin] + pages + starts) {
-            guard let found = try view().reader.mostPublicZone(ofOrigin: origin) else { continue }
-            stored = min(found, stored ?? found)
-        }
-        return min(zone, stored ?? zone)
-    }
-
-    /// Stored URLs in the same folder, else on the same origin.
-    private func neighbours(of url: String, _ reader: StoreReader) throws(StoreError) -> [String] {
-        guard let slash = url.lastIndex(of: "/"), let origin = WebURL(url)?.origin else { return [] }
-        let close = try reader.neighbours(of: url, below: String(url[...slash]), count: 4)
-        return try close.isEmpty ? reader.neighbours(of: url, below: origin + "/", count: 4) : close
-    }
-
-    /// Whether the client is on this machine, and does not forward another client's request.
-    private var isFromThisMachine: Bool {
-        guard layout.isExposed else { return true }
-        return !portal.visitor.isForwarded && LoginClient(socket: request.socket)?.isHere ?? false
-    }
-
-    /// The policy from the request, a rule, or the server's options. Pages of other origins cannot set it.
-    func policy(at url: WebURL, _ loader: OriginLoader) throws(StoreError) -> CachePolicy {
-        // For a proxy's clients, pages can send the field too; and a client on another machine would set it
-        // for everybody.
-        if !request.isCrossOrigin, isTransparent || isFromThisMachine,
-            !isTransparent || requestContext.kind == .user,
-            let policy = fields["Larder-Policy"].flatMap({ CachePolicy(rawValue: $0) })
-        {
-            return policy
-        }
-        return try rules().rules(for: url).policy(for: url) ?? loader.policy
     }
 }
 

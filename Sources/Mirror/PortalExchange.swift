@@ -40,8 +40,8 @@ struct PortalExchange {
         let lines: [UInt8]
         switch verdict {
         case .given(let own): lines = own
-        case .refused: return Reply(answer: MirrorExchange.refusalAnswer(to: exchange.requestContext))
-        case .withheld: return Reply(answer: MirrorExchange.withheld)
+        case .refused: return Reply(answer: .refusal(to: exchange.requestContext))
+        case .withheld: return Reply(answer: .withheld)
         }
         let layout = layout
         let slot = later.makeSlot()
@@ -49,7 +49,7 @@ struct PortalExchange {
             switch found {
             case .success(let answer): slot.send(Reply(answer: answer, clientFields: lines))
             case .failure(let error):
-                slot.send(Reply(answer: MirrorExchange.failure(error, in: layout), clientFields: lines))
+                slot.send(Reply(answer: .storeFailure(error, in: layout), clientFields: lines))
             }
         }
         if !isTaken { slot.send(Reply(answer: PortalSearchQueue.tooManyAnswer, clientFields: lines)) }

@@ -27,7 +27,7 @@ struct PreflightExchange {
     /// The reply; nil if the exchange handles the request like any other.
     func reply() throws(StoreError) -> Reply? {
         if exchange.isRefusedBeforeLookup {
-            return Reply(answer: MirrorExchange.refusalAnswer(to: exchange.requestContext))
+            return Reply(answer: .refusal(to: exchange.requestContext))
         }
         if context.canHaveEarlierState(exchange.request), let ending = exchange.endEarlierState() {
             return ending
@@ -45,7 +45,7 @@ struct PreflightExchange {
         if snapshot == nil, try mayAskOrigin(of: url) { return nil }
         guard let copy = try storedResponse(for: addresses, in: snapshot) else {
             // The browser does not send the request itself after a failed preflight, so that its miss is recorded here.
-            if method == "GET" { _ = try exchange.recordMiss(url.href) }
+            if method == "GET" { _ = try exchange.misses.answer(to: url.href) }
             return exchange.reply(
                 exchange.plain(504, "Not stored: \(url.href)", sharing: Sharing(missing: url)))
         }
@@ -58,7 +58,7 @@ struct PreflightExchange {
 
     private func mayAskOrigin(of url: WebURL) throws(StoreError) -> Bool {
         guard let loader = context.loader else { return false }
-        return try exchange.policy(at: url, loader).allowsNetwork
+        return try exchange.networkRights.policy(at: url, loader).allowsNetwork
             && loader.reachability.reachability(of: url.origin, now: loader.now) != .unreachable
     }
 

@@ -359,7 +359,7 @@ extension MirrorExchange {
             for origin in origins {
                 if let noted = context.loader?.reachability.zone(of: origin) { return noted }
             }
-            return try nearestZone(to: nil)
+            return try networkRights.nearestZone(to: nil)
         case .unknownPage, .foreignPage, .export:
             return context.mayReachPrivate ? .thisMachine : .publicNetwork
         }
