@@ -11,17 +11,9 @@ package enum PathReference {
     static func reference(to path: [UInt8]) -> String {
         let path = path.starts(with: [0x2F, 0x2F]) ? [0x2F] + path.drop { $0 == 0x2F } : path
         if path.allSatisfy({ isPlain($0) && $0 != 0x3A }) { return String(decoding: path, as: UTF8.self) }
-        var text: [UInt8] = []
         // A colon in the first segment would end a scheme, unless `./` precedes it (RFC 3986, section 4.2).
-        if path.prefix(while: { $0 != 0x2F }).contains(0x3A) { text += [0x2E, 0x2F] }
-        for byte in path {
-            if isPlain(byte) {
-                text.append(byte)
-            } else {
-                text += [0x25, (byte >> 4).upperHexDigit, byte.upperHexDigit]
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
+        let hasColon = path.prefix { $0 != 0x2F }.contains(0x3A)
+        return (hasColon ? "./" : "") + String(percentEncoding: path, except: isPlain)
     }
 
     /// The path of the file that a reference names, relative to the root. Nil if the reference has a query or a fragment,
@@ -37,18 +29,8 @@ package enum PathReference {
             return nil
         }
         if rest.first == 0x2F { rest = rest.dropFirst() }
-        var path: [UInt8] = []
-        while let byte = rest.popFirst() {
-            let pair = Array(rest.prefix(2))
-            if byte == 0x25, pair.count == 2, let high = pair[0].hexDigitValue,
-                let low = pair[1].hexDigitValue
-            {
-                path.append(high << 4 | low)
-                rest = rest.dropFirst(2)
-            } else {
-                path.append(byte)
-            }
-        }
+        let bytes = Array(rest)
+        let path = [UInt8](percentDecoding: bytes.span)
         guard !path.isEmpty, path.last != 0x2F else { return nil }
         return String(validating: path, as: UTF8.self)
     }

@@ -202,16 +202,7 @@ extension CIReport {
     /// Returns the path as a URI reference (RFC 3986).
     private static func uriReference(_ path: String) -> String {
         if WebURL(path)?.isHTTP == true { return path }
-        var bytes: [UInt8] = []
-        for byte in path.utf8 {
-            switch byte {
-            case 0x2d...0x39, 0x41...0x5a, 0x5f, 0x61...0x7a, 0x7e: bytes.append(byte)
-            default:
-                let digits = Array("0123456789ABCDEF".utf8)
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        return String(percentEncoding: path.utf8) { $0.isASCIIAlphanumeric || "-./_~".utf8.contains($0) }
     }
 }
 

@@ -112,7 +112,8 @@ struct SiteFolder: Sendable {
             let folder = base.path[...slash]
             if path.utf8.starts(with: folder.utf8) { path = path.dropFirst(folder.utf8.count - 1) }
         }
-        let decoded = String(decoding: Self.percentDecoded(path.utf8.dropFirst()), as: UTF8.self)
+        let bytes = Array(path.utf8.dropFirst())
+        let decoded = String(decoding: [UInt8](percentDecoding: bytes.span), as: UTF8.self)
         return decoded.isEmpty || decoded.utf8.last == UInt8(ascii: "/") ? decoded + Self.index : decoded
     }
 
@@ -164,26 +165,5 @@ struct SiteFolder: Sendable {
     private static func kind(of path: String) -> mode_t? {
         var status = stat()
         return stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
-    }
-
-    private static func percentDecoded(_ text: some Collection<UInt8>) -> [UInt8] {
-        func value(_ digit: UInt8) -> UInt8? {
-            Character(UnicodeScalar(digit)).hexDigitValue.map { UInt8($0) }
-        }
-        let bytes = Array(text)
-        var decoded: [UInt8] = []
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = value(bytes[index + 1]),
-                let low = value(bytes[index + 2])
-            {
-                decoded.append(high << 4 | low)
-                index += 3
-            } else {
-                decoded.append(bytes[index])
-                index += 1
-            }
-        }
-        return decoded
     }
 }

@@ -311,38 +311,19 @@ package struct PortalLinks {
 
     /// A path with a query. Fields without a value are left out.
     package static func path(_ path: String, _ fields: [(name: String, value: String?)]) -> String {
-        var bytes = Array(path.utf8)
-        var separator = UInt8(ascii: "?")
+        var text = path
+        var separator = "?"
         for field in fields {
             guard let value = field.value else { continue }
-            bytes.append(separator)
-            bytes.append(contentsOf: field.name.utf8)
-            bytes.append(UInt8(ascii: "="))
-            appendPercentEncoded(value, to: &bytes)
-            separator = UInt8(ascii: "&")
+            text += "\(separator)\(field.name)=\(percentEncoded(value))"
+            separator = "&"
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return text
     }
 
-    /// Percent-encodes text for a path or a query value. Slashes and colons stay, so a file name must not contain slashes.
-    static func percentEncoded(_ name: String) -> String {
-        var bytes: [UInt8] = []
-        appendPercentEncoded(name, to: &bytes)
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    /// Appends percent-encoded text. Slashes and colons stay, because URLs in queries are easier to read with them.
-    private static func appendPercentEncoded(_ value: String, to bytes: inout [UInt8]) {
-        let digits = Array("0123456789ABCDEF".utf8)
-        for byte in value.utf8 {
-            switch byte {
-            case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"),
-                UInt8(ascii: "~"), UInt8(ascii: "/"), UInt8(ascii: ":"):
-                bytes.append(byte)
-            default:
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
+    /// Percent-encodes text for a path or a query value. Slashes and colons stay, because URLs in queries are easier to read
+    /// with them. A file name must not contain slashes.
+    static func percentEncoded(_ text: String) -> String {
+        String(percentEncoding: text.utf8) { $0.isASCIIAlphanumeric || "-._~/:".utf8.contains($0) }
     }
 }

@@ -118,12 +118,7 @@ struct SearchPage: PortalPage {
     /// Returns the words as a part of a URL, percent-encoded, without the fragment if they are a whole URL.
     private static func urlText(_ words: String) -> String {
         if let url = WebURL(words), url.isHTTP { return url.key.href }
-        let digits = Array("0123456789ABCDEF".utf8)
-        let bytes = words.utf8.flatMap { byte in
-            byte > 0x20 && byte < 0x7f
-                ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        return String(percentEncoding: words.utf8) { $0 > 0x20 && $0 < 0x7f }
     }
 
     /// Removes spaces and control characters from both ends.

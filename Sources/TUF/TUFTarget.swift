@@ -41,9 +41,7 @@ package enum TUFPath {
 
     /// A name for one segment of a URL or path: everything is escaped except RFC 3986's unreserved characters.
     static func escapedName(_ name: String) -> String {
-        var text: [UInt8] = []
-        for byte in name.utf8 { append(byte, to: &text, isPlain: isUnreserved(byte)) }
-        return String(decoding: text, as: UTF8.self)
+        String(percentEncoding: name.utf8, except: isUnreserved)
     }
 
     /// A path in a URL. Section 4.5 recommends paths that are already valid in a URL, so that existing escapes stay.
@@ -54,19 +52,13 @@ package enum TUFPath {
             let isEscape =
                 byte == UInt8(ascii: "%") && index + 2 < bytes.count && bytes[index + 1].hexDigitValue != nil
                 && bytes[index + 2].hexDigitValue != nil
-            append(
-                byte, to: &text,
-                isPlain: isEscape || isUnreserved(byte) || "/!$&'()*+,;=:@".utf8.contains(byte))
+            if isEscape || isUnreserved(byte) || "/!$&'()*+,;=:@".utf8.contains(byte) {
+                text.append(byte)
+            } else {
+                text.appendPercentEncoded(byte)
+            }
         }
         return String(decoding: text, as: UTF8.self)
-    }
-
-    private static func append(_ byte: UInt8, to text: inout [UInt8], isPlain: Bool) {
-        if isPlain {
-            text.append(byte)
-        } else {
-            text += "%\(Hex.encode([byte]).uppercased())".utf8
-        }
     }
 
     private static func isUnreserved(_ byte: UInt8) -> Bool {

@@ -17,16 +17,8 @@ package struct TargetPath: Sendable, Equatable {
     /// - Throws: the reason, as the end of a sentence about the file.
     package init(ofFile path: String) throws(TargetPathError) {
         try Self.check(path)
-        var text: [UInt8] = []
-        for byte in path.utf8 {
-            if Self.isPlain(byte) {
-                text.append(byte)
-            } else {
-                text += [UInt8(ascii: "%"), (byte >> 4).upperHexDigit, byte.upperHexDigit]
-            }
-        }
-        guard text.count <= TUFLimits.maxTargetPathBytes else { throw .tooLong }
-        self.text = String(decoding: text, as: UTF8.self)
+        text = String(percentEncoding: path.utf8, except: Self.isPlain)
+        guard text.utf8.count <= TUFLimits.maxTargetPathBytes else { throw .tooLong }
     }
 
     /// Reads a path from metadata.
@@ -64,14 +56,7 @@ package struct TargetPath: Sendable, Equatable {
 
     /// Whether a byte has no meaning in URLs and in the patterns of delegations. Slashes separate segments.
     private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"),
-            UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "@"), UInt8(ascii: "+"), UInt8(ascii: "="),
-            UInt8(ascii: ","), UInt8(ascii: "!"), UInt8(ascii: "$"):
-            true
-        default: false
-        }
+        byte.isASCIIAlphanumeric || "/.-_~@+=,!$".utf8.contains(byte)
     }
 }
 

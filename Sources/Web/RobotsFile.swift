@@ -372,7 +372,7 @@ struct RobotsPattern: Sendable {
                 if isUnreserved(decoded) {
                     result.append(decoded)
                 } else {
-                    appendEscape(of: decoded, to: &result)
+                    result.appendPercentEncoded(decoded)
                 }
                 at += 3
                 continue
@@ -381,7 +381,7 @@ struct RobotsPattern: Sendable {
             if isAllowedUnescaped(byte) || isWildcard {
                 result.append(byte)
             } else {
-                appendEscape(of: byte, to: &result)
+                result.appendPercentEncoded(byte)
             }
             at += 1
         }
@@ -400,12 +400,6 @@ struct RobotsPattern: Sendable {
         case 0x21...0x7E: true
         default: false
         }
-    }
-
-    private static func appendEscape(of byte: UInt8, to result: inout [UInt8]) {
-        result.append(0x25)
-        result.append((byte >> 4).upperHexDigit)
-        result.append(byte.upperHexDigit)
     }
 }
 

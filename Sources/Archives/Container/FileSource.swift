@@ -1,6 +1,7 @@
 internal import Codings
 internal import Glibc
 internal import System
+internal import Web
 
 /// A file in a folder that is imported (`FileSource`).
 struct SourceFile: Sendable {
@@ -65,16 +66,7 @@ enum FileName {
     /// that are not ASCII are percent-encoded.
     static func text(_ bytes: some Collection<UInt8>) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
-        var escaped: [UInt8] = []
-        for byte in bytes {
-            if byte < 0x80 {
-                escaped.append(byte)
-            } else {
-                let digits = Array("0123456789ABCDEF".utf8)
-                escaped += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: escaped, as: UTF8.self)
+        return String(percentEncoding: bytes) { $0 < 0x80 }
     }
 
     /// Returns the path of an entry of a zip or tar file. Returns nil if it is invalid or contains `..`.

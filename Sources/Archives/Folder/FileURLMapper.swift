@@ -180,7 +180,7 @@ struct FileURLMapper {
                 continue
             }
             if byte <= 0x20 || byte >= 0x7F || Self.escapedCharacters.contains(byte) {
-                target += Array("%".utf8) + Array(Hex.encode([byte]).uppercased().utf8)
+                target.appendPercentEncoded(byte)
             } else {
                 target.append(byte)
             }

@@ -18,7 +18,7 @@ enum DataURL {
             text.reserveCapacity(text.count + bytes.count + escaped * 2)
             for byte in bytes {
                 if isEscaped(byte) {
-                    text += [0x25, digit(byte >> 4), digit(byte & 15)]
+                    text.appendPercentEncoded(byte)
                 } else {
                     text.append(byte)
                 }
@@ -72,6 +72,4 @@ enum DataURL {
         default: false
         }
     }
-
-    private static func digit(_ value: UInt8) -> UInt8 { value + (value > 9 ? 0x37 : 0x30) }
 }

@@ -243,7 +243,8 @@ extension CacheRules.Rejection {
             guard let size = Self.parseSize(parts[1]) else { return false }
             smallerThan = size
         case "text":
-            words = Self.percentDecode(parts[1])
+            let text = Array(parts[1])
+            words = [UInt8](percentDecoding: text.span)
         default:
             return false
         }
@@ -261,23 +262,6 @@ extension CacheRules.Rejection {
         }
         guard let number = HTTPGrammar.cappedInteger(unit == 1 ? text : text.dropLast()) else { return nil }
         return Int(number) * unit
-    }
-
-    private static func percentDecode(_ text: Substring.UTF8View.SubSequence) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var rest = text[...]
-        while let byte = rest.popFirst() {
-            let digits = rest.prefix(2)
-            if byte == UInt8(ascii: "%"), digits.count == 2,
-                let value = UInt8(HTTPGrammar.text(digits), radix: 16)
-            {
-                bytes.append(value)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return bytes
     }
 }
 

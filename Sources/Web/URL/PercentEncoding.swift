@@ -57,7 +57,8 @@ extension [UInt8] {
         append(bytes.extracting(copied..<bytes.count))
     }
 
-    mutating func appendPercentEncoded(_ byte: UInt8) {
+    /// Appends a byte as `%XX`.
+    package mutating func appendPercentEncoded(_ byte: UInt8) {
         append(UInt8(ascii: "%"))
         append((byte >> 4).upperHexDigit)
         append(byte.upperHexDigit)
@@ -86,5 +87,19 @@ extension [UInt8] {
                 index += 1
             }
         }
+    }
+}
+
+extension String {
+    /// Creates a text from bytes, with `%XX` in place of those that are not plain.
+    ///
+    /// - Parameter isPlain: whether a byte is left as it is.
+    package init(percentEncoding bytes: some Sequence<UInt8>, except isPlain: (UInt8) -> Bool) {
+        var encoded: [UInt8] = []
+        encoded.reserveCapacity(bytes.underestimatedCount)
+        for byte in bytes {
+            if isPlain(byte) { encoded.append(byte) } else { encoded.appendPercentEncoded(byte) }
+        }
+        self.init(decoding: encoded, as: UTF8.self)
     }
 }
