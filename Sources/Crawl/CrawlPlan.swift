@@ -80,6 +80,9 @@ package struct CrawlPlan: Sendable {
     package var maxLinksPerDocument = Self.defaultMaxLinks
     /// The number of threads that scan and store responses.
     package var scanThreads = 2
+    /// If not nil, the run requests only a part of the site: the new snapshot takes over the other responses of the live
+    /// one, except those of these URLs.
+    package var urlsNotTakenOver: Set<String>?
     /// Whether other workers may fetch the same snapshot.
     package var isShared = false
     /// The name of the crawler in robots.txt; nil to ignore robots.txt and not request it.
@@ -204,9 +207,10 @@ package struct CrawlPlan: Sendable {
 
     /// Begins the snapshot, or continues an unfinished one, and stores the settings of the site in it.
     func begin(by writer: StoreWriter) throws(StoreError) -> OpenSnapshot {
-        let snapshot = try writer.begin(
+        var snapshot = try writer.begin(
             site: site, start: start.map(\.href), now: Crawl.secondsSinceEpoch(), beyond: previousMaxPages,
             isGated: publishCheck != nil)
+        snapshot.urlsNotTakenOver = urlsNotTakenOver
         try writer.storeSettings(sitePlan.text, of: snapshot)
         return snapshot
     }

@@ -404,6 +404,7 @@ extension SiteRun {
             site: target.site, start: target.start,
             startZone: startZone(target.site, target.start, for: principal), folder: folder, own)
         crawlPlan.startsAtAssets = true
+        crawlPlan.urlsNotTakenOver = try formerBundles(ofSite: target.site.href, without: urls)
         crawlPlan.followsLinks = target.manifest.hasAssets
         crawlPlan.supplied = unpacked?.responses
         crawlPlan.checksReplacements = unpacked == nil
@@ -456,6 +457,22 @@ extension SiteRun {
         }
         try report.setLiveSet(
             sitesAfterRun.first { $0.name == target.site.href }, of: loaded.verifier, in: folder)
+    }
+
+    /// Returns the URLs of the bundles in the stored manifest of a site that are not among the new ones. Empty if it has none,
+    /// or if that can no longer be read.
+    private func formerBundles(ofSite site: String, without urls: [WebURL]) throws(LarderError) -> Set<String>
+    {
+        guard let plan = storedPlan(of: site)?.manifest, let stored = try storedManifest(of: site) else {
+            return []
+        }
+        do throws(LarderError) {
+            let source = try ManifestSource(stored, of: plan)
+            let verifier = try ManifestVerifier(source, options: plan.checkOptions(), folder: folder)
+            return Set(verifier.bundleURLs.map(\.key.href)).subtracting(urls.map(\.key.href))
+        } catch  where error.kind == .input {
+            return []
+        }
     }
 
     /// Records whether assets are still missing, so that the next preload looks for them even if it has all

@@ -39,6 +39,9 @@ package struct OpenSnapshot: Sendable, Equatable {
     package let number: Int64
     /// Whether an earlier run began it and was interrupted. The responses of that run belong to it.
     package let isContinued: Bool
+    /// If not nil, the run requests only a part of the site: when the snapshot goes live, it takes over the other responses
+    /// of the snapshot that was live before, except those of these URLs.
+    package var urlsNotTakenOver: Set<String>?
 }
 
 /// The decision about a snapshot at the end of its run.

@@ -171,6 +171,46 @@ extension StoreWriter {
         if backEnd.hasJournal { try writeResponsesToJournal(where: "response.snapshot = \(snapshot.id)") }
     }
 
+    /// Makes the responses of the live snapshot part of the new one too, if its run requested only a part of the site. A
+    /// response that its readers do not see is left out. The time at which a response was fetched stays.
+    func takeOverResponses(_ snapshot: OpenSnapshot) throws(StoreError) {
+        guard let excluded = snapshot.urlsNotTakenOver, let live = try liveSnapshot(of: snapshot.site),
+            live < snapshot.id
+        else { return }
+        let (new, old) = (SQLValue.integer(snapshot.id), SQLValue.integer(live))
+        let isPart = try prepare(
+            """
+            SELECT 1 FROM response JOIN url ON url.id = response.url
+            WHERE url.href = ?2 AND \(Schema.isPart(of: "?1")) LIMIT 1
+            """)
+        var left: [SQLValue] = []
+        for href in excluded.sorted() where try isPart.first(new, .text(href), read: { _ in true }) == nil {
+            left.append(.text(href))
+        }
+        try run(
+            """
+            UPDATE response SET confirmed = ?1
+            WHERE snapshot <> ?1 AND confirmed < ?1 AND \(Schema.isPart(of: "?2")) AND NOT EXISTS (
+                SELECT 1 FROM response AS newer JOIN snapshot AS later ON later.id = newer.snapshot
+                WHERE newer.url = response.url AND newer.request = response.request AND newer.snapshot > response.snapshot
+                    AND later.site = ?3 AND newer.snapshot <= ?1 AND \(Schema.isAccepted("newer", in: "later")))
+            """, new, old, .integer(snapshot.site))
+        var taken = changedRowCount
+        let leave = try prepare(
+            """
+            UPDATE response SET confirmed = ?2
+            WHERE confirmed = ?1 AND url = (SELECT id FROM url WHERE href = ?3) AND \(Schema.isPart(of: "?1"))
+            """)
+        for href in left {
+            try leave.run(new, old, href)
+            taken -= changedRowCount
+        }
+        try run(
+            "UPDATE snapshot SET confirmed = confirmed + ?2 WHERE id = ?1", new, .integer(Int64(taken)))
+        guard taken > 0, backEnd.hasJournal else { return }
+        try writeResponsesToJournal(where: "response.confirmed = \(snapshot.id)")
+    }
+
     /// Moves responses to another snapshot, except those for which that one has a response of its own.
     ///
     /// - Parameter onlyConfirmed: Whether to move only the responses that the other snapshot confirmed.

@@ -358,6 +358,7 @@ package final class StoreWriter {
             try transaction { () throws(StoreError) in
                 try connection.prepare("UPDATE snapshot SET finished = ? WHERE id = ?")
                     .run(.integer(now), .integer(snapshot.id))
+                try takeOverResponses(snapshot)
                 try makeLive(snapshot)
             }
         case .publishSoFar:

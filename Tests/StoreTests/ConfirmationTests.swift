@@ -44,6 +44,42 @@ import Web
         #expect(try store.inspect().isSound)
     }
 
+    @Test func `a snapshot of a part of the site takes over the other responses`() throws {
+        let texts = ["/bundle", "/image", "/page", "/dropped"]
+        try store.snapshot(texts.map { try store.response($0, $0) })
+        let writer = try StoreWriter(store.folder)
+        var snapshot = try writer.begin(site: "s", start: ["s"], now: 5)
+        snapshot.urlsNotTakenOver = ["/dropped"]
+        try writer.add([store.response("/bundle", "new", fetched: 5)], to: snapshot)
+        try writer.end(snapshot, .publishIfChanged(now: 6))
+        #expect(try counts() == [4, 3])
+        #expect(try store.reader().tally(ofSnapshot: 2, limit: 10).pages == 3)
+        #expect(try store.reader().tally(ofSnapshot: 1, limit: 10).pages == 4)
+        let image = try #require(try store.reader().response(for: "/image", ofSnapshot: 2))
+        #expect(image.snapshot == 1 && image.fetched == 1)
+        #expect(try store.reader().response(for: "/dropped", ofSnapshot: 2) == nil)
+        // Readers still see it, until the origin says that it is gone.
+        #expect(try store.text("/dropped") == "/dropped")
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `a snapshot of a part of the site takes over what its readers see after a rollback`() throws {
+        for text in ["old", "new"] {
+            try store.snapshot([store.response("/a", text), store.response("/b", "b")])
+        }
+        let site = try #require(try store.site())
+        try StoreWriter(store.folder).publish(snapshot: 1, of: site)
+        let writer = try StoreWriter(store.folder)
+        var snapshot = try writer.begin(site: "s", start: ["s"], now: 5)
+        snapshot.urlsNotTakenOver = []
+        try writer.add([store.response("/c", "c", fetched: 5)], to: snapshot)
+        try writer.end(snapshot, .publishIfChanged(now: 6))
+        #expect(try store.text("/a") == "new")
+        #expect(try counts() == [2, 2, 2])
+        #expect(try store.reader().response(for: "/a", ofSnapshot: 3) == nil)
+        #expect(try store.inspect().isSound)
+    }
+
     @Test(
         arguments: [
             ("Date: 2\r\nETag: 1\r\n", true), ("ETag: 1\r\nX-Request-Id: 7\r\n", true),
