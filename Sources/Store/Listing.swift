@@ -57,17 +57,19 @@ extension StoreReader {
     /// `take` returns false.
     ///
     /// It reads 4096 URLs at a time, so that neither memory nor the write-ahead log grows if `take` is slow.
-    /// The rest of the list may therefore show a snapshot that is published meanwhile.
+    /// The rest of the list may therefore show a snapshot that is published meanwhile. Outdated assets (`outdatedAssets`) are
+    /// left out.
     ///
     /// - Parameter site: If not nil, only the responses of this site are listed, as if there were no other.
     package func eachListedResponse(
         site: Int64? = nil, _ take: (ListedResponse) -> Bool
     ) throws(StoreError) {
+        let outdated = try outdatedAssets(ofSite: site)
         var start = ""
         var isWanted = true
         while isWanted {
             let end = try lastURLOfBatch(after: start)
-            try eachResponse(inURLsAfter: start, through: end, site) { row in
+            try eachResponse(inURLsAfter: start, through: end, site, without: outdated) { row in
                 isWanted = isWanted && take(row)
             }
             guard let end else { return }
@@ -101,14 +103,16 @@ extension StoreReader {
     }
 
     private func eachResponse(
-        inURLsAfter start: String, through end: String?, _ site: Int64?, _ take: (ListedResponse) -> Void
+        inURLsAfter start: String, through end: String?, _ site: Int64?,
+        without outdated: [Int64: Set<Int64>],
+        _ take: (ListedResponse) -> Void
     ) throws(StoreError) {
         var last: String?
         // CROSS JOIN makes SQLite read the URLs in the order of their index.
         try eachRow(
             """
             SELECT url.href, response.status, response.role, response.type, body.size, \(SnapshotName.columns),
-                response.fetched, body.sha256
+                response.fetched, body.sha256, url.id, site.id
             FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = ''
             CROSS JOIN snapshot ON snapshot.id = response.snapshot
@@ -121,7 +125,7 @@ extension StoreReader {
         ) { row in
             let href = row.text(0)
             // The first row of each URL is the one that readers see.
-            guard href != last else { return }
+            guard href != last, outdated[row.integer(10)]?.contains(row.integer(9)) != true else { return }
             last = href
             take(
                 ListedResponse(

@@ -14,7 +14,8 @@ package struct VisibleResponse: Sendable, Equatable {
 
 extension StoreReader {
     /// Passes each response that readers of a site see to `body`, in the order of the URLs. For each URL, these are the
-    /// responses to all requests and all of their variants. Lost responses are left out.
+    /// responses to all requests and all of their variants. Lost responses and outdated assets (`outdatedAssets`) are left
+    /// out.
     ///
     /// It reads 1024 URLs at a time and calls `body` between these reads. An open read would keep the write-ahead log
     /// from being truncated while a slow `body` writes an archive.
@@ -29,11 +30,18 @@ extension StoreReader {
         ofSite site: Int64, asOf snapshot: Int64?, _ body: (VisibleResponse) -> Bool
     ) throws(StoreError) {
         let findEnd = try prepare("SELECT href FROM url WHERE href > ? ORDER BY href LIMIT 1 OFFSET ?")
+        let outdated =
+            if let snapshot {
+                try outdatedAssets(ofSite: site, asOf: snapshot)
+            } else {
+                try outdatedAssets(ofSite: site)[site] ?? []
+            }
         var start = ""
         while true {
             // The last URL of this batch; nil if fewer URLs remain than a batch has.
             let end = try findEnd.first(.text(start), .integer(Self.urlsPerBatch - 1)) { $0.text(0) }
-            for row in try visibleResponses(after: start, through: end, site, snapshot) {
+            for row in try visibleResponses(after: start, through: end, site, snapshot)
+            where !outdated.contains(row.response.url) {
                 guard body(row) else { return }
             }
             guard let end else { return }
