@@ -431,11 +431,14 @@ private struct SiteModel {
         let allBytes = likely.bytes.reduce(0, +) + assetBytes
         let bytes = bounds(allBytes, bytesBelow, bytesAbove, atLeast: received)
         var rows: [PlanEstimate.Group] = []
+        let host =
+            Set(sample.known.map { $0.name.folders.first }).count == 1
+            ? sample.known[0].name.folders.first : nil
         for (index, group) in groups.enumerated() where group.requested + group.waiting > 0 {
             let minPages = known.pages[index] * (isExact ? 1 : 0.98) * exp(-doubtOfShare)
             rows.append(
                 PlanEstimate.Group(
-                    pattern: sample.groups.patterns[index], sampled: group.requested,
+                    pattern: Self.pattern(sample.groups.patterns[index], on: host), sampled: group.requested,
                     pages: bounds(likely.pages[index], below, above, atLeast: minPages),
                     byteCount: bounds(likely.bytes[index], bytesBelow, bytesAbove, atLeast: 0)))
         }
@@ -449,6 +452,11 @@ private struct SiteModel {
             reasons: hasPages ? reasons(likely, known, meanNewLinks, isEndless) : [],
             hasLoginPage: sample.loginPage != nil,
             largerSample: confidence == .high || isEndless || !hasPages ? nil : largerSample, traps: traps)
+    }
+
+    /// The pattern of a group that was not divided by host begins with `**/`. The host, if it is the only one, says more.
+    private static func pattern(_ pattern: String, on host: String?) -> String {
+        host.map { pattern.hasPrefix("**/") ? "\($0)/\(pattern)" : pattern } ?? pattern
     }
 
     /// The number of sampled pages that have hardly any text before their scripts run.

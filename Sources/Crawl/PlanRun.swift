@@ -317,7 +317,7 @@ package struct PlanRun: ~Copyable {
     // MARK: - Sizes
 
     /// Requests the size of a file or an asset, from the header of the response or of the one at the end of its
-    /// redirects.
+    /// redirects. If HEAD fails, a GET that ends after the header decides whether the file exists.
     private mutating func weigh(
         _ number: UInt32, _ subject: PlanSample.Request, _ interruption: Interruption
     ) throws(CrawlError) {
@@ -328,15 +328,19 @@ package struct PlanRun: ~Copyable {
                 case .response(let answer) = result.outcome
             else { break }
             answer.body.discard()
-            guard let redirect = Redirect(answer.status, answer.fields, from: request.url) else {
-                // Some servers do not accept HEAD. The file probably exists.
-                let isKnown = answer.status != 405 && answer.status != 501
-                guard (200..<300).contains(answer.status) || !isKnown else { break }
-                return sample.didWeigh(subject, byteCount: isKnown ? answer.fields.contentLength : nil)
+            if let redirect = Redirect(answer.status, answer.fields, from: request.url) {
+                guard let target = redirect.url, target.isHTTP else { break }
+                request.url = target
+                request.nearestZone = effectiveZone(result.zone)
+            } else if (200..<300).contains(answer.status) {
+                return sample.didWeigh(subject, byteCount: answer.fields.contentLength)
+            } else if request.method == "HEAD" {
+                // Some servers refuse HEAD, or answer it with another status than GET.
+                request.method = "GET"
+                request.maxBytes = 1
+            } else {
+                break
             }
-            guard let target = redirect.url, target.isHTTP else { break }
-            request.url = target
-            request.nearestZone = effectiveZone(result.zone)
         }
         sample.didMiss(frontier.url(number))
     }

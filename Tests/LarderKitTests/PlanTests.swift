@@ -21,6 +21,7 @@ import Testing
         #expect(report.pages.high == 301)
         #expect(report.requests < 20)
         #expect(report.groups.contains { $0.pattern.hasSuffix("/item/*") && $0.pages.low == 300 })
+        #expect(report.groups.allSatisfy { $0.pattern.hasPrefix("127.0.0.1:") })
         #expect(report.json.contains("\"patterns\""))
         #expect(scratch.names().isEmpty)
     }
@@ -80,6 +81,23 @@ import Testing
         let report = try await Larder(at: scratch.path).plan([origin.url("/")], options: options)
         #expect(report.pages.low == pages)
         #expect(origin.requests(to: "/c").count == (depth == nil ? 1 : 0))
+    }
+
+    @Test(arguments: [404, 405])
+    func `a file whose HEAD fails counts if a GET succeeds`(status: Int) async throws {
+        origin.on("/", .page((0..<6).map { "<a href=/\($0).pdf>\($0)</a>" }.joined()))
+        let size = 4_000_000
+        for number in 0..<6 {
+            origin.on("/\(number).pdf") { request in
+                request.method == "HEAD" || number == 0
+                    ? .failure(status) : .file([UInt8](repeating: 1, count: size), type: "application/pdf")
+            }
+        }
+        let report = try await Larder(at: scratch.path).plan([origin.url("/")])
+        #expect(report.pages.low == 6)
+        #expect(report.pages.high == 6)
+        #expect(report.byteCount.low >= 5 * size)
+        #expect(report.fetchedByteCount < size)
     }
 
     @Test func `a start URL that redirects to another host moves the site there`() async throws {
