@@ -24,6 +24,8 @@ public struct PrefetchReport: Sendable, Equatable {
     /// The last good snapshot of a site with a manifest, if it stays live because too little could be loaded;
     /// else nil.
     public package(set) var lastGood: LastGood?
+    /// The number of the snapshot that was live before the run; nil if there was none, or if the run added to it.
+    package var previousSnapshot: Int64?
     /// The number of recorded misses that no server answered. They stay recorded for the next run.
     public package(set) var unansweredMisses = 0
 

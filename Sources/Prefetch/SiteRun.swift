@@ -326,6 +326,9 @@ package struct SiteRun {
             report = PrefetchReport(crawl, plan.sitePlan)
             report.work = work
             report.cookies = cookies
+            let site = sites.first { $0.name == plan.site }
+            let live = site?.name(ofSnapshot: site?.published)?.number
+            report.previousSnapshot = live == report.snapshot ? nil : live
             report.unansweredMisses = unanswered.count
         } catch {
             throw LarderError(error, storedCount: storedCount(of: plan.site))

@@ -68,6 +68,26 @@ import Web
                 && plan.errors.hasSuffix("; check the URL and the network, then try again\n"), "\(plan)")
     }
 
+    /// Basic authentication is sent before a server asks for it, and digest is not.
+    @Test(arguments: [
+        ("anna:secret", true, "the server refused the login of --user; correct it"),
+        (
+            "digest:anna:secret", false,
+            "the server did not ask for the login of --user; --user NAME:PASSWORD sends"
+        ),
+    ])
+    func `the advice after a 403 says whether the server got the login`(
+        login: String, isSent: Bool, advice: String
+    ) throws {
+        origin.otherwise { _ in .failure(403) }
+        for command in ["plan", "prefetch"] {
+            let ending = try Command.run(command, origin.url("/"), "--user", login, home: home)
+            #expect(ending.errors.contains(": the server answered 403; \(advice)"), "\(ending)")
+        }
+        let requests = origin.requests(to: "/")
+        #expect(!requests.isEmpty && requests.allSatisfy { ($0["authorization"] != nil) == isSent })
+    }
+
     @Test(arguments: [
         (401, "log in (larder login URL, --cookies FILE, --user) and run the same command again"),
         (403, "log in (larder login URL, --cookies FILE, --user) and run the same command again"),

@@ -31,6 +31,23 @@ import Testing
         #expect(lines.last == "  1 URL broken on the live site, as before (--json lists all)")
     }
 
+    @Test("An update after a rollback reports what changes for readers")
+    func afterRollback() throws {
+        let site = origin.url("/")
+        origin.on("/", .page("first <a href=/other>other</a>"), .page("second <a href=/other>other</a>"))
+        origin.on("/other", .page("other"))
+        #expect(try larder("prefetch", site).status == 0)
+        let update = try larder("update")
+        #expect(
+            update.output.contains("  since snapshot 1: 1 changed (list: larder diff \(site))"), "\(update)")
+        #expect(try larder("rollback", site).status == 0)
+        let later = try larder("update")
+        #expect(
+            later.output.contains("  since snapshot 1: 1 changed (list: larder diff \(site) 1 3)"), "\(later)"
+        )
+        #expect(try larder("diff", site, "1", "3").output.contains("changed \(site)\n"))
+    }
+
     @Test("An update reads the cookie file of the prefetch again, and says if it is gone")
     func cookieFile() throws {
         origin.on("/") { request in
@@ -48,6 +65,21 @@ import Testing
         #expect(
             later.errors.contains(
                 "the cookie file \(file) of \(origin.url("/")) is gone; name another one"))
+    }
+
+    @Test("A login is not sent to all stored sites")
+    func loginForAllSites() throws {
+        origin.on("/", .page("text"))
+        #expect(try larder("prefetch", origin.url("/")).status == 0)
+        origin.forgetRequests()
+        for words in [["--user", "anna:secret"], ["--bearer", "token"]] {
+            let all = try Command(["update"] + words, home: home).wait()
+            #expect(all.status == 2 && all.errors.contains("name the sites that it is for"), "\(all)")
+            #expect(!all.errors.contains(words[1]))
+        }
+        #expect(origin.requests.isEmpty)
+        #expect(try larder("update", origin.url("/"), "--user", "anna:secret").status == 0)
+        #expect(origin.requests(to: "/").first?["authorization"] == "Basic YW5uYTpzZWNyZXQ=")
     }
 
     @Test("A cookie file that does not exist is named before anything is fetched")

@@ -34,7 +34,8 @@ enum PlanCommand {
                 terminal.fail(
                     "no page of \(report.site) could be fetched\(reason); "
                         + PrefetchSummary.advice(
-                            afterStatus: report.errorStatus, isOfTLS: report.isOfTLS))
+                            afterStatus: report.errorStatus, isOfTLS: report.isOfTLS,
+                            login: options.network.login))
                 return .unable
             }
             return .done

@@ -39,7 +39,8 @@ enum PrefetchCommand {
             } else if PrefetchSummary.hasContent(report) {
                 terminal.report(PrefetchSummary.text(of: report, arguments))
             }
-            let status = status(of: report, isStrict: arguments.has(.strict), terminal)
+            let status = status(
+                of: report, isStrict: arguments.has(.strict), login: options.network.login, terminal)
             return firstFailure(status, try await enforceMaxSize(arguments, terminal))
         }
     }
@@ -78,9 +79,12 @@ enum PrefetchCommand {
     /// that applies is the only one printed. A required response that is missing keeps the earlier snapshot
     /// live; that is status 0 unless `isStrict` is set, because the site can still be served.
     ///
-    /// - Parameter isUpdate: whether the site was stored before.
+    /// - Parameters:
+    ///   - isUpdate: whether the site was stored before.
+    ///   - login: the login that the user named.
     static func status(
-        of report: PrefetchReport, isStrict: Bool, isUpdate: Bool = false, _ terminal: Terminal
+        of report: PrefetchReport, isStrict: Bool, isUpdate: Bool = false,
+        login: NetworkOptions.Login? = nil, _ terminal: Terminal
     ) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
         if let warning = report.manifestWarning { terminal.fail(warning) }
@@ -127,7 +131,7 @@ enum PrefetchCommand {
                 report.challengedHosts.isEmpty
                 ? PrefetchSummary.advice(
                     afterStatus: report.missing.first?.errorStatus,
-                    isOfTLS: report.missing.first?.isOfTLS ?? false)
+                    isOfTLS: report.missing.first?.isOfTLS ?? false, login: login)
                 : PrefetchSummary.challengeAdvice
             let what = isUpdate ? "not updated" : "nothing was prefetched"
             terminal.fail("\(report.site): \(what): \(reason)\(kept); \(advice)")
@@ -204,6 +208,13 @@ enum UpdateCommand {
                     "\(Option.newTrust.name) replaces the keys of the named sites; name one, for example: larder update "
                         + "example.com \(Option.newTrust.name) KEY")
             }
+            // Each site gets the login, so one for all sites would be sent to servers that the user does not mean.
+            let logins = [Option.user, .bearer].filter { arguments.source(of: $0) == .commandLine }
+            if let login = logins.first, arguments.operands.isEmpty {
+                throw UsageError(
+                    "\(login.name) is sent to the server of each site that is updated; name the sites that it is for, for example: "
+                        + "larder update example.com \(login.name) \(login.placeholder ?? "")")
+            }
             let larder = try arguments.larder
             let (sites, isDue) = (arguments.operands, arguments.has(.due))
             let updates = try await display.run(orContinueWith: arguments.commandLine) {
@@ -225,16 +236,20 @@ enum UpdateCommand {
             } else {
                 var texts: [String] = []
                 for report in reports where PrefetchSummary.hasContent(report) {
+                    // After a rollback, readers did not see the newest snapshot.
                     let changes =
                         report.isPublished && !report.isUnchanged
-                        ? try? await larder.difference(of: report.site) : nil
+                        ? try? await larder.difference(
+                            of: report.site, from: report.previousSnapshot.map { SnapshotName($0) },
+                            to: SnapshotName(report.snapshot)) : nil
                     texts.append(PrefetchSummary.text(of: report, changes: changes, arguments))
                 }
                 if !texts.isEmpty { terminal.report(texts.joined(separator: "\n")) }
             }
             let status = reports.reduce(failed) {
                 let own = PrefetchCommand.status(
-                    of: $1, isStrict: arguments.has(.strict), isUpdate: true, terminal)
+                    of: $1, isStrict: arguments.has(.strict), isUpdate: true, login: options.network.login,
+                    terminal)
                 // The previous copy can still be read, so the status is not that of a broken machine.
                 return PrefetchCommand.firstFailure($0, own == .unable ? .incomplete : own)
             }

@@ -24,12 +24,21 @@ enum PrefetchSummary {
     /// - Parameters:
     ///   - status: the status that the server answered with; nil if there was no answer.
     ///   - isOfTLS: whether the server's certificate was not accepted.
-    static func advice(afterStatus status: Int?, isOfTLS: Bool) -> String {
+    ///   - login: the login that the user named.
+    static func advice(
+        afterStatus status: Int?, isOfTLS: Bool, login: NetworkOptions.Login?
+    ) -> String {
         if isOfTLS { return "if you trust the server, accept its certificate with --ca FILE or --insecure" }
-        return switch status {
-        case 401, 403: sessionAdvice
-        case 404, 410: "check the URL"
-        case 429, .some(500...): "the server has a fault or too much to do; try again later"
+        return switch (status, login) {
+        case (403, .digest?):
+            "the server did not ask for the login of --user; --user NAME:PASSWORD sends it unasked"
+        case (401, .basic?), (403, .basic?), (401, .digest?):
+            "the server refused the login of --user; correct it, or if only the login page accepts it, start there: larder "
+                + "prefetch LOGIN-PAGE --user NAME:PASSWORD"
+        case (401, .bearer?), (403, .bearer?): "the server refused the token of --bearer; use another one"
+        case (401, nil), (403, nil): sessionAdvice
+        case (404, _), (410, _): "check the URL"
+        case (429, _), (.some(500...), _): "the server has a fault or too much to do; try again later"
         default: "check the URL and the network, then try again"
         }
     }
@@ -40,7 +49,7 @@ enum PrefetchSummary {
         report.isPublished || report.isInterrupted || report.hosts.contains { $0.byteCount > 0 }
     }
 
-    /// - Parameter changes: the differences from the snapshot before; nil to leave them out.
+    /// - Parameter changes: the differences from the snapshot that was live before; nil to leave them out.
     static func text(
         of report: PrefetchReport, changes: DifferenceReport? = nil, _ arguments: Arguments
     ) -> String {
@@ -66,11 +75,14 @@ enum PrefetchSummary {
                 (changes.moved.count, "moved"),
                 (changes.gone.count, "gone"),
             ].filter { $0.0 > 0 }.map { "\(Wording.number($0.0)) \($0.1)" }
+            // Without numbers, it compares with the snapshot before.
+            let isNext = changes.to.number == changes.from.number + 1
+            let list = [report.site] + (isNext ? [] : ["\(changes.from)", "\(changes.to)"])
             lines.append(
                 "  since snapshot \(changes.from): "
                     + (counts.isEmpty
                         ? "no URL changed"
-                        : "\(counts.joined(separator: ", ")) (list: \(arguments.command("diff", [report.site])))")
+                        : "\(counts.joined(separator: ", ")) (list: \(arguments.command("diff", list)))")
             )
         }
         if !report.isUnchanged, report.confirmed > 0 {
