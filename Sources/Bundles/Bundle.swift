@@ -246,7 +246,9 @@ package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String {
         var parts = failures.map { failure in
-            let source = failures.count > 1 || failure.isFromResponse ? "\(failure.source): " : ""
+            // "MD5 …" in the expected value says the same.
+            let isNamed = failure.source == failure.algorithm?.rawValue
+            let source = failures.count > 1 && !isNamed || failure.isFromResponse ? "\(failure.source): " : ""
             let hint = failure.hint.map { " (\($0))" } ?? ""
             return "\(source)expected \(failure.expected), found \(failure.found)\(hint)"
         }

@@ -362,6 +362,11 @@ package enum SiteName {
 
     /// The error of a removal for a text that is neither the whole name of a site nor a stored URL.
     package static func notRemovableError(_ text: String, among names: [String]) -> StoreError {
+        if text.utf8.contains(UInt8(ascii: "*")) {
+            return StoreError(
+                .request, doing: "remove", path: text, detail: "no stored URL matches",
+                advice: "list the stored URLs with: larder list")
+        }
         let candidates = sites(at: text, among: names)
         guard !candidates.isEmpty else { return notStoredError(text, among: names) }
         return StoreError(

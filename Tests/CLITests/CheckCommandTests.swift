@@ -91,9 +91,9 @@ import Web
         origin.stop()
         let proof = try larder("check", "--offline", origin.url("/")).output
         let note =
-            "note: \(origin.url("/")) is stored, so its stored copy was checked and nothing was requested; for the live "
+            "note: \(origin.url("/")) is stored, so its stored copy was checked and nothing was requested; to fetch what has "
         let named = try larder("check", origin.url("/")).output
-        #expect(named.contains(note + "page: larder check \(origin.url("/")) --live\n"), "\(named)")
+        #expect(named.contains(note + "changed: larder update \(origin.url("/"))\n"), "\(named)")
         #expect(
             named.split(separator: "\n").filter { !$0.hasPrefix("note: ") }.joined(separator: "\n") + "\n"
                 == proof)

@@ -116,6 +116,9 @@ import Web
         #expect(try larder("prefetch", site).status == 0)
         origin.on("/b/", .page("b"))
         #expect(try larder("prefetch", origin.url("/b/")).status == 0)
+        let unmatched = try larder("remove", site + "old/**")
+        #expect(
+            unmatched.status == 2 && unmatched.errors.contains(": no stored URL matches; "), "\(unmatched)")
         let wrong = try larder("remove", site, "https://elsewhere.test/")
         #expect(wrong.status == 2, "\(wrong)")
         for operands in [[site, "\(origin.url("/b/"))@1"], [site, "\(site)@9"]] {

@@ -169,6 +169,7 @@ import Web
         (["diff", "a", "b", "--patch", "u.tar", "--base", "x y"], "is not a URL"),
         (["diff", "a", "b", "--patch", "u.tar"], "b has no files"),
         (["diff", "a", "none", "--patch", "u.tar"], ""),
+        (["diff", "none", "b", "--patch", "u.tar"], "none of the earlier release does not exist"),
     ])
     func `a wrong command line says what to do`(words: [String], message: String) throws {
         for name in ["a", "b"] { _ = mkdir(home.file(name), 0o755) }

@@ -139,7 +139,8 @@ package final class Import {
         guard let name = plan.site ?? start else {
             throw ArchiveError(
                 .input,
-                "\(plan.paths.joined(separator: ", ")) contains no response: \(Self.reason(probedItems))")
+                "\(plan.paths.joined(separator: ", ")) contains nothing to import: \(Self.reason(probedItems))"
+            )
         }
         let archives = plan.paths.map { Folder.resolved($0) }
         let target = try ImportTarget(plan, name: name, start: start, archives: archives)
@@ -167,7 +168,7 @@ package final class Import {
             let isUnknown = fault.reason == WARCReader.notWARCReason
             return "\(fault.place): \(isUnknown ? unknownFile : fault.reason)"
         }
-        return "it has no response over http or https"
+        return "it has no response over http or https; name an archive or an exported folder"
     }
 
     /// Imports the archives. Blocks until the snapshot is published. If it throws, the site is unchanged.

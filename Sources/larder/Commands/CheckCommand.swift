@@ -24,9 +24,9 @@ enum CheckCommand {
         guard !arguments.has(.offline), let name = arguments.operands.first, name.contains("://") else {
             return []
         }
-        let live = CommandLine.shellCommand(["check", name, Option.live.name], program: "larder")
+        let update = CommandLine.shellCommand(["update", site], program: "larder")
         return [
-            "\(site) is stored, so its stored copy was checked and nothing was requested; for the live page: \(live)"
+            "\(site) is stored, so its stored copy was checked and nothing was requested; to fetch what has changed: \(update)"
         ]
     }
 

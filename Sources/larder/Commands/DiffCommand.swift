@@ -50,6 +50,13 @@ enum DiffCommand {
         }
         let operands = arguments.operands
         let areFolders = operands.count == 2 && operands.allSatisfy { Folder.exists($0) }
+        if operands.count == 2, SnapshotName(operands[1]) == nil, Folder.exists(operands[1]),
+            !Folder.exists(operands[0])
+        {
+            throw UsageError(
+                "the folder \(operands[0]) of the earlier release does not exist; for a first release, create an empty one"
+            )
+        }
         var options = UpdateFileOptions()
         options.base = arguments.text(.updateBase)
         options.version = arguments.text(.updateVersion)
