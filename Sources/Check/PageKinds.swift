@@ -4,6 +4,8 @@ package import Store
 internal import Web
 
 /// The pages of a snapshot that may depend on scripts, in kinds: the pages of one host with the same scripts.
+///
+/// Inline scripts that differ only in data count as the same.
 package struct PageKinds {
     /// A page that may depend on scripts.
     package struct Page {
@@ -31,10 +33,14 @@ package struct PageKinds {
         of pages: [StoredResponse], scripts: Set<Int64>, rendered: Set<Int64>, start: [String],
         _ reader: StoreReader
     ) throws(StoreError) {
+        var found: [(key: PageKindKey, page: Page)] = []
+        for response in pages {
+            if let page = try Self.page(response, scripts, rendered, reader) { found.append(page) }
+        }
+        Self.joinRareInlineScripts(&found)
         var groups: [PageKindKey: [Page]] = [:]
         var renderedPages: [(key: PageKindKey, page: Page)] = []
-        for response in pages {
-            guard let (key, page) = try Self.page(response, scripts, rendered, reader) else { continue }
+        for (key, page) in found {
             if page.isRendered {
                 renderedPages.append((key, page))
             } else {
@@ -62,7 +68,8 @@ package struct PageKinds {
             return nil
         }
         let scriptIDs = (links.ids.assets + links.ids.guesses).filter(scripts.contains)
-        let reasons = LinkTable.readSummary(fromEnds: links.tableEnds)?.renderReasons ?? []
+        let table = LinkTable.readSummary(fromEnds: links.tableEnds)
+        let reasons = table?.renderReasons ?? []
         // An update does not render unchanged pages again.
         var isRendered = rendered.contains(response.url)
         if !isRendered {
@@ -72,8 +79,33 @@ package struct PageKinds {
         let pattern = PagePattern.text(of: url)
         let key = PageKindKey(
             origin: url.origin, pattern: scriptIDs.isEmpty ? pattern : nil,
-            scripts: Array(Set(scriptIDs)).sorted())
+            scripts: Array(Set(scriptIDs)).sorted(), inlineScripts: table?.inlineScripts ?? 0)
         return (key, Page(href: response.href, isRendered: isRendered, pattern: pattern))
+    }
+
+    /// The maximum number of kinds whose pages have the same script files, or the same URL pattern and no script file.
+    /// Pages with the other inline scripts are one further kind.
+    private static let maxInlineKinds = 40
+
+    /// Makes one kind of pages whose inline scripts are rare.
+    private static func joinRareInlineScripts(_ found: inout [(key: PageKindKey, page: Page)]) {
+        var counts: [PageKindKey: [UInt32: Int]] = [:]
+        for (key, _) in found {
+            counts[key.withoutInlineScripts, default: [:]][key.inlineScripts, default: 0] += 1
+        }
+        let frequent = counts.compactMapValues { counts in
+            counts.count <= maxInlineKinds
+                ? nil
+                : Set(
+                    counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(maxInlineKinds).map(
+                        \.key))
+        }
+        for place in found.indices {
+            let key = found[place].key
+            if let known = frequent[key.withoutInlineScripts], !known.contains(key.inlineScripts) {
+                found[place].key = key.withoutInlineScripts
+            }
+        }
     }
 
     /// Adds rendered pages to the groups of their kinds.
@@ -90,7 +122,8 @@ package struct PageKinds {
                 groups[key] != nil
                 ? key
                 : keys.lazy.filter {
-                    $0.origin == key.origin && $0.pattern == nil && scripts.isSuperset(of: $0.scripts)
+                    $0.origin == key.origin && $0.pattern == nil && $0.inlineScripts == key.inlineScripts
+                        && scripts.isSuperset(of: $0.scripts)
                 }
                 .max { ($0.scripts.count, $1.scripts.first ?? 0) < ($1.scripts.count, $0.scripts.first ?? 0) }
                     ?? key
@@ -104,6 +137,14 @@ package struct PageKinds {
         /// The URL pattern of pages whose scripts are all in the pages themselves; nil for other pages.
         let pattern: String?
         let scripts: [Int64]
+        /// The hash of the names in the inline scripts.
+        var inlineScripts: UInt32
+
+        var withoutInlineScripts: PageKindKey {
+            var key = self
+            key.inlineScripts = 0
+            return key
+        }
     }
 
     private static func sortForOpening(_ pages: [Page]) -> [Page] {

@@ -81,6 +81,8 @@ struct ScanResult: Sendable {
     var renderReasons: RenderReasons = []
     /// A hash of the names of the page's scripts; 0 if it has none, or was not scanned.
     var scripts: UInt64 = 0
+    /// A hash of the names in the page's inline scripts; 0 if it has none, or was not scanned.
+    var inlineScripts: UInt32 = 0
     /// Whether the response was stored by an earlier run or snapshot.
     var isReused = false
     /// The response of an earlier snapshot with the same body, if this one was fetched.

@@ -302,6 +302,7 @@ final class ScanWorker {
             if job.role == .page { scripts.add($0, $1) }
         }
         result.scripts = scripts.hash
+        if job.role == .page { result.inlineScripts = reading.table.inlineScripts }
         let (format, table) = (reading.format, reading.table)
         result.format = format
         resolveLinks(fields, table, of: job, bytes, format, into: &result)

@@ -167,6 +167,8 @@ final class LinkSink {
     var runsScript = false
     /// Whether the body contains a `<script>` element with JavaScript, inline or loaded.
     var loadsScript = false
+    /// The names in the inline scripts of the body, if it is a document.
+    var inlineNames = InlineScriptNames()
     /// The implied links of the table, to avoid duplicates.
     private var impliedLinks: Set<ImpliedLink> = []
 
@@ -183,6 +185,7 @@ final class LinkSink {
         isDocument = format.isDocument
         runsScript = false
         loadsScript = false
+        inlineNames = InlineScriptNames()
         marks.removeAll(keepingCapacity: true)
         self.onLink = onLink
         reader = ReferenceReader(encoding: encoding)
@@ -194,6 +197,7 @@ final class LinkSink {
     func end() -> LinkTable {
         flush()
         table.marks = resolvedMarks()
+        table.inlineScripts = inlineNames.hash
         onLink = nil
         body = Bytes(start: nil, count: 0)
         defer { table = LinkTable() }

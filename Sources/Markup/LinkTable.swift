@@ -27,11 +27,15 @@ package struct LinkTable: Hashable, Sendable {
     package var notes: [LoaderNote]
     /// The reasons why running the body's scripts may find more links than scanning them.
     package var renderReasons: RenderReasons
+    /// A hash of the names in the document's inline scripts, which is the same for documents whose scripts differ only in
+    /// data; 0 if there are none, or if an earlier version of Larder scanned the body.
+    package var inlineScripts: UInt32
 
     package init(
         encoding: TextEncoding = .utf8, isTranscoded: Bool = false, base: String? = nil, title: String? = nil,
         robots: String? = nil, occurrences: [LinkOccurrence] = [], implied: [ImpliedLink] = [],
-        marks: [DocumentMark] = [], notes: [LoaderNote] = [], renderReasons: RenderReasons = []
+        marks: [DocumentMark] = [], notes: [LoaderNote] = [], renderReasons: RenderReasons = [],
+        inlineScripts: UInt32 = 0
     ) {
         self.encoding = encoding
         self.isTranscoded = isTranscoded
@@ -43,6 +47,7 @@ package struct LinkTable: Hashable, Sendable {
         self.marks = marks
         self.notes = notes
         self.renderReasons = renderReasons
+        self.inlineScripts = inlineScripts
     }
 
     /// Returns the UTF-8 form of the body that the ranges count in, or nil if they count in the body itself.
@@ -199,7 +204,7 @@ package struct DocumentMark: Hashable, Sendable {
 // the title and the robots directives; each distinct (kind, context, flags) once, with the flags above the
 // eighth in the unused bits of the context; for each occurrence the gap to the one before, its length, and
 // the index of its (kind, context, flags), as variable-length integers; then the implied links, the marks,
-// the notes and the render reasons, if there are any. A link takes about four bytes.
+// the notes, the hash of the inline scripts and the render reasons, if there are any. A link takes about four bytes.
 extension LinkTable {
     /// The version of the stored format and of the scanners' results. A body whose table has neither this
     /// version nor ``versionWithoutChecksum`` is scanned again when its links are needed.
@@ -213,6 +218,9 @@ extension LinkTable {
     /// - 9, 10 and 12 are not used: each differs from 8 in one bit, and one flipped bit must not make a table
     ///   with a checksum look like one without.
     package static let version: UInt8 = 14
+    /// The version of a table with a hash of inline scripts. A table without it has the version before, so that the bodies
+    /// of earlier stores need no scan.
+    private static let versionWithInlineScripts: UInt8 = 15
     /// The last version without a checksum. It can still be decoded.
     private static let versionWithoutChecksum: UInt8 = 8
 
@@ -220,14 +228,28 @@ extension LinkTable {
     /// bodies of the page.
     private static let versionWithNotes: UInt8 = 128
 
-    /// Returns whether a stored table has the current version and no notes, and its render reasons, from its
-    /// first two bytes and its last one. Returns nil if `ends` does not have three bytes.
-    package static func readSummary(
-        fromEnds ends: [UInt8]
-    ) -> (isCurrent: Bool, renderReasons: RenderReasons)? {
-        guard ends.count == 3 else { return nil }
-        let hasReasons = ends[1] & Self.hasReasonsBit != 0 && ends[2] <= RenderReasons.allBits
-        return (ends[0] == version, hasReasons ? RenderReasons(rawValue: ends[2]) : [])
+    /// The properties of a document that a crawl and a check need without its links.
+    package struct Summary {
+        /// Whether the table has the current version and no notes.
+        package var isCurrent: Bool
+        package var renderReasons: RenderReasons = []
+        package var inlineScripts: UInt32 = 0
+    }
+
+    /// Returns the summary of a stored table, from its first two bytes and its last five. Returns nil if `ends` does not
+    /// have seven bytes.
+    package static func readSummary(fromEnds ends: [UInt8]) -> Summary? {
+        guard ends.count == 7 else { return nil }
+        let hasInlineScripts = ends[0] & ~versionWithNotes == versionWithInlineScripts
+        var summary = Summary(isCurrent: ends[0] == version || ends[0] == versionWithInlineScripts)
+        let hasReasons = ends[1] & Self.hasReasonsBit != 0 && ends[6] <= RenderReasons.allBits
+        if hasReasons { summary.renderReasons = RenderReasons(rawValue: ends[6]) }
+        if hasInlineScripts {
+            for byte in ends[(hasReasons ? 2 : 3)...].prefix(4).reversed() {
+                summary.inlineScripts = summary.inlineScripts << 8 | UInt32(byte)
+            }
+        }
+        return summary
     }
 
     private static let hasReasonsBit: UInt8 = 128
@@ -249,7 +271,8 @@ extension LinkTable {
         var presentParts: UInt8 = (isTranscoded ? 1 : 0) | (base == nil ? 0 : 2) | (title == nil ? 0 : 4)
         presentParts |= (implied.isEmpty ? 0 : 8) | (robots == nil ? 0 : 16) | (marks.isEmpty ? 0 : 32)
         presentParts |= (notes.isEmpty ? 0 : 64) | (renderReasons.isEmpty ? 0 : Self.hasReasonsBit)
-        let version = notes.isEmpty ? Self.version : Self.version | Self.versionWithNotes
+        var version = inlineScripts == 0 ? Self.version : Self.versionWithInlineScripts
+        if !notes.isEmpty { version |= Self.versionWithNotes }
         var output: [UInt8] = [version, presentParts, encoding.rawValue, 0, 0, 0, 0]
         for text in [base, title, robots] {
             guard let text else { continue }
@@ -289,6 +312,7 @@ extension LinkTable {
         if !implied.isEmpty { appendImplied(to: &output) }
         if !marks.isEmpty { appendMarks(to: &output) }
         if !notes.isEmpty { appendNotes(to: &output) }
+        if inlineScripts != 0 { Self.append(integer: inlineScripts, to: &output) }
         if !renderReasons.isEmpty { output.append(renderReasons.rawValue) }
         let sum = output.withUnsafeBufferPointer { Self.checksum(of: $0) }
         for place in 0..<4 {
@@ -354,6 +378,11 @@ extension LinkTable {
         }
     }
 
+    /// Appends a 32-bit little-endian integer.
+    private static func append(integer: UInt32, to output: inout [UInt8]) {
+        for place in 0..<4 { output.append(UInt8(truncatingIfNeeded: integer >> UInt32(8 * place))) }
+    }
+
     private static func append(_ number: Int, to output: inout [UInt8]) {
         var rest = UInt(number)
         while rest >= 0x80 {
@@ -374,14 +403,13 @@ extension LinkTable {
         var reader = TableReader(bytes: bytes)
         let version = try reader.byte()
         let format = version & ~Self.versionWithNotes
-        guard format == Self.version || format == Self.versionWithoutChecksum else {
-            throw .otherVersion(version)
-        }
+        let isCurrent = format == Self.version || format == Self.versionWithInlineScripts
+        guard isCurrent || format == Self.versionWithoutChecksum else { throw .otherVersion(version) }
         let presentParts = try reader.byte()
         guard (presentParts & 64 != 0) == (version & Self.versionWithNotes != 0),
             let encoding = TextEncoding(rawValue: try reader.byte())
         else { throw reader.damage }
-        if format == Self.version {
+        if isCurrent {
             let sum = try reader.integer()
             guard sum == Self.checksum(of: bytes) else { throw reader.damage }
         }
@@ -415,6 +443,7 @@ extension LinkTable {
         if presentParts & 8 != 0 { implied = try reader.readImplied() }
         if presentParts & 32 != 0 { marks = try reader.marks(below: Self.maxOffset, links: count) }
         if presentParts & 64 != 0 { notes = try reader.notes() }
+        if format == Self.versionWithInlineScripts { inlineScripts = try reader.integer() }
         if presentParts & 128 != 0 {
             let reasons = try reader.byte()
             guard 1...RenderReasons.allBits ~= reasons else { throw reader.damage }

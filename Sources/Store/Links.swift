@@ -28,8 +28,8 @@ package struct StoredLinkIDs: Sendable, Equatable {
     package var all: [Int64] { pages + assets + guesses }
 }
 
-/// The links of a body, with the first two bytes and the last byte of its link table. These bytes say which
-/// version of Larder made the table, and some properties of the document (`LinkTable.told`). A crawl thus needs
+/// The links of a body, with the first two bytes and the last five of its link table. These bytes say which
+/// version of Larder made the table, and some properties of the document (`LinkTable.readSummary`). A crawl thus needs
 /// to load no table, which can be large.
 package struct StoredLinkSummary: Sendable, Equatable {
     package let ids: StoredLinkIDs
@@ -97,7 +97,7 @@ extension StoreReader {
             LEFT JOIN LATERAL (SELECT * FROM body WHERE body.id = response.body LIMIT 1) AS body ON true
             LEFT JOIN LATERAL (
                 SELECT pages, assets, guesses, substr(content.links, 1, 2) AS start,
-                    substr(content.links, length(content.links), 1) AS finish
+                    substr(content.links, length(content.links) - 4, 5) AS finish
                 FROM link LEFT JOIN content ON content.body = link.body
                 WHERE link.url = response.url AND link.body = response.body LIMIT 1) AS told ON true
             """

@@ -166,7 +166,7 @@ package final class StoreReader {
         findLinkSummary = connection.prepareLater(
             """
             SELECT pages, assets, guesses, \(sum),
-                substr(content.links, 1, 2), substr(content.links, length(content.links), 1)
+                substr(content.links, 1, 2), substr(content.links, length(content.links) - 4, 5)
             FROM link LEFT JOIN content ON content.body = link.body WHERE link.url = ? AND link.body = ?
             """)
         findHref = connection.prepareLater("SELECT href FROM url WHERE id = ?")

@@ -80,6 +80,52 @@ import Web
         }
     }
 
+    @Test(
+        "The hash of inline scripts survives encoding, and is read with the render reasons from the ends of a table",
+        arguments: [RenderReasons(), .littleText], [UInt32(0), 0x1020_3040])
+    func ends(reasons: RenderReasons, hash: UInt32) throws {
+        var table = Scan("<p>Words").table
+        (table.renderReasons, table.inlineScripts) = (reasons, hash)
+        for notes in [[], [LoaderNote(.loader, "")]] {
+            table.notes = notes
+            let stored = table.encoded()
+            #expect(try LinkTable(decoding: stored.span) == table)
+            let summary = try #require(LinkTable.readSummary(fromEnds: stored.prefix(2) + stored.suffix(5)))
+            #expect(summary.isCurrent == notes.isEmpty)
+            #expect(summary.renderReasons == reasons)
+            #expect(summary.inlineScripts == hash)
+        }
+    }
+
+    @Test(
+        "Inline scripts that differ only in data have the same hash",
+        arguments: [
+            ("load('a.json', 1)", "load(\"b.json\", 2.5) // two"), ("a = [1, 2]", "a = ['x']"),
+            ("x = {a: 1, b: [true, null]}", "x = { c: 'd', 'e': undefined }"), ("a(/x/)", "a(/y[/]/g)"),
+            ("f(`a`)", "f('b')"), ("push([1])", "push([1]); push([2, 'a'])"),
+            ("var map_3f2a = L.map('3f2a')", "var map_99ce = L.map('99ce')"), ("a(); b()", "b(); a()"),
+        ])
+    func sameInlineScripts(one: String, other: String) {
+        func hash(_ script: String) -> UInt32 {
+            let data = "<script type=application/json>{\"\(script.utf8.count)\": a}</script>"
+            return Scan("<script>\(script)</script>\(data)").table.inlineScripts
+        }
+        #expect(hash(one) == hash(other))
+        #expect(hash(one) != 0)
+        #expect(hash("\(one); g()") != hash(one))
+    }
+
+    @Test("A document without inline scripts has no hash of them, nor has a script")
+    func noInlineScripts() {
+        for page in [
+            "<p>Words", "<script src=/a.js></script>", "<script type=text/template>a()</script>",
+            "<!--[if lt IE 9]><script>a()</script><![endif]-->",
+        ] {
+            #expect(Scan(page).table.inlineScripts == 0)
+        }
+        #expect(Scan("a()", .javaScript).table.inlineScripts == 0)
+    }
+
     /// The table of version 8, which had only eight flags.
     @Test func `a table of an earlier version is decoded`() throws {
         let earlier: [UInt8] = [8, 0, 0, 2, 1, 0, 1, 129, 33, 1, 9, 0, 2, 9, 4, 0, 3, 4, 1]
@@ -140,8 +186,8 @@ import Web
     @Test("Decoding a table of another version reports that version")
     func version() {
         var bytes = LinkTable().encoded()
-        bytes[0] = LinkTable.version + 1
-        #expect(throws: MarkupError.otherVersion(LinkTable.version + 1)) {
+        bytes[0] = LinkTable.version + 2
+        #expect(throws: MarkupError.otherVersion(LinkTable.version + 2)) {
             try LinkTable(decoding: bytes.span)
         }
     }

@@ -5,15 +5,16 @@ internal import Web
 /// Pages for rendering, and the requests of pages that are being rendered.
 extension FrontierCore {
     mutating func noteForRendering(
-        _ number: UInt32, _ reasons: RenderReasons, assets: [UInt32], scripts: UInt64 = 0, isNofollow: Bool,
-        isUnchanged: Bool = false
+        _ number: UInt32, _ reasons: RenderReasons, assets: [UInt32], scripts: UInt64 = 0,
+        inlineScripts: UInt32 = 0, isNofollow: Bool, isUnchanged: Bool = false
     ) {
         if isNofollow { nofollowPages.insert(number) }
         let record = records[Int(number)]
         // HTML that the user or a manifest names as an asset to start from is rendered as well.
         if record.role == .page || record.flags.contains(.isStart), record.flags.contains(.isDocument) {
             renderScheduler.addPage(
-                number, url(number), reasons, assets: assets, scripts: scripts, isUnchanged: isUnchanged)
+                number, url(number), reasons, assets: assets, scripts: scripts, inlineScripts: inlineScripts,
+                isUnchanged: isUnchanged)
         } else if record.role == .asset {
             renderScheduler.addPart(number, reasons, assets: assets, isUnchanged: isUnchanged)
         }

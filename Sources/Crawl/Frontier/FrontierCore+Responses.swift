@@ -84,7 +84,7 @@ extension FrontierCore {
         if renderScheduler.isOn {
             noteForRendering(
                 number, result.renderReasons, assets: (links.assets + links.guesses).map(\.number),
-                scripts: result.scripts, isNofollow: result.isNofollow,
+                scripts: result.scripts, inlineScripts: result.inlineScripts, isNofollow: result.isNofollow,
                 isUnchanged: result.isReused || result.format?.affectsScripts != true)
         }
         // Text of a page that is filled in by scripts is compared after rendering: before, all such pages

@@ -4,6 +4,30 @@ extension RenderScheduler {
     /// A page, with assets that it needs or waits for.
     typealias PageWithAssets = (page: UInt32, assets: [UInt32])
 
+    /// The results of rendering pages of one host.
+    struct HostResults {
+        /// The number of patterns whose pages have any reason of their own.
+        var patternsWithReasons = 0
+        /// The sets of script files that its pages have.
+        var fileSets: Set<UInt64> = []
+        /// The sets of script files and inline scripts that its pages have.
+        var scriptSets: Set<UInt64> = []
+        /// The sets of scripts of pages for which rendering found something.
+        var fruitfulSets: Set<UInt64> = []
+        /// The number of rendered pages that were the first of their pattern or kind.
+        var firstLooks = 0
+        /// Whether rendering has found something.
+        var isFruitful = false
+        /// The number of pages for which rendering found nothing.
+        var fruitlessCount = 0
+        var runningCount = 0
+
+        /// Whether one more page would exceed the number of pages for which rendering may find nothing.
+        var isGivenUp: Bool {
+            fruitlessCount + runningCount >= RenderScheduler.fewPagesOfHost(patterns: patternsWithReasons)
+        }
+    }
+
     /// Whether a page has changed since an earlier snapshot.
     enum Freshness: Sendable {
         case new
@@ -29,7 +53,7 @@ extension RenderScheduler {
         var ownReasons: RenderReasons = []
         /// The reasons found in assets of its pages.
         var sharedReasons: RenderReasons = []
-        /// The sets of scripts that its pages have.
+        /// The sets of script files and inline scripts that its pages have.
         var scriptSets: Set<UInt64> = []
         /// The assets of its pages, as far as they may be scripts.
         var assets: Set<UInt32> = []
@@ -79,9 +103,15 @@ extension RenderScheduler {
         /// The number of pages that were rendered or are being rendered.
         var startedCount: Int { renderedCount + newQueues.runningCount + unchangedQueues.runningCount }
 
+        /// Whether the next page is the first one of the pattern, or the first of its kind by its script files.
+        private var isFirstByFiles: Bool {
+            startedCount == 0 || !newQueues.firstOfKind.isEmpty || !unchangedQueues.firstOfKind.isEmpty
+        }
+
         /// Whether the next page is the first one of the pattern, or the first of its kind.
         var isFirstLook: Bool {
-            startedCount == 0 || !newQueues.firstOfKind.isEmpty || !unchangedQueues.firstOfKind.isEmpty
+            isFirstByFiles || !newQueues.firstWithInlineScripts.isEmpty
+                || !unchangedQueues.firstWithInlineScripts.isEmpty
         }
 
         /// The maximum number of pages in a row for which rendering finds nothing. After that, no further
@@ -95,12 +125,14 @@ extension RenderScheduler {
             [newQueues, unchangedQueues].allSatisfy { $0.fruitlessInARow >= patience || $0.isUnused }
         }
 
-        /// The order in which patterns are rendered: those with a page that is the first of its kind, then those
-        /// for which rendering has found something, then those with strong reasons, then by their pages.
+        /// The order in which patterns are rendered: those with a page that is the first of its kind, by its script files
+        /// before those by its inline scripts, then those for which rendering has found something, then those with strong
+        /// reasons, then by their pages.
         func comes(before other: Pattern) -> Bool {
             func rank(_ pattern: Pattern) -> (Int, Int, Int, Int) {
                 (
-                    pattern.isFirstLook ? 0 : 1, pattern.isFruitful || pattern.wasFruitful ? 0 : 1,
+                    pattern.isFirstByFiles ? 0 : pattern.isFirstLook ? 1 : 2,
+                    pattern.isFruitful || pattern.wasFruitful ? 0 : 1,
                     pattern.reasons.strong.isEmpty ? 1 : 0, -pattern.pageCount
                 )
             }
@@ -110,9 +142,11 @@ extension RenderScheduler {
 
     /// The pages of a pattern that wait to be rendered, either the new or the unchanged ones.
     struct PageQueues: Sendable {
-        /// The first page with each set of scripts that is new on the host, and the first page without scripts that
-        /// has only weak reasons.
+        /// The first page with each set of script files that is new on the host, and the first page without script files
+        /// that has only weak reasons.
         var firstOfKind = PageQueue()
+        /// The first page with each set of inline scripts that is new for its script files.
+        var firstWithInlineScripts = PageQueue()
         /// Other pages that have strong reasons of their own.
         var withStrongReasons = PageQueue()
         /// Other pages that have weak reasons of their own.
@@ -124,7 +158,7 @@ extension RenderScheduler {
         var fruitlessInARow = 0
 
         private static let all: [any WritableKeyPath<PageQueues, PageQueue> & Sendable] = [
-            \.firstOfKind, \.withStrongReasons, \.withWeakReasons, \.others,
+            \.firstOfKind, \.firstWithInlineScripts, \.withStrongReasons, \.withWeakReasons, \.others,
         ]
 
         var isEmpty: Bool { Self.all.allSatisfy { self[keyPath: $0].isEmpty } }
@@ -132,8 +166,8 @@ extension RenderScheduler {
         var isUnused: Bool { Self.all.allSatisfy { self[keyPath: $0].pages.isEmpty } }
 
         mutating func popFirst() -> UInt32? {
-            firstOfKind.popFirst() ?? withStrongReasons.popFirst() ?? withWeakReasons.popFirst()
-                ?? others.popFirst()
+            firstOfKind.popFirst() ?? firstWithInlineScripts.popFirst() ?? withStrongReasons.popFirst()
+                ?? withWeakReasons.popFirst() ?? others.popFirst()
         }
 
         /// Removes a page. Returns false if it does not wait.

@@ -39,28 +39,6 @@ package struct RenderScheduler: Sendable {
         var retries: [PageWithAssets] = []
     }
 
-    /// The results of rendering pages of one host.
-    private struct HostResults {
-        /// The number of patterns whose pages have any reason of their own.
-        var patternsWithReasons = 0
-        /// The sets of scripts that its pages have.
-        var scriptSets: Set<UInt64> = []
-        /// The sets of scripts of pages for which rendering found something.
-        var fruitfulSets: Set<UInt64> = []
-        /// The number of rendered pages that were the first of their pattern or kind.
-        var firstLooks = 0
-        /// Whether rendering has found something.
-        var isFruitful = false
-        /// The number of pages for which rendering found nothing.
-        var fruitlessCount = 0
-        var runningCount = 0
-
-        /// Whether one more page would exceed the number of pages for which rendering may find nothing.
-        var isGivenUp: Bool {
-            fruitlessCount + runningCount >= RenderScheduler.fewPagesOfHost(patterns: patternsWithReasons)
-        }
-    }
-
     /// The pattern of a page, and which of its queues the page is in.
     private struct Membership {
         var pattern: Int
@@ -159,12 +137,12 @@ package struct RenderScheduler: Sendable {
     ///
     /// - Parameters:
     ///   - assets: the assets that it needs.
-    ///   - scripts: a hash of the names of its scripts, which is the same for pages of one kind; 0 if it is not
-    ///     known.
+    ///   - scripts: a hash of the names of its script files; 0 for none, or if it is not known.
+    ///   - inlineScripts: a hash of the names in its inline scripts; 0 for none, or if it is not known.
     ///   - isUnchanged: whether the page has not changed since an earlier snapshot.
     mutating func addPage(
         _ number: UInt32, _ url: WebURL, _ reasons: RenderReasons, assets: [UInt32], scripts: UInt64 = 0,
-        isUnchanged: Bool = false
+        inlineScripts: UInt32 = 0, isUnchanged: Bool = false
     ) {
         guard isOn, memberships[number] == nil else { return }
         if mode == .always || !isUnchanged && !reasons.strong.isEmpty { expectsPages = true }
@@ -174,7 +152,9 @@ package struct RenderScheduler: Sendable {
         if mode == .always || patterns[place].isReleased || patterns[place].isFruitful { mayBeDue = true }
         patterns[place].pageCount += 1
         if mode.choosesPages { schedule(number, url, assets: assets, isUnchanged: isUnchanged, in: place) }
-        enqueue(number, reasons, assets: assets, scripts: scripts, isUnchanged: isUnchanged, in: place)
+        enqueue(
+            number, reasons, assets: assets, scripts: scripts, inlineScripts, isUnchanged: isUnchanged,
+            in: place)
         if patterns[place].ownReasons.isEmpty, !reasons.isEmpty {
             hosts[patterns[place].host].patternsWithReasons += 1
         }
@@ -200,12 +180,12 @@ package struct RenderScheduler: Sendable {
 
     /// Puts a page into one of the queues of its pattern.
     private mutating func enqueue(
-        _ number: UInt32, _ reasons: RenderReasons, assets: [UInt32], scripts: UInt64, isUnchanged: Bool,
-        in place: Int
+        _ number: UInt32, _ reasons: RenderReasons, assets: [UInt32], scripts: UInt64,
+        _ inlineScripts: UInt32, isUnchanged: Bool, in place: Int
     ) {
         let freshness = isUnchanged ? Freshness.unchanged : .new
         let reasonsBefore = patterns[place].ownReasons
-        let hasNewScripts = addScripts(scripts, of: number, in: place)
+        let newScripts = addScripts(scripts, inlineScripts, of: number, in: place)
         let isStrong = !reasons.strong.isEmpty
         let isFirstWithReasons = scripts == 0 && reasonsBefore.isEmpty && !reasons.isEmpty && !isStrong
         if isStrong, mode.choosesPages, !isUnchanged, reasonsBefore.strong.isEmpty,
@@ -213,8 +193,10 @@ package struct RenderScheduler: Sendable {
         {
             early.waiting.append((number, assets))
         }
-        if hasNewScripts || isFirstWithReasons {
+        if newScripts.files || isFirstWithReasons {
             patterns[place][freshness].firstOfKind.append(number)
+        } else if newScripts.inline {
+            patterns[place][freshness].firstWithInlineScripts.append(number)
         } else if isStrong {
             patterns[place][freshness].withStrongReasons.append(number)
         } else if reasons.isEmpty {
@@ -224,14 +206,23 @@ package struct RenderScheduler: Sendable {
         }
     }
 
-    /// Adds the set of scripts of a page. Returns whether no page of the host had this set before.
-    private mutating func addScripts(_ scripts: UInt64, of number: UInt32, in place: Int) -> Bool {
-        guard scripts != 0 else { return false }
+    /// Adds the scripts of a page. Returns whether no page of the host had these files before, or these files with these
+    /// inline scripts.
+    private mutating func addScripts(
+        _ files: UInt64, _ inline: UInt32, of number: UInt32, in place: Int
+    ) -> (files: Bool, inline: Bool) {
+        guard files != 0 || inline != 0 else { return (false, false) }
+        let scripts = files &+ UInt64(inline) << 32
         patterns[place].scriptSets.insert(scripts)
         scriptSets[number] = scripts
+        func isNew(_ set: UInt64, in known: inout Set<UInt64>) -> Bool {
+            known.count < Self.scriptSetLimit && known.insert(set).inserted
+        }
         let host = patterns[place].host
-        return hosts[host].scriptSets.count < Self.scriptSetLimit
-            && hosts[host].scriptSets.insert(scripts).inserted
+        return (
+            files != 0 && isNew(files, in: &hosts[host].fileSets),
+            inline != 0 && isNew(scripts, in: &hosts[host].scriptSets)
+        )
     }
 
     /// Notes that the page sent a request when an earlier snapshot rendered it. Must be called before
@@ -514,11 +505,15 @@ package struct RenderScheduler: Sendable {
         if freshness == .unchanged, pattern.wasRenderedBefore, !pattern.hasChangedAsset { return false }
         guard pattern.isReleased || pattern.isFruitful else { return false }
         let host = hosts[pattern.host]
-        if hasFirstLook(pattern, pages), host.firstLooks < Self.firstLookLimit { return true }
+        let isHopeful = host.isFruitful || pattern.wasFruitful || !host.isGivenUp
+        if host.firstLooks < Self.firstLookLimit {
+            if hasFirstLook(pattern, pages) { return true }
+            if !pages.firstWithInlineScripts.isEmpty, isHopeful { return true }
+        }
         // Rendering may find nothing for any of the running pages.
         return hasPageWithReason(pattern, pages)
             && pages.fruitlessInARow + pages.runningCount < pattern.patience
-            && (host.isFruitful || pattern.wasFruitful || !host.isGivenUp)
+            && isHopeful
     }
 
     /// Whether the next page is the first of its kind, or the first of its pattern with a good reason: its own, or
@@ -532,13 +527,16 @@ package struct RenderScheduler: Sendable {
 
     private func hasPageWithReason(_ pattern: Pattern, _ pages: PageQueues) -> Bool {
         if !pages.withStrongReasons.isEmpty { return true }
+        if !pattern.ownReasons.strong.isEmpty, !pages.firstWithInlineScripts.isEmpty { return true }
         // Reasons that apply to all pages of the pattern.
         if pattern.wasFruitful || !pattern.sharedReasons.strong.isEmpty
             || pattern.isFruitful && !pattern.sharedReasons.isEmpty
         {
             return !pages.isEmpty
         }
-        return pattern.isFruitful && !(pages.firstOfKind.isEmpty && pages.withWeakReasons.isEmpty)
+        return pattern.isFruitful
+            && !(pages.firstOfKind.isEmpty && pages.firstWithInlineScripts.isEmpty
+                && pages.withWeakReasons.isEmpty)
     }
 
     // MARK: - Results

@@ -115,9 +115,16 @@ final class HTMLScanner: HTMLSkimmerDelegate {
             sink.addImplied(PageData.appRouterFiles(in: text.bytes.part(range), of: text.bytes))
         }
         switch form {
-        case .raw: format.scan(text.part(range), sink)
-        case .text: text.withDecoded(range) { format.scan($0, sink) }
+        case .raw: scan(text.part(range), as: format)
+        case .text: text.withDecoded(range) { scan($0, as: format) }
         }
+    }
+
+    /// Scans a script or a style sheet of the document.
+    private func scan(_ content: SourceText, as format: BodyFormat) {
+        format.scan(content, sink)
+        guard format == .javaScript, !content.flags.contains(.isConditional) else { return }
+        sink.inlineNames.add(content.bytes)
     }
 
     func didFindComment(_ range: Range<Int>) {

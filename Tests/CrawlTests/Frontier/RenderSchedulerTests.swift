@@ -130,6 +130,37 @@ import Web
         #expect(Set(rendered(&scheduler)) == Set(0..<20))
     }
 
+    @Test(
+        "A page with inline scripts that no other page has is rendered, after those with other script files")
+    func inlineScripts() throws {
+        var scheduler = RenderScheduler(mode: .auto, tabs: 1)
+        for number: UInt32 in 0..<30 {
+            scheduler.addPage(
+                number, try url("http://a.test/\(number < 25 ? "p" : "q")/\(number)"), .sendsRequests,
+                assets: [], scripts: number == 27 ? 2 : 1, inlineScripts: [7, 21].contains(number) ? 5 : 4)
+        }
+        scheduler.settle()
+        #expect(rendered(&scheduler) == [0, 27, 7])
+    }
+
+    @Test(
+        "Of pages that each have inline scripts of their own, few are rendered if that finds nothing",
+        arguments: [(false, 12), (true, 40)])
+    func manyInlineScripts(isFruitful: Bool, maxPages: Int) throws {
+        var scheduler = RenderScheduler(mode: .auto, tabs: 1)
+        for number: UInt32 in 0..<20_000 {
+            scheduler.addPage(
+                number, try url("http://a.test/p/\(number)"), .sendsRequests, assets: [], scripts: 1,
+                inlineScripts: number + 1)
+        }
+        scheduler.addPage(
+            20_000, try url("http://a.test/q/"), .sendsRequests, assets: [], scripts: 2, inlineScripts: 7)
+        scheduler.settle()
+        let numbers = rendered(&scheduler) { isFruitful && $0 == 0 ? 1 : 0 }
+        #expect(numbers.count == maxPages)
+        #expect(numbers.prefix(2).contains(20_000))
+    }
+
     @Test("A page of each pattern is rendered before a second page of a fruitful pattern")
     func breadthFirst() throws {
         var scheduler = RenderScheduler(mode: .auto, tabs: 1)
