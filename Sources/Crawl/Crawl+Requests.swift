@@ -23,10 +23,12 @@ extension Crawl {
 
     /// Requests an entry.
     ///
-    /// - Parameter isAnonymous: whether no cookies are sent; nil to let `CookieTraces` decide.
+    /// - Parameters:
+    ///   - isAnonymous: whether no cookies are sent; nil to let `CookieTraces` decide.
+    ///   - sendsReferrer: whether to send a `Referer`, also if `ReferrerHosts` does not know that the host needs it.
     func sendRequest(
         _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil,
-        isAnonymous: Bool? = nil
+        isAnonymous: Bool? = nil, sendsReferrer: Bool = false
     ) throws(CrawlError) {
         if let supplied = plan.supplied {
             return try didFetch(
@@ -63,7 +65,9 @@ extension Crawl {
         }
         // The redirect target is requested by CORS, too.
         if request.fields.contains("Origin") { try apply(.requestedWithCORS(number)) }
-        if plan.fetch.sendsReferrer { request.referrer = frontier.referrer(of: number) }
+        if sendsReferrer || plan.sendsReferrer || referrerHosts.needReferrer(url) {
+            request.referrer = frontier.referrer(of: number)
+        }
         // A conditional request has the whole body in the store, so there is nothing to resume.
         request.resume =
             resume ?? (validating[number] == nil ? partials.remove(url.href).map(PartialBody.init) : nil)

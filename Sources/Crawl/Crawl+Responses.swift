@@ -75,6 +75,24 @@ extension Crawl {
         return true
     }
 
+    /// Requests a URL once more with `Referer`, if the server may have refused the request because it had none
+    /// (`ReferrerHosts`). Returns whether it did.
+    private func repeatWithReferrer(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError)
+        -> Bool
+    {
+        let (number, url) = (result.number, frontier.url(result.number))
+        let mayRepeat = referrerHosts.didRespond(
+            url, status: response.status, hadReferrer: result.sentFields.contains("Referer"))
+        // A second request at once would break the promise to keep the distance that a robots.txt asks for.
+        guard mayRepeat, frontier.crawlDelay == nil, let page = frontier.referrer(of: number),
+            Referrer.value(from: page, to: url) != nil
+        else { return false }
+        response.body.discard()
+        try sendRequest(
+            number, url, HTTPFields().addingOrigin(result.sentFields["Origin"]), sendsReferrer: true)
+        return true
+    }
+
     /// Chooses between the two responses of a page that was requested with and without cookies. Returns the
     /// same result for other requests.
     private func chooseResponse(for result: FetchResult) throws(CrawlError) -> FetchResult {
@@ -201,6 +219,7 @@ extension Crawl {
         let latency = result.exchange?.timings.latency
         if try startCookieComparison(result, response) { return }
         if try repeatWithoutDictionary(result, response) { return }
+        if try repeatWithReferrer(result, response) { return }
         if (200..<300).contains(response.status) {
             try apply(.succeeded(number, after: latency))
             report.bodyByteCount += response.body.byteCount

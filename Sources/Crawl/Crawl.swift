@@ -40,6 +40,8 @@ package final class Crawl {
     var storedBefore: [UInt32: StoredResponse] = [:]
     /// Recognises pages that list the earlier requests of the crawl, such as a trail of viewed pages.
     var cookieTraces = CookieTraces()
+    /// Recognises hosts that refuse requests without `Referer`.
+    var referrerHosts = ReferrerHosts()
     /// The responses of pages that are requested once more without cookies, by number.
     var responsesWithCookies: [UInt32: FetchResult] = [:]
     /// The requests that offer no dictionary, since a body that was made with one did not verify.

@@ -60,6 +60,8 @@ package struct CrawlPlan: Sendable {
     package var folder: StoreFolder
     /// The options of the fetch loop. `fetchOfSnapshot` completes them for a run.
     package var fetch: FetchOptions
+    /// Whether all requests have a `Referer`, rather than only those to hosts that refuse requests without it.
+    package var sendsReferrer = false
     /// The cookie files that the user named.
     package var cookieFiles: [String] = []
     /// Receives messages for the user before the crawl.

@@ -76,7 +76,6 @@ package struct FetchOptions: Sendable {
     package var credentials = Credentials()
     package var hostFields = HostFields()
     package var cookies: CookieOptions?
-    package var sendsReferrer = false
 
     package init(userAgent: String, spoolFolder: String) {
         self.userAgent = userAgent

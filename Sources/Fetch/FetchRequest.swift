@@ -30,7 +30,7 @@ package struct FetchRequest: Sendable {
     package var dictionaryID = ""
     /// Whether to open a new connection, rather than use one that earlier requests have used.
     var needsNewConnection = false
-    /// The page that links to this URL. Sent as `Referer` only with `FetchOptions.sendsReferrer`.
+    /// The page that links to this URL. Sent as `Referer`, by the default policy of browsers.
     package var referrer: WebURL?
     /// Whether to send nothing that identifies the user: no cookies, logins, client certificate or
     /// `FetchOptions.hostFields`. Cookies of the response are not stored.

@@ -81,9 +81,9 @@ extension HTTPFields.Field {
 }
 
 /// The value of `Referer` by the default policy of browsers, strict-origin-when-cross-origin.
-enum Referrer {
+package enum Referrer {
     /// The URL of the page for a target of the same origin, else only its origin; nil from https to http.
-    static func value(from page: WebURL, to target: WebURL) -> String? {
+    package static func value(from page: WebURL, to target: WebURL) -> String? {
         guard page.isHTTP else { return nil }
         if page.origin == target.origin { return page.key.href }
         return page.scheme == "https" && target.scheme == "http" ? nil : page.origin + "/"

@@ -39,7 +39,7 @@ extension Transfer {
             hasSecret = hasSecret || RequestSecrets.canOccur(in: fields)
             fields.override(with: request.fields)
         }
-        if options.sendsReferrer, let page = request.referrer, !fields.contains("Referer"),
+        if let page = request.referrer, !fields.contains("Referer"),
             let value = Referrer.value(from: page, to: request.url)
         {
             fields.append("Referer", value)

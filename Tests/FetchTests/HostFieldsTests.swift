@@ -77,11 +77,12 @@ import Web
         #expect(Referrer.value(from: try #require(WebURL(page)), to: try #require(WebURL(target))) == value)
     }
 
-    @Test(arguments: [(false, nil), (true, "/page")])
-    func `Referer is sent only with the option`(sends: Bool, path: String?) throws {
+    @Test(arguments: [nil, "/page"])
+    func `Referer is sent if the request has a referrer`(path: String?) throws {
         let origin = try TestOrigin()
-        let request = try TestFetcher.request(origin.url("/")) { $0.referrer = WebURL(origin.url("/page")) }
-        _ = try TestFetcher { $0.sendsReferrer = sends }.result(of: request)
-        #expect(origin.requests.first?["Referer"] == path.map { origin.url($0) })
+        let page = path.map { origin.url($0) }
+        let request = try TestFetcher.request(origin.url("/")) { $0.referrer = page.flatMap { WebURL($0) } }
+        _ = try TestFetcher().result(of: request)
+        #expect(origin.requests.first?["Referer"] == page)
     }
 }

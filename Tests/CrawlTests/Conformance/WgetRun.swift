@@ -103,7 +103,7 @@ struct WgetRun {
         if wget.words.contains("-np") || wget.value(of: "--include-directories") != nil {
             plan.sitePlan.scope.extent = .path
         }
-        plan.fetch.sendsReferrer = true
+        plan.sendsReferrer = true
         if let user = wget.value(of: "--user") ?? login?.user {
             let password = wget.value(of: "--password") ?? login?.password ?? ""
             if !wget.words.contains("--no-netrc") {
