@@ -143,6 +143,7 @@ extension BodyFormat {
         case "application/dash+xml": return .dash
         case "application/rss+xml", "application/atom+xml", "application/rdf+xml": return .feed
         case "text/vtt": return .webVTT
+        case "text/xsl", "text/xslt": return .xml
         case "", "text/plain", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*",
             "text/xml", "application/xml", "application/json", "text/json":
             return nil
@@ -218,16 +219,22 @@ extension BodyFormat {
         return .opaque
     }
 
-    /// Returns the format of an XML document by its first elements.
+    /// Returns the format of an XML document by its root element. Elements inside it say nothing: an XSLT style sheet
+    /// contains the HTML that it makes.
     private static func sniffXML(_ body: Bytes) -> BodyFormat {
-        let head = body.part(0..<min(body.count, 2048))
-        if head.firstIndex(of: "<svg") != nil { return .svg }
-        if head.firstIndex(of: "<html") != nil { return .xhtml }
-        if head.firstIndex(of: "<urlset") != nil || head.firstIndex(of: "<sitemapindex") != nil {
-            return .sitemap
+        let head = body.part(0..<min(body.count, 4096))
+        var lexer = XMLLexer(head)
+        while let token = lexer.next() {
+            guard case .start(let tag) = token else { continue }
+            let name = head.part(tag.name)
+            let local = name.part((name.lastIndex(of: UInt8(ascii: ":")) ?? -1) + 1..<name.count)
+            let formats: [(StaticString, BodyFormat)] = [
+                ("svg", .svg), ("html", .xhtml), ("urlset", .sitemap), ("sitemapindex", .sitemap),
+                ("rss", .feed),
+                ("feed", .feed), ("mpd", .dash),
+            ]
+            return formats.first { local.equals($0.0) }?.1 ?? .xml
         }
-        if head.firstIndex(of: "<rss") != nil || head.firstIndex(of: "<feed") != nil { return .feed }
-        if head.firstIndex(of: "<mpd") != nil { return .dash }
         return .xml
     }
 

@@ -19,6 +19,17 @@ import Web
             ("application/json", "/", "{}", .json),
             ("application/xhtml+xml", "/", "", .xhtml), ("application/problem+json", "/", "", .json),
             (nil, "/", "", .opaque),
+            ("text/xsl", "/a", "", .xml),
+            (
+                "text/xml", "/a.xsl",
+                "<?xml version='1.0'?><!-- <feed> --><xsl:stylesheet><xsl:template><html><svg/></html>",
+                .xml
+            ),
+            (
+                "application/xml", "/a", "<!DOCTYPE html><html xmlns='http://www.w3.org/1999/xhtml'><svg/>",
+                .xhtml
+            ),
+            ("text/xml", "/a", "<svg:svg xmlns:svg='http://www.w3.org/2000/svg'>", .svg),
         ] as [(String?, String, String, BodyFormat)])
     func formats(_ type: String?, _ path: String, _ body: String, _ format: BodyFormat) throws {
         let url = try #require(WebURL("http://example.com" + path))
