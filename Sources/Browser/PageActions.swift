@@ -7,10 +7,10 @@ internal import Web
 enum PageActions {
     // MARK: - Controls
 
-    /// Opens collapsed parts of the page, presses its buttons, and then opens one tab. Returns how many
-    /// controls were used, whether a tab was among them, and the current links. Uses nothing twice, except
-    /// buttons that show more of the same, follows no links and sends no forms. The result also contains the
-    /// fragments of other views of the document that the controls showed.
+    /// Opens collapsed parts of the page and of its frames, presses its buttons, gives the focus to its text fields, and
+    /// then opens one tab. Returns how many controls were used, whether a tab was among them, and the current links. Uses
+    /// nothing twice, except buttons that show more of the same, follows no links and sends no forms. The result also
+    /// contains the fragments of other views of the document that the controls showed.
     static func unfold(for visit: PageVisit) -> String {
         PageScripts.function(
             PageScripts.collectLinks(for: visit) + knownControls(visit) + shared + unfolding(for: visit))
@@ -42,7 +42,7 @@ enum PageActions {
           e.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
           const box = e.getBoundingClientRect();
           const clientX = box.x + box.width / 2, clientY = box.y + box.height / 2;
-          const root = e.getRootNode(), kind = root === document ? Document : ShadowRoot;
+          const root = e.getRootNode(), kind = root.nodeType === 9 ? Document : ShadowRoot;
           const inner = kind.prototype.elementFromPoint.call(root, clientX, clientY);
           let target = inner && e.contains(inner) ? inner : descendantAt(e, clientX, clientY);
           while (target.childElementCount === 1) target = target.firstElementChild;
@@ -80,18 +80,35 @@ enum PageActions {
               globalThis.larderTabLists = [];
               globalThis.larderPresses = new WeakMap();
               globalThis.larderBlockedURLs = [];
-              globalThis.navigation?.addEventListener('navigate', (e) => {
+            }
+            const stay = (navigation) => {
+              if (!navigation || handled.has(navigation)) return;
+              handled.add(navigation);
+              navigation.addEventListener('navigate', (e) => {
                 if (!e.cancelable || e.destination.sameDocument) return;
                 e.preventDefault();
                 if (e.formData) return;
                 globalThis.larderBlockedURLs.push(e.destination.url);
               });
-            }
+            };
             const takeBlocked = () => {
               for (const url of globalThis.larderBlockedURLs.splice(0)) if (/^https?:/.test(url)) links.add(url);
             };
             const handled = globalThis.larderHandled, tabLists = globalThis.larderTabLists;
             const presses = globalThis.larderPresses;
+            stay(globalThis.navigation);
+            // The elements of a document and of the frames in it that are of the same origin.
+            const elementsWithFrames = function* (root, depth = 0) {
+              for (const e of elements(root)) {
+                yield e;
+                if (e.localName !== 'iframe' && e.localName !== 'frame' || depth > 2 || !isShown(e)) continue;
+                let inner = null;
+                try { inner = e.contentDocument; } catch {}
+                if (!inner || inner.nodeType !== 9) continue;
+                stay(inner.defaultView?.navigation);
+                yield* elementsWithFrames(inner, depth + 1);
+              }
+            };
             const pressEscape = () => {
               const key = { key: 'Escape', code: 'Escape', keyCode: 27, bubbles: true, cancelable: true, composed: true };
               (own('activeElement') || own('body')).dispatchEvent(new KeyboardEvent('keydown', key));
@@ -164,6 +181,8 @@ enum PageActions {
 
     /// The maximum number of buttons that are pressed in one round, and of links that scripts make buttons.
     private static let maxButtonsPerRound = 12
+    /// The maximum number of text fields that get the focus in one round.
+    private static let maxFields = 6
     /// How often a button is pressed that shows more of the same.
     private static let maxMorePresses = 3
     /// The maximum length of a text that is pressed because of its cursor, in UTF-16 code units.
@@ -225,7 +244,10 @@ enum PageActions {
               + '[aria-haspopup]:not([aria-haspopup="false"], [aria-expanded="true"])';
             const plain = 'button, [role="button"], input[type="button"]';
             // A picture or a short text that shows something when it is pressed; only the cursor tells.
-            const isPointed = (e) => getComputedStyle(e).cursor === 'pointer';
+            const isPointed = (e) => /^(pointer|zoom-in)$/.test(getComputedStyle(e).cursor);
+            // Some fields load their suggestions when they get the focus.
+            const isField = (e) => e.matches('input:not([type]), input[type="text"], input[type="search"]')
+              && !e.disabled && !e.readOnly && isShown(e) && e.form?.method !== 'post';
             const isShort = (e) => e.textContent.trim() && e.textContent.trim().length <= \(maxPointedLength)
               && !e.querySelector('a, button, input, select, textarea');
             const isClickable = (e) => isPointed(e) && !(e.parentElement && isPointed(e.parentElement))
@@ -233,30 +255,30 @@ enum PageActions {
               && (e.matches('img, svg, canvas, [onclick]') || e.querySelector('img, svg, canvas') || isShort(e));
             // A link that names no page and no part of this one: a script makes it a button.
             const isLinkButton = (e) => {
-              if (!(e instanceof HTMLAnchorElement)) return false;
+              if (e.localName !== 'a' || typeof e.href !== 'string') return false;
               const href = e.getAttribute('href');
               if (href === null) return isPointed(e);
               if (/^javascript:/i.test(href)) return !/history|print|close/i.test(href);
               if (!/^#(?![/!]|top$)/i.test(href)) return false;
               const part = e.hash.slice(1);
-              return !part || !Document.prototype.getElementById.call(document, part)
-                && !Document.prototype.getElementsByName.call(document, part).length;
+              return !part || !Document.prototype.getElementById.call(e.ownerDocument, part)
+                && !Document.prototype.getElementsByName.call(e.ownerDocument, part).length;
             };
             const tabUses = globalThis.larderTabUses ??= new Map();
-            let count = 0, buttons = 0, linkButtons = 0, tab = null, place = -1;
+            let count = 0, buttons = 0, linkButtons = 0, fields = 0, tab = null, place = -1;
             const start = performance.now();
             const use = async (e) => {
               used.add(signature(e));
               count += 1;
               await act(() => press(e), () => (e.getAttribute('aria-haspopup') || 'false') !== 'false');
             };
-            for (const e of [...elements(document)]) {
+            for (const e of [...elementsWithFrames(document)]) {
               if (count >= 40 || performance.now() - start > 1500) break;
               if (handled.has(e) || !e.isConnected) continue;
-              if (e instanceof HTMLDetailsElement) {
+              if (e.localName === 'details') {
                 handled.add(e);
                 if (!e.open) { e.open = true; count += 1; }
-              } else if (e instanceof HTMLMediaElement) {
+              } else if (e.localName === 'video' || e.localName === 'audio') {
                 handled.add(e);
                 if (!\(playsMedia)) continue;
                 e.muted = true;
@@ -265,6 +287,14 @@ enum PageActions {
                 e.play().catch(() => e.load());
                 setTimeout(() => e.pause(), 1500);
                 count += 1;
+              } else if (isField(e)) {
+                handled.add(e);
+                if (fields >= \(maxFields) || isKnown(e) || isOfConsent(e)) continue;
+                used.add(signature(e));
+                fields += 1;
+                count += 1;
+                await act(() => e.focus());
+                e.blur();
               } else if (e.matches(folded) || e.matches(plain) || isClickable(e) || isLinkButton(e)) {
                 const link = e.closest('a[href]');
                 const leads = link && !(link.getAttribute('href') || '').startsWith('#') && !isLinkButton(link);

@@ -83,7 +83,7 @@ enum PageChoices {
           if (isIdle && current.done >= \(maxIdleValues)) current.changes.splice(0, current.changes.length - 1);
           return await choose(current);
         }
-        for (const e of elements(document)) {
+        for (const e of elementsWithFrames(document)) {
           if (!e.matches(kinds) || handled.has(e) || isLeft(e)) continue;
           handled.add(e);
           const changes = plan(e);

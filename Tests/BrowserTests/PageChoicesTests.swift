@@ -51,6 +51,15 @@ struct PageChoicesTests {
                 ["chart"]
             ),
             (
+                "<img src=small alt=Picture style=\"cursor: zoom-in\" onclick=\"load('large')\">",
+                ["small", "large"]
+            ),
+            ("<input placeholder=City onfocus=\"load('cities')\">", ["cities"]),
+            (
+                "<iframe srcdoc=\"<button onclick=fetch('answer')>Show answer</button><select onchange=fetch(value)><option>x<option>y</select><button onclick=location='/away'>Go</button>\"></iframe>",
+                ["answer", "y", "x"]
+            ),
+            (
                 "<nav><ul><li onmouseenter=\"load('menu')\">Products<ul hidden></ul></li></ul></nav>",
                 ["menu"]
             ),
