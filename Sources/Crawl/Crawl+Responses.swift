@@ -82,7 +82,7 @@ extension Crawl {
     {
         let (number, url) = (result.number, frontier.url(result.number))
         let mayRepeat = referrerHosts.didRespond(
-            url, status: response.status, hadReferrer: result.sentFields.contains("Referer"))
+            number, url, status: response.status, hadReferrer: result.sentFields.contains("Referer"))
         // A second request at once would break the promise to keep the distance that a robots.txt asks for.
         guard mayRepeat, frontier.crawlDelay == nil, let page = frontier.referrer(of: number),
             Referrer.value(from: page, to: url) != nil

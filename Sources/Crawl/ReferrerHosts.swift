@@ -13,6 +13,8 @@ struct ReferrerHosts {
     }
 
     private var hosts: [String: Host] = [:]
+    /// The entries whose requests were repeated. Each is repeated once.
+    private var repeated: Set<UInt32> = []
 
     /// The maximum number of repeated requests to a host that refuses them all.
     static let maxRefusals = 3
@@ -22,12 +24,14 @@ struct ReferrerHosts {
         if case .needsReferrer? = hosts[url.host] { true } else { false }
     }
 
-    /// Handles a response. Returns whether to request the URL once more, with a `Referer`.
+    /// Handles a response to the request of an entry. Returns whether to request it once more, with a `Referer`.
     ///
     /// - Parameter hadReferrer: Whether the request had one.
-    mutating func didRespond(_ url: WebURL, status: Int, hadReferrer: Bool) -> Bool {
+    mutating func didRespond(_ entry: UInt32, _ url: WebURL, status: Int, hadReferrer: Bool) -> Bool {
         guard case .unknown(let refusals) = hosts[url.host] ?? .unknown(refusals: 0) else { return false }
-        guard hadReferrer else { return status == 403 && refusals < Self.maxRefusals }
+        guard hadReferrer else {
+            return status == 403 && refusals < Self.maxRefusals && repeated.insert(entry).inserted
+        }
         hosts[url.host] = status < 400 ? .needsReferrer : .unknown(refusals: refusals + 1)
         return false
     }

@@ -25,7 +25,7 @@ import Web
     private func kinds() async throws -> [[String]] {
         _ = try await larder.prefetch([origin.url("/")])
         let reader = try StoreReader(larder.folder)
-        let snapshot = try #require(try reader.sites().first).published
+        let snapshot = try #require(try reader.sites().first?.published)
         var (pages, scripts): ([StoredResponse], Set<Int64>) = ([], [])
         try reader.eachResponse(ofSnapshot: snapshot) { response in
             if response.isPage { pages.append(response) }

@@ -144,7 +144,7 @@ import Web
     }
 
     @Test(
-        "Of pages that each have inline scripts of their own, few are rendered if that finds nothing",
+        "Few of many pages with different inline scripts are rendered if that finds nothing",
         arguments: [(false, 12), (true, 40)])
     func manyInlineScripts(isFruitful: Bool, maxPages: Int) throws {
         var scheduler = RenderScheduler(mode: .auto, tabs: 1)
