@@ -105,6 +105,7 @@ package enum SidePage: String, Sendable, CaseIterable {
         "hb": ["*": ParameterMeaning(page: .history, form: .commit)],
         "hpb": ["*": ParameterMeaning(page: .history, form: .commit)],
         "format": meanings("atom csv ics json pdf raw rss sql tab tsv txt xml yaml"),
+        "export": meanings("csv json ods pdf tsv txt xls xlsx xml"),
         "oldid": ["*": ParameterMeaning(page: .history)],
         "diff": [
             "prev": ParameterMeaning(page: .history), "next": ParameterMeaning(page: .history),

@@ -24,6 +24,7 @@ import Web
         ("/?p=beans/.git;a=atom;f=a.py", .history), ("/?p=beans/.git;a=blame;f=a.py;hb=HEAD", .history),
         ("/?p=beans/.git;a=history;f=a.py;h=0c1d;hb=HEAD", .history),
         ("/?p=beans/.git;a=search;s=Anna;st=author", .history),
+        ("/reports/locked/?export=xlsx", .history),
         ("/?p=beans/.git;a=tree;h=refs/tags/v1;hb=refs/tags/v1", .history),
     ])
     func `side pages are recognised by their URL`(target: String, page: SidePage) throws {
@@ -39,7 +40,7 @@ import Web
         "/index.php?curid=42", "/wiki/Special:MyLanguage/Alpha", "/?action=upload",
         "/?p=beans/.git;a=tree;hb=HEAD",
         "/?p=beans/.git;a=blob;f=a.py;hb=refs/heads/0123456789abcdef0123456789abcdef01234567",
-        "/list?format=large",
+        "/list?format=large", "/trade?export=coffee",
     ])
     func `content is not recognised as a side page`(target: String) throws {
         #expect(SidePage(try #require(WebURL("http://a.test" + target))) == nil)
