@@ -60,10 +60,9 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
             case ENOENT: .missing
             default: .failed
             }
-        let isFileLimit = code == EMFILE || code == ENFILE
         self.init(
             reason, doing: doing, path: path, detail: SystemError.text(of: code),
-            advice: isFileLimit ? "allow more open files (ulimit -n), then run the same command again" : nil)
+            advice: Self.advice(afterErrno: code))
     }
 
     /// The error for a failed system call, with its own message and advice.
@@ -71,7 +70,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         let classified = StoreError(error.code, doing: error.doing, path: error.subject)
         self.init(
             classified.reason, doing: error.doing, path: error.subject, detail: error.reason,
-            advice: error.advice)
+            advice: error.advice ?? Self.advice(afterErrno: error.code))
     }
 
     /// Runs `body` and turns its `SystemError` into a `StoreError`.
@@ -85,6 +84,15 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// The message without the advice.
     package var problem: String { "cannot \(doing) \(path): \(detail)" }
+
+    /// The advice for values of `errno` to which that for the reason does not fit; nil for others.
+    private static func advice(afterErrno code: Int32) -> String? {
+        switch code {
+        case EMFILE, ENFILE: "allow more open files (ulimit -n), then run the same command again"
+        case EROFS: "copy the store to a place where you may write, with: larder store copy"
+        default: nil
+        }
+    }
 
     private static func defaultAdvice(for reason: Reason) -> String {
         switch reason {

@@ -37,6 +37,17 @@ import Web
         #expect(ending.status == 0, "\(ending)")
     }
 
+    @Test func `an explanation lists sites that decide alike together`() throws {
+        try prefetch()
+        #expect(try larder("prefetch", origin.url("/docs/two"), "--page").status == 0)
+        let text = try larder("explain", origin.url("/docs/other")).output
+        #expect(
+            text.contains(
+                "  in \(origin.url("/"))\n  in \(origin.url("/docs/two"))\n    as a page: followed: on 127.0.0.1\n"
+            ),
+            "\(text)")
+    }
+
     @Test func `a stored URL is shown with its headers, digests and links`() throws {
         try prefetch()
         let text = try larder("show", origin.url("/dot.png"))

@@ -32,6 +32,13 @@ struct UnwritableStoreTests {
         try writer.end(snapshot, .publish(now: 2))
     }
 
+    @Test func `a write to a read-only disk proposes a copy of the store`() throws {
+        try add(1, to: StoreWriter(folder))
+        try disk.makeReadOnly()
+        let error = #expect(throws: StoreError.self) { _ = try StoreWriter(folder) }
+        #expect(error?.advice == "copy the store to a place where you may write, with: larder store copy")
+    }
+
     private func makeUnwritable(_ obstacle: Obstacle) throws {
         switch obstacle {
         case .fullDisk: try disk.fill()

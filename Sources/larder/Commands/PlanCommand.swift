@@ -141,12 +141,19 @@ enum ExplainCommand {
     private static func text(of report: ExplainReport, _ arguments: Arguments) -> String {
         var lines = [report.url]
         lines.append(report.storedStatus.map { "  stored, with status \($0)" } ?? "  not stored")
+        // Many sites have the same rules.
+        var decisions: [(sites: [String], lines: [String])] = []
         for site in report.sites {
-            lines.append("  in \(site.name)")
-            lines.append("    as a page: \(site.asPage)\(Remedy.hint(site.remedy))")
-            if site.isPageFollowed, let robots = site.robots { lines.append("    robots.txt: \(robots)") }
-            lines.append("    as an asset: \(site.asAsset)")
+            var decision = ["    as a page: \(site.asPage)\(Remedy.hint(site.remedy))"]
+            if site.isPageFollowed, let robots = site.robots { decision.append("    robots.txt: \(robots)") }
+            decision.append("    as an asset: \(site.asAsset)")
+            if let place = decisions.firstIndex(where: { $0.lines == decision }) {
+                decisions[place].sites.append(site.name)
+            } else {
+                decisions.append(([site.name], decision))
+            }
         }
+        for decision in decisions { lines += decision.sites.map { "  in \($0)" } + decision.lines }
         if report.sites.isEmpty {
             lines.append(
                 "  no site is stored; to see what a prefetch would fetch: \(arguments.command("plan"))")
