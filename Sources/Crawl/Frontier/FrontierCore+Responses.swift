@@ -301,7 +301,7 @@ extension FrontierCore {
         }
         records[Int(number)].state = .waiting
         retries.add(number, at: now + delay)
-        if isServerError { hosts[host].errors.wait(number, failure) }
+        if isServerError, retryAfter == nil { hosts[host].errors.wait(number, failure) }
     }
 
     /// Fails the entries of a host that wait for a retry after an error, because such retries have not helped.
