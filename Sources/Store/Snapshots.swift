@@ -190,7 +190,8 @@ extension StoreWriter {
         try run(
             """
             UPDATE response SET confirmed = ?1
-            WHERE snapshot <> ?1 AND confirmed < ?1 AND \(Schema.isPart(of: "?2")) AND NOT EXISTS (
+            WHERE snapshot IN (SELECT id FROM snapshot WHERE site = ?3 AND id < ?1) AND confirmed < ?1
+                AND \(Schema.isPart(of: "?2")) AND NOT EXISTS (
                 SELECT 1 FROM response AS newer JOIN snapshot AS later ON later.id = newer.snapshot
                 WHERE newer.url = response.url AND newer.request = response.request AND newer.snapshot > response.snapshot
                     AND later.site = ?3 AND newer.snapshot <= ?1 AND \(Schema.isAccepted("newer", in: "later")))
@@ -208,7 +209,11 @@ extension StoreWriter {
         try run(
             "UPDATE snapshot SET confirmed = confirmed + ?2 WHERE id = ?1", new, .integer(Int64(taken)))
         guard taken > 0, backEnd.hasJournal else { return }
-        try writeResponsesToJournal(where: "response.confirmed = \(snapshot.id)")
+        // The condition on the snapshots uses their index.
+        try writeResponsesToJournal(
+            where:
+                "response.snapshot IN (SELECT id FROM snapshot WHERE site = \(snapshot.site)) AND response.confirmed = \(snapshot.id)"
+        )
     }
 
     /// Moves responses to another snapshot, except those for which that one has a response of its own.
