@@ -263,19 +263,34 @@ extension Crawl {
         }
     }
 
-    /// The body of an answer with an error status that a script of a rendered page reads; nil for other answers.
-    private func errorBody(of response: FetchedResponse, _ number: UInt32) throws(CrawlError) -> [UInt8]? {
-        guard rendering?.readByScripts.contains(number) == true,
-            Failure.status(response.status).isAnswerForScripts,
-            response.body.byteCount <= Rendering.maxErrorBodyBytes
+    /// The body of an answer with an error status that pages get offline as well: one that a script of a rendered page
+    /// reads, or an application that a host sends with 404 for every path that has no file. Nil for other answers.
+    private func errorBody(
+        of response: FetchedResponse, _ number: UInt32
+    ) throws(CrawlError) -> (bytes: [UInt8], reading: BodyReading)? {
+        let failure = Failure.status(response.status)
+        let type = response.fields.contentType
+        let isReadByScript =
+            rendering?.readByScripts.contains(number) == true && failure.isAnswerForScripts
+        let mayBeApplication =
+            failure.isGone && frontier.role(of: number) == .page && type?.isHTML ?? false
+        guard isReadByScript || mayBeApplication, response.body.byteCount <= Rendering.maxErrorBodyBytes
         else { return nil }
-        return try storing { () throws(StoreError) in
+        let bytes = try storing { () throws(StoreError) in
             try response.body.beginning(Rendering.maxErrorBodyBytes)
         }
+        if mayBeApplication {
+            let reading = LinkScanner().read(bytes.span, of: frontier.url(number), as: type)
+            if reading.table.renderReasons.contains(.littleText) { return (bytes: bytes, reading: reading) }
+        }
+        guard isReadByScript else { return nil }
+        return (bytes: bytes, reading: BodyReading())
     }
 
     /// Stores an answer with an error status, which pages get offline as well.
-    private func storeErrorAnswer(_ body: [UInt8], _ head: NewResponse) throws(CrawlError) {
+    private func storeErrorAnswer(
+        _ body: (bytes: [UInt8], reading: BodyReading), _ head: NewResponse
+    ) throws(CrawlError) {
         guard let number = head.number, plan.rules.storageBan(for: frontier.url(number), nil) == nil else {
             return
         }
@@ -287,7 +302,8 @@ extension Crawl {
         try storing { () throws(StoreError) in
             answer.body = .new(
                 try NewBody(
-                    .bytes(body), form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: plan.folder)
+                    .bytes(body.bytes), form: body.reading.form, title: body.reading.table.title,
+                    links: body.reading.table.encoded(), in: plan.folder)
             )
         }
         try store(answer)

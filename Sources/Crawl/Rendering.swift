@@ -32,7 +32,7 @@ struct Rendering {
     var cookies: [UInt32: [PageCookie]] = [:]
     /// The entries whose status a script can read.
     var readByScripts: Set<UInt32> = []
-    /// The entries with a stored answer for such scripts (`RequestKey.errorAnswer`).
+    /// The entries with a stored answer of an error status (`RequestKey.errorAnswer`).
     var errorAnswers: Set<UInt32> = []
     /// Requests that belong to no entry, such as POST, by the number in their `RequestPurpose`.
     var untracked: [Int: UntrackedRequest] = [:]

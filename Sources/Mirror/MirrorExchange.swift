@@ -371,7 +371,8 @@ final class MirrorExchange {
                 }
                 let found = try finder.find(
                     addresses, request: key, requestFields: originalFields, rules: rules)
-                if key == .get, !fields.isNavigation,
+                // Windows get it in place of a 404 without a body only.
+                if key == .get, !fields.isNavigation || found?.response.isTombstone == true,
                     let answer = try finder.errorAnswer(
                         addresses.compactMap { WebURL($0) }, replacing: found, requestFields: originalFields)
                 {

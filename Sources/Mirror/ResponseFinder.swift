@@ -101,8 +101,8 @@ struct ResponseFinder {
         return nil
     }
 
-    /// Finds the answer with an error status that a script of a page got online, for a URL without a response or with a
-    /// 404 or 410 whose body is not stored.
+    /// Finds the answer with an error status that a page got online, for a URL without a response or with a 404 or 410
+    /// whose body is not stored.
     ///
     /// - Parameter found: the response to a GET that is stored for one of the URLs.
     func errorAnswer(
@@ -128,7 +128,8 @@ struct ResponseFinder {
     /// Servers of static files send the same file for every query, and servers of applications the same shell
     /// for every route. So the answer is the common body of at least two pages with the same path, or of at
     /// least three paths in the nearest folder that has pages, if none of those read has another body. For a
-    /// query, it is also the page without the query, if that has hardly any text before its scripts run.
+    /// query, it is also the page without the query, if that has hardly any text before its scripts run. Otherwise, it
+    /// is the page of a folder above that the server also sent with 404.
     func shell(for addresses: [String]) throws(StoreError) -> FoundResponse? {
         for url in addresses.compactMap({ WebURL($0) }) where !fields.layout.sharesOrigin {
             let file = url.origin + url.path
@@ -151,6 +152,23 @@ struct ResponseFinder {
                 }
                 guard let shell = Self.commonPage(of: found) else { break }
                 return try shellCopy(shell)
+            }
+            if let page = try pageForUnknownPaths(near: url) { return try shellCopy(page) }
+        }
+        return nil
+    }
+
+    /// The page of the nearest folder whose body the server also sent with 404. Hosts of files send applications so.
+    private func pageForUnknownPaths(near url: WebURL) throws(StoreError) -> StoredResponse? {
+        var folder = url.path[...]
+        for _ in 0..<Self.maxFolders {
+            guard let slash = folder.lastIndex(of: "/") else { return nil }
+            folder = folder[..<slash]
+            if let page = try reader.response(for: "\(url.origin)\(folder)/"), page.status == 200,
+                page.role == 0, !page.flags.contains(.isPrivate),
+                try reader.isSentForUnknownPaths(page, origin: url.origin)
+            {
+                return page
             }
         }
         return nil

@@ -391,4 +391,21 @@ extension StoreReader {
             "SELECT 1 FROM response WHERE url = ?1 AND (request = ?2 OR request LIKE 'form-%') LIMIT 1"
         ).first(.integer(response.url), .text(RequestKey.errorAnswer.text)) { _ in true } ?? false
     }
+
+    /// Whether the body of a page is also the answer of its origin, with 404 or 410, for another path.
+    package func isSentForUnknownPaths(
+        _ page: StoredResponse, origin: String
+    ) throws(StoreError) -> Bool {
+        guard let body = page.body else { return false }
+        // The URLs of an origin are those between its slash and the character after the slash.
+        return try cachedStatement(
+            """
+            SELECT 1 FROM response JOIN url ON url.id = response.url
+            WHERE response.body = ? AND response.request = ? AND response.status IN (404, 410)
+                AND url.href >= ? AND url.href < ? LIMIT 1
+            """
+        ).first(
+            .integer(body.id), .text(RequestKey.errorAnswer.text), .text(origin + "/"), .text(origin + "0")
+        ) { _ in true } ?? false
+    }
 }

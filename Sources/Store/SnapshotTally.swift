@@ -127,8 +127,9 @@ extension StoreReader {
             SELECT url.href, response.status, referrer.href FROM \(Schema.rows(ofSnapshot: "?1")) AS response
             JOIN url ON url.id = response.url
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
-            WHERE response.role IN (0, 1) AND response.status IN (404, 410) LIMIT ?2
-            """, .integer(snapshot), .integer(Int64(limit))
+            WHERE response.role IN (0, 1) AND response.status IN (404, 410)
+                AND response.request <> ?3 LIMIT ?2
+            """, .integer(snapshot), .integer(Int64(limit)), .text(RequestKey.errorAnswer.text)
         ) { tombstones.append(($0.text(0), Int($0.integer(1)), $0.optionalText(2))) }
         return tombstones
     }

@@ -591,6 +591,8 @@ import Testing
             ("/stories?id=3", "<p>stories"),
             // The page without the query has little text before its scripts run.
             ("/board?dark=1", "<div id=root>"),
+            // The server sent the page of the folder with 404, too.
+            ("/spa/x/y", "<p>spa"),
             // The pages of the folder differ, or there is only one.
             ("/app/file.pdf", nil), ("/home/x", nil), ("/docs/c", nil), ("/docs/a?page=2", nil),
             ("/single/b", nil), ("/new", nil),
@@ -603,9 +605,12 @@ import Testing
             ("/board", "<!doctype html><title>b</title><div id=root></div><script src=/b.js></script>"),
             ("/stories?id=2", "<p>stories"), ("/docs/a", "<p>a"), ("/docs/b", "<p>b"), ("/docs/a/x", "<p>a"),
             ("/single/a", "<p>single"), ("/home/", "<p>home"), ("/home/index.html", "<p>home"),
-            ("/home/a", "<p>home"),
+            ("/home/a", "<p>home"), ("/spa/", "<p>spa"),
         ]
-        let store = try StockedStore(pages.map { .init(href: "https://shell.test\($0)", text: $1) })
+        var unknown = StockedStore.Entry(href: "https://shell.test/spa/known", text: "<p>spa", status: 404)
+        unknown.request = .errorAnswer
+        let store = try StockedStore(
+            pages.map { StockedStore.Entry(href: "https://shell.test\($0)", text: $1) } + [unknown])
         let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))

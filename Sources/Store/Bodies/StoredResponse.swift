@@ -395,8 +395,8 @@ package struct RequestKey: Hashable, Sendable {
     /// The key of the messages of a page's sockets and event streams (`SocketRecording`), as JSON.
     package static let liveMessages = RequestKey(stored: "messages")
 
-    /// The key of an answer with an error status (400 to 599) that a script of a rendered page got to a GET. Pages get it
-    /// offline where no other response is stored; it replaces none.
+    /// The key of an answer with an error status (400 to 599) to a GET: one that a script of a rendered page got, or an
+    /// application that came with 404. Pages get it offline where no other response is stored; it replaces none.
     package static let errorAnswer = RequestKey(stored: "error")
 
     /// The keys of content that a browser made from a page.

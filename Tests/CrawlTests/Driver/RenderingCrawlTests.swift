@@ -372,6 +372,23 @@ import Web
         #expect(try bench.crawl().isUnchanged)
     }
 
+    @Test("The answer with 404 to a page is stored if it is an application, and no other")
+    func applicationsWithStatus404() throws {
+        bench.origin.on("/", .page("<p>Start</p><a href=/route>a</a><a href=/lost>b</a>"))
+        for (target, text) in [("/route", Self.shell), ("/lost", "<p>Lost")] {
+            bench.origin.on(target, .page(text, status: 404))
+        }
+        let report = try bench.crawl()
+        #expect(report.missing.filter(\.isBroken).map(\.address.path).sorted() == ["/lost", "/route"])
+        let reader = try StoreReader(bench.folder)
+        let route = try #require(WebURL(bench.origin.url("/route")))
+        let answer = try #require(try reader.errorAnswer(for: route))
+        #expect(answer.status == 404)
+        #expect(answer.body?.form.hasPrefix("html") == true)
+        let lost = try #require(WebURL(bench.origin.url("/lost")))
+        #expect(try reader.errorAnswer(for: lost) == nil)
+    }
+
     @Test("Another form of a page that a script requests is stored beside the page")
     func otherForm() throws {
         bench.origin.on("/", .page(Self.shell))
