@@ -1,5 +1,4 @@
 internal import Crawl
-internal import Digest
 internal import Fetch
 internal import Markup
 internal import Reports
@@ -96,7 +95,7 @@ struct OfflineWalk {
         let pages = try reader.pages(ofSnapshot: published, atMost: limit == .max ? .max : limit + 1)
         let others = Set(pages.filter { nodeOfHref[$0] == nil })
         var orphans: [String] = []
-        // Pages that only a sitemap lists.
+        // A page that is neither reached by links nor an orphan was found in a sitemap.
         for other in others.sorted() {
             if try isOrphan(other, others) {
                 orphans.append(other)
@@ -454,11 +453,11 @@ extension OfflineWalk {
         }
     }
 
-    /// The maximum number of URLs in the chain of a report item. URLs in the middle of a longer chain are left out.
+    /// The maximum number of URLs in the chain of a report item.
     private static let maxChainURLs = 32
 
-    /// Returns the path from a start URL to the page that first linked to the node. A very long path is cut
-    /// before its last URL.
+    /// Returns the path from a start URL to the page that first linked to the node. Of a very long path, only the start URL
+    /// and the last pages are returned.
     private func chain(to number: Int) -> [String] {
         var chain: [String] = []
         var next = nodes[number].parent
@@ -512,62 +511,4 @@ struct OfflineNode {
     /// Whether the response was fetched with credentials.
     var isFromSession = false
     var state = OfflineNodeState.waiting
-}
-
-/// Verifies that stored bodies still have the bytes that were received.
-enum BodyProof {
-    /// Returns the fault of each body, in order; nil for a body without one. Hashes all bodies on all cores.
-    /// Blocks.
-    ///
-    /// - Parameters:
-    ///   - imported: the IDs of bodies of imported responses, which are hashed even if `isQuick` is true.
-    ///   - isQuick: whether only the sizes of other bodies are checked.
-    static func faults(
-        of bodies: [StoredBody], imported: Set<Int64>, in folder: StoreFolder, isQuick: Bool,
-        _ interruption: Interruption,
-        progress: (@Sendable (WorkProgress) -> Void)? = nil
-    ) throws(StoreError) -> [OfflineFault?] {
-        // The largest first, so that the threads finish at about the same time.
-        let order = bodies.indices.sorted { bodies[$0].byteCount > bodies[$1].byteCount }
-        let tally = ProgressCounter(.bodies, of: order.count, progress)
-        let found: [OfflineFault??] = try ParallelWork.share(order.count, named: "larder-proof", interruption)
-        {
-            (next, give) throws(StoreError) in
-            let reader = try StoreReader(folder)
-            while let number = next() {
-                let body = bodies[order[number]]
-                let isQuick = isQuick && !imported.contains(body.id)
-                give(number, try fault(of: body, in: reader, isQuick: isQuick))
-                tally.add(byteCount: body.byteCount)
-            }
-        }
-        var faults = [OfflineFault?](repeating: nil, count: bodies.count)
-        for (place, fault) in zip(order, found) { faults[place] = fault ?? nil }
-        return faults
-    }
-
-    static func fault(
-        of body: StoredBody, in reader: StoreReader, isQuick: Bool
-    ) throws(StoreError) -> OfflineFault? {
-        guard let content = try reader.content(of: body) else {
-            return OfflineFault(
-                verdict: .missing, detail: "its bytes are gone or cut short; see: larder fsck")
-        }
-        if isQuick { return nil }
-        var stream = DigestStream(.sha256)
-        do throws(StoreError) {
-            try content.eachPiece { stream.update($0) }
-        } catch {
-            return OfflineFault(verdict: .missing, detail: error.description)
-        }
-        guard stream.finish().bytes != body.sha256 else { return nil }
-        return OfflineFault(
-            verdict: .mismatch, detail: "its bytes have changed since they were stored; see: larder fsck")
-    }
-}
-
-/// A fault of a stored body.
-struct OfflineFault: Sendable {
-    let verdict: CheckReport.Verdict
-    let detail: String
 }
