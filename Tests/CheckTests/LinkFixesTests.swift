@@ -87,7 +87,7 @@ import Web
         try folder.write("<a href=/gone>", to: "index.html")
         let report = try folder.check { $0.baseline = folder.home.file("b.json") }
         #expect(report.count(.ignored) == 1)
-        #expect(report.notes.contains { $0.hasPrefix("1 link of the baseline not faulty in this check") })
+        #expect(report.notes.contains { $0.hasPrefix("1 link of the baseline had no fault in this check") })
         // Writing the baseline anew removes them.
         let written = try folder.check {
             $0.baseline = folder.home.file("b.json")

@@ -112,10 +112,10 @@ struct LinkFilter {
                 notes.append("\(ignoreFile):\(line): the rule matches no faulty link in this check")
             }
         }
-        let mended = baseline.map { $0.entries.subtracting(self.newEntries).count } ?? 0
-        if mended > 0, newBaseline == nil {
+        let mendedCount = baseline.map { $0.entries.subtracting(self.newEntries).count } ?? 0
+        if mendedCount > 0, newBaseline == nil {
             notes.append(
-                "\(Wording.count(mended, "link")) of the baseline not faulty in this check; write it again to remove them"
+                "\(Wording.count(mendedCount, "link")) of the baseline had no fault in this check; write it again to remove them"
             )
         }
         guard let newBaseline else { return notes }
@@ -134,7 +134,7 @@ struct LinkFilter {
     }
 }
 
-/// The links that were broken when a baseline was written. They do not fail later checks until they are mended.
+/// The links that had a fault when a baseline was written. They do not fail later checks.
 struct LinkBaseline: Sendable, Equatable {
     /// A faulty link of one document.
     struct Entry: Hashable, Sendable {
