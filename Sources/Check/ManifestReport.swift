@@ -28,6 +28,8 @@ public struct ManifestReport: Sendable, Equatable {
 
     /// The name of the file for `configuration`.
     public static let configurationName = "chcp.json"
+    /// The end of the name of a file with a signature.
+    package static let signatureSuffix = MinisignSignature.fileSuffix
 
     /// The place of a manifest's signature.
     public enum SignatureForm: String, Sendable, CaseIterable {
@@ -67,9 +69,10 @@ public struct ManifestOptions: Sendable {
     /// The version of the release; not for WAICT, whose manifests have none.
     public var version: String?
     /// When the manifest is created, in seconds since 1970; nil to leave that out. A manifest that was created before the one
-    /// that was accepted last is refused. Only for Larder's own format, as the next one.
+    /// that was accepted last is refused. Only for Larder's own format.
     public var created: Int64?
-    /// When the manifest expires, in seconds since 1970; nil if it does not. An expired one is not accepted.
+    /// When the manifest expires, in seconds since 1970; nil if it does not. An expired one is not accepted. Only for Larder's
+    /// own format.
     public var expires: Int64?
     /// The URL of the files.
     public var base: String?
@@ -88,7 +91,7 @@ extension ManifestReport {
         ofFolder path: String, _ options: ManifestOptions, _ interruption: Interruption
     ) throws(LarderError) {
         // Neither the manifest nor its signature lists itself.
-        let outputs = options.output.map { [$0, $0 + MinisignSignature.fileSuffix] } ?? []
+        let outputs = options.output.map { [$0, $0 + Self.signatureSuffix] } ?? []
         let files = try FolderFiles(path, without: outputs, includesHidden: false)
         guard !files.paths.isEmpty || !files.skipped.isEmpty else {
             throw LarderError(.input, "\(path) has no files: name the build's output folder")
@@ -117,11 +120,46 @@ extension ManifestReport {
         self.init(manifest, skipped: skipped, options)
     }
 
-    /// Creates a manifest of the stored responses of a site. Blocks.
+    /// Creates a manifest of the stored responses of a site. Missing MD5s are computed and stored. Blocks.
     package init(
         ofStoredSite site: Site, _ types: TypeFilter?, _ options: ManifestOptions, _ reader: StoreReader
     ) throws(StoreError) {
-        self = try StoredSiteManifest(site, types).manifest(reader, reader.folder, options)
+        let base = WebURL(site.name)
+        var hrefs: [String] = []
+        try reader.eachListedResponse(site: site.id) { row in
+            if row.byteCount != nil, row.status < 300, types?.matches(row.type) ?? true {
+                hrefs.append(row.href)
+            }
+            return true
+        }
+        var manifest = Manifest()
+        manifest.site = site.name
+        manifest.start = site.start
+        var skipped: [Skipped] = []
+        var md5s = KnownMD5s(reader)
+        for href in hrefs {
+            guard let body = try reader.response(for: href)?.body,
+                let sha256 = Digest(.sha256, bytes: body.sha256),
+                let md5 = try md5s.md5(of: body)
+            else {
+                skipped.append(.init(name: href, reason: "its bytes are gone or cut short; see: larder fsck"))
+                continue
+            }
+            manifest.bundles.append(
+                Bundle(
+                    reference: Self.reference(to: href, base), digests: [md5, sha256],
+                    byteCount: body.byteCount))
+        }
+        try md5s.store(in: reader.folder)
+        self.init(manifest, skipped: skipped, options)
+    }
+
+    /// The path of a URL on the site's own origin, so that the manifest also applies to staging; else the
+    /// URL.
+    private static func reference(to href: String, _ base: WebURL?) -> String {
+        guard let url = WebURL(href), url.origin == base?.origin else { return href }
+        // A path that begins with two slashes would be read as a host name.
+        return url.target.hasPrefix("//") ? href : url.target
     }
 
     /// The report with a signature of the manifest, and with one of Cordova's `chcp.json`, if there is one. A manifest in
@@ -175,59 +213,6 @@ extension ManifestReport {
     }
 }
 
-/// Lists the stored responses of a site as a manifest.
-struct StoredSiteManifest {
-    private let site: Site
-    private let types: TypeFilter?
-
-    init(_ site: Site, _ types: TypeFilter?) {
-        self.site = site
-        self.types = types
-    }
-
-    /// The manifest. Missing MD5s are computed and stored.
-    func manifest(
-        _ reader: StoreReader, _ folder: StoreFolder, _ options: ManifestOptions
-    ) throws(StoreError) -> ManifestReport {
-        let base = WebURL(site.name)
-        var hrefs: [String] = []
-        try reader.eachListedResponse(site: site.id) { row in
-            if row.byteCount != nil, row.status < 300, types?.matches(row.type) ?? true {
-                hrefs.append(row.href)
-            }
-            return true
-        }
-        var manifest = Manifest()
-        manifest.site = site.name
-        manifest.start = site.start
-        var skipped: [ManifestReport.Skipped] = []
-        var md5s = KnownMD5s(reader)
-        for href in hrefs {
-            guard let body = try reader.response(for: href)?.body,
-                let sha256 = Digest(.sha256, bytes: body.sha256),
-                let md5 = try md5s.md5(of: body)
-            else {
-                skipped.append(.init(name: href, reason: "its bytes are gone or cut short; see: larder fsck"))
-                continue
-            }
-            manifest.bundles.append(
-                Bundle(
-                    reference: Self.reference(to: href, base), digests: [md5, sha256],
-                    byteCount: body.byteCount))
-        }
-        try md5s.store(in: folder)
-        return ManifestReport(manifest, skipped: skipped, options)
-    }
-
-    /// The path of a URL on the site's own origin, so that the manifest also applies to staging; else the
-    /// URL.
-    private static func reference(to href: String, _ base: WebURL?) -> String {
-        guard let url = WebURL(href), url.origin == base?.origin else { return href }
-        // A path that begins with two slashes would be read as a host name.
-        return url.target.hasPrefix("//") ? href : url.target
-    }
-}
-
 extension Bundle {
     /// Reads a body once for both digests.
     package init(_ reference: String, of content: BodyContent) throws(StoreError) {
@@ -263,7 +248,9 @@ extension ManifestReport {
 }
 
 extension ManifestOptions {
-    /// - Throws: `LarderError` of kind `.input` for options that have no effect together.
+    /// Checks that all options have an effect on a manifest of the format.
+    ///
+    /// - Throws: `LarderError` of kind `.input`.
     package func validate() throws(LarderError) {
         if format == .waict, version != nil {
             throw LarderError(.input, "manifests of WAICT have no version; leave it out")

@@ -59,9 +59,9 @@ enum ManifestCommand {
         // The configuration names a release whose manifest must exist first.
         let files: [(path: String, text: String?, note: String)] = [
             (file, report.text, sizeText(of: report) + manifestSigner),
-            (file + signatureSuffix, report.signature, "signature of \(file), \(signer)"),
+            (file + ManifestReport.signatureSuffix, report.signature, "signature of \(file), \(signer)"),
             (
-                configurationFile + signatureSuffix, report.configurationSignature,
+                configurationFile + ManifestReport.signatureSuffix, report.configurationSignature,
                 "signature of \(configurationFile), \(signer)"
             ),
             (configurationFile, report.configuration, "the release, which names the manifest"),
@@ -75,7 +75,8 @@ enum ManifestCommand {
         guard arguments.has(.json) else { return terminal.say(lines.joined(separator: "\n")) }
         terminal.report(
             report.json(
-                file: file, signatureFile: report.signature == nil ? nil : file + signatureSuffix,
+                file: file,
+                signatureFile: report.signature == nil ? nil : file + ManifestReport.signatureSuffix,
                 configurationFile: report.configuration == nil ? nil : configurationFile))
     }
 
@@ -100,8 +101,6 @@ enum ManifestCommand {
         }
         return options
     }
-
-    private static let signatureSuffix = ".minisig"
 
     /// The place of the signature; nil without `--sign`.
     ///
