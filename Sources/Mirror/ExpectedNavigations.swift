@@ -13,7 +13,8 @@ final class ExpectedNavigations: Sendable {
     /// How long a browser may take to follow the redirect, which includes the start of the worker.
     private static let timeout = Duration.seconds(30)
 
-    func expect(_ address: String, now: ContinuousClock.Instant = .now) {
+    func expect(_ address: String) {
+        let now = ContinuousClock.now
         times.withLock { times in
             times = times.filter { now - $0.value < Self.timeout }
             if times.count >= Self.maxAddresses, let oldest = times.min(by: { $0.value < $1.value }) {
@@ -24,9 +25,9 @@ final class ExpectedNavigations: Sendable {
     }
 
     /// Removes an address. Returns whether a navigation to it was expected.
-    func remove(_ address: String, now: ContinuousClock.Instant = .now) -> Bool {
+    func remove(_ address: String) -> Bool {
         times.withLock { times in
-            times.removeValue(forKey: address).map { now - $0 < Self.timeout } ?? false
+            times.removeValue(forKey: address).map { ContinuousClock.now - $0 < Self.timeout } ?? false
         }
     }
 }

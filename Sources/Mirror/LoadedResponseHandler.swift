@@ -245,9 +245,8 @@ final class LoadedResponseHandler {
         let response: LoadedResponse
     }
 
-    /// Adds a loaded part to the stored parts of the body. Returns the response if it is complete now; incomplete parts stay
-    /// in memory, since the store holds only whole bodies.
-    /// Nil if the response is still incomplete.
+    /// Adds a loaded part to the stored parts of the body. Returns the response if it is complete now; nil otherwise.
+    /// Incomplete parts stay in memory, since the store contains only whole bodies.
     private func assemble(
         _ conclusion: CacheConclusion, _ response: LoadedResponse, _ loaded: LoadedBody, _ job: LoadJob
     ) -> AssembledResponse? {
@@ -538,7 +537,8 @@ final class LoadedResponseHandler {
         }
     }
 
-    /// Cookies of the site at the root; if each origin has a name, cookies of all origins.
+    /// The cookies of a response for its client, as header lines. If several origins share a name, only those of the site at
+    /// the root are passed on.
     private func cookies(_ fields: HTTPFields, _ job: LoadJob) -> [UInt8] {
         if job.layout.isTransparent { return fields.cookieLines }
         guard !job.layout.sharesRootHost(job.request.url) else { return [] }
@@ -577,48 +577,4 @@ struct LoadedBody {
 extension BodyFormat {
     /// Whether rendering never changes such bodies.
     var isShownAsItIs: Bool { self == .opaque || self == .plainText }
-}
-
-/// Rewrites a Set-Cookie field of an origin for the origin's mirror name.
-enum SetCookieLine {
-    /// The cookie with the mirror's domain. Removes `Secure`, since the mirror uses http, unless the cookie's
-    /// name requires it; removes `SameSite=None`, which needs `Secure`. Nil if the origin may not set the
-    /// cookie.
-    static func rewrite(_ value: String, of url: WebURL, layout: OriginLayout) -> String? {
-        let parts = value.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map {
-            String(decoding: HTTPGrammar.trimmed($0), as: UTF8.self)
-        }
-        let isBound = parts.first.map { $0.lowercased() }.map {
-            $0.hasPrefix("__secure-") || $0.hasPrefix("__host-")
-        }
-        var lines: [String] = []
-        for (number, part) in parts.enumerated() {
-            let words = part.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1).map {
-                String(decoding: HTTPGrammar.trimmed($0), as: UTF8.self)
-            }
-            switch number == 0 ? nil : words.first?.lowercased() {
-            case "domain":
-                guard words.count == 2, !words[1].isEmpty else { continue }
-                guard let domain = domain(words[1].lowercased(), of: url.host, layout.names) else {
-                    return nil
-                }
-                // The name of a site at the root is shared with no other host.
-                if !(layout.root?.isRoot(url) ?? false), let name = domain { lines.append("Domain=\(name)") }
-            case "secure": if isBound ?? false { lines.append(part) }
-            case "samesite": if isBound ?? false || words.last?.lowercased() != "none" { lines.append(part) }
-            default: lines.append(part)
-            }
-        }
-        return lines.joined(separator: "; ")
-    }
-
-    /// The mirror name of a domain; `.some(nil)` for a host-only cookie, nil if it is refused (RFC 6265,
-    /// section 5.3).
-    private static func domain(_ domain: String, of host: String, _ names: OriginNames) -> String?? {
-        let domain = domain.hasPrefix(".") ? String(domain.dropFirst()) : domain
-        guard let url = WebURL("http://\(domain)/") else { return nil }
-        if url.host == host { return names.sharesCookies(host) ? names.name(of: url) : .some(nil) }
-        guard host.hasSuffix("." + url.host), names.isSameSite(host, url.host) else { return nil }
-        return names.name(of: url)
-    }
 }

@@ -228,7 +228,7 @@ final class UpdateDesk {
     }
 
     /// The reports that do not repeat earlier ones.
-    func new(_ reports: [ChannelDatabase.Report]) throws(StoreError) -> [ChannelDatabase.Report] {
+    func newReports(among reports: [ChannelDatabase.Report]) throws(StoreError) -> [ChannelDatabase.Report] {
         guard !reports.isEmpty else { return [] }
         return try withDatabase { (database) throws(StoreError) in
             var new: [ChannelDatabase.Report] = []

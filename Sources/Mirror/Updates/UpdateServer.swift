@@ -105,7 +105,8 @@ final class UpdateServer {
                 inquiry: inquiry, app: request.app, channel: channel.name, service: request.service,
                 slot: slot, place: place)
         }
-        let reports = try desk.new(try desk.reports(of: inquiry, in: channel, of: request.app))
+        let reports = try desk.newReports(
+            among: try desk.reports(of: inquiry, in: channel, of: request.app))
         if inquiry.confirmsReports && !reports.isEmpty || reports.contains(where: \.hasFailed) {
             // A failure may halt the release, and the answer must not announce it then.
             let pending = pending()
