@@ -28,8 +28,8 @@ extension FrontierCore {
 
     /// Whether a body lists the search results for more pages than the crawl fetches.
     private func isBeyondLimit(_ result: ScanResult) -> Bool {
-        guard result.format == .pagefindIndex, let most = options.limits.pages else { return false }
-        return result.links.count > most
+        guard result.format == .pagefindIndex, let maxPages = options.limits.pages else { return false }
+        return result.links.count > maxPages
     }
 
     /// Adds further links of a body that was scanned before. Returns all of its links for the store, or nil
@@ -161,7 +161,7 @@ extension FrontierCore {
         }
     }
 
-    /// Returns the number of a URL. A new one is queued, held at a gate or skipped.
+    /// Returns the number of a URL. A new one is queued, waits for robots.txt, or is skipped.
     ///
     /// - Parameter nearestZone: the nearest network zone that a request for the URL may connect to: that of
     ///   the response with the link, or the one that the user allows.
@@ -284,9 +284,10 @@ extension FrontierCore {
         return scope.verdict(on: url, as: .asset)
     }
 
-    /// The reason why a sitemap that another one lists is not read. By sitemaps.org, an index lists up to
-    /// 50,000 sitemaps of its own host, and no other index. A second level is common, and is accepted with a
-    /// lower maximum.
+    /// The reason why a sitemap that another one lists is not read. If there is none, counts the sitemap.
+    ///
+    /// By sitemaps.org, an index lists up to 50,000 sitemaps of its own host, and no other index. A second level is
+    /// common, and is accepted with a lower maximum.
     private mutating func guideReason(_ url: WebURL, _ record: EntryRecord) -> SkipReason? {
         var (level, next) = (0, record)
         while next.referrer != EntryRecord.noEntry, records[Int(next.referrer)].role == .guide {
@@ -481,10 +482,11 @@ extension FrontierCore {
             first = records[Int(first)].referrer
             origins.append(url(first).origin)
         }
-        guard let asking = documentOrigin(of: first), asking != origins[0] else { return nil }
-        let isTainted = zip(origins.dropFirst(), origins).contains { from, to in from != to && from != asking
+        guard let requester = documentOrigin(of: first), requester != origins[0] else { return nil }
+        let isTainted = zip(origins.dropFirst(), origins).contains { from, to in
+            from != to && from != requester
         }
-        return isTainted ? nil : asking
+        return isTainted ? nil : requester
     }
 
     /// The origin of the nearest document in the referrers of an entry, or else of the first referrer.

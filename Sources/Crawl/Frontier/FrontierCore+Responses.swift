@@ -10,12 +10,12 @@ extension FrontierCore {
     mutating func fitPace(for number: UInt32, multiplexes: Bool) {
         let host = Int(records[Int(number)].host)
         guard multiplexes else { return hosts[host].pace.lowerMaxLimit(to: options.connectionsPerHost) }
-        let most = min(options.connectionsPerHost * Self.streamsForConnection, Self.maxStreams)
-        hosts[host].pace.raiseMaxLimit(to: max(options.connectionsPerHost, most))
+        let streams = min(options.connectionsPerHost * Self.streamsPerConnection, Self.maxStreams)
+        hosts[host].pace.raiseMaxLimit(to: max(options.connectionsPerHost, streams))
     }
 
-    /// The maximum number of streams in place of each connection, because streams are cheaper.
-    private static let streamsForConnection = 6
+    /// The number of streams that replace a connection. Streams are cheaper, so more of them are allowed.
+    private static let streamsPerConnection = 6
     /// The usual maximum of concurrent streams that servers announce.
     private static let maxStreams = 100
 
@@ -101,7 +101,7 @@ extension FrontierCore {
     }
 
     /// Resolves module names for which no loader configuration was found, and decides which pages are
-    /// rendered. If none are, queues the held variants. Returns the links of the modules for the store.
+    /// rendered. If none are, queues the variants that waited. Returns the links of the modules for the store.
     mutating func settle() -> [Action] {
         let actions = loaders.settle().compactMap { addModuleLinks($0).map(Action.storeLinks) }
         renderScheduler.settle { [records] number in
@@ -179,7 +179,7 @@ extension FrontierCore {
         finish(number, .done)
     }
 
-    /// Handles a redirect, which has either a target or a failure.
+    /// Ends a redirect: with a failure, or else as `redirected`.
     private mutating func endRedirect(
         _ number: UInt32, after latency: Duration?, isReused: Bool, failure: Failure?
     ) {
@@ -237,20 +237,20 @@ extension FrontierCore {
         let longWait = retryAfter.flatMap { $0 > HostPace.maxPause ? $0 : nil }
         if failure.shouldSlowDownHost {
             runningCount -= 1
-            let hadAnswers = hosts[host].faults.hasResponses
-            let isHosts = hosts[host].faults.didObject(number, in: urls.folder(number), failure)
+            let hadResponses = hosts[host].faults.hasResponses
+            let isHostAtFault = hosts[host].faults.didObject(number, in: urls.folder(number), failure)
             hosts[host].pace.didObject(
                 after: latency, retryAfter: longWait == nil ? retryAfter : nil,
-                isHostAtFault: isHosts && !hadBegun,
+                isHostAtFault: isHostAtFault && !hadBegun,
                 now: now)
             if let longWait, case .status(let status) = failure {
                 let deferral = Failure.deferred(status: status, seconds: longWait.components.seconds)
-                if isHosts { hosts[host].deferralCount += 1 }
+                if isHostAtFault { hosts[host].deferralCount += 1 }
                 reschedule(host)
                 fail(number, deferral)
                 // A single URL may have a limit of its own. Two in a row, or the first response of all,
                 // concern the host.
-                if isHosts, !hadAnswers || hosts[host].deferralCount > 1 { stop(host, deferral) }
+                if isHostAtFault, !hadResponses || hosts[host].deferralCount > 1 { stop(host, deferral) }
                 return
             }
             reschedule(host)
@@ -430,8 +430,8 @@ extension FrontierCore {
         }
         for number in lost {
             _ = takeUnstripped(number)
-            let wasAsked = records[Int(number)].attempts > 0
-            fail(number, failure.concernsHost || wasAsked ? failure : .notRequested(failure))
+            let wasRequested = records[Int(number)].attempts > 0
+            fail(number, failure.concernsHost || wasRequested ? failure : .notRequested(failure))
         }
         self.failedWithHost += lost
     }

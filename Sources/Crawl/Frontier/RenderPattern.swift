@@ -162,7 +162,7 @@ extension RenderScheduler {
         ]
 
         var isEmpty: Bool { Self.all.allSatisfy { self[keyPath: $0].isEmpty } }
-        /// Whether it never had a page.
+        /// Whether it has no pages, neither waiting nor popped ones.
         var isUnused: Bool { Self.all.allSatisfy { self[keyPath: $0].pages.isEmpty } }
 
         mutating func popFirst() -> UInt32? {
