@@ -46,17 +46,14 @@ struct FolderScript {
         let last = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
         if last.isEmpty { return path + "index.html" }
         let suffix = last.utf8.lastIndex(of: UInt8(ascii: ".")).map { last[$0...].utf8.dropFirst() }
-        let isFile = suffix.map { (1...8).contains($0.count) && $0.allSatisfy(isPlain) } ?? false
+        let isFile =
+            suffix.map { (1...8).contains($0.count) && $0.allSatisfy(\.isASCIIAlphanumeric) } ?? false
         return isFile ? path : path + ".html"
     }
 
     /// Returns the first part of the path.
     private static func firstSegment(of url: WebURL) -> String {
         String(url.path.dropFirst().prefix { $0 != "/" })
-    }
-
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
     }
 
     /// Records the file for a URL; if the URL redirects, that of its target.

@@ -37,7 +37,7 @@ final class ZIMReader: ArchiveReader {
         _ path: String, _ storage: BodyStorage, _ limits: ArchiveLimits, _ interruption: Interruption
     ) throws(ArchiveError) {
         (name, self.storage, self.limits) = (path, storage, limits)
-        let program = try ZIMWriter.tool("zimdump", "read")
+        let program = try ZIMWriter.tool("zimdump", writes: false)
         var status = Glibc.stat()
         guard stat(path, &status) == 0 else { throw ArchiveError(SystemError(errno, doing: "read", path)) }
         date = Int64(status.st_mtim.tv_sec)

@@ -1,3 +1,4 @@
+internal import Codings
 internal import Digest
 internal import Glibc
 internal import Store
@@ -26,7 +27,7 @@ final class ZIMWriter: ArchiveWriter {
         let name = path
         let path = try ArchiveOutput.resolvedPath(of: name)
         (self.path, self.name, self.metadata, self.interruption) = (path, name, metadata, interruption)
-        program = try Self.tool("zimwriterfs", "write")
+        program = try Self.tool("zimwriterfs", writes: true)
         do throws(SystemError) {
             folder = try ScratchFolder(beside: path, mode: 0o700)
         } catch {
@@ -44,12 +45,12 @@ final class ZIMWriter: ArchiveWriter {
 
     /// Returns the path of an openZIM tool. Throws if it is not installed.
     ///
-    /// - Parameter verb: `read` or `write`, for the error message.
-    static func tool(_ name: String, _ verb: String) throws(ArchiveError) -> String {
+    /// - Parameter writes: whether the tool writes ZIM files, for the error message.
+    static func tool(_ name: String, writes: Bool) throws(ArchiveError) -> String {
         guard let program = ExternalProgram.find(name) else {
             throw ArchiveError(
                 .input,
-                "\(name) is not installed, which is needed to \(verb == "read" ? "read" : "write") ZIM files; "
+                "\(name) is not installed, which is needed to \(writes ? "write" : "read") ZIM files; "
                     + "install zim-tools (apt install zim-tools), or export as WACZ")
         }
         return program
@@ -272,12 +273,9 @@ package struct ZIMMetadata {
     /// Returns a PNG chunk: length, name, content and CRC-32.
     private static func chunk(_ name: String, _ bytes: [UInt8]) -> [UInt8] {
         let whole = Array(name.utf8) + bytes
-        var sum: UInt32 = .max
-        for byte in whole {
-            sum ^= UInt32(byte)
-            for _ in 0..<8 { sum = sum & 1 == 1 ? sum >> 1 ^ 0xEDB8_8320 : sum >> 1 }
-        }
-        return bigEndian(UInt32(bytes.count)) + whole + bigEndian(~sum)
+        var checksum = Checksum()
+        whole.withUnsafeBytes { checksum.update($0) }
+        return bigEndian(UInt32(bytes.count)) + whole + bigEndian(checksum.value)
     }
 
     /// Returns the Adler-32 checksum of a zlib stream (RFC 1950).
