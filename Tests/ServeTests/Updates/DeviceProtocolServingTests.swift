@@ -12,12 +12,6 @@ import Web
 
     init() throws { app = try PublishedApp() }
 
-    private func withServer(_ body: (MirrorService) async throws -> Void) async throws {
-        let server = try app.serve()
-        defer { server.stop() }
-        try await body(server)
-    }
-
     private func json(_ answer: RawResponse) throws -> JSONValue {
         let body = answer.body
         return try JSONValue.parse(body.span)
@@ -63,7 +57,7 @@ import Web
 
     @Test func `a client of CodePush gets the zip file of the release`() async throws {
         let published = try await app.publish(["CodePush/main.jsbundle": "code()"])
-        try await withServer { server in
+        try await app.withServer { server in
             let info = try check(server, device: "d1")
             #expect(info["is_available"]?.bool == true)
             #expect(info["label"]?.string == published.channel.updates[0].id)
@@ -83,7 +77,7 @@ import Web
         let first = try await app.publish(["main.jsbundle": "one"])
         let second = try await app.publish(["main.jsbundle": "two"]) { $0.haltAt = "3%" }
         let update = second.channel.updates[0].id
-        try await withServer { server in
+        try await app.withServer { server in
             let before = try check(server, device: "new")
             #expect(before["label"]?.string == update)
             for number in 0..<48 {
@@ -113,7 +107,7 @@ import Web
     ])
     func `requests are answered by method and path`(method: String, path: String, status: Int) async throws {
         try await app.publish(["index.html": "one"])
-        try await withServer { server in
+        try await app.withServer { server in
             let answer = try server.send(path, method: method, body: method == "GET" ? nil : "{}")
             #expect(answer.status == status)
         }
@@ -138,7 +132,7 @@ import Web
     @Test func `Capgo's client gets the files by digest, and is up to date then`() async throws {
         let published = try await app.publish(["index.html": "<p>", "js/a b.js": "code()"])
         let update = published.channel.updates[0].id
-        try await withServer { server in
+        try await app.withServer { server in
             let latest = try ask(server, body())
             #expect(latest["version"]?.string == update)
             let zip = try server.send(try path(latest["url"]?.string, of: server))
@@ -159,7 +153,7 @@ import Web
         async throws
     {
         let update = try await app.publish(["index.html": "<p>"]).channel.updates[0].id
-        try await withServer { server in
+        try await app.withServer { server in
             let events = ["set", "update_fail"].map { body(",\"action\":\"\($0)\"", version: update) }
             let list = "[" + events.joined(separator: ",") + "]"
             #expect(try server.send("capgo/stats", method: "POST", body: list).status == 200)
@@ -176,7 +170,7 @@ import Web
     @Test func `events of one list count for the channels of their updates`() async throws {
         let production = try await app.publish(["index.html": "<p>"]).channel.updates[0].id
         let beta = try await app.publish(["index.html": "<b>"]) { $0.channel = "beta" }.channel.updates[0].id
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             // The client keeps events while it is offline, also when the app changes its channel.
             let events = [
                 ("set", "builtin"), ("set", beta), ("set", production), ("update_fail", production),
@@ -193,7 +187,7 @@ import Web
     @Test func `a device joins a channel that exists, and gets its release`() async throws {
         try await app.publish(["index.html": "<p>"])
         let beta = try await app.publish(["index.html": "<b>"]) { $0.channel = "beta" }.channel.updates[0].id
-        try await withServer { server in
+        try await app.withServer { server in
             for (channel, status) in [("beta", 200), ("gamma", 400)] {
                 let answer = try server.send(
                     "capgo/channel_self", method: "POST", body: body(",\"channel\":\"\(channel)\""))
@@ -213,7 +207,7 @@ import Web
 
     @Test func `Cordova's plugin finds the files of the release by its two files`() async throws {
         let published = try await app.publish(["index.html": "<p>", "js/app.js": "code()"])
-        try await withServer { server in
+        try await app.withServer { server in
             let configuration = try json(try server.send("cordova/chcp.json?runtime=5"))
             #expect(configuration["release"]?.string == published.channel.updates[0].id)
             let folder = try path(configuration["content_url"]?.string, of: server)

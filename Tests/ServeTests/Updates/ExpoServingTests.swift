@@ -13,14 +13,6 @@ import Web
 
     init() throws { app = try PublishedApp() }
 
-    private func withServer(
-        _ options: (inout ServeOptions) -> Void = { _ in }, _ body: (MirrorService) async throws -> Void
-    ) async throws {
-        let server = try app.serve(options)
-        defer { server.stop() }
-        try await body(server)
-    }
-
     @Test func `answers in memory have a maximum size, whatever hosts clients name`() {
         var cache = AnswerCache()
         let answer = UpdateAnswer(.update, status: 200, body: [UInt8](repeating: 1, count: 3 << 20))
@@ -55,7 +47,7 @@ import Web
 
     @Test func `a device gets the manifest, and the code at the URL in it`() async throws {
         let report = try await app.publishExport("code()")
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let host = "updates.example.com:8080"
             let answer = try ask(server, accept: "application/expo+json", host: host)
             #expect(answer.status == 200)
@@ -167,7 +159,7 @@ import Web
         try await app.publishExport("code()")
         var updates = UpdateServing()
         updates.url = "https://updates.example.com/"
-        try await withServer(
+        try await app.withServer(
             { $0.updates = updates },
             { (server) async throws in
                 let json = try manifest(try ask(server, accept: "application/json", host: "10.0.0.7:8080"))
@@ -190,7 +182,7 @@ import Web
         async throws
     {
         let report = try await app.publishExport("code()")
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let answer = try ask(server, [("expo-current-update-id", report.channel.updates[0].id)])
             #expect(answer.status == 200)
             #expect(answer["Content-Type"]?.hasPrefix("multipart/mixed; boundary=") == true)
@@ -206,7 +198,7 @@ import Web
     {
         try await app.publishExport("code()")
         _ = try await app.change(.rollBack)
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             #expect(try ask(server).text.contains("rollBackToEmbedded"))
         }
     }
@@ -225,7 +217,7 @@ import Web
         ]
         all.merge(fields) { $1 }
         let sent = all.map { ($0.key, $0.value) }
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             #expect(try server.send("expo", fields: sent).status == status)
         }
     }
@@ -234,7 +226,7 @@ import Web
         try await app.publishExport("code()")
         var updates = UpdateServing()
         updates.signingKey = try app.scratch.write(CodeSigningKeys.publisherKey, to: "key.pem")
-        try await withServer(
+        try await app.withServer(
             { $0.updates = updates },
             { (server) async throws in
                 let answer = try ask(
@@ -259,7 +251,7 @@ import Web
         let first = try await app.publishExport("one()")
         let second = try await app.publishExport("two()") { $0.haltAt = "3%" }
         let update = second.channel.updates[0].id
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             for number in 0..<48 {
                 _ = try ask(server, device: "good-\(number)", [("expo-current-update-id", update)])
             }

@@ -12,20 +12,11 @@ import Web
 
     init() throws { app = try PublishedApp() }
 
-    /// Sends requests to a server of the app, and stops it.
-    private func withServer(
-        _ options: (inout ServeOptions) -> Void = { _ in }, _ body: (MirrorService) async throws -> Void
-    ) async throws {
-        let server = try app.serve(options)
-        defer { server.stop() }
-        try await body(server)
-    }
-
     // MARK: Manifests
 
     @Test func `a device gets the manifest of the release, and then 304`() async throws {
         let report = try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let answer = try server.send("manifest?device=d1")
             #expect(answer.status == 200)
             #expect(answer["Content-Type"] == "application/json")
@@ -45,7 +36,7 @@ import Web
     @Test func `a signed manifest is served byte for byte`() async throws {
         let key = try ManifestKey.new()
         try await app.publish(["main.js": "one"]) { $0.key = key }
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let answer = try server.send("manifest")
             let release = try #require(answer["Larder-Release"])
             let file = try server.send("files/\(release)/.larder-manifest.json")
@@ -61,7 +52,7 @@ import Web
         try await app.publish(["main.js": "one"])
         let report = try await app.publish(["main.js": "two"]) { $0.share = "50%" }
         let update = report.channel.updates[0].id
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let devices = (0..<60).map { "device-\($0)" }
             func haveIt() throws -> Set<String> {
                 Set(
@@ -85,7 +76,7 @@ import Web
             $0.channel = "beta"
             $0.runtimeVersions = ["1"]
         }
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             #expect(try server.send("manifest?channel=beta&runtime=1").status == 200)
             #expect(try server.send("manifest?channel=beta&runtime=2").status == 204)
             #expect(try server.send("manifest?channel=beta").status == 204)
@@ -104,14 +95,14 @@ import Web
     ])
     func `a wrong request is refused`(path: String, status: Int) async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in #expect(try server.send(path).status == status) }
+        try await app.withServer { (server) async throws in #expect(try server.send(path).status == status) }
     }
 
     @Test func `after a roll-back to the code that the app was built with, devices get 410 once`()
         async throws
     {
         let first = try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let tag = try #require(try server.send("manifest?device=d")["ETag"])
             #expect(tag.contains(first.channel.updates[0].id))
             _ = try await app.change(.rollBack)
@@ -125,7 +116,7 @@ import Web
     @Test func `a device that has a halted release is not sent back to the one before`() async throws {
         let first = try await app.publish(["main.js": "one"])
         try await app.publish(["main.js": "two"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let tag = try #require(try server.send("manifest?device=d")["ETag"])
             _ = try await app.change(.halt)
             let same = try server.send("manifest?device=d", fields: [("If-None-Match", tag)])
@@ -138,7 +129,7 @@ import Web
 
     @Test func `without the option there are no updates`() async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer(
+        try await app.withServer(
             { $0.updates = nil },
             { (server) async throws in
                 #expect(try server.send("manifest").status >= 300)
@@ -147,7 +138,7 @@ import Web
     }
 
     @Test func `a server that starts before anything is published finds the first release`() async throws {
-        try await withServer(
+        try await app.withServer(
             { $0.createsStore = true },
             { (server) async throws in
                 #expect(try server.send("manifest").status == 404)
@@ -162,7 +153,7 @@ import Web
 
     @Test func `a device that waits gets a new release when it is published`() async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let tag = try #require(try server.send("manifest?device=d")["ETag"])
             let client = try RawClient(port: Int(server.port))
             try client.send(
@@ -219,7 +210,7 @@ import Web
 
     @Test func `devices that wait are answered when their channel is removed`() async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let tag = try #require(try server.send("manifest?device=d")["ETag"])
             let client = try RawClient(port: Int(server.port))
             try client.send(
@@ -234,7 +225,7 @@ import Web
     @Test(arguments: [";", "=", ";wait=5", ";;", "wait", "wait=", "wait=a", "wait=99999999999999999999"])
     func `a malformed preference does not make a device wait`(preference: String) async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let answer = try server.send("manifest?device=d", fields: [("Prefer", preference)])
             #expect(answer.status == 200)
             #expect(answer["Preference-Applied"] == nil)
@@ -258,7 +249,7 @@ import Web
 
     @Test func `pages of other origins may ask for manifests and send reports`() async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let page = [("Origin", "https://app.example"), ("Sec-Fetch-Site", "cross-site")]
             #expect(try server.send("manifest", fields: page).status == 200)
             let preflight = try server.send(
@@ -277,7 +268,7 @@ import Web
         async throws
     {
         try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let forwarded = [("X-Forwarded-For", "192.0.2.7"), ("X-Forwarded-Proto", "https")]
             let host = "updates.example.com"
             #expect(try server.send("manifest", host: host, fields: forwarded).status == 200)
@@ -287,7 +278,7 @@ import Web
 
     @Test func `the names of mirrored origins have no updates`() async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let host = "example-test.localhost:\(server.port)"
             #expect(try server.send("manifest", host: host).status != 200)
             #expect(try server.send("manifest", host: "larder.localhost:\(server.port)").status == 200)
@@ -296,7 +287,7 @@ import Web
 
     @Test func `a client behind a proxy that sends too many requests gets 429`() async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let client = try RawClient(port: Int(server.port))
             func status(_ address: String) throws -> RawResponse {
                 try client.get(

@@ -76,6 +76,15 @@ final class PublishedApp: Sendable {
         change(&options)
         return try larder.serve(port: 0, threads: 1, options: options)
     }
+
+    /// Runs `body` with a server with updates, and stops the server.
+    func withServer(
+        _ change: (inout ServeOptions) -> Void = { _ in }, _ body: (MirrorService) async throws -> Void
+    ) async throws {
+        let server = try serve(change)
+        defer { server.stop() }
+        try await body(server)
+    }
 }
 
 /// The clocks of a server, which a test moves.

@@ -10,16 +10,10 @@ import Web
 
     init() throws { app = try PublishedApp() }
 
-    private func withServer(_ body: (MirrorService) async throws -> Void) async throws {
-        let server = try app.serve()
-        defer { server.stop() }
-        try await body(server)
-    }
-
     @Test func `files are served with their type, for ever, by tag and in parts`() async throws {
         let text = String(repeating: "larder ", count: 1000)
         let release = try #require(try await app.publish(["a b/main.js": text, "index.html": "<p>"]).release)
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let path = "files/\(release)/a%20b/main.js"
             let whole = try server.send(path)
             #expect(whole.status == 200)
@@ -44,7 +38,7 @@ import Web
         let first = try #require(try await app.publish(["main.js": "one"]).release)
         let second = try #require(try await app.publish(["main.js": "two"]).release)
         _ = try await app.change(.rollBack)
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             #expect(try server.send("files/\(first)/main.js").text == "one")
             #expect(try server.send("files/\(second)/main.js").text == "two")
         }
@@ -53,7 +47,7 @@ import Web
     @Test func `only files of releases of the app are served`() async throws {
         let release = try #require(try await app.publish(["main.js": "one"]).release)
         let other = try await app.publish(["main.js": "two"]) { $0.app = "other" }
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             for path in [
                 "files/\(release)/none.js", "files/\(release)", "files/\(release)/", "files/0000/main.js",
                 "files/\(other.release ?? "")/main.js", "files/\(release)/../\(other.release ?? "")/main.js",
@@ -72,7 +66,7 @@ import Web
     ])
     func `files are not documents or workers`(fields: [(String, String)]) async throws {
         let release = try #require(try await app.publish(["index.html": "<script>"]).release)
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let path = "files/\(release)/index.html"
             let answer = try server.send(path, fields: fields)
             #expect(answer.status == 403)
@@ -96,7 +90,7 @@ import Web
         fields: [(String, String)], policy: String?
     ) async throws {
         let release = try #require(try await app.publish(["index.html": "<script>"]).release)
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             for _ in 0..<2 {
                 let answer = try server.send("files/\(release)/index.html", fields: fields)
                 #expect(answer.status == 200 && answer["Content-Security-Policy"] == policy)
@@ -113,7 +107,7 @@ import Web
         }
         let first = try #require(try await app.publish(["main.js": script(1)]).release)
         let second = try #require(try await app.publish(["main.js": script(2)]).release)
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let codings = [("Accept-Encoding", "zstd, dcz")]
             let old = try server.send("files/\(first)/main.js", fields: codings)
             #expect(old["Use-As-Dictionary"]?.contains("match=\"/-/updates/shop/files/*/main.js\"") == true)
@@ -138,7 +132,7 @@ import Web
     @Test func `a slow client does not keep others from their files`() async throws {
         let text = String(repeating: "x", count: 4_000_000)
         let release = try #require(try await app.publish(["big.txt": text, "main.js": "one"]).release)
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let slow = try RawClient(port: Int(server.port))
             try slow.send("GET /-/updates/shop/files/\(release)/big.txt HTTP/1.1\r\nHost: localhost\r\n\r\n")
             let half = try RawClient(port: Int(server.port))

@@ -12,19 +12,13 @@ import Web
 
     init() throws { app = try PublishedApp() }
 
-    private func withServer(_ body: (MirrorService) async throws -> Void) async throws {
-        let server = try app.serve()
-        defer { server.stop() }
-        try await body(server)
-    }
-
     private func newest() async throws -> ChannelReport.Update {
         try await app.larder.channels()[0].updates[0]
     }
 
     @Test func `reports are counted, each device once`() async throws {
         let update = try await app.publish(["main.js": "one"]).channel.updates[0].id
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             for _ in 0..<3 { #expect(try server.report("installed", update, of: "d1") == 204) }
             #expect(try server.report("failed", update, of: "d2") == 204)
             #expect(try server.report("failed", update, of: "d1") == 204)
@@ -37,7 +31,7 @@ import Web
     @Test func `a report about an update of another app, or of none, is refused`() async throws {
         let update = try await app.publish(["main.js": "one"]).channel.updates[0].id
         try await app.publish(["main.js": "other"]) { $0.app = "other" }
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let body = #"{"device": "d", "update": "\#(update)", "state": "failed"}"#
             #expect(try server.send("report", method: "POST", body: body, app: "other").status == 404)
             #expect(try server.report("failed", "5b0c6a1e-0000-8000-8000-000000000000", of: "d") == 404)
@@ -56,14 +50,14 @@ import Web
     ])
     func `a wrong report is refused`(body: String, status: Int) async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             #expect(try server.send("report", method: "POST", body: body).status == status)
         }
     }
 
     @Test func `a body of several megabytes is not accepted`() async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let client = try RawClient(port: Int(server.port))
             try client.send(
                 "POST /-/updates/shop/report HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000000\r\n\r\n")
@@ -103,7 +97,7 @@ import Web
 
     @Test func `a device that waits does not get a release that failures have halted`() async throws {
         try await app.publish(["main.js": "one"])
-        try await withServer { (server) async throws in
+        try await app.withServer { (server) async throws in
             let tag = try #require(try server.send("manifest?device=d")["ETag"])
             let second = try await app.publish(["main.js": "two"]) { $0.haltAt = "3%" }
             for number in 0..<50 {
