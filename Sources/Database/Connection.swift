@@ -64,16 +64,16 @@ package final class Connection {
         _ = Self.setUp
         var opened: OpaquePointer?
         let short = ShortPath(path)
-        var words: [String] = []
-        switch access {
-        case .sealed: words = ["immutable=1"]
-        // Without locks, SQLite keeps the index of the log in memory.
-        case .sealedWithLog: words = []
-        case .readOnly, .readWrite: words = other.map { ["modeof=\(Self.percentEncoded($0))"] } ?? []
-        }
+        var parameters: [String] =
+            switch access {
+            case .sealed: ["immutable=1"]
+            // Without locks, SQLite keeps the index of the log in memory.
+            case .sealedWithLog: []
+            case .readOnly, .readWrite: other.map { ["modeof=\(Self.percentEncoded($0))"] } ?? []
+            }
         let system = (short == nil ? "larder" : "larder-literal") + (access == .sealedWithLog ? "-none" : "")
-        words.append("vfs=\(system)")
-        let name = Self.uri(short?.path ?? path) + (words.isEmpty ? "" : "?" + words.joined(separator: "&"))
+        parameters.append("vfs=\(system)")
+        let name = "\(Self.uri(short?.path ?? path))?\(parameters.joined(separator: "&"))"
         let code = sqlite3_open_v2(name, &opened, access.flags, nil)
         guard let opened else {
             throw StoreError(.failed, doing: "open", path: path, detail: "out of memory")

@@ -62,10 +62,10 @@ struct SearchPage: PortalPage {
             next = answer.hasMore ? .hits((position?.offset ?? 0) + answer.hits.count) : nil
             return
         }
-        let found = try Self.searchTitlesAndURLs(
+        let found: [VisibleEntry]
+        (found, next) = try Self.searchTitlesAndURLs(
             self.words, site?.id ?? facets.site, from: position ?? .start, reader)
-        next = found.1
-        entries = found.0.filter { entry in
+        entries = found.filter { entry in
             facets.type?.filter?.matches(entry.type) ?? true
                 && entry.fetched >= facets.age.map { now - $0.seconds } ?? .min
         }

@@ -43,11 +43,11 @@ public struct PrefetchOptions: Sendable {
     package var rendering: RenderMaker?
     /// The URLs of pages that are rendered although automatic mode would not choose them.
     package var alwaysRendered: Set<String> = []
-    /// Whether the run only completes the run before, as a part of the same prefetch.
+    /// Whether the run only completes the previous one, as a part of the same prefetch.
     package var isRepeat = false
     /// Adds the pages to the search index, within a small share of the run's time.
     public var indexes = true
-    /// Called before a response with a body is stored; can change it, or prevent that it is stored. Not
+    /// Called before a response with a body is stored; can change it, or keep it from being stored. Not
     /// called for redirects, robots.txt, sitemaps and confirmed responses.
     public var willStore: WillStore?
     /// The program that downloads videos whose players cannot be mirrored; nil if there is none. It is not stored with the

@@ -38,7 +38,7 @@ extension Repository {
             + delegatedRoles.map(\.name).filter { draftDelegated[$0] != nil }
     }
 
-    /// Why clients would not find a new target of a delegated role there; nil if they would.
+    /// Why clients would not find a new target at a path in the metadata of a delegated role; nil if they would.
     package func reason(against path: String, in role: String) -> String? {
         let roles = delegatedRoles
         guard let index = roles.firstIndex(where: { $0.name == role }) else { return nil }

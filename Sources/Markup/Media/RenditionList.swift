@@ -60,7 +60,7 @@ package struct RenditionList: Sendable {
         self = list
     }
 
-    /// The references that only renditions have that a choice leaves out.
+    /// The references of the renditions that a choice leaves out, except those that a stored rendition has too.
     package func leftOut(by choice: MediaChoice) -> Set<String> {
         let kept = renditionsToStore(by: choice)
         var leftOut: Set<String> = []
@@ -129,7 +129,7 @@ package struct RenditionList: Sendable {
         for numbers in Dictionary(grouping: renditions.indices, by: { renditions[$0].period }).values {
             let main = mainRendition(of: numbers.filter(isPlayable), choice)
             if let main { kept.insert(main) }
-            keepSets(of: numbers, beside: main, choice, in: &kept)
+            keepSets(of: numbers, choice, in: &kept)
             keepGroups(of: numbers, beside: main, choice, in: &kept)
         }
         return kept
@@ -177,9 +177,7 @@ package struct RenditionList: Sendable {
     }
 
     /// DASH: keeps one rendition of each set of sounds and subtitles.
-    private func keepSets(
-        of numbers: [Int], beside main: Int?, _ choice: MediaChoice, in kept: inout Set<Int>
-    ) {
+    private func keepSets(of numbers: [Int], _ choice: MediaChoice, in kept: inout Set<Int>) {
         let others = numbers.filter { renditions[$0].group == nil && renditions[$0].set > 0 }
         let sounds = others.filter { renditions[$0].kind == .audio }
         let mainSet = mainSounds(sounds).first.map { renditions[$0].set }
