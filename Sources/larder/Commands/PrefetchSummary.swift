@@ -53,6 +53,56 @@ enum PrefetchSummary {
     static func text(
         of report: PrefetchReport, changes: DifferenceReport? = nil, _ arguments: Arguments
     ) -> String {
+        let missing = MissingURLs(report)
+        var lines = headLines(report, changes, arguments) + accessLines(report)
+        if !report.isUnchanged {
+            lines += hostLines(report)
+            lines += renderingLines(report.rendering)
+            lines += report.rehearsal?.lines.map { "  \($0)" } ?? []
+        }
+        if arguments.has(.renderPictures), report.rendering.rendered == 0 {
+            lines.append(
+                "  no screenshot was taken, because no page was rendered; to render all: --render always")
+        }
+        if let check = report.check {
+            // The last line counts the verified bundles.
+            lines += check.text(as: .text, isBrief: true).split(separator: "\n")
+                .filter { !$0.hasPrefix("verified ") }.map { "  \(String($0).withShortDigests)" }
+        }
+        lines += missingList(missing.failed.filter(\.isAsset), "asset", "failed")
+        lines += missingList(missing.failed.filter { !$0.isAsset }, "page", "failed")
+        lines += missingList(missing.kept, "URL", "failed, stored response kept")
+        lines += hostRefusalLines(report)
+        if report.isUnchanged, !missing.broken.isEmpty {
+            lines.append(
+                "  \(Wording.count(missing.broken.count, "URL")) broken on the live site, as before (--json lists all)"
+            )
+        } else {
+            lines += missingList(missing.broken, "URL", "broken on the live site")
+        }
+        lines += incompleteLines(report)
+        lines += missingList(
+            missing.recorded, "URL", "requested from the server before, and still not stored")
+        if !missing.recorded.isEmpty {
+            lines.append(
+                "    the next run tries them again; to list or clear them: \(arguments.command("misses"))"
+            )
+        }
+        for trap in report.traps.prefix(maxListedItems) { lines.append("  stopped at \(trap)") }
+        if report.traps.count > maxListedItems {
+            lines.append(
+                "  and \(Wording.count(report.traps.count - maxListedItems, "more trap")) (--json lists all)")
+        }
+        if !report.isUnchanged { lines += skippedLines(report) }
+        let hasFailures = !missing.failed.isEmpty || !missing.kept.isEmpty
+        lines += nextStepLines(report, hasFailures: hasFailures, arguments)
+        return lines.joined(separator: "\n")
+    }
+
+    /// The counts, and the differences from the snapshot that was live before.
+    private static func headLines(
+        _ report: PrefetchReport, _ changes: DifferenceReport?, _ arguments: Arguments
+    ) -> [String] {
         var lines = [
             "\(report.site): \(Wording.count(report.pages, "page")), "
                 + "\(Wording.count(report.assets, "asset")), "
@@ -90,6 +140,12 @@ enum PrefetchSummary {
                 "  \(Wording.number(report.confirmed)) unchanged, \(Wording.bytes(report.savedByteCount)) not "
                     + "downloaded again")
         }
+        return lines
+    }
+
+    /// The lines about certificates, robots.txt, logins and cookies.
+    private static func accessLines(_ report: PrefetchReport) -> [String] {
+        var lines: [String] = []
         if report.isInsecure { lines.append("  INSECURE: certificates were not verified") }
         if !report.plan.obeysRobots { lines.append("  ROBOTS IGNORED: robots.txt was not obeyed") }
         if let page = report.passwordPage, !report.isUnchanged {
@@ -105,31 +161,34 @@ enum PrefetchSummary {
                 "  \(Wording.number(cookies.valid)) of \(Wording.count(cookies.total, "cookie")) in \(files) \(verb) for this site\(expired)"
             )
         }
-        if !report.isUnchanged {
-            lines += hostLines(report)
-            lines += renderingLines(report.rendering)
-            lines += report.rehearsal?.lines.map { "  \($0)" } ?? []
+        return lines
+    }
+
+    /// The missing URLs that the lines about bundles do not name, in the lists of the summary.
+    private struct MissingURLs {
+        /// Failed URLs without a stored response.
+        let failed: [CrawlReport.Missing]
+        /// URLs that the live site does not have either.
+        let broken: [CrawlReport.Missing]
+        /// Failed URLs whose stored response stays.
+        let kept: [CrawlReport.Missing]
+        /// URLs that a server recorded as misses.
+        let recorded: [CrawlReport.Missing]
+
+        init(_ report: PrefetchReport) {
+            let mismatches = Set(report.check?.items.filter { $0.verdict == .mismatch }.map(\.url) ?? [])
+            let missing = report.missing.filter { !mismatches.contains($0.url) }
+            recorded = missing.filter(\.isRecordedMiss)
+            kept = missing.filter { $0.isKeptFromBefore && !$0.isRecordedMiss }
+            let others = missing.filter { !$0.isKeptFromBefore && !$0.isRecordedMiss }
+            failed = others.filter { !$0.isBroken }
+            broken = others.filter(\.isBroken)
         }
-        if arguments.has(.renderPictures), report.rendering.rendered == 0 {
-            lines.append(
-                "  no screenshot was taken, because no page was rendered; to render all: --render always")
-        }
-        if let check = report.check {
-            // The last line counts the verified bundles.
-            lines += check.text(as: .text, isBrief: true).split(separator: "\n")
-                .filter { !$0.hasPrefix("verified ") }.map { "  \(String($0).withShortDigests)" }
-        }
-        // The lines above name the bundles that do not match the manifest.
-        let mismatches = Set(report.check?.items.filter { $0.verdict == .mismatch }.map(\.url) ?? [])
-        let unnamed = report.missing.filter { !mismatches.contains($0.url) }
-        // Missing URLs are in one of three lists: recorded as misses by a server, failed with a stored
-        // response that stays, or failed without one.
-        let noted = unnamed.filter(\.isRecordedMiss)
-        let kept = unnamed.filter { $0.isKeptFromBefore && !$0.isRecordedMiss }
-        let missing = unnamed.filter { !$0.isKeptFromBefore && !$0.isRecordedMiss }
-        lines += missingList(missing.filter { $0.isAsset && !$0.isBroken }, "asset", "failed")
-        lines += missingList(missing.filter { !$0.isAsset && !$0.isBroken }, "page", "failed")
-        lines += missingList(kept, "URL", "failed, stored response kept")
+    }
+
+    /// The lines about hosts that refused requests, and the stored copies that were kept instead.
+    private static func hostRefusalLines(_ report: PrefetchReport) -> [String] {
+        var lines: [String] = []
         for stored in report.keptStored {
             lines.append(
                 "  \(Wording.count(stored.count, "stored copy", plural: "stored copies")) kept: \(stored.text)"
@@ -148,14 +207,12 @@ enum PrefetchSummary {
                 "  \(deferral.host) requires a pause of \(Wording.number(Int(deferral.seconds))) s (Retry-After); "
                     + "run the same command after that")
         }
-        let broken = missing.filter(\.isBroken)
-        if report.isUnchanged, !broken.isEmpty {
-            lines.append(
-                "  \(Wording.count(broken.count, "URL")) broken on the live site, as before (--json lists all)"
-            )
-        } else {
-            lines += missingList(broken, "URL", "broken on the live site")
-        }
+        return lines
+    }
+
+    /// The lines about content that was not fetched, or not scanned, because of a limit or the end of a session.
+    private static func incompleteLines(_ report: PrefetchReport) -> [String] {
+        var lines: [String] = []
         if let first = report.unread.first {
             lines.append(
                 "  \(Wording.count(report.unread.count, "file")) over 64 MB stored, but not scanned for links, the first:"
@@ -178,18 +235,14 @@ enum PrefetchSummary {
             )
             lines.append("    \(session.login)")
         }
-        lines += missingList(noted, "URL", "requested from the server before, and still not stored")
-        if !noted.isEmpty {
-            lines.append(
-                "    the next run tries them again; to list or clear them: \(arguments.command("misses"))"
-            )
-        }
-        for trap in report.traps.prefix(maxListedItems) { lines.append("  stopped at \(trap)") }
-        if report.traps.count > maxListedItems {
-            lines.append(
-                "  and \(Wording.count(report.traps.count - maxListedItems, "more trap")) (--json lists all)")
-        }
-        if !report.isUnchanged { lines += skippedLines(report) }
+        return lines
+    }
+
+    /// The commands to run next.
+    private static func nextStepLines(
+        _ report: PrefetchReport, hasFailures: Bool, _ arguments: Arguments
+    ) -> [String] {
+        var lines: [String] = []
         if report.isInterrupted {
             lines.append("Interrupted; to continue: \(arguments.commandLine)")
         } else if report.isPublished {
@@ -201,7 +254,7 @@ enum PrefetchSummary {
                 let changes = report.maxPages.map { [Option.maxPages.name: "\($0 * 2)"] } ?? [:]
                 lines.append("  \(arguments.commandLine(changing: changes))")
             }
-            if missing.contains(where: { !$0.isBroken }) || !kept.isEmpty {
+            if hasFailures {
                 lines.append("To repeat failed requests: \(arguments.command("update", [report.site]))")
             }
             lines += indexingLines(report, arguments)
@@ -209,7 +262,7 @@ enum PrefetchSummary {
                 lines.append("To read it: \(arguments.command("open", [report.site]))")
             }
         }
-        return lines.joined(separator: "\n")
+        return lines
     }
 
     /// The state of the search index, unless it is complete.
