@@ -136,7 +136,7 @@ struct BundleList {
         var detail: String {
             switch self {
             case .listed: "the URL is listed twice"
-            case .conflict(let what): "the URL is listed twice, with different values of \(what)"
+            case .conflict(let difference): "the URL is listed twice, with different values of \(difference)"
             case .unusable(let why): why
             }
         }

@@ -12,7 +12,7 @@ package import Web
 ///   one.
 package enum Skew: Sendable, Equatable, CustomStringConvertible {
     /// `known` are the names in the manifest that differ only in their hash, in order.
-    case name(asked: String, page: String, known: [String])
+    case name(requested: String, page: String, known: [String])
     /// `found` is the name of the other release, `expected` that of the expected one.
     case release(expected: String, found: String)
     /// `by` names the difference: `MD5` or `status`.
@@ -20,8 +20,8 @@ package enum Skew: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .name(let asked, let page, let known):
-            "\(page) requests \(asked), but the manifest has \(known.joined(separator: ", ")): "
+        case .name(let requested, let page, let known):
+            "\(page) requests \(requested), but the manifest has \(known.joined(separator: ", ")): "
                 + "they belong to different releases"
         case .release(let expected, let found): "it is the bundle of \(found), not \(expected)"
         case .generation(let by, let first, let second):
@@ -110,16 +110,20 @@ package struct ReleaseNames: Sendable {
     /// none of the family's names in the manifest: several chunks may be called `index`. Families that the
     /// manifest does not have are ignored. So are images, because several different ones often share a name.
     package func skews(onPage page: WebURL, references: [WebURL]) -> [Skew] {
-        var asked: [(family: String, href: String)] = []
+        var requested: [(family: String, href: String)] = []
         var agreeing: Set<String> = []
         for url in references.map(\.withoutFragment) {
             guard let family = Self.family(of: url), families[family] != nil else { continue }
-            if urls.contains(url.href) { agreeing.insert(family) } else { asked.append((family, url.href)) }
+            if urls.contains(url.href) {
+                agreeing.insert(family)
+            } else {
+                requested.append((family, url.href))
+            }
         }
         var reportedFamilies = agreeing
-        return asked.compactMap { family, href in
+        return requested.compactMap { family, href in
             guard reportedFamilies.insert(family).inserted, let known = families[family] else { return nil }
-            return .name(asked: href, page: page.href, known: known)
+            return .name(requested: href, page: page.href, known: known)
         }
     }
 

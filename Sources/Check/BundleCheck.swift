@@ -483,10 +483,10 @@ struct PageSkews {
             references.append((occurrence, reference.withUnsafeBufferPointer { Array($0) }))
         }
         let base = table.base.flatMap { WebURL($0, base: page) } ?? page
-        let asked = references.compactMap { occurrence, text in
+        let requested = references.compactMap { occurrence, text in
             WebURL(utf8: text.span, base: occurrence.flags.contains(.ignoresBase) ? page : base)
         }
-        return names[column.baseIndex].skews(onPage: page, references: asked)
+        return names[column.baseIndex].skews(onPage: page, references: requested)
     }
 }
 

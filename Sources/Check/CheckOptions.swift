@@ -147,12 +147,12 @@ package struct CheckTarget: Sendable {
             bundle.signer = source.signer?.key
             let index = indices.updateValue(targets.count, forKey: urls[0].key.href)
             if let other = index.map({ targets[$0].bundle }),
-                let what = bundle.contradiction(with: other)
+                let difference = bundle.contradiction(with: other)
             {
                 throw LarderError(
                     .input,
                     "\(source.name): \(other.reference) and \(bundle.reference) are the same URL, with different values of "
-                        + "\(what): correct the manifest")
+                        + "\(difference): correct the manifest")
             }
             targets.append(CheckTarget(bundle: bundle, line: line, urls: urls))
         }

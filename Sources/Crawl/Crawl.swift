@@ -347,15 +347,15 @@ package final class Crawl {
         // With too many scans queued nothing may start, whatever is due. Results of scans wake the loop.
         let due = canScanMore ? frontier.nextDue : nil
         let wait = min(maxWait, due.map { max(.zero, $0 - now) } ?? .seconds(60))
-        let most = plan.progress == nil ? wait : min(wait, Self.progressInterval)
+        let turnWait = plan.progress == nil ? wait : min(wait, Self.progressInterval)
         defer { lastTurn = now }
         let results: [FetchResult]
         do throws(FetchFailure) {
-            results = try loop.turn(waitingAtMost: most, maxResults: Self.maxResultsPerTurn)
+            results = try loop.turn(waitingAtMost: turnWait, maxResults: Self.maxResultsPerTurn)
         } catch {
             throw .fetch(error)
         }
-        let away = now - lastTurn - most
+        let away = now - lastTurn - turnWait
         // A delay of this process does not count as silence of the hosts.
         if away > Self.maxTurnDelay { try apply(.processingDelayed(away)) }
         return results

@@ -526,8 +526,8 @@ private struct SiteModel {
 
     /// The work for each response and for each byte: reading links, storing and indexing. The first is the least that was
     /// measured, the second one the most, on busy machines.
-    private static let workPerResponse = (least: 0.0005, most: 0.004)
-    private static let workPerByte = (least: 0.01e-6, most: 0.08e-6)
+    private static let workPerResponse = (min: 0.0005, max: 0.004)
+    private static let workPerByte = (min: 0.01e-6, max: 0.08e-6)
 
     /// The duration of a prefetch without the rendering of pages. The lower bound assumes that all connections are busy, the
     /// upper one that a quarter of them are.
@@ -545,13 +545,13 @@ private struct SiteModel {
         }
         let least = network(pages.low, rate.connections)
         let lowWork =
-            requests(pages.low) * Self.workPerResponse.least + Double(bytes.low) * Self.workPerByte.least
+            requests(pages.low) * Self.workPerResponse.min + Double(bytes.low) * Self.workPerByte.min
         let high = pages.high.map { pages in
-            let most = network(pages, rate.connections / 4)
+            let slow = network(pages, rate.connections / 4)
             let highWork =
-                requests(pages) * Self.workPerResponse.most
-                + Double(bytes.high ?? bytes.low) * Self.workPerByte.most
-            return Int(max(most.busy + highWork, most.delayed).rounded(.up))
+                requests(pages) * Self.workPerResponse.max
+                + Double(bytes.high ?? bytes.low) * Self.workPerByte.max
+            return Int(max(slow.busy + highWork, slow.delayed).rounded(.up))
         }
         return PlanEstimate.Bounds(
             low: Int(max(least.busy, least.delayed, lowWork).rounded(.up)), high: high)

@@ -157,12 +157,14 @@ package struct SharedCrawl: Sendable {
                     let limits = try frontier.limits(of: snapshot)
                     if limits.isLimitReached {
                         knownOutcomes.limit =
-                            if let most = shared.maxBytes, limits.bytes >= most { .byteCount(most) } else {
+                            if let maxBytes = shared.maxBytes, limits.bytes >= maxBytes {
+                                .byteCount(maxBytes)
+                            } else {
                                 .time(plan.limits.time ?? .zero)
                             }
                     }
-                    if let left = limits.pagesLeft, let most = shared.maxPages {
-                        knownOutcomes.setPageLimit(pagesLeft: left, of: most)
+                    if let left = limits.pagesLeft, let maxPages = shared.maxPages {
+                        knownOutcomes.setPageLimit(pagesLeft: left, of: maxPages)
                     }
                     return (
                         knownOutcomes, try frontier.starts(of: snapshot), try frontier.tallies(of: snapshot)

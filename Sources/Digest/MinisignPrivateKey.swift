@@ -117,8 +117,8 @@ package struct MinisignKeyFile: Sendable {
             throw .malformed(
                 .privateKey,
                 "its passphrase needs \(limits.memoryBytes) bytes of memory and \(limits.operationCount) "
-                    + "operations; the limits are those of minisign, \(ScryptLimits.most.memoryBytes) and "
-                    + "\(ScryptLimits.most.operationCount)")
+                    + "operations; the limits are those of minisign, \(ScryptLimits.upper.memoryBytes) and "
+                    + "\(ScryptLimits.upper.operationCount)")
         }
     }
 
@@ -163,9 +163,9 @@ struct ScryptLimits: Sendable, Equatable {
     /// recommends for passwords.
     static let ofNewFiles = ScryptLimits(operationCount: 1 << 23, memoryBytes: 1 << 28)
     /// The cost that minisign chooses. Files that cost more are rejected.
-    static let most = ScryptLimits(operationCount: 1 << 25, memoryBytes: 1 << 30)
+    static let upper = ScryptLimits(operationCount: 1 << 25, memoryBytes: 1 << 30)
     /// The minima of libsodium. Lower values would make up for less memory by more blocks.
-    private static let least = ScryptLimits(operationCount: 1 << 15, memoryBytes: 1 << 24)
+    private static let lower = ScryptLimits(operationCount: 1 << 15, memoryBytes: 1 << 24)
     /// For files without encryption.
     static let zero = ScryptLimits(operationCount: 0, memoryBytes: 0)
 
@@ -192,8 +192,8 @@ struct ScryptLimits: Sendable, Equatable {
     }
 
     var isAcceptable: Bool {
-        (Self.least.operationCount...Self.most.operationCount).contains(operationCount)
-            && (Self.least.memoryBytes...Self.most.memoryBytes).contains(memoryBytes)
+        (Self.lower.operationCount...Self.upper.operationCount).contains(operationCount)
+            && (Self.lower.memoryBytes...Self.upper.memoryBytes).contains(memoryBytes)
     }
 
     private static let blockSize: UInt64 = 8
@@ -204,9 +204,9 @@ struct ScryptLimits: Sendable, Equatable {
     /// - Precondition: the limits are acceptable.
     var parameters: (cost: UInt64, parallelization: UInt64) {
         let isBoundByOperations = operationCount < memoryBytes / 32
-        let most =
+        let maxCost =
             isBoundByOperations ? operationCount / (Self.blockSize * 4) : memoryBytes / (Self.blockSize * 128)
-        let cost: UInt64 = 1 << UInt64(63 - most.leadingZeroBitCount)
+        let cost: UInt64 = 1 << UInt64(63 - maxCost.leadingZeroBitCount)
         return (cost, isBoundByOperations ? 1 : operationCount / 4 / cost / Self.blockSize)
     }
 

@@ -121,9 +121,9 @@ struct AnswerFields {
 
     /// Whether a response redirects to the same mirror address that was requested: for instance from http to
     /// https, if one mirror name stands for both.
-    func redirectsToSame(_ stored: HTTPFields, from base: WebURL, to asked: WebURL) -> Bool {
+    func redirectsToSame(_ stored: HTTPFields, from base: WebURL, to requested: WebURL) -> Bool {
         guard let location = stored["Location"].flatMap({ WebURL($0, base: base) }) else { return false }
-        return layout.address(of: location.withoutFragment) == layout.address(of: asked.withoutFragment)
+        return layout.address(of: location.withoutFragment) == layout.address(of: requested.withoutFragment)
     }
 
     /// The mirror address of a URL in a field; unchanged if it is relative or not mirrored.

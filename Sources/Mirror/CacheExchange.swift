@@ -259,10 +259,11 @@ struct CacheExchange {
     /// The nearest network zone that a request with no stored response may connect to; nil if the policy
     /// sends none.
     var zoneOfMiss: NetworkZone? {
-        let asked = CacheRequest(method: request.method, url: likeliestURL, fields: fields, isRecorded: false)
+        let cacheRequest = CacheRequest(
+            method: request.method, url: likeliestURL, fields: fields, isRecorded: false)
         let now = loader.now
         let reachability = loader.reachability.reachability(of: likeliestURL.origin, now: now)
-        switch policy.action(for: asked, entry: nil, reachability: reachability, now: now) {
+        switch policy.action(for: cacheRequest, entry: nil, reachability: reachability, now: now) {
         case .load, .validate: return nearestZone
         case .serve, .serveAndRefresh, .miss: return nil
         }
@@ -302,7 +303,7 @@ struct CacheExchange {
         -> Reply?
     {
         guard let entry = stored.entry else { return nil }
-        let renderer = exchange.renderer(finder(stored.view), asked: fields)
+        let renderer = exchange.renderer(finder(stored.view), requestFields: fields)
         if let memoryResponse = stored.memoryResponse {
             let answer = try exchange.timing.measure("splice") { () throws(StoreError) in
                 try renderer.memoryAnswer(memoryResponse, entry, stored.request, AnswerSource(hit, []), now)

@@ -334,17 +334,20 @@ struct Preflight: Sendable {
         guard !names.isEmpty || !["GET", "HEAD", "POST"].contains(method) else { return nil }
         self.method = method
         origin = fields["Origin"] ?? origins[0]
-        var asked: HTTPFields = [
+        var preflightFields: HTTPFields = [
             "Origin": origin, "Access-Control-Request-Method": method, "Sec-Fetch-Mode": "cors",
             "Sec-Fetch-Dest": "empty",
         ]
-        if let site = fields["Sec-Fetch-Site"] { asked.set("Sec-Fetch-Site", site) }
+        if let site = fields["Sec-Fetch-Site"] { preflightFields.set("Sec-Fetch-Site", site) }
         for name in ["User-Agent", "Referer"] {
-            if let value = fields[name] { asked.set(name, value) }
+            if let value = fields[name] { preflightFields.set(name, value) }
         }
-        if !names.isEmpty { asked.set("Access-Control-Request-Headers", names.joined(separator: ",")) }
+        if !names.isEmpty {
+            preflightFields.set("Access-Control-Request-Headers", names.joined(separator: ","))
+        }
         request = LoadRequest(
-            method: "OPTIONS", url: url, fields: asked, body: [], nearestZone: nearestZone, isAnonymous: true)
+            method: "OPTIONS", url: url, fields: preflightFields, body: [], nearestZone: nearestZone,
+            isAnonymous: true)
     }
 
     /// Whether the response allows the request without credentials (Fetch, section 4.8).

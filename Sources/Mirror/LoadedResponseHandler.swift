@@ -477,7 +477,7 @@ final class LoadedResponseHandler {
         return ResponseRenderer(
             finder: ResponseFinder(reader: try openedReader(), fields: fields), layout: job.layout,
             shim: job.shim,
-            verifier: job.verifier, asked: job.request.fields)
+            verifier: job.verifier, requestFields: job.request.fields)
     }
 
     /// The reply that the conclusion calls for. Nil if the response must be loaded again without conditions.

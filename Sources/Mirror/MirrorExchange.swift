@@ -406,7 +406,7 @@ final class MirrorExchange {
         }
         _ = try isDamaged(copy, isRequired: bundle != nil)
         context.notes?.didRender(copy.response.url, at: view.time)
-        let renderer = renderer(finder(view), asked: fields)
+        let renderer = renderer(finder(view), requestFields: fields)
         // A page that does not work offline is served with its recorded messages or as its frozen copy, unless the
         // user asks for its scripts alone.
         let mayBeFrozen = try rules().frozen.contains(copy.url.href)
@@ -478,9 +478,10 @@ final class MirrorExchange {
     }
 
     /// Renders responses for this requester.
-    func renderer(_ finder: ResponseFinder, asked: HTTPFields) -> ResponseRenderer {
+    func renderer(_ finder: ResponseFinder, requestFields: HTTPFields) -> ResponseRenderer {
         ResponseRenderer(
-            finder: finder, layout: layout, shim: context.shim, verifier: context.verifier, asked: asked)
+            finder: finder, layout: layout, shim: context.shim, verifier: context.verifier,
+            requestFields: requestFields)
     }
 
     /// Whether the stored body is damaged, where the options require it to be hashed before it is served.

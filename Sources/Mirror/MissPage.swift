@@ -90,8 +90,8 @@ struct MissPage {
         guard let portal = layout.portal, let query = WebURL(url)?.query else { return }
         // The usual names of the query parameter of a site's search.
         let names = ["q", "query", "search", "s", "keywords", "term", "text", "wd"]
-        let asked = PortalRequest(target: "/?\(query)")
-        guard let words = names.lazy.compactMap({ asked[$0] }).first else { return }
+        let searchRequest = PortalRequest(target: "/?\(query)")
+        guard let words = names.lazy.compactMap({ searchRequest[$0] }).first else { return }
         let address = portal.dropLast() + PortalLinks().search(words, in: nil)
         html.element("p") { html in
             html.link(String(address)) {

@@ -40,20 +40,24 @@ final class ResponseRenderer {
     /// The script element that replays live messages (`SocketReplay`), for an HTML document.
     var replay: [UInt8] = []
 
-    init(finder: ResponseFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier, asked: HTTPFields)
-    {
+    init(
+        finder: ResponseFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier,
+        requestFields: HTTPFields
+    ) {
         self.finder = finder
         self.layout = layout
         self.shim = shim
         self.verifier = verifier
-        isShown = asked.isNavigation || ["object", "embed"].contains(asked["Sec-Fetch-Dest"] ?? "")
+        isShown =
+            requestFields.isNavigation || ["object", "embed"].contains(requestFields["Sec-Fetch-Dest"] ?? "")
         // Scripts that a service worker imports are requested without `Service-Worker`, and run before the
         // script itself.
-        isWorker = asked["Service-Worker"] == "script" || asked["Sec-Fetch-Dest"] == "serviceworker"
-        isAnyWorker = FetchUse(asked).isWorker
-        isStyle = asked["Sec-Fetch-Dest"] == "style"
+        isWorker =
+            requestFields["Service-Worker"] == "script" || requestFields["Sec-Fetch-Dest"] == "serviceworker"
+        isAnyWorker = FetchUse(requestFields).isWorker
+        isStyle = requestFields["Sec-Fetch-Dest"] == "style"
         language = PortalLanguage(
-            accepting: layout.bar == .here ? asked.joinedValues("Accept-Language") : nil)
+            accepting: layout.bar == .here ? requestFields.joinedValues("Accept-Language") : nil)
         fields = finder.fields
     }
 

@@ -61,7 +61,7 @@ enum JobListCoding {
             return (name, value)
         }
         guard let number = entry["job"]?.int, (1..<Int(Int32.max)).contains(number),
-            let name = entry["order"]?.string, let asked = entry["asked"]?.int,
+            let name = entry["order"]?.string, let addedAt = entry["asked"]?.int,
             let command = try? PortalCommand(name, PortalRequest(path: "/", fields: fields)),
             let state = entry["state"]?.string
         else { return nil }
@@ -74,6 +74,6 @@ enum JobListCoding {
         let principal = entry["by"]?.string.flatMap(Principal.init) ?? .remoteUser
         return PortalJob(
             number: number, command: command, principal: principal, end: end, outcome: outcome,
-            addedAt: Int64(asked))
+            addedAt: Int64(addedAt))
     }
 }

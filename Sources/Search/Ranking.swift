@@ -25,9 +25,9 @@ struct Ranking {
         let title = words.share(of: facts.title)
         if title.found > 0, title.total > 0 {
             // A title that contains the query and little else is most likely wanted.
-            let asked = title.found / count
-            let told = title.found / title.total
-            score *= 1 + 0.8 * asked * asked + 0.6 * asked * told
+            let shareOfQuery = title.found / count
+            let shareOfTitle = title.found / title.total
+            score *= 1 + 0.8 * shareOfQuery * shareOfQuery + 0.6 * shareOfQuery * shareOfTitle
             if title.isInOrder, words.count > 1 { score *= Self.titlePhraseFactor }
         }
         self.score = isComplete ? score * 1.5 : score

@@ -228,10 +228,10 @@ private struct ListCheck {
             }
         }
         if let base = file.base, file.frame != nil {
-            let most = UpdateList.maxBaseBytes
-            guard base.blob.byteCount <= most, body.byteCount <= most else {
+            let maxBytes = UpdateList.maxBaseBytes
+            guard base.blob.byteCount <= maxBytes, body.byteCount <= maxBytes else {
                 throw UpdateList.Malformation(
-                    detail: "\(file.url) and its base have more than \(most) bytes")
+                    detail: "\(file.url) and its base have more than \(maxBytes) bytes")
             }
         }
         bodies.insert(body)

@@ -89,12 +89,12 @@ package final class UpdateReader {
         // No sum overflows: at most 500,000 files have at most 4 GiB each.
         let bodies = list.files.reduce(0) { $0 + ($1.body?.byteCount ?? 0) }
         let bases = Set(list.files.compactMap(\.base?.blob)).reduce(0) { $0 + $1.byteCount }
-        let most =
+        let maxBytes =
             UpdateLimits.expansionFactor * Int(fileByteCount) + 2 * bases
             + UpdateLimits.expansionAllowanceBytes
-        guard bodies > most else { return }
+        guard bodies > maxBytes else { return }
         throw UpdateError.excessive(
-            path, "its files have \(bodies) bytes, and \(most) are allowed for its size")
+            path, "its files have \(bodies) bytes, and \(maxBytes) are allowed for its size")
     }
 
     // MARK: Frames

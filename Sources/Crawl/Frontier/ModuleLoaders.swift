@@ -79,8 +79,8 @@ struct ModuleLoaders: Sendable {
             requesterNumbers.insert(number)
             if waits { waitingCount += 1 }
         }
-        let asked = waits ? notes.filter { !$0.needsLoader } : notes
-        let links = environment.links(of: asked, in: url)
+        let resolvable = waits ? notes.filter { !$0.needsLoader } : notes
+        let links = environment.links(of: resolvable, in: url)
         if !links.isEmpty { found.append(ModuleLinks(number: number, links: links.map(FoundLink.init))) }
         return found
     }

@@ -334,12 +334,12 @@ private final class PageResponder: Responder {
         }
         // The crawl decides, and may load the response first. The page may be closed meanwhile: then nothing is sent.
         let slot = later.makeSlot()
-        var asked = PageRequest(
+        var pageRequest = PageRequest(
             url: url, method: request.method, fields: request.fields, body: Array(request.body))
-        asked.needsOwnResponse = isForeign || form != nil
-        asked.requestedForm = form
-        asked.cookies = tab.scriptCookies(of: request.fields)
-        tab.ask(number, asked) { [tab, fields = request.fields] answer in
+        pageRequest.needsOwnResponse = isForeign || form != nil
+        pageRequest.requestedForm = form
+        pageRequest.cookies = tab.scriptCookies(of: request.fields)
+        tab.ask(number, pageRequest) { [tab, fields = request.fields] answer in
             slot.send(Reply(answer: tab.answer(answer, to: url, key, fields, by: origin)))
         }
         return nil
@@ -354,8 +354,8 @@ private final class PageResponder: Responder {
             return Reply(answer: .text(501, "Protocol upgrades are not supported.\n"))
         }
         let (upgrade, slot) = (UpgradeRequest(request, url), later.makeSlot())
-        let asked = PageRequest(url: url, method: PageRequest.socketMethod, fields: request.fields)
-        tab.ask(number, asked) { [tab] answer in
+        let pageRequest = PageRequest(url: url, method: PageRequest.socketMethod, fields: request.fields)
+        tab.ask(number, pageRequest) { [tab] answer in
             guard case .connect(let zone) = answer else {
                 return slot.send(Reply(answer: .text(403, "\(url.href) was not requested.\n")))
             }

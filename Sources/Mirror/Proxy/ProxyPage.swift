@@ -22,7 +22,7 @@ enum ProxyPage {
     static func answer(
         _ request: Request, _ options: ProxySettings, port: UInt16, showsTraffic: Bool
     ) -> Answer {
-        let asked = PortalRequest(target: request.targetText)
+        let portalRequest = PortalRequest(target: request.targetText)
         // Pages of other origins may link here, but not read the answer.
         if request.isCrossOrigin, request.fields["Sec-Fetch-Dest"] != "document" {
             return .text(403, "Pages of other sites may not read this.\n", fields: own)
@@ -30,13 +30,13 @@ enum ProxyPage {
         let language = PortalLanguage(accepting: request.fields.joinedValues("Accept-Language"))
         let traffic = TrafficPage(
             ProxyLogSource(log: options.log, port: port), at: "/",
-            titled: Sentence.proxyTitle.text(in: language), asked, in: language)
-        switch asked.path {
+            titled: Sentence.proxyTitle.text(in: language), portalRequest, in: language)
+        switch portalRequest.path {
         case "", "/", jsonPath:
             guard showsTraffic else {
                 return .text(403, "The traffic of the proxy is shown only on its own machine.\n", fields: own)
             }
-            if asked.path == jsonPath {
+            if portalRequest.path == jsonPath {
                 return Answer(
                     status: 200, fields: [("Content-Type", "application/json")] + own,
                     body: Array("\(traffic.members.text())\n".utf8))
@@ -46,7 +46,7 @@ enum ProxyPage {
             return Answer(
                 status: 200, fields: [("Content-Type", "application/x-pem-file")] + own,
                 body: Array(options.certificate.utf8))
-        default: return .text(404, "The proxy has no page \(asked.path).\n", fields: own)
+        default: return .text(404, "The proxy has no page \(portalRequest.path).\n", fields: own)
         }
     }
 

@@ -123,10 +123,10 @@ enum MissesCommand {
     static func text(of report: MissesReport) -> String {
         guard !report.misses.isEmpty else { return "no misses are recorded" }
         return report.misses.map { miss in
-            let asked = miss.referrer.map { ", requested by \($0)" } ?? ""
+            let requester = miss.referrer.map { ", requested by \($0)" } ?? ""
             let method = miss.method == "GET" ? "" : "\(miss.method) "
             let times = miss.count == 1 ? "once" : "\(Wording.number(miss.count)) times"
-            return "\(method)\(miss.url): \(miss.isPage ? "a page" : "an asset"), \(times)\(asked)"
+            return "\(method)\(miss.url): \(miss.isPage ? "a page" : "an asset"), \(times)\(requester)"
         }.joined(separator: "\n")
     }
 }

@@ -133,8 +133,8 @@ enum PrefetchCommand {
                     afterStatus: report.missing.first?.errorStatus,
                     isOfTLS: report.missing.first?.isOfTLS ?? false, login: login)
                 : PrefetchSummary.challengeAdvice
-            let what = isUpdate ? "not updated" : "nothing was prefetched"
-            terminal.fail("\(report.site): \(what): \(reason)\(kept); \(advice)")
+            let result = isUpdate ? "not updated" : "nothing was prefetched"
+            terminal.fail("\(report.site): \(result): \(reason)\(kept); \(advice)")
             return .unable
         }
         if report.rendering.mode == .always, let failure = report.rendering.failure {
