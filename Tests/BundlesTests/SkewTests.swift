@@ -29,7 +29,7 @@ import Web
         let skews = try names.skews(onPage: url("/index.html"), references: page.map(url))
         let expected = try skewed.map { name in
             Skew.name(
-                asked: try url(name).href, page: try url("/index.html").href,
+                requested: try url(name).href, page: try url("/index.html").href,
                 known: try manifest.map { try url($0).href })
         }
         #expect(skews == expected)
