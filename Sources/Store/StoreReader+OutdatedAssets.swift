@@ -63,9 +63,11 @@ extension StoreReader {
             """
         ).first(site) { _ in true }
         var isDamaged = false
+        // PostgreSQL has no checksums of link lists.
+        let sum = isPostgreSQL ? "NULL" : "link.sum"
         try eachRow(
             """
-            SELECT link.url, link.body, link.pages, link.assets, link.guesses, link.sum
+            SELECT link.url, link.body, link.pages, link.assets, link.guesses, \(sum)
             FROM snapshot CROSS JOIN response ON response.snapshot = snapshot.id
             CROSS JOIN link ON link.url = response.url AND link.body = response.body
             WHERE snapshot.site = ?1 AND response.request = ''
