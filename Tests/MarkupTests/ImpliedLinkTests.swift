@@ -57,6 +57,9 @@ import Testing
                 #"const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/a.js","assets/b.css"])))=>i.map(i=>d[i]);"#,
                 at: "/app/assets/index.js", "../assets/a.js", "../assets/b.css"),
             Case(
+                #"const __vite__fileDeps=["assets/a.js","assets/b.css"],__vite__mapDeps=i=>i.map(i=>__vite__fileDeps[i]);"#,
+                at: "/app/assets/index.js", "../assets/a.js", "../assets/b.css"),
+            Case(
                 #"a(()=>import("./a.js"),["assets/x/a.js","assets/b.css"])"#, at: "/assets/x/index.js",
                 "../../assets/x/a.js", "../../assets/b.css"),
             Case(

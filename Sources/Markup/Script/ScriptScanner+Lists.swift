@@ -23,12 +23,14 @@ extension ScriptScanner {
     private mutating func meaning(_ literal: ScriptLiteral) -> ScriptList.Meaning? {
         switch lexer.firstByte(before: 2) {
         case UInt8(ascii: "="):
-            // Vite: `m.f = […]`, before 5.1 `__vite__mapDeps.viteFileDeps = […]`. Workbox:
-            // `self.__WB_MANIFEST = […]`.
+            // Vite: `m.f = […]`, in earlier versions `__vite__fileDeps = […]` or `__vite__mapDeps.viteFileDeps = […]`.
+            // Workbox: `self.__WB_MANIFEST = […]`.
             if lexer.isName("f", before: 3), lexer.isName("m", before: 5), lexer.isProperty(3) {
                 return .build
             }
-            if lexer.isName("viteFileDeps", before: 3) { return .build }
+            if lexer.isName("__vite__fileDeps", before: 3) || lexer.isName("viteFileDeps", before: 3) {
+                return .build
+            }
             if lexer.isName("__WB_MANIFEST", before: 3) || lexer.isName("__precacheManifest", before: 3) {
                 return .precached
             }
