@@ -69,6 +69,16 @@ struct QueryViews: Sendable {
             }
         }
 
+        /// Lets a view that was judged by few pages be judged again, because of a page with a new path in its query. The first
+        /// pages may all have been copies of one file.
+        mutating func reopen() {
+            guard standing == .view, contentCount == 0, repeatCount < QueryViews.maxRepeatsToReopen else {
+                return
+            }
+            standing = .unknown
+            minRepeats = repeatCount + QueryViews.minRepeats
+        }
+
         /// Sorts the waiting pages before samples are taken, so that these do not depend on the order of responses.
         mutating func sortWaiting(_ href: (UInt32) -> String) {
             guard standing == .unknown, waiting.count > 1 else { return }
@@ -161,6 +171,8 @@ struct QueryViews: Sendable {
     private static let numbersOfContent = 12
     /// One or two pages may be exceptions, such as folders with few files.
     private static let minRepeats = 3
+    /// A view that so many pages repeat is not judged again.
+    private static let maxRepeatsToReopen = 8
     /// Kinds of page whose texts are stored for the same other parameters.
     private static let maxSketches = 4
     /// How many samples of groups with the same names are taken at a time. Six on four paths are evidence.
@@ -201,6 +213,7 @@ struct QueryViews: Sendable {
         }
         defer { paths[index].groups[key] = group }
         if group?.released.contains(number) ?? false { return .fetch }
+        if pathEntries.contains(number) { group?.reopen() }
         switch group?.standing {
         case .view: return .leaveOut
         case .content where group?.isClearlyContent ?? false: return .fetch
@@ -233,7 +246,9 @@ struct QueryViews: Sendable {
         newWords.removeAll { !(evidence[ofOrigin, default: Evidence()].pieces.insert($0).inserted) }
         newNumbers.removeAll { !(evidence[ofOrigin, default: Evidence()].pieces.insert($0).inserted) }
         pieceCount += newWords.count + newNumbers.count
-        let isNew = newWords.count >= Self.wordsOfContent || newNumbers.count >= Self.numbersOfContent
+        // Pages of one kind are more alike than others.
+        let minWords = kind.isEmpty ? Self.wordsOfContent : Self.wordsOfContent / 2
+        let isNew = newWords.count >= minWords || newNumbers.count >= Self.numbersOfContent
         if leadsOn || !isFirst && isNew && !repeatsOther {
             paths[index].groups[key]?.contentCount += 1
             evidence[ofOrigin, default: Evidence()].contentCount += 1
@@ -416,7 +431,7 @@ struct QueryViews: Sendable {
         let ofNames = origin + "?" + key
         guard evidence[ofNames]?.isOfContent ?? false || sampled[ofNames, default: 0] < Self.samplesOfNames
         else { return [] }
-        if repeats >= limit { group.minRepeats = 1 }
+        if repeats >= limit { group.minRepeats = min(group.minRepeats, group.repeatCount + 1) }
         let taken = group.take(repeats >= limit ? 1 : group.sampleCount)
         samples.formUnion(taken)
         sampled[origin, default: 0] += taken.count
