@@ -139,6 +139,9 @@ enum PageActions {
             // The banner was answered, or stays.
             const isOfConsent = (e) => topic.test(name(e)) || Boolean(bannerOf(e));
             const isSearch = (e) => search.test(name(e)) || search.test(marks(e));
+            const isSearchField = (e) => e.matches('[type="search"], [role="searchbox"]')
+              || Boolean(e.closest('[role="search"], search')) || /^(q|s|query|wd|keywords?)$/i.test(e.name || '')
+              || isSearch(e);
             const changing = '[data-method], [data-confirm], [data-turbo-method], [hx-post], [hx-put], [hx-patch],'
               + '[hx-delete], [type="submit"][form], [formaction], [type="reset"], [type="file"]';
             // The fragments of views that controls show; a fragment that names an element is no view.
@@ -245,8 +248,8 @@ enum PageActions {
             const plain = 'button, [role="button"], input[type="button"]';
             // A picture or a short text that shows something when it is pressed; only the cursor tells.
             const isPointed = (e) => /^(pointer|zoom-in)$/.test(getComputedStyle(e).cursor);
-            // Some fields load their suggestions when they get the focus.
-            const isField = (e) => e.matches('input:not([type]), input[type="text"], input[type="search"]')
+            // Some fields load their suggestions when they get the focus. The search field gets it later.
+            const isField = (e) => e.matches('input:not([type]), input[type="text"]') && !isSearchField(e)
               && !e.disabled && !e.readOnly && isShown(e) && e.form?.method !== 'post';
             const isShort = (e) => e.textContent.trim() && e.textContent.trim().length <= \(maxPointedLength)
               && !e.querySelector('a, button, input, select, textarea');
@@ -352,9 +355,7 @@ enum PageActions {
 
                 const texts = 'input:not([type]), input[type="text"], input[type="search"], textarea,'
                   + 'input[role="searchbox"], input[role="combobox"]';
-                const isField = (e) => e.matches(texts) && !e.disabled && !e.readOnly && isShown(e)
-                  && (e.matches('[type="search"], [role="searchbox"]') || e.closest('[role="search"], search')
-                    || /^(q|s|query|wd|keywords?)$/i.test(e.name || '') || isSearch(e));
+                const isField = (e) => e.matches(texts) && !e.disabled && !e.readOnly && isShown(e) && isSearchField(e);
                 const field = () => { for (const e of elements(document)) if (isField(e)) return e; return null; };
                 const opener = () => {
                   for (const e of elements(document)) {
