@@ -270,7 +270,7 @@ struct HostFaults: Sendable {
 
 /// The errors of a host (5xx and 408, except 503), which show whether it helps to request a URL again.
 struct ServerErrors: Sendable {
-    /// The numbers of retries after such an error that failed with one again, and that did not.
+    /// The number of retries after such an error that ended with such an error again, and the number of the others.
     private var retries = (vain: 0, useful: 0)
     /// The status of the latest responses, if all of them had the same error, and their number.
     private var latest = (status: 0, count: 0)

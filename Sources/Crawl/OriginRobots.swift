@@ -155,7 +155,7 @@ extension OriginRobots {
         case 408, 425, 429: fail("the server answered \(status)", now: now)
         case 400..<500: setRules(from: nil, now: now)
         default:
-            // The host is up, so that waiting longer than for the second retry seldom helps.
+            // The host answers, so a longer wait than that before the second retry seldom helps.
             if failures + 1 >= Self.delays.count { skipRetries() }
             fail("the server answered \(status)", now: now)
         }

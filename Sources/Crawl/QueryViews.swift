@@ -7,9 +7,9 @@ internal import Web
 /// unknown: its pages wait until nothing else is left to fetch, and then some of them are fetched as samples. When
 /// nothing is left to fetch again, it is judged. If no sample has text, assets or links of its own, the group is a
 /// view, and its other pages are left out. Otherwise it is content, and its pages are fetched in growing portions.
-/// Pages of different kinds (`?action=view` and `?action=list`) are compared by themselves: that a list contains the titles
-/// of its pages does not make these views of it. Groups with few parameters are sampled first. A group all of whose parameters make views by themselves is left out
-/// without samples.
+/// A page is compared only with pages of its kind (`?action=view`, `?action=list`): that a list contains the titles of its
+/// pages does not make these views of it. Groups with few parameters are sampled first. If each parameter of a group
+/// makes a view by itself, the group is left out without samples.
 struct QueryViews: Sendable {
     /// The decision about a new page.
     enum Decision: Sendable, Equatable {
@@ -138,7 +138,7 @@ struct QueryViews: Sendable {
         /// Hashes of the texts that were new on some path, such as a line with the age of a version.
         var pieces: Set<UInt32> = []
 
-        /// Whether the parameter only shows the pages in another way: most pages with it repeat others. A few may have content
+        /// Whether the parameter only shows pages in another way: most pages with it repeat others. A few may have content
         /// of their own, such as the first one with a new line of text.
         var isOfView: Bool { repeatCount >= 6 + 12 * contentCount && paths.count >= 4 }
         /// Whether so many pages have content that all paths may be sampled at once.
@@ -171,9 +171,9 @@ struct QueryViews: Sendable {
     private static let numbersOfContent = 12
     /// One or two pages may be exceptions, such as folders with few files.
     private static let minRepeats = 3
-    /// A view that so many pages repeat is not judged again.
+    /// The number of pages that repeat others from which a view is not judged again.
     private static let maxRepeatsToReopen = 8
-    /// Kinds of page whose texts are stored for the same other parameters.
+    /// The maximum number of kinds of pages whose texts are stored for the same other parameters.
     private static let maxSketches = 4
     /// How many samples of groups with the same names are taken at a time. Six on four paths are evidence.
     private static let samplesOfNames = 8

@@ -371,7 +371,7 @@ final class MirrorExchange {
                 }
                 let found = try finder.find(
                     addresses, request: key, requestFields: originalFields, rules: rules)
-                // Windows get it in place of a 404 without a body only.
+                // A window gets it only in place of a 404 whose body is not stored.
                 if key == .get, !fields.isNavigation || found?.response.isTombstone == true,
                     let answer = try finder.errorAnswer(
                         addresses.compactMap { WebURL($0) }, replacing: found, requestFields: originalFields)

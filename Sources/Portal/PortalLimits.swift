@@ -19,7 +19,7 @@ package enum PortalLimits {
     static let maxFolderURLs = 8_192
     /// The number of URLs that are read at a time to list a folder.
     package static let folderSliceURLs = 512
-    /// The same number after half of `maxFolderURLs`.
+    /// The same number after half of `maxFolderURLs` have been read.
     static let shortFolderSliceURLs = 32
     /// The maximum number of bodies that one step of a search reads.
     static let maxSearchedBodies: Int64 = 100_000
@@ -28,7 +28,7 @@ package enum PortalLimits {
     /// The maximum number of URLs that are visited on one page to find the missing URLs of sites. Beyond it, a site is
     /// shown without them.
     static let maxMissingWalkURLs = 8000
-    /// The same limit for all sites of the home page together. It walks only sites without stored counts.
+    /// The same limit for all sites on the home page together. URLs are visited only for sites without stored counts.
     static let maxHomeWalkURLs = 2000
     /// The maximum number of bodies whose links are searched for missing URLs or for links to a page.
     static let maxLinkingBodies = 4_000

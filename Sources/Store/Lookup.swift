@@ -384,7 +384,7 @@ extension StoreReader {
         return count ?? 0 > 1
     }
 
-    /// Whether scripts get another response for the URL: another form of a page (`RequestKey.init(form:)`), or the answer
+    /// Whether scripts get another response for the URL: another form of a page (`RequestKey.init(form:)`), or an answer
     /// with an error status.
     package func hasOtherForms(_ response: StoredResponse) throws(StoreError) -> Bool {
         try cachedStatement(

@@ -307,9 +307,10 @@ extension StoreWriter {
     /// Returns the snapshot that takes over the responses of one that is removed, and whether it takes over only those that
     /// it confirmed; nil if there is none.
     ///
-    /// It is the next snapshot that was not rejected, because its readers see the responses. If only an unfinished snapshot
-    /// follows, it takes over the responses that it confirmed: it has no readers yet and may be continued. Of a rejected
-    /// snapshot, too, only confirmed responses are passed on, to the next snapshot; earlier versions of Larder confirmed some.
+    /// Usually it is the next snapshot that was not rejected, because its readers see the responses of the removed one. If
+    /// only an unfinished snapshot follows, which has no readers yet but may be continued, it takes over the responses that
+    /// it confirmed. Readers of later snapshots do not see the responses of a rejected one, so the next snapshot takes over
+    /// only those that it confirmed. It has such responses only if an earlier version of Larder made it.
     ///
     /// - Parameter later: The later snapshots of the site without overlays, in ascending order.
     private static func heir(

@@ -116,7 +116,7 @@ private struct AssetNeeds {
         links[url, default: []].formUnion(targets)
     }
 
-    /// The candidates that no document needs which is itself needed.
+    /// The candidates that neither a page nor another needed asset needs.
     var outdated: Set<Int64> {
         var needed = candidates.subtracting(linked)
         var open = Array(needed)

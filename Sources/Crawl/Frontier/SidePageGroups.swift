@@ -45,7 +45,7 @@ struct SidePageGroups: Sendable {
     /// The pages in each folder.
     private var children: [UInt64: Children] = [:]
 
-    /// Further folders are not noted, so that their names alone decide.
+    /// The maximum number of noted folders. In further ones, the names of the pages alone decide.
     private static let maxFolders = 200_000
 
     /// Notes a page of the site.
