@@ -359,7 +359,8 @@ struct TUFRepositoryFiles: ~Copyable {
 }
 
 /// The lock of a repository, while it exists.
-private struct RepositoryLock: ~Copyable {
+// Not private: Swift 6.3 cannot compile an unoptimised TUFRepository.swift then.
+struct RepositoryLock: ~Copyable {
     private let file: File
 
     private init(_ file: consuming File) { self.file = file }
