@@ -27,7 +27,7 @@ package final class UpdateReader {
 
     /// Whether a file begins like an update file, so that it can only be one.
     package static func isUpdateFile(_ path: String) -> Bool {
-        guard let block = try? WholeFile.beginning(of: path, UpdateArchive.blockBytes) else { return false }
+        guard let block = try? WholeFile.beginning(of: path, TarHeader.blockBytes) else { return false }
         return UpdateArchive.byteCount(in: block, of: UpdateArchive.listName) != nil
     }
 
@@ -184,7 +184,7 @@ private struct EntryReader {
 
     /// Reads a block, such as a header.
     mutating func block(_ file: borrowing File) throws(UpdateError) -> [UInt8] {
-        try bytes(UpdateArchive.blockBytes, file)
+        try bytes(TarHeader.blockBytes, file)
     }
 
     /// Reads the next entry, which must have this name.
@@ -214,7 +214,7 @@ private struct EntryReader {
     }
 
     private mutating func requirePadding(after count: Int, _ file: borrowing File) throws(UpdateError) {
-        let padding = UpdateArchive.padding(after: count)
+        let padding = TarHeader.padding(after: count)
         guard padding > 0 else { return }
         guard try bytes(padding, file).allSatisfy({ $0 == 0 }) else {
             throw UpdateError.damagedFile(path, "it has bytes between its entries")

@@ -196,7 +196,7 @@ package struct UpdateWriter {
                     try output.write(piece)
                 }
                 offset += Int64(frame.byteCount)
-                try output.write(zeros: UpdateArchive.padding(after: frame.byteCount))
+                try output.write(zeros: TarHeader.padding(after: frame.byteCount))
             }
             try output.write(zeros: UpdateArchive.endBytes)
             try output.sync()
@@ -229,7 +229,7 @@ private final class EntryWriter {
     func writeEntry(_ name: String, _ content: [UInt8]) throws(SystemError) {
         try write(UpdateArchive.header(name, content.count))
         try write(content)
-        try write(zeros: UpdateArchive.padding(after: content.count))
+        try write(zeros: TarHeader.padding(after: content.count))
     }
 
     /// Fails if a write failed, as NFS reports it only at the end.

@@ -140,7 +140,7 @@ import Web
         var bytes: [UInt8] = []
         func add(_ name: String, _ content: [UInt8]) {
             bytes += UpdateArchive.header(name, content.count) + content
-            bytes += [UInt8](repeating: 0, count: UpdateArchive.padding(after: content.count))
+            bytes += [UInt8](repeating: 0, count: TarHeader.padding(after: content.count))
         }
         add(UpdateArchive.listName, list)
         add(UpdateArchive.sumsName, UpdateArchive.sums(list, signature: nil))

@@ -39,12 +39,12 @@ final class TarTree: FileTree {
         defer { body.discard() }
         try compress(Self.header(of: name, Int64(body.byteCount), date))
         try body.content?.writePieces { (piece) throws(ArchiveError) in try compress(piece) }
-        try compress([UInt8](repeating: 0, count: (512 - body.byteCount % 512) % 512))
+        try compress([UInt8](repeating: 0, count: TarHeader.padding(after: body.byteCount)))
     }
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
         // Two empty blocks end a tar file.
-        try compress([UInt8](repeating: 0, count: 1024))
+        try compress([UInt8](repeating: 0, count: 2 * TarHeader.blockBytes))
         try encoder.finish { (piece) throws(ArchiveError) in try output.write(piece) }
         return [try output.finish()]
     }
@@ -58,17 +58,21 @@ final class TarTree: FileTree {
         try bytes.withBytes { (bytes) throws(ArchiveError) in try compress(bytes) }
     }
 
-    /// Returns a ustar header. A pax header precedes it if the name is long or the size is 8 GiB or more.
+    /// Returns the header of a file. A pax header precedes it if the name is long or the size is 8 GiB or more.
     private static func header(of name: String, _ byteCount: Int64, _ date: Int64) -> [UInt8] {
+        let date = min(max(date, 0), TarHeader.maxNumber)
         var records: [UInt8] = []
-        if name.utf8.count > 100 { records += paxRecord("path", name) }
-        if byteCount >= 1 << 33 { records += paxRecord("size", "\(byteCount)") }
+        if name.utf8.count > TarHeader.maxNameBytes { records += paxRecord("path", name) }
+        if byteCount > TarHeader.maxNumber { records += paxRecord("size", "\(byteCount)") }
         let paxHeader =
             records.isEmpty
             ? []
-            : block("~pax", "x", Int64(records.count), date) + records
-                + [UInt8](repeating: 0, count: (512 - records.count % 512) % 512)
-        return paxHeader + block(name, "0", byteCount, date)
+            : TarHeader.block("~pax".utf8, byteCount: Int64(records.count), date: date, kind: "x") + records
+                + [UInt8](repeating: 0, count: TarHeader.padding(after: records.count))
+        return paxHeader
+            + TarHeader.block(
+                name.utf8.prefix(TarHeader.maxNameBytes),
+                byteCount: byteCount > TarHeader.maxNumber ? 0 : byteCount, date: date)
     }
 
     /// Returns a pax record, which begins with its own length, including the digits of the length.
@@ -79,31 +83,6 @@ final class TarTree: FileTree {
             length = rest.utf8.count + "\(length)".utf8.count
         }
         return Array("\(length)\(rest)".utf8)
-    }
-
-    /// Returns a ustar header block. The checksum is the sum of all bytes, with spaces in its own field.
-    private static func block(_ name: String, _ kind: String, _ byteCount: Int64, _ date: Int64) -> [UInt8] {
-        var block = [UInt8](repeating: 0, count: 512)
-        func put(_ text: String, at offset: Int) {
-            block.replaceSubrange(offset..<offset + text.utf8.count, with: text.utf8)
-        }
-        func octal(_ number: Int64, _ digits: Int) -> String {
-            let text = String(number, radix: 8)
-            return String(repeating: "0", count: max(0, digits - text.count)) + text
-        }
-        put(String(decoding: name.utf8.prefix(100), as: UTF8.self), at: 0)
-        put("0000644", at: 100)
-        put("0000000", at: 108)
-        put("0000000", at: 116)
-        put(octal(byteCount < 1 << 33 ? byteCount : 0, 11), at: 124)
-        put(octal(min(max(date, 0), 1 << 33 - 1), 11), at: 136)
-        put(kind, at: 156)
-        put("ustar", at: 257)
-        put("00", at: 263)
-        put("        ", at: 148)
-        put(octal(block.reduce(0) { $0 + Int64($1) }, 6), at: 148)
-        block[154] = 0
-        return block
     }
 
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
