@@ -132,15 +132,7 @@ package enum OfflineCheck {
         guard let manifest = SitePlan(text: site.settings).manifest,
             let storedManifest = try StoredManifest.current(of: site.name, reader)
         else { return nil }
-        do throws(LarderError) {
-            let source = try ManifestSource(storedManifest, of: manifest)
-            return (source, try CheckTarget.all(of: source))
-        } catch {
-            throw StoreError(
-                .request, doing: "read the stored manifest", path: storedManifest.place,
-                detail: error.description,
-                advice: "prefetch it again, or remove its site")
-        }
+        return try storedManifest.read(by: manifest)
     }
 }
 

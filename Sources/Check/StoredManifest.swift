@@ -1,5 +1,5 @@
 internal import Bundles
-internal import Crawl
+package import Crawl
 internal import Digest
 package import Store
 package import Web
@@ -151,6 +151,25 @@ extension StoredManifest {
             _ = try trust.verify(response, at: nil)
         } catch {
             throw LarderError(error, of: place, trust)
+        }
+    }
+}
+
+extension StoredManifest {
+    /// Reads the manifest with the options of that time, and returns it with its bundles.
+    ///
+    /// - Parameter plan: the manifest in the settings of the site.
+    /// - Throws: `StoreError` if the manifest can no longer be read.
+    package func read(
+        by plan: ManifestPlan
+    ) throws(StoreError) -> (source: ManifestSource, targets: [CheckTarget]) {
+        do throws(LarderError) {
+            let source = try ManifestSource(self, of: plan)
+            return (source, try CheckTarget.all(of: source))
+        } catch {
+            throw StoreError(
+                .unusable, doing: "read the stored manifest", path: place, detail: error.description,
+                advice: "prefetch it again, or remove its site")
         }
     }
 }

@@ -428,16 +428,8 @@ extension ManifestPlan {
     /// Returns the requirements of a stored manifest.
     ///
     /// - Throws: `StoreError` if the manifest can no longer be read.
-    package func requirements(of storedManifest: StoredManifest) throws(StoreError) -> Requirements {
-        do throws(LarderError) {
-            let source = try ManifestSource(storedManifest, of: self)
-            return Requirements(of: try CheckTarget.all(of: source))
-        } catch {
-            throw StoreError(
-                .unusable, doing: "read the stored manifest", path: storedManifest.place,
-                detail: error.description,
-                advice: "prefetch it again, or remove its site")
-        }
+    func requirements(of storedManifest: StoredManifest) throws(StoreError) -> Requirements {
+        Requirements(of: try storedManifest.read(by: self).targets)
     }
 }
 
