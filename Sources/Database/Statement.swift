@@ -69,11 +69,11 @@ package final class Statement {
 
     /// Inserts a row into a table whose key is `id`. Returns the key, or nil if the row already existed.
     @discardableResult
-    package func insert(_ values: SQLValue..., doing: String = "write to") throws(StoreError) -> Int64? {
+    package func insert(_ values: SQLValue...) throws(StoreError) -> Int64? {
         if let postgreSQL {
-            return try postgreSQL.session.first(insertion, values, doing: doing) { $0.integer(0) }
+            return try postgreSQL.session.first(insertion, values, doing: "write to") { $0.integer(0) }
         }
-        try run(values, doing: doing)
+        try run(values, doing: "write to")
         return connection.changedRowCount > 0 ? connection.lastInsertedRow : nil
     }
 

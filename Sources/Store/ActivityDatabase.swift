@@ -97,7 +97,7 @@ package final class ActivityDatabase {
     }
 
     /// The URLs that were served last, the latest first, with the times in seconds since 1970.
-    package func lastServed(atMost count: Int) throws(StoreError) -> [(url: Int64, at: Int64)] {
+    func lastServed(atMost count: Int) throws(StoreError) -> [(url: Int64, at: Int64)] {
         var served: [(url: Int64, at: Int64)] = []
         try connection.prepare("SELECT url, at FROM served ORDER BY at DESC, url LIMIT ?").each(
             .integer(Int64(count))
@@ -443,7 +443,7 @@ extension ActivityDatabase {
     }
 
     /// Removes the mark of a body, because its stored bytes are intact again.
-    package func unmarkDamaged(_ sha256: [UInt8]) throws(StoreError) {
+    func unmarkDamaged(_ sha256: [UInt8]) throws(StoreError) {
         let delete = try connection.prepare("DELETE FROM damage WHERE sha256 = ?")
         try withTransaction { () throws(StoreError) in try delete.run(.blob(sha256)) }
     }
@@ -539,9 +539,9 @@ extension StoreReader {
             .first(.text(origin + "/"), .text(origin + Self.afterSlash)) { _ in true } ?? false
     }
 
-    /// Returns the URLs of at most `count` bodies that link to this URL. Searches only 5000 link lists, because
+    /// Returns the URLs of at most eight bodies that link to this URL. Searches only 5000 link lists, because
     /// there is no index of link targets and a search of all lists takes seconds.
-    package func sampleReferrers(of href: String, count: Int = 8) throws(StoreError) -> [String] {
+    package func sampleReferrers(of href: String) throws(StoreError) -> [String] {
         let number = try prepare("SELECT id FROM url WHERE href = ?").first(.text(href)) { $0.integer(0) }
         guard let number else { return [] }
         var referrers: [String] = []
@@ -549,8 +549,8 @@ extension StoreReader {
             """
             SELECT href FROM url WHERE id IN (
                 SELECT url FROM (SELECT url, pages, assets FROM link LIMIT 5000)
-                WHERE instr(pages, ?1) OR instr(assets, ?1) LIMIT ?2) ORDER BY href
-            """, .text(LinkLists.text([number])), .integer(Int64(count))
+                WHERE instr(pages, ?1) OR instr(assets, ?1) LIMIT 8) ORDER BY href
+            """, .text(LinkLists.text([number]))
         ) { referrers.append($0.text(0)) }
         return referrers
     }

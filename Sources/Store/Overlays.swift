@@ -3,18 +3,20 @@ internal import Web
 
 extension StoreWriter {
     /// Adds a response that a server or proxy loaded to the overlay of a site: the site whose stored response it
-    /// replaces, else the site that starts on its host, else a new site. `name` chooses the site instead.
+    /// replaces, else the site that starts on its host, else a new site.
     ///
     /// - Throws: `StoreError` with the reason `.busy` if the site is being prefetched for the first time.
     package func addToOverlay(
-        _ response: NewResponse, replacing stored: StoredResponse?, origin: String, host: String,
-        site name: String? = nil, now: Int64
+        _ response: NewResponse, replacing stored: StoredResponse?, origin: String, host: String, now: Int64
     ) throws(StoreError) {
-        try putIntoOverlay(response, replacing: stored, origin: origin, host: host, site: name, now: now)
+        try putIntoOverlay(response, replacing: stored, origin: origin, host: host, now: now)
         try commit()
     }
 
-    /// The same, in a transaction that stays open until `commit`. When it throws, all of that is lost.
+    /// Does the same as `addToOverlay`, but leaves the transaction open until `commit`. If it throws, the changes of that
+    /// transaction are lost.
+    ///
+    /// - Parameter name: the name of the site in place of the one that `addToOverlay` would choose.
     package func putIntoOverlay(
         _ response: NewResponse, replacing stored: StoredResponse?, origin: String, host: String,
         site name: String? = nil, now: Int64

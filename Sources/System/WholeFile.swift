@@ -51,11 +51,11 @@ package enum WholeFile {
 
     /// Writes a file as `replace` does; but if the path is a pipe or a device, writes to it instead of
     /// replacing it.
-    package static func write(_ text: String, to path: String, mode: UInt32 = 0o644) throws(SystemError) {
+    package static func write(_ text: String, to path: String) throws(SystemError) {
         do throws(SystemError) {
             var status = stat()
             guard stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else {
-                return try replace(path, with: text, mode: mode)
+                return try replace(path, with: text, mode: 0o644)
             }
             let file = try File(path, O_WRONLY)
             try file.write(Array(text.utf8))

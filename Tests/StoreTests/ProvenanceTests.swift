@@ -214,8 +214,9 @@ import Web
         var new = try store.response(Self.url, "new", fetched: 300)
         new.flags = [.isImported, .fromPrivateNetwork]
         if load.isConfirmed { new.body = .stored(try #require(stored?.body)) }
-        try writer.addToOverlay(
+        try writer.putIntoOverlay(
             new, replacing: stored, origin: "http://cdn.test", host: "cdn.test", site: load.site, now: 300)
+        try writer.commit()
         let found = try #require(try store.reader().response(for: Self.url))
         #expect(found.provenance.kind == load.kind)
         #expect(found.provenance.zone == .fromPrivateNetwork)
