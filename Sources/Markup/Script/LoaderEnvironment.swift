@@ -15,15 +15,25 @@ package struct LoaderEnvironment: Hashable, Sendable {
 
     /// The base URL of the document.
     private let document: WebURL
+    /// The folder of the modules (`baseUrl`); nil until it is known.
     private var base: WebURL?
+    /// The paths of modules and of folders of modules, by the beginning of the module name (`paths`).
     private var paths: [String: String] = [:]
+    /// The folders of packages, by their names (`packages`).
     private var packages: [String: String] = [:]
+    /// The main modules of packages, by the names of the packages; `main` where there is none.
     private var mains: [String: String] = [:]
+    /// Other names of modules (`map`), by the beginning of the name.
     private var aliases: [String: String] = [:]
+    /// The modules whose files contain other modules (`bundles`), by the names of these.
     private var bundles: [String: String] = [:]
+    /// The values of constants such as `${base}` in paths.
     private var constants: [String: String] = [:]
+    /// The folders of an import map, by the beginning of the specifier.
     private var prefixes: [String: WebURL] = [:]
+    /// The names of modules that a body defines, which need no request.
     private var definitions: Set<String> = []
+    /// The query that is appended to each URL (`urlArgs`).
     private var arguments = ""
     /// Whether the page has a loader of AMD modules.
     package private(set) var hasLoader = false
@@ -40,12 +50,12 @@ package struct LoaderEnvironment: Hashable, Sendable {
     /// Applies the settings of a body of the page. Returns false if none of them is new.
     @discardableResult
     package mutating func apply(_ notes: [LoaderNote]) -> Bool {
-        let before = isConfigured || hasLoader ? nil : (isConfigured, hasLoader)
+        let hadModules = isConfigured || hasLoader
         var isNew = false
         for note in notes where note.kind.isSetting && count < Self.maxSettings {
             if set(note) { isNew = true }
         }
-        return isNew || before.map { $0 != (isConfigured, hasLoader) } ?? false
+        return isNew || !hadModules && (isConfigured || hasLoader)
     }
 
     private var count: Int { paths.count + packages.count + definitions.count + prefixes.count }
@@ -57,9 +67,9 @@ package struct LoaderEnvironment: Hashable, Sendable {
             let value = replacingConstants(in: note.value)
             guard let value, let folder = WebURL(value.hasSuffix("/") ? value : value + "/", base: document)
             else { return false }
-            defer { base = folder }
-            (isConfigured, hasLoader) = (true, true)
-            return base != folder
+            let isNew = base != folder
+            (base, isConfigured, hasLoader) = (folder, true, true)
+            return isNew
         case .main:
             hasLoader = true
             // The folder of the first script is that of all modules, unless another one is configured.
@@ -70,8 +80,9 @@ package struct LoaderEnvironment: Hashable, Sendable {
             isConfigured = true
             return true
         case .loader:
-            defer { hasLoader = true }
-            return !hasLoader
+            let isNew = !hasLoader
+            hasLoader = true
+            return isNew
         case .path: return put(note, into: \.paths)
         case .package: return put(note, into: \.packages)
         case .packageMain: return put(note, into: \.mains)

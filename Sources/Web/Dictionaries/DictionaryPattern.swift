@@ -23,18 +23,7 @@ package struct DictionaryPattern: Sendable {
     package init?(_ text: String, base: WebURL) {
         guard text.utf8.count <= Self.maxBytes, base.isHTTP else { return nil }
         self.text = text
-        var rest = Array(text.utf8)[...]
-        if rest.starts(with: base.origin.utf8) {
-            rest = rest.dropFirst(base.origin.utf8.count)
-            guard rest.isEmpty || rest.first == UInt8(ascii: "/") || rest.first == UInt8(ascii: "?") else {
-                return nil
-            }
-            if rest.first != UInt8(ascii: "/") { rest = [UInt8(ascii: "/")] + rest }
-        } else if rest.starts(with: "//".utf8)
-            || ["http:", "https:"].contains(where: { rest.starts(with: $0.utf8) })
-        {
-            return nil
-        }
+        guard let rest = Self.withoutOrigin(Array(text.utf8)[...], base.origin) else { return nil }
         var folder: [UInt8] = []
         if rest.isEmpty || rest.first == UInt8(ascii: "?") {
             folder = Array(base.path.utf8)
@@ -59,6 +48,20 @@ package struct DictionaryPattern: Sendable {
             return nil
         }
         query = .glob(glob)
+    }
+
+    /// Returns a pattern without the literal origin in front of it; nil if it names another origin.
+    private static func withoutOrigin(_ text: ArraySlice<UInt8>, _ origin: String) -> ArraySlice<UInt8>? {
+        guard text.starts(with: origin.utf8) else {
+            let namesOrigin = ["//", "http:", "https:"].contains { text.starts(with: $0.utf8) }
+            return namesOrigin ? nil : text
+        }
+        let rest = text.dropFirst(origin.utf8.count)
+        return switch rest.first {
+        case UInt8(ascii: "/"): rest
+        case nil, UInt8(ascii: "?"): [UInt8(ascii: "/")] + rest
+        default: nil
+        }
     }
 
     /// Whether the pattern matches the path and query of a URL. The caller compares the origins.
