@@ -62,7 +62,7 @@ public enum ArchiveFormat: String, Sendable, CaseIterable {
     }
 
     /// Whether a file of this format contains exactly one page.
-    package var isSinglePage: Bool {
+    var isSinglePage: Bool {
         switch self {
         case .html, .mhtml, .pdf, .png: true
         case .warc, .wacz, .har, .folder, .zip, .tar, .zim, .program: false

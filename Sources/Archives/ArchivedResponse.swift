@@ -326,7 +326,7 @@ package struct ArchiveLimits: Sendable {
     private static let excessPhrase = "it expands to more than"
 
     /// Whether the reason of a fault is this limit, which the user can raise.
-    package static func isExcess(_ reason: String) -> Bool { reason.contains(excessPhrase) }
+    static func isExcess(_ reason: String) -> Bool { reason.contains(excessPhrase) }
 }
 
 /// The size to which an archive has expanded so far, with its records and bodies, to compare it with the limits. All

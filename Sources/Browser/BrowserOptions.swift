@@ -75,7 +75,7 @@ package struct BrowserOptions: Sendable {
     package var scratch: String?
     /// The maximum size of the JavaScript heap of each page's process, in megabytes. A page that needs more crashes.
     /// Without this limit, one page could use all memory of the machine.
-    package var maxScriptMegabytes = 512
+    var maxScriptMegabytes = 512
     /// The increment of the browser's niceness, as for `nice`(1). A higher one gives it less processor time.
     package var niceness: Int32 = 0
     /// Additional arguments, for benchmarks. They come last, so that they override others of the same name.

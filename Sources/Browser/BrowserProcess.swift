@@ -60,7 +60,7 @@ package final class BrowserProcess {
     deinit { end(within: .zero) }
 
     /// The last lines of the browser's log, joined to one line of at most 500 bytes. Empty if there is no log.
-    package var lastLogLines: String {
+    var lastLogLines: String {
         let log = (try? WholeFile.read(folder + "/log", atMost: Self.maxLogBytes * 2)) ?? []
         let lines = log.suffix(2000).split(separator: 0x0A).suffix(3)
         return String(decoding: lines.joined(separator: [0x20]).suffix(500), as: UTF8.self)
@@ -68,7 +68,7 @@ package final class BrowserProcess {
 
     /// Empties the log if it is longer than `maxLogBytes`. Call it from time to time, because pages can write to the log without
     /// end.
-    package func trimLog() {
+    func trimLog() {
         var status = stat()
         guard stat(folder + "/log", &status) == 0, status.st_size > Self.maxLogBytes else { return }
         truncate(folder + "/log", 0)

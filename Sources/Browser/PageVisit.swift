@@ -8,7 +8,7 @@ package struct Viewport: Sendable, Equatable {
     package var height: Int
     /// The number of device pixels per CSS pixel.
     package var scale: Double
-    package var isMobile: Bool
+    var isMobile: Bool
 
     package init(width: Int, height: Int, scale: Double = 1, isMobile: Bool = false) {
         self.width = width

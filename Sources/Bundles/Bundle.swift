@@ -23,7 +23,7 @@ package struct Bundle: Sendable, Equatable {
     package var isRequired: Bool
     /// Whether only SHA-256 or stronger digests verify the body. MD5 and SHA-1 find accidents, but do not
     /// stop attackers.
-    package var requiresStrongDigest = false
+    var requiresStrongDigest = false
     /// The trusted key that signed the manifest of the bundle, as minisign's text; nil if no signature was required.
     package var signer: String?
 

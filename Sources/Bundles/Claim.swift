@@ -65,7 +65,7 @@ package struct Claim: Sendable, Hashable {
     }
 
     /// Whether a header field of the response makes the claim, and not a manifest.
-    package var isFromResponse: Bool { Self.fieldNames.contains(source) }
+    var isFromResponse: Bool { Self.fieldNames.contains(source) }
 
     /// The digest algorithm that is needed to check the claim; nil if none is.
     package var algorithm: DigestAlgorithm? {
@@ -118,7 +118,7 @@ extension Claim {
         }
 
         /// Whether the claim comes from a response header and not from a manifest.
-        package var isFromResponse: Bool { Claim.fieldNames.contains(source) }
+        var isFromResponse: Bool { Claim.fieldNames.contains(source) }
     }
 
     /// Compares the claim with a measured body.

@@ -213,7 +213,7 @@ package enum ManifestLimits {
     /// The maximum size of a manifest. A loader reads one byte more, so that the parser notices a larger one.
     package static let maxBytes = 32 << 20
     /// The maximum number of bundles.
-    package static let maxBundles = 150_000
+    static let maxBundles = 150_000
     /// The maximum nesting depth of JSON and script literals.
     static let maxDepth = 256
     /// The maximum number of values in JSON or in the literals of a script.

@@ -120,7 +120,7 @@ package struct CheckTarget: Sendable {
     }
 
     /// Returns the target with the hash in the bundle's file name as weak evidence, if `evidence` includes that.
-    package func addingFileNameEvidence(_ evidence: Evidence) -> CheckTarget {
+    func addingFileNameEvidence(_ evidence: Evidence) -> CheckTarget {
         CheckTarget(bundle: bundle.addingFileNameEvidence(evidence), line: line, urls: urls)
     }
 

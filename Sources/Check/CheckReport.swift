@@ -1,8 +1,8 @@
-package import Bundles
+internal import Bundles
 package import Digest
 package import Reports
 public import Store
-package import Web
+internal import Web
 
 /// The result of a check. The items are in a stable order.
 public struct CheckReport: Sendable, Equatable {
@@ -27,7 +27,7 @@ public struct CheckReport: Sendable, Equatable {
     /// For a site, the numbers of missing URLs; nil for a manifest.
     public package(set) var missingURLs: MissingURLCounts?
     /// For a site, whether assets of its pages were not fetched because of a limit or its settings.
-    package var lacksAssets = false
+    var lacksAssets = false
     /// For a site, the comparison of its pages offline and online; nil if there was none.
     public package(set) var rehearsal: Rehearsal?
     /// How much must be proved about a site for the check to succeed.
@@ -102,9 +102,9 @@ public struct CheckReport: Sendable, Equatable {
         /// neither is required.
         public var signer: String? { manifestSigner ?? responseSigner }
         package var manifestSigner: String?
-        package var responseSigner: String?
+        var responseSigner: String?
         /// A shorter detail for a printed report; nil if there is none.
-        package var briefDetail: String?
+        var briefDetail: String?
 
         package init(
             url: String, verdict: Verdict, detail: String?, remarks: [String] = [], algorithm: String? = nil,
@@ -217,7 +217,7 @@ extension DigestAlgorithm {
 
 extension Bundle {
     /// Adds the hash in the bundle's file name as weak evidence, if the options include it.
-    package func addingFileNameEvidence(_ evidence: Evidence) -> Bundle {
+    func addingFileNameEvidence(_ evidence: Evidence) -> Bundle {
         guard !evidence.names.isEmpty, let name = HashedName(reference) else { return self }
         var bundle = self
         for algorithm in evidence.names.sorted(by: { $0.byteCount < $1.byteCount }) {
@@ -227,7 +227,7 @@ extension Bundle {
     }
 
     /// Adds the evidence of the response's header fields.
-    package func addingHeaderEvidence(of fields: HTTPFields, _ evidence: Evidence) -> Bundle {
+    func addingHeaderEvidence(of fields: HTTPFields, _ evidence: Evidence) -> Bundle {
         var bundle = self
         bundle.claims += Claim.list(from: fields)
         if evidence.hasEntityTags, let tag = fields.entityTag, let claim = Claim(tag) {

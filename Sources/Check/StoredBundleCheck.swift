@@ -86,7 +86,7 @@ package struct StoredBundleCheck {
     }
 
     /// Stores the MD5 digests that were computed, and marks damaged bodies.
-    package func storeResults(in folder: StoreFolder) throws(StoreError) {
+    func storeResults(in folder: StoreFolder) throws(StoreError) {
         try md5s.store(in: folder)
         try ActivityDatabase.markDamagedIfWritable(damaged, in: folder)
     }

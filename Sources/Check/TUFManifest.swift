@@ -1,7 +1,7 @@
 package import Bundles
 package import Crawl
 internal import System
-package import TUF
+internal import TUF
 package import Web
 
 /// The location of a TUF repository in place of a manifest: `tuf+https://example.com/metadata/`.
@@ -97,8 +97,8 @@ package enum TUFTrust {
 }
 
 /// Trusted metadata in the settings of a site.
-package struct TUFSiteStorage: TUFStorage {
-    package private(set) var trust: RepositoryTrust
+struct TUFSiteStorage: TUFStorage {
+    private(set) var trust: RepositoryTrust
     private let save: (RepositoryTrust) throws(LarderError) -> Void
 
     /// Larger metadata of targets is fetched again by every update, since the settings of sites are read often. It protects
@@ -107,17 +107,17 @@ package struct TUFSiteStorage: TUFStorage {
     private static let essentialNames: Set<String> = ["root.json", "timestamp.json", "snapshot.json"]
 
     /// - Parameter save: stores a change with the site, if the site is stored already.
-    package init(_ trust: RepositoryTrust, save: @escaping (RepositoryTrust) throws(LarderError) -> Void) {
+    init(_ trust: RepositoryTrust, save: @escaping (RepositoryTrust) throws(LarderError) -> Void) {
         self.trust = trust
         self.save = save
     }
 
-    package func read(_ name: String, atMost maxBytes: Int) throws(LarderError) -> TUFClient.Answer {
+    func read(_ name: String, atMost maxBytes: Int) throws(LarderError) -> TUFClient.Answer {
         guard let text = trust.files[name] else { return .missing }
         return .bytes(Array(text.utf8))
     }
 
-    package mutating func apply(_ change: TUFClient.Change) throws(LarderError) {
+    mutating func apply(_ change: TUFClient.Change) throws(LarderError) {
         switch change {
         case .store(let name, let bytes):
             let isStored = Self.essentialNames.contains(name) || bytes.count <= Self.maxTargetsBytes

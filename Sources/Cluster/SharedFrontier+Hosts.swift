@@ -65,7 +65,7 @@ extension SharedFrontier {
 
     /// Inserts URLs and their hosts, unless the tables have them, in the open transaction. All workers insert rows
     /// in the same order, that of the keys, so that two of them cannot wait for each other (deadlock).
-    package func insertURLs(_ found: [DiscoveredURL], to snapshot: Int64) throws(StoreError) {
+    func insertURLs(_ found: [DiscoveredURL], to snapshot: Int64) throws(StoreError) {
         let origins = Set(found.map(\.origin)).sorted()
         _ = try change(
             """
@@ -99,7 +99,7 @@ extension SharedFrontier {
     ///   - host: an SQL expression for the id of a host; nil for all hosts.
     ///   - snapshot: an SQL expression for the id of the snapshot.
     ///   - count: an SQL expression for the maximum number of rows.
-    package static func waitingURLsSQL(
+    static func waitingURLsSQL(
         _ columns: String, for host: String? = nil, of snapshot: String, atMost count: String = "1"
     ) -> String {
         let range = host.map { "AND work_url.host BETWEEN \($0) AND \($0)" } ?? ""
@@ -151,7 +151,7 @@ extension SharedFrontier {
 
     /// Makes hosts free to which the worker no longer sends requests. Other workers may lease each of them after
     /// its pause, which is the rest of the host's delay between requests. Hosts of other workers are not changed.
-    package func releaseHosts(
+    func releaseHosts(
         _ hosts: [(origin: String, pause: Duration)], by worker: Int64, of snapshot: Int64
     )
         throws(StoreError)

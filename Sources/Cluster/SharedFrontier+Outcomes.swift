@@ -145,7 +145,7 @@ extension SharedFrontier {
 
     /// Stores the tallies of a worker, in place of its earlier ones. The lease is not checked,
     /// because the requests of a worker that has lost its lease count as well.
-    package func storeTallies(_ tallies: [Tally], by worker: Int64, of snapshot: Int64) throws(StoreError) {
+    func storeTallies(_ tallies: [Tally], by worker: Int64, of snapshot: Int64) throws(StoreError) {
         guard !tallies.isEmpty else { return }
         _ = try change(
             """

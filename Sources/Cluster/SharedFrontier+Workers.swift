@@ -79,7 +79,7 @@ extension SharedFrontier {
     ///
     /// The worker is recorded as idle only if no unread URL waits for its hosts, because another worker may have
     /// added one after the worker decided that it is idle.
-    package func renewLease(of worker: Int64, in snapshot: Int64, _ workerReport: WorkerReport)
+    func renewLease(of worker: Int64, in snapshot: Int64, _ workerReport: WorkerReport)
         throws(StoreError)
         -> WorkStatus?
     {
@@ -163,7 +163,7 @@ extension SharedFrontier {
     ///
     /// No lease is ended until the server has run for the duration of a lease, because workers could not renew
     /// theirs while it was down. A worker in the middle of a transaction has locked its row; its lease is skipped.
-    package func endExpiredLeases(of snapshot: Int64) throws(StoreError) -> Int {
+    func endExpiredLeases(of snapshot: Int64) throws(StoreError) -> Int {
         let late = """
             FROM work_worker
             WHERE snapshot = ? AND until < now() AND pg_postmaster_start_time() < now() - \(Self.leaseInterval)
@@ -222,7 +222,7 @@ extension SharedFrontier {
     /// waits for a new worker, and no other worker with a lease was chosen before. After a limit was reached,
     /// waiting URLs and hosts do not count. One statement checks all of this and locks the row of the snapshot,
     /// so at most one worker is chosen at a time. If the finisher loses its lease, another worker can be chosen.
-    package func claimFinish(_ worker: Int64, of snapshot: Int64) throws(StoreError) -> Bool {
+    func claimFinish(_ worker: Int64, of snapshot: Int64) throws(StoreError) -> Bool {
         let finisher = try connection.prepare(
             """
             UPDATE work_snapshot SET finisher = ?2
@@ -242,7 +242,7 @@ extension SharedFrontier {
 
     /// Records that the limit of time or bytes was reached. The finisher then requests nothing more, and does
     /// not wait for URLs that workers have not read.
-    package func markLimitReached(_ snapshot: Int64) throws(StoreError) {
+    func markLimitReached(_ snapshot: Int64) throws(StoreError) {
         _ = try change(
             "UPDATE work_snapshot SET is_cut = true WHERE snapshot = ? AND NOT is_cut", [.integer(snapshot)])
     }
@@ -273,7 +273,7 @@ extension SharedFrontier {
 
     /// Moves up to `count` pages from the page limit to the worker's share, and returns their number: 0 if the limit
     /// is used up or the worker's lease has expired. The worker may request as many pages as its share has.
-    package func takePages(_ count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError) -> Int {
+    func takePages(_ count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError) -> Int {
         let granted = try connection.prepare(
             """
             WITH mine AS MATERIALIZED (SELECT id FROM work_worker WHERE id = ?2 FOR NO KEY UPDATE),
@@ -290,7 +290,7 @@ extension SharedFrontier {
     }
 
     /// Moves unused pages of a worker's share back to the page limit.
-    package func returnPages(_ count: Int, by worker: Int64, of snapshot: Int64) throws(StoreError) {
+    func returnPages(_ count: Int, by worker: Int64, of snapshot: Int64) throws(StoreError) {
         _ = try connection.prepare(
             """
             WITH noted AS (UPDATE work_worker SET granted = granted - ?3, share = 0 WHERE id = ?2 RETURNING id),
@@ -303,7 +303,7 @@ extension SharedFrontier {
     /// Counts pages of a worker as requested, in the open transaction, which also stores their responses or outcomes.
     /// Until the transaction ends, no other worker can end the lease. Returns false if it has expired.
     @discardableResult
-    package func countPages(_ count: Int, by worker: Int64) throws(StoreError) -> Bool {
+    func countPages(_ count: Int, by worker: Int64) throws(StoreError) -> Bool {
         try connection.prepare(Self.countPagesSQL).first(.integer(worker), .integer(Int64(count))) { _ in true
         }
             ?? false
@@ -311,5 +311,5 @@ extension SharedFrontier {
 
     /// The statement of `countPages`. `StoreWriter` runs it in place of `lockLeaseSQL` before a commit that contains
     /// pages.
-    package static let countPagesSQL = "UPDATE work_worker SET kept = kept + ?2 WHERE id = ?1 RETURNING id"
+    static let countPagesSQL = "UPDATE work_worker SET kept = kept + ?2 WHERE id = ?1 RETURNING id"
 }

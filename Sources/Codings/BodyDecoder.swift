@@ -134,7 +134,7 @@ package struct ExpansionLimit: Sendable {
     package var floor = 1024 * 1024
     /// A body that was compressed with a dictionary may have any ratio up to this multiple of the dictionary, since
     /// a few bytes stand for a whole unchanged body.
-    package var dictionaryFactor = 4
+    var dictionaryFactor = 4
 
     package init() {}
 

@@ -190,15 +190,15 @@ package final class InflateDecoder: CodingDecoder {
 // MARK: - BrotliDecoder
 
 /// Decodes brotli (RFC 7932). Bytes after the end of the stream are ignored.
-package final class BrotliDecoder: CodingDecoder {
+final class BrotliDecoder: CodingDecoder {
     private let brotli: CodingLibrary.Brotli
     private let state: UnsafeMutableRawPointer
     /// Kept, since brotli does not copy its bytes.
     private let dictionary: CompressionDictionary?
-    package private(set) var isComplete = false
+    private(set) var isComplete = false
 
     /// - Parameter dictionary: the dictionary that the stream was compressed with.
-    package init?(dictionary: CompressionDictionary? = nil) {
+    init?(dictionary: CompressionDictionary? = nil) {
         guard let brotli = CodingLibrary.brotli, let state = brotli.createInstance(nil, nil, nil) else {
             return nil
         }
@@ -214,7 +214,7 @@ package final class BrotliDecoder: CodingDecoder {
 
     deinit { brotli.destroyInstance(state) }
 
-    package func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> (
+    func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> (
         consumed: Int, produced: Int
     )? {
         guard !isComplete else { return (input.count, 0) }

@@ -41,7 +41,7 @@ package final class CompressionDictionary: @unchecked Sendable {
 package enum DictionaryCoding: String, CaseIterable, Sendable {
     case dcb, dcz
 
-    package static let hashByteCount = 32
+    static let hashByteCount = 32
 
     /// The codings whose libraries can decode with a dictionary. `dcb` needs brotli 1.1; Debian 12 has 1.0.9.
     package static let available = allCases.filter { coding in

@@ -23,7 +23,7 @@ package struct CrawlPlan: Sendable {
     /// this many pages is continued.
     package var previousMaxPages: Int?
     /// Finds out whether a host has an address.
-    package var hostLookup: @Sendable (String) -> HostLookup.Answer = HostLookup.answer
+    var hostLookup: @Sendable (String) -> HostLookup.Answer = HostLookup.answer
     /// Recorded misses, which this run tries to fetch.
     package var recordedMisses: [RecordedMiss] = []
     /// Whether the site consists of assets and their own assets. Pages are not fetched, and the start URLs
@@ -61,7 +61,7 @@ package struct CrawlPlan: Sendable {
     /// The options of the fetch loop. `fetchOfSnapshot` completes them for a run.
     package var fetch: FetchOptions
     /// Whether all requests have a `Referer`, rather than only those to hosts that refuse requests without it.
-    package var sendsReferrer = false
+    var sendsReferrer = false
     /// The cookie files that the user named.
     package var cookieFiles: [String] = []
     /// Receives messages for the user before the crawl.
@@ -79,7 +79,7 @@ package struct CrawlPlan: Sendable {
     package var alwaysRendered: Set<String> = []
     /// The maximum number of links of each role that are followed from one document. Further links are not followed, and
     /// the document is listed in `CrawlReport.overlong`.
-    package var maxLinksPerDocument = Self.defaultMaxLinks
+    var maxLinksPerDocument = Self.defaultMaxLinks
     /// The number of threads that scan and store responses.
     package var scanThreads = 2
     /// If not nil, the run requests only a part of the site: the new snapshot takes over the other responses of the live
@@ -113,7 +113,7 @@ package struct CrawlPlan: Sendable {
 
     /// The sitemap protocol allows up to 50,000 URLs per file. A document with millions of links would take
     /// gigabytes of memory.
-    package static let defaultMaxLinks = 100_000
+    static let defaultMaxLinks = 100_000
 
     /// A recorded miss: a request that the store could not answer.
     package struct RecordedMiss: Sendable {
@@ -315,14 +315,14 @@ public struct CrawlLimits: Sendable, Equatable {
 
     /// Why no further request may start; nil while one may. The limit of pages does not count here: assets of
     /// the pages before the limit are still fetched, so that these pages are complete.
-    package func reasonToStop(_ usage: Usage) -> Reached? {
+    func reasonToStop(_ usage: Usage) -> Reached? {
         if let time, usage.elapsed >= time { return .time(time) }
         if let byteCount, usage.byteCount >= byteCount { return .byteCount(byteCount) }
         return nil
     }
 
     /// Why no further page may start; nil while one may.
-    package func reasonToStopPages(_ usage: Usage) -> Reached? {
+    func reasonToStopPages(_ usage: Usage) -> Reached? {
         if let reason = reasonToStop(usage) { return reason }
         if let pages, usage.pages >= pages { return .pages(pages) }
         return nil

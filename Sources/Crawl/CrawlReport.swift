@@ -34,7 +34,7 @@ public struct CrawlReport: Sendable, Equatable {
     /// Hosts whose login session ended during the run, so that no more was requested from them.
     public package(set) var lostSessions: [LostSession] = []
     /// The last parts of paths by which side pages were recognised and left out.
-    package var sideNames: [String: SidePage] = [:]
+    var sideNames: [String: SidePage] = [:]
     /// The recognised views, with the URLs of their fetched pages (`QueryViews`).
     package var views: [String: [String]] = [:]
     /// The number of pages.

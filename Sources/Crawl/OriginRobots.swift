@@ -55,7 +55,7 @@ package struct OriginRobots: Sendable {
     private var failures = 0
     /// The time of the first failure since the last success; nil after a success. The driver keeps it for the
     /// next run.
-    package private(set) var unreachableSince: Duration?
+    private(set) var unreachableSince: Duration?
     /// The URLs in `Sitemap` records, each resolved against the URL of the file.
     package private(set) var sitemaps: [WebURL] = []
     /// The network zone that the known robots.txt came from, the most public one of its redirect chain. It
@@ -113,7 +113,7 @@ package struct OriginRobots: Sendable {
 
     /// When `next(now:)` will return a URL for which pages wait; nil if pages do not wait, or if the request
     /// is in progress.
-    package var nextFetch: Duration? {
+    var nextFetch: Duration? {
         switch rules {
         case .unknown, .awaited: isFetching ? nil : due
         case .known, .unreachable: nil
@@ -173,7 +173,7 @@ extension OriginRobots {
     mutating func skipRetries() { failures = max(failures, Self.delays.count) }
 
     /// Makes a pending retry due at once.
-    package mutating func hurry(now: Duration) {
+    mutating func hurry(now: Duration) {
         if case .awaited = rules { due = min(due, now) }
     }
 

@@ -28,17 +28,17 @@ package struct DirectivePolicy: Sendable, Equatable {
 }
 
 /// The directives of a page for crawlers, from its response headers or its head.
-package struct PageDirectives: OptionSet, Sendable, Hashable {
-    package let rawValue: UInt8
+struct PageDirectives: OptionSet, Sendable, Hashable {
+    let rawValue: UInt8
 
-    package init(rawValue: UInt8) { self.rawValue = rawValue }
+    init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    package static let noindex = PageDirectives(rawValue: 1)
-    package static let nofollow = PageDirectives(rawValue: 2)
+    static let noindex = PageDirectives(rawValue: 1)
+    static let nofollow = PageDirectives(rawValue: 2)
 
     /// Parses the content of `<meta name=robots>`, or of one with the crawler's name: words that are
     /// separated by commas or spaces.
-    package init(metaContent: Span<UInt8>) {
+    init(metaContent: Span<UInt8>) {
         self = []
         metaContent.withUnsafeBufferPointer { bytes in
             for word in bytes.prefix(Self.maxFieldBytes).split(whereSeparator: Self.isSeparator) {
@@ -55,7 +55,7 @@ package struct PageDirectives: OptionSet, Sendable, Hashable {
 
     /// Parses the `X-Robots-Tag` fields for all crawlers and for the one with this product token.
     /// `X-Robots-Tag: noindex, otherbot: nofollow` forbids only `otherbot` to follow links.
-    package init(_ fields: HTTPFields, productToken: String) {
+    init(_ fields: HTTPFields, productToken: String) {
         self = []
         let token = Array(productToken.utf8.map(\.lowercasedASCII))
         for value in fields.all("X-Robots-Tag") {

@@ -63,20 +63,20 @@ extension PlanEstimate.Bounds: JSONObject {
 
 extension PlanSample {
     /// The way in which the whole site would be fetched.
-    package struct RequestRate: Sendable {
+    struct RequestRate: Sendable {
         /// The number of concurrent requests to a host.
-        package var connections: Int
+        var connections: Int
         /// The delay between requests that robots.txt asks for; zero for none.
-        package var distance: Duration
+        var distance: Duration
 
-        package init(connections: Int, distance: Duration = .zero) {
+        init(connections: Int, distance: Duration = .zero) {
             self.connections = connections
             self.distance = distance
         }
     }
 
     /// Estimates the whole site from the results so far. `traps` are passed on to the estimate.
-    package func estimate(_ rate: RequestRate, traps: [TrapReason] = []) -> PlanEstimate {
+    func estimate(_ rate: RequestRate, traps: [TrapReason] = []) -> PlanEstimate {
         var sample = self
         sample.groupAgain(ifGrownBy: 1)
         if sample.stage == .exploring { sample.endExploring() }

@@ -1,5 +1,5 @@
 internal import Glibc
-package import Web
+internal import Web
 
 /// A sample of a site's pages, from which the size of the site is estimated. A pure value: the caller makes
 /// the requests that `next` returns and reports their results.
@@ -7,9 +7,9 @@ package import Web
 /// It has three stages. *Exploring* fetches the pages that probably link to the most others. *Sampling* fetches
 /// pages of each kind, more of kinds whose pages differ much. These pages are a random sample, from which the
 /// number of undiscovered pages is estimated. *Weighing* requests the sizes of assets.
-package struct PlanSample: Sendable {
+struct PlanSample: Sendable {
     /// A request of the sample.
-    package enum Request: Sendable, Equatable {
+    enum Request: Sendable, Equatable {
         /// The page, with its links.
         case page(WebURL)
         /// The size of a file that has no links to pages. It counts as a page, because pages link to it.
@@ -19,18 +19,18 @@ package struct PlanSample: Sendable {
     }
 
     /// A fetched page.
-    package struct Page: Sendable {
-        package var url: WebURL
-        package var byteCount: Int
-        package var latency: Duration
+    struct Page: Sendable {
+        var url: WebURL
+        var byteCount: Int
+        var latency: Duration
         /// The pages of the site that it links to, without duplicates.
-        package var links: [WebURL]
+        var links: [WebURL]
         /// The assets that it needs, without duplicates.
-        package var assets: [WebURL]
+        var assets: [WebURL]
         /// Whether it has hardly any text before its scripts run. They may link to further pages.
-        package var isShell = false
+        var isShell = false
 
-        package init(
+        init(
             url: WebURL, byteCount: Int, latency: Duration = .zero, links: [WebURL] = [],
             assets: [WebURL] = []
         ) {
@@ -90,7 +90,7 @@ package struct PlanSample: Sendable {
     }
 
     /// The maximum number of requests, including those for robots.txt, sitemaps and search indexes.
-    package let maxRequests: Int
+    let maxRequests: Int
     private(set) var known: [Known] = []
     private(set) var outcomes: [Outcome] = []
     private(set) var assets: [Asset] = []
@@ -101,7 +101,7 @@ package struct PlanSample: Sendable {
     /// The number of pages that sitemaps and search indexes list.
     private(set) var listedCount = 0
     /// The login page that the server sent in place of the site.
-    package var loginPage: InterceptionPage?
+    var loginPage: InterceptionPage?
     private var numbers: [WebURL: Int] = [:]
     private var assetNumbers: [WebURL: Int] = [:]
     private let seed: UInt64
@@ -114,7 +114,7 @@ package struct PlanSample: Sendable {
     private static let weighingShare = 1.0 / 6
 
     /// - Parameter seed: chooses the random pages.
-    package init(maxRequests: Int = 200, seed: UInt64 = 0) {
+    init(maxRequests: Int = 200, seed: UInt64 = 0) {
         self.maxRequests = maxRequests
         self.seed = seed
     }
@@ -126,7 +126,7 @@ package struct PlanSample: Sendable {
     /// - Parameters:
     ///   - leadsOn: Whether the pages that it links to belong to the site. False at the depth limit.
     ///   - isListed: Whether a sitemap or a search index lists the page.
-    package mutating func offer(_ url: WebURL, leadsOn: Bool = true, isListed: Bool = false) {
+    mutating func offer(_ url: WebURL, leadsOn: Bool = true, isListed: Bool = false) {
         let page = discover(url).page
         if isListed, !known[page].isOffered { listedCount += 1 }
         known[page].isOffered = true
@@ -134,7 +134,7 @@ package struct PlanSample: Sendable {
     }
 
     /// A requested page was fetched.
-    package mutating func didFetch(_ page: Page) {
+    mutating func didFetch(_ page: Page) {
         let number = discover(page.url).page
         known[number].isTaken = true
         var outcome = Outcome(page: number, stage: stage, isPage: true, byteCount: page.byteCount)
@@ -155,14 +155,14 @@ package struct PlanSample: Sendable {
     }
 
     /// A requested page or file is missing, or redirects to another URL.
-    package mutating func didMiss(_ url: WebURL) {
+    mutating func didMiss(_ url: WebURL) {
         guard let page = numbers[url] else { return }
         known[page].isTaken = true
         outcomes.append(Outcome(page: page, stage: stage, isPage: false, byteCount: nil))
     }
 
     /// The size of a file or an asset, or nil if the server did not say it.
-    package mutating func didWeigh(_ request: Request, byteCount: Int?) {
+    mutating func didWeigh(_ request: Request, byteCount: Int?) {
         switch request {
         case .page(let url), .file(let url):
             guard let page = numbers[url] else { return }
@@ -188,7 +188,7 @@ package struct PlanSample: Sendable {
     /// Returns the next request; nil when the sample is complete.
     ///
     /// - Parameter spent: the number of requests that were made.
-    package mutating func next(spent: Int) -> Request? {
+    mutating func next(spent: Int) -> Request? {
         groupAgain(ifGrownBy: 1.1)
         if stage == .exploring {
             if Double(spent) < Double(maxRequests) * Self.exploringShare, !hasNothingToExplore,

@@ -109,7 +109,7 @@ extension Scope {
     }
 
     /// Whether a page is followed that is `depth` links away from a start URL, and the rule that decides.
-    package func pageVerdict(on url: WebURL, depth: Int) -> ScopeVerdict {
+    func pageVerdict(on url: WebURL, depth: Int) -> ScopeVerdict {
         if let reason = reasonToRefuse(url) { return .skipped(reason) }
         guard let rule = extentRule(for: url) ?? includeRule(for: url) else {
             return .skipped(reasonOutsideExtent)
@@ -135,7 +135,7 @@ extension Scope {
     }
 
     /// Whether an asset is followed. Neither the extent nor the depth matters: a page is shown only with its assets.
-    package func assetVerdict(on url: WebURL) -> ScopeVerdict {
+    func assetVerdict(on url: WebURL) -> ScopeVerdict {
         reasonToRefuse(url).map(ScopeVerdict.skipped) ?? .followed(by: .asset)
     }
 
@@ -149,7 +149,7 @@ extension Scope {
 
     /// Whether a start URL is followed. Exclude patterns do not apply to URLs that the user named, only the
     /// scheme counts.
-    package func startVerdict(on url: WebURL) -> ScopeVerdict {
+    func startVerdict(on url: WebURL) -> ScopeVerdict {
         url.isHTTP ? .followed(by: .start) : .skipped(.scheme)
     }
 

@@ -108,7 +108,7 @@ package enum SkipReason: Sendable, Hashable {
     }
 
     /// Whether the URL was skipped because of a limit of the run.
-    package var isOfLimit: Bool {
+    var isOfLimit: Bool {
         if case .limit = self { true } else { false }
     }
 

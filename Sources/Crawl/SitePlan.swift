@@ -258,7 +258,7 @@ package struct ManifestPlan: Sendable, Equatable {
     }
 
     /// The beginning of the place of a TUF repository.
-    package static let repositoryPrefix = "tuf+"
+    private static let repositoryPrefix = "tuf+"
 
     /// The absolute path of a file, which does not depend on the current folder; a URL is returned unchanged.
     package static func absoluteLocation(of name: String) -> String {
@@ -278,15 +278,15 @@ package struct LeftOut: Sendable, Equatable {
     /// The limit that left pages out.
     package var limit: String?
     /// Whether the limit also left out assets.
-    package var limitsAssets = false
+    var limitsAssets = false
     /// The reasons why pages were suspected to be a trap, by URL pattern.
     package var traps: [String: String] = [:]
     /// The last parts of paths by which side pages were recognised.
-    package var sideNames: [String: SidePage] = [:]
+    var sideNames: [String: SidePage] = [:]
     /// The recognised views, with the URLs of their fetched pages (`QueryViews`).
     package var views: [String: [String]] = [:]
     /// Why no page was requested from an origin whose robots.txt could not be read, by origin.
-    package var unknownRobots: [String: String] = [:]
+    var unknownRobots: [String: String] = [:]
     /// URLs that were requested and could not be loaded, for which no limit is responsible. Assets are only listed if the limit
     /// left out assets.
     package var failed: Set<String> = []

@@ -37,7 +37,7 @@ package struct Ed25519PrivateKey: Sendable {
     package let seed: [UInt8]
     package let publicKey: Ed25519PublicKey
 
-    package static let signatureByteCount = 64
+    static let signatureByteCount = 64
     private static let seedByteCount = 32
 
     /// Generates a new key; nil if OpenSSL fails.

@@ -10,7 +10,7 @@ package struct MinisignPrivateKey: Sendable {
     package let key: Ed25519PrivateKey
 
     /// The maximum length of a passphrase: minisign reads no longer one.
-    package static let maxPassphraseBytes = 1023
+    static let maxPassphraseBytes = 1023
 
     /// Generates a new key with a random ID; nil if OpenSSL fails.
     package init?() {

@@ -67,7 +67,7 @@ package final class PEMPublicKey: @unchecked Sendable {
 
     /// Whether the signature is a valid RSASSA-PKCS1-v1_5 signature with SHA-256 (RFC 8017, section 8.2). Returns false if the
     /// key is of another kind or has under 2048 bits.
-    package func verifiesRSAPKCS1(_ signature: [UInt8], of message: [UInt8]) -> Bool {
+    func verifiesRSAPKCS1(_ signature: [UInt8], of message: [UInt8]) -> Bool {
         guard EVP_PKEY_get_base_id(pointer) == EVP_PKEY_RSA,
             Self.allowedRSABits.contains(EVP_PKEY_get_bits(pointer))
         else { return false }

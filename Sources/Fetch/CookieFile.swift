@@ -4,9 +4,9 @@ package import Web
 /// A file of cookies in one of the forms that tools write: Netscape's format (curl, Wget, yt-dlp, Python's
 /// `MozillaCookieJar`), the JSON of browser extensions and of Puppeteer (a list of cookies), or the storage state of
 /// Playwright (an object with a list of cookies).
-package struct CookieFile: Sendable {
+struct CookieFile: Sendable {
     /// A cookie of a file.
-    package struct Cookie: Sendable, Equatable {
+    struct Cookie: Sendable, Equatable {
         let domain: String
         let includesSubdomains: Bool
         let path: String
@@ -34,7 +34,7 @@ package struct CookieFile: Sendable {
         }
     }
 
-    package let cookies: [Cookie]
+    let cookies: [Cookie]
 
     /// The maximum size of a file. Reading a larger one fails.
     private static let maxFileBytes = 16 * 1024 * 1024

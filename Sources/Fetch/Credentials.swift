@@ -219,7 +219,7 @@ extension Netrc {
 
 /// A value with secrets. String interpolation, `dump` and the debugger show only its description, and none of
 /// its parts.
-package protocol Redacted: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
+protocol Redacted: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
 
 extension Redacted {
     package var debugDescription: String { description }

@@ -14,7 +14,7 @@ package struct FetchBatch {
     private var pending: [UInt32: PendingRequest] = [:]
 
     /// The default number of requests that run at once.
-    package static let defaultConcurrentRequests = 16
+    private static let defaultConcurrentRequests = 16
     /// The maximum number of redirects for one URL. One more is a failure.
     private static let maxRedirects = 20
 

@@ -17,13 +17,13 @@ package struct FetchOptions: Sendable {
     package var maxBodyBytes = 8 * 1024 * 1024 * 1024
     /// The maximum size of a response's headers in bytes, with those of interim responses and the trailers. A
     /// response with more of them fails as too large.
-    package var maxHeaderBytes = 256 * 1024
+    var maxHeaderBytes = 256 * 1024
     /// The maximum length of a URL in bytes. A request for a longer one fails as too large.
     package var maxURLBytes = 64 * 1024
     /// Limits how much a body may grow when it is decoded.
     package var expansion = ExpansionLimit()
     /// The beginning of a body that broke off is kept, to be resumed, if it has at least this many bytes.
-    package var minPartialBytes = 256 * 1024
+    var minPartialBytes = 256 * 1024
     /// Writes a description beside the file of a large body while it is received. If this process is killed,
     /// the next one can then resume the body.
     package var describesParts = false
@@ -43,11 +43,11 @@ package struct FetchOptions: Sendable {
     package var speedWindow: Duration = .seconds(60)
     /// Audio or video without a declared length fails as endless after this time, if its average rate is
     /// below `UnboundedBody.Limits.minMediaBytesPerSecond` and there is no limit by `bytesPerSecond`.
-    package var slowMediaTimeout: Duration = .seconds(30)
+    var slowMediaTimeout: Duration = .seconds(30)
     /// The same for other bodies without a declared length, below `UnboundedBody.Limits.minOtherBytesPerSecond`.
-    package var slowBodyTimeout: Duration = .seconds(120)
+    var slowBodyTimeout: Duration = .seconds(120)
     /// Any body without a declared length fails as endless after this time, at whatever rate it arrives.
-    package var unboundedBodyTimeout: Duration = .seconds(900)
+    var unboundedBodyTimeout: Duration = .seconds(900)
     /// The maximum rate at which all transfers together receive; nil for no limit.
     package var bytesPerSecond: Int?
 

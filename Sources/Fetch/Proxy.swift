@@ -44,7 +44,7 @@ package struct ProxyRules: Sendable {
     }
 
     /// The rules from the environment variables of this process.
-    package static var ofEnvironment: ProxyRules {
+    static var ofEnvironment: ProxyRules {
         ProxyRules { name in getenv(name).map { String(cString: $0) } }
     }
 

@@ -1,4 +1,4 @@
-package import Web
+internal import Web
 
 /// The hosts that have demanded TLS for all requests (HSTS, RFC 6797).
 package struct StrictTransport: Sendable, Equatable {
@@ -20,7 +20,7 @@ package struct StrictTransport: Sendable, Equatable {
 
     /// Applies the value of a `Strict-Transport-Security` field. The response must have been received over
     /// TLS with a verified certificate. A malformed value changes nothing.
-    package mutating func applyHeader(_ value: String, from url: WebURL, now: HTTPDate) {
+    mutating func applyHeader(_ value: String, from url: WebURL, now: HTTPDate) {
         guard url.scheme == "https", IPAddress(url.host) == nil, let policy = Self.parsePolicy(value) else {
             return
         }
@@ -34,7 +34,7 @@ package struct StrictTransport: Sendable, Equatable {
     }
 
     /// The https URL to request in place of an http URL; nil if the host did not demand TLS.
-    package func httpsURL(for url: WebURL, now: HTTPDate) -> WebURL? {
+    func httpsURL(for url: WebURL, now: HTTPDate) -> WebURL? {
         guard !rules.isEmpty, url.scheme == "http", covers(url.host, now: now) else { return nil }
         let port = url.port.map { ":\($0)" } ?? ""
         return WebURL("https://\(url.host)\(port)\(url.target)\(url.fragment.map { "#" + $0 } ?? "")")

@@ -173,7 +173,7 @@ package final class Answer: Sendable {
 
     /// Whether the server can send exactly `bytes` to a client whose request changes nothing in the response
     /// (`RequestHead.canSendUnchanged`).
-    package var canSendUnchanged: Bool { hasDate && file == nil && zstdBody == nil }
+    var canSendUnchanged: Bool { hasDate && file == nil && zstdBody == nil }
 
     /// Returns an answer with a plain text in UTF-8.
     package static func text(

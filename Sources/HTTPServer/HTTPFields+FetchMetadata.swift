@@ -26,7 +26,7 @@ extension HTTPFields {
     ///
     /// Error responses use it: a script that expects JSON gets an empty body of that type instead of a text
     /// that it would show as data.
-    package var expectedTypeOfSubresource: String? {
+    var expectedTypeOfSubresource: String? {
         guard let destination = fetchDestination, !isNavigation else { return nil }
         switch destination {
         case "script", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet":

@@ -171,18 +171,18 @@ package struct ServerLimits: Sendable {
     /// The maximum number of header fields. More of them get a 431.
     package var maxFields = 200
     /// The maximum length of a request target. A longer one gets a 414.
-    package var maxTargetBytes = 32 * 1024
+    var maxTargetBytes = 32 * 1024
     /// The maximum size of a body that is buffered until it is complete. A longer one is passed on while it
     /// arrives, if `maxStreamedBodyBytes` and the responder allow that.
     package var maxBufferedBodyBytes = 1024 * 1024
     /// The maximum size of all incomplete bodies of one thread's clients together. Beyond it, a client gets a
     /// 503.
-    package var maxBufferedUploadBytes = 256 * 1024 * 1024
+    var maxBufferedUploadBytes = 256 * 1024 * 1024
     /// The maximum size of a body that is passed on while it arrives. A longer one gets a 413; 0 refuses all
     /// bodies that are longer than `maxBufferedBodyBytes`.
-    package var maxStreamedBodyBytes = 0
+    var maxStreamedBodyBytes = 0
     /// The maximum size of the chunk extensions and trailer fields of a chunked body. More of them get a 431.
-    package var maxTrailerBytes = 16 * 1024
+    var maxTrailerBytes = 16 * 1024
 
     // MARK: Clients, and their share of a thread
 

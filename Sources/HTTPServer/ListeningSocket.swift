@@ -171,7 +171,7 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Whether the server listens on every address of the machine, including later ones.
-    package var isEverywhere: Bool {
+    var isEverywhere: Bool {
         hosts.contains { $0.text == "0.0.0.0" || $0.text == "::" }
     }
 

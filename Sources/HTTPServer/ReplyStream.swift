@@ -164,10 +164,10 @@ package final class ReplyStream: LoadStream {
     // MARK: - The event loop
 
     /// Reports bytes that were taken out of the mailbox.
-    package func didDequeue(_ byteCount: Int) { state.withLock { $0.mailboxBytes -= byteCount } }
+    func didDequeue(_ byteCount: Int) { state.withLock { $0.mailboxBytes -= byteCount } }
 
     /// Sets the number of bytes that wait for the socket.
-    package func setQueuedBytes(_ byteCount: Int) {
+    func setQueuedBytes(_ byteCount: Int) {
         let wakeHandler = state.withLock { state -> (@Sendable () -> Void)? in
             state.queuedBytes = byteCount
             guard state.wasFull, state.mailboxBytes + byteCount < Self.maxUnsentBytes / 2 else { return nil }
@@ -178,7 +178,7 @@ package final class ReplyStream: LoadStream {
     }
 
     /// Records that the client has disconnected.
-    package func didDisconnect() {
+    func didDisconnect() {
         let wakeHandler = state.withLock { state in
             state.isGone = true
             return state.wakeHandler

@@ -156,7 +156,7 @@ package struct RequestHead: Equatable {
 
     /// Whether an answer can be sent as it is, without additional header lines or changes. The answer must allow
     /// that too (`Answer.canSendUnchanged`).
-    package var canSendUnchanged: Bool { isKeptAlive && !isConditional && !isHTTP10 && method != .head }
+    var canSendUnchanged: Bool { isKeptAlive && !isConditional && !isHTTP10 && method != .head }
 
     /// The declared length of the body; 0 for a chunked body or none.
     package var bodyCount: Int {

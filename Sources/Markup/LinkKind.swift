@@ -282,7 +282,7 @@ package struct LinkContext: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt16
 
     /// The maximum number of markup levels, which limits how deeply nested `srcdoc` attributes are scanned.
-    package static let maxLevels = 5
+    static let maxLevels = 5
 
     package init?(rawValue: UInt16) {
         guard Inner(rawValue: UInt8(truncatingIfNeeded: rawValue)) != nil,

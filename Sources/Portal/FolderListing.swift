@@ -1,5 +1,5 @@
 internal import Reports
-package import Store
+internal import Store
 internal import Web
 
 /// The list of the subfolders and URLs in one folder, with a count for each subfolder. With an empty prefix, the folders
@@ -8,9 +8,9 @@ internal import Web
 /// The store has no folders, only URLs. `list` reads the URLs below the folder in slices, in URL order, in which those
 /// of one subfolder follow each other. It counts a subfolder only up to a limit and then continues after it, so that the
 /// time does not grow with the number of URLs in the subfolders.
-package struct FolderListing {
+struct FolderListing {
     /// An item of the list: a subfolder or a stored URL.
-    package enum Item: Equatable {
+    enum Item: Equatable {
         /// A subfolder, with the number of URLs that were counted in it. `isMore` if counting stopped early.
         case folder(prefix: String, count: Int, isMore: Bool)
         case entry(VisibleEntry)

@@ -183,11 +183,11 @@ package struct PortalLinks {
     /// The prefix for commands (POST); the name of the command follows.
     static let commands = "/-/do/"
     /// The page that switches the bar of mirrored pages on and off.
-    package static let barSwitch = "/-/bar"
+    static let barSwitch = "/-/bar"
     /// The document in the bar of a mirrored page.
     package static let barFrame = OriginLayout.barFrame
 
-    package static let importForm = "/-/import"
+    static let importForm = "/-/import"
     /// The form that saves one page.
     package static let add = "/-/add"
     /// The page that explains how to save from the browser.
@@ -213,7 +213,7 @@ package struct PortalLinks {
     /// The document in the bar of a mirrored page.
     ///
     /// - Parameter snapshot: the id of the snapshot that the page is from; nil for the live one.
-    package static func barDocument(of url: String, snapshot: Int64?) -> String {
+    static func barDocument(of url: String, snapshot: Int64?) -> String {
         path(barFrame, [("url", url), ("snapshot", snapshot.map { "\($0)" })])
     }
 

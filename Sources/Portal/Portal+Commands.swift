@@ -420,7 +420,7 @@ extension Portal {
     /// for another origin (`//host`, `/\host`) or for a header field becomes the home page.
     ///
     /// - Parameter number: the job whose outcome the page shows, as the query field `did`.
-    package static func returnPath(_ text: String?, noticeOfJob number: Int? = nil) -> String {
+    static func returnPath(_ text: String?, noticeOfJob number: Int? = nil) -> String {
         guard let text, text.hasPrefix("/"), !text.hasPrefix("//"), !text.hasPrefix("/\\"),
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }), text.utf8.count < 4000
         else { return returnPath("/", noticeOfJob: number) }

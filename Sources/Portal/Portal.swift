@@ -359,7 +359,7 @@ package struct Portal {
 
     /// Header fields of every answer: the pages load only their own style and images, and no other origin may read or
     /// frame them.
-    package var securityFields: [(name: String, value: String)] { securityFields(hasScript: false) }
+    var securityFields: [(name: String, value: String)] { securityFields(hasScript: false) }
 
     /// - Parameter hasScript: whether the page may run the portal's scripts, and connect to the portal from them.
     private func securityFields(hasScript: Bool) -> [(name: String, value: String)] {

@@ -182,7 +182,7 @@ package struct SiteSettingsForm: Sendable, Equatable {
     package init() {}
 
     /// The value of the field `what` for one page.
-    package static let pageOnly = "page"
+    static let pageOnly = "page"
     /// The accepted values of the fields, as the forms offer them.
     static let subjectNames = ["site", pageOnly]
     static let scopeNames = ["host", "path", "domain"]

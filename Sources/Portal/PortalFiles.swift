@@ -105,14 +105,14 @@ package final class PortalFiles: Sendable {
     }
 
     /// A file that a job made.
-    package struct ResultFile: Equatable {
-        package let path: String
-        package let name: String
-        package let byteCount: Int64
+    struct ResultFile: Equatable {
+        let path: String
+        let name: String
+        let byteCount: Int64
     }
 
     /// Returns the file that a job made; nil if there is none.
-    package func resultFile(ofJob number: Int) -> ResultFile? {
+    func resultFile(ofJob number: Int) -> ResultFile? {
         let folder = "\(path)/\(Self.jobFolderName(number))"
         for name in Folder.names(in: folder) ?? [] {
             let name = String(decoding: name, as: UTF8.self)
@@ -161,7 +161,7 @@ package final class PortalFiles: Sendable {
     }
 
     /// The last component of a client's file name, made safe for this folder; nil if nothing remains.
-    package static func safeName(_ name: String) -> String? {
+    static func safeName(_ name: String) -> String? {
         let parts = name.utf8.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
         guard let last = parts.last else { return nil }
         let bytes = last.filter { $0 >= 0x20 && $0 != 0x7f }

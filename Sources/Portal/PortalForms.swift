@@ -51,7 +51,7 @@ extension HTMLWriter {
     ///   - fields: hidden fields.
     ///   - hasFile: whether the form uploads a file.
     ///   - content: writes the visible fields and the button.
-    package mutating func commandForm(
+    mutating func commandForm(
         _ name: String, _ context: PortalContext, style: String = "order",
         fields: [(name: String, value: String)] = [], hasFile: Bool = false,
         _ content: (inout HTMLWriter) -> Void
@@ -102,7 +102,7 @@ extension HTMLWriter {
     ///   - type: the type of the `input` element.
     ///   - mode: the `inputmode`, which selects the keyboard of a phone.
     ///   - mistake: the ids of the elements that describe the mistake in the value; nil if it is valid.
-    package mutating func inputField(
+    mutating func inputField(
         _ name: String, _ label: Sentence, type: String = "text", value: String = "", hint: Sentence? = nil,
         isRequired: Bool = false, isWide: Bool = false, mode: String? = nil, mistake: String? = nil
     ) {
@@ -122,7 +122,7 @@ extension HTMLWriter {
     }
 
     /// Writes a list of options, of which the user selects one.
-    package mutating func choiceField(
+    mutating func choiceField(
         _ name: String, _ label: Sentence, _ options: [(value: String, words: Sentence)], chosen: String?
     ) {
         let id = "f-\(name)"
@@ -140,7 +140,7 @@ extension HTMLWriter {
     }
 
     /// Writes a text area with one value per line.
-    package mutating func linesField(_ name: String, _ label: Sentence, _ values: [String], hint: Sentence) {
+    mutating func linesField(_ name: String, _ label: Sentence, _ values: [String], hint: Sentence) {
         let id = "f-\(name)"
         element("div", ["class": "field wide"]) { html in
             html.element("label", ["for": id], say: label)

@@ -208,7 +208,7 @@ extension PortalPage {
 }
 
 /// A part of the portal, which the banner highlights.
-package enum PortalSection {
+enum PortalSection {
     case sites
     case search
     case scripts

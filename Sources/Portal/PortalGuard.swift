@@ -99,7 +99,7 @@ package final class PortalGuard: Sendable {
     // MARK: - The password
 
     /// The result of a login attempt.
-    package enum LoginResult: Equatable, Sendable {
+    enum LoginResult: Equatable, Sendable {
         /// The password was right. The session's secret is the value of a cookie.
         case success(session: String)
         case wrong
@@ -160,7 +160,7 @@ package final class PortalGuard: Sendable {
     var hasSessions: Bool { configuration.isExposed }
 
     /// Ends a session. Does nothing for nil or an unknown session.
-    package func logOut(_ session: String?) {
+    func logOut(_ session: String?) {
         if let session { sessions.withLock { $0.remove(session) } }
     }
 

@@ -8,7 +8,7 @@ package enum PortalLimits {
     /// The maximum number of items of a list of titles.
     static let maxTitles = 200
     /// The maximum number of pages with screenshots.
-    package static let maxScreenshotPages = 12
+    static let maxScreenshotPages = 12
     /// The maximum number of sites on one home page, so that it stays below 100 kB.
     static let maxSiteCards = 36
     /// The maximum number of pages that were read last.
@@ -18,7 +18,7 @@ package enum PortalLimits {
     /// The maximum number of URLs that are read to list a folder. Beyond it, the list continues on the next page.
     static let maxFolderURLs = 8_192
     /// The number of URLs that are read at a time to list a folder.
-    package static let folderSliceURLs = 512
+    static let folderSliceURLs = 512
     /// The same number after half of `maxFolderURLs` have been read.
     static let shortFolderSliceURLs = 32
     /// The maximum number of bodies that one step of a search reads.
@@ -37,5 +37,5 @@ package enum PortalLimits {
     /// The maximum number of bytes that are read to compute missing MD5 digests.
     static let maxDigestBytes = 4_000_000
     /// The maximum number of responses of all snapshots of a site. Beyond it, the portal compares none of them.
-    package static let maxComparedResponses = 60_000
+    static let maxComparedResponses = 60_000
 }

@@ -8,7 +8,7 @@ package struct TrafficPage: PortalPage {
     /// The latest requests that match the filter.
     package let requests: [ProxyLog.LoggedRequest]
     /// The text that the shown requests contain; nil to show all.
-    package let filterText: String?
+    let filterText: String?
     /// Whether the page reloads itself.
     package let isLive: Bool
     /// The totals of all requests, also of those that the filter hides.

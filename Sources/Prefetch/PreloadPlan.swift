@@ -1,14 +1,14 @@
 internal import Bundles
-package import Check
+internal import Check
 internal import Crawl
 internal import Digest
-package import Store
+internal import Store
 internal import Web
 
 /// The step to take for each bundle of a manifest, decided from its stored copies without any I/O.
-package struct PreloadPlan: Sendable, Equatable {
+struct PreloadPlan: Sendable, Equatable {
     /// The step to take for a bundle.
-    package enum Step: Sendable, Equatable {
+    enum Step: Sendable, Equatable {
         /// The site's own snapshot already serves the required body. Makes no request and writes nothing.
         case reuse
         /// The required body is stored, but the site does not serve it from its own snapshot. The next
@@ -19,7 +19,7 @@ package struct PreloadPlan: Sendable, Equatable {
     }
 
     /// The reason why a bundle is fetched.
-    package enum Reason: Sendable, Equatable {
+    enum Reason: Sendable, Equatable {
         /// No response is stored.
         case new
         /// The stored body is a different one.
@@ -54,9 +54,9 @@ package struct PreloadPlan: Sendable, Equatable {
         }
     }
 
-    package let steps: [Step]
+    let steps: [Step]
     /// Whether there is nothing to request and nothing to write.
-    package let isCurrent: Bool
+    let isCurrent: Bool
 
     init(_ bundles: [(bundle: Bundle, copies: StoredCopies)]) {
         let steps = bundles.map { Self.step($0.bundle, $0.copies) }
@@ -88,7 +88,7 @@ extension PreloadPlan {
     /// - Parameters:
     ///   - site: the site of the manifest; nil if it is not stored yet.
     ///   - provesBytes: whether stored bodies are read and hashed, whatever was computed before.
-    package static func plan(
+    static func plan(
         for verifier: ManifestVerifier, of site: Site?, in folder: StoreFolder, provesBytes: Bool
     ) throws(LarderError) -> PreloadPlan {
         let bundles = verifier.bundlesWithURLs

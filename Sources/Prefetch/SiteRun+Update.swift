@@ -21,7 +21,7 @@ extension SiteRun {
     }
 
     /// The error of a command that would load the manifest of a site again, which came in an update file.
-    package static func updateFilesError(_ site: String) -> LarderError {
+    static func updateFilesError(_ site: String) -> LarderError {
         LarderError(.input, updateFilesText(site))
     }
 

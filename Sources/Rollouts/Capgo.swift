@@ -10,9 +10,9 @@ package struct CapgoCheck: Sendable, Equatable {
     package let channel: String
     package let device: Device
     /// The version that the device runs: the ID of a roll-out, `builtin`, or that of the native code.
-    package let versionName: String
+    let versionName: String
     /// Whether the client can download single files. It can since version 6.2, but without errors only since version 7.
-    package let readsFileLists: Bool
+    let readsFileLists: Bool
 
     /// The version that stands for the code that the app was built with.
     static let builtIn = "builtin"

@@ -11,9 +11,9 @@ extension Channel: JSONObject {
     package var storedText: String { members.text(.compact) }
 
     /// The size of the text beyond which the oldest roll-outs are removed: servers read it again after each change.
-    package static let usualStoredBytes = 16 << 20
+    private static let usualStoredBytes = 16 << 20
     /// The maximum size of the text, which is less than the parser reads.
-    package static let maxStoredBytes = 48 << 20
+    private static let maxStoredBytes = 48 << 20
 
     /// Removes the oldest roll-outs until the state has the usual size, and returns it as a text for the store. Those of the last
     /// two orders stay. Returns nil if these are too large.

@@ -36,7 +36,7 @@ package struct CodePushCheck: Sendable, Equatable {
     package let channel: String
     package let device: Device
     /// The digest of the package that the device has, or of the code that it was built with.
-    package let packageHash: String?
+    let packageHash: String?
 
     /// - Parameter parameters: those of the query.
     package init(_ parameters: [String: String]) throws(UpdateProblem) {

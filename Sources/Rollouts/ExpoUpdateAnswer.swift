@@ -23,7 +23,7 @@ package struct ExpoUpdateSettings: Sendable {
     /// The values that clients filter their stored updates by; nil leaves those that they have.
     package var manifestFilters: ExpoDictionary?
     /// The header fields that clients send with later requests; nil leaves those that they have.
-    package var serverDefinedHeaders: ExpoDictionary?
+    var serverDefinedHeaders: ExpoDictionary?
     /// The public configuration of the app, which its code reads as `Constants.expoConfig`; nil for none.
     package var appConfiguration: JSONValue?
     /// The header fields for requests of assets, by the key of the asset.

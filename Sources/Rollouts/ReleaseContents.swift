@@ -15,12 +15,12 @@ package struct ReleaseContents: Sendable, Equatable {
     /// The files, in the order of the manifest.
     package let files: [File]
     /// CodePush's digest of all files: the name of the package's folder on a device.
-    package let codePushHash: String
+    let codePushHash: String
     /// The text of Cordova's `chcp.manifest`.
-    package let cordovaList: [UInt8]
+    let cordovaList: [UInt8]
 
     /// The maximum size of a manifest.
-    package static let maxManifestBytes = 16 * 1024 * 1024
+    private static let maxManifestBytes = 16 * 1024 * 1024
 
     /// Reads the manifest that `larder publish` adds to a release. Returns nil if it is damaged.
     package init?(manifest bytes: [UInt8]) {

@@ -44,7 +44,7 @@ package struct Share: Sendable, Hashable, Comparable, CustomStringConvertible {
     }
 
     /// Whether a part is at least this share of a whole. False if the whole is 0.
-    package func isReached(by part: Int, of whole: Int) -> Bool {
+    func isReached(by part: Int, of whole: Int) -> Bool {
         whole > 0 && part * 10_000 >= whole * hundredths
     }
 

@@ -201,7 +201,7 @@ package struct SearchQuery: Sendable, Equatable {
 
 extension SearchQuery {
     /// The part of a query that a text must satisfy.
-    package enum Strictness: Sendable, CaseIterable {
+    enum Strictness: Sendable, CaseIterable {
         /// The text satisfies all conditions.
         case all
         /// The same, but the last word also matches all words that begin with it.

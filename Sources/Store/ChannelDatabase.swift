@@ -57,7 +57,7 @@ package final class ChannelDatabase {
 
     /// The maximum number of devices whose reports are remembered for all updates of one app. Further devices are not
     /// counted. There is a limit because anyone who reaches the server can make up devices.
-    package static let maxReports = 1_000_000
+    static let maxReports = 1_000_000
     /// The newest updates of a channel whose reports are remembered. Those of earlier ones are removed when another is
     /// published; their counts stay.
     package static let maxOpenUpdates = 8

@@ -94,9 +94,9 @@ package struct PressureRelief: Sendable, Equatable {
     private var last: Int64?
 
     /// The average from which on it counts as a stall; the same share as in `PressureFile.trigger`.
-    package static let minStallAverage = 750
+    private static let minStallAverage = 750
     /// If half of the cache would be smaller than this, all of it is freed.
-    package static let minCacheBytes = 1024 * 1024
+    private static let minCacheBytes = 1024 * 1024
 
     package init(secondsBetween: Int64 = 5) {
         self.secondsBetween = secondsBetween
@@ -166,7 +166,7 @@ package final class PressureFile: Sendable {
 
     /// The pressure files of the machine and of this process's control group, which may have a lower limit.
     /// Empty if the kernel provides none.
-    package static func ofThisProcess() -> [PressureFile] {
+    static func ofThisProcess() -> [PressureFile] {
         var paths = ["/proc/pressure/memory"]
         if let group = controlGroup() {
             // The paths if cgroup version 2 is mounted alone, and if it is mounted beside version 1.

@@ -25,7 +25,7 @@ package struct MemoryTier<Value: AnyObject & Sendable>: Sendable {
     }
 
     /// Changes the limit, and evicts the oldest values beyond it.
-    package func setLimit(_ byteLimit: Int) { untyped.setLimit(byteLimit) }
+    func setLimit(_ byteLimit: Int) { untyped.setLimit(byteLimit) }
 
     /// The size of all entries. Never exceeds the limit, except for a moment after `setLimit`.
     package var byteCount: Int { untyped.byteCount }

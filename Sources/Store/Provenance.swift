@@ -35,7 +35,7 @@ package struct Provenance: Sendable, Hashable {
 }
 
 extension ResponseFlags {
-    package static let isLoaded = ResponseFlags(rawValue: 1 << 12)
+    static let isLoaded = ResponseFlags(rawValue: 1 << 12)
     package static let isRecorded = ResponseFlags(rawValue: 1 << 13)
     package static let isImported = ResponseFlags(rawValue: 1 << 14)
     /// Set in addition to `isImported` if the user named the site of the archive and the URL is on that

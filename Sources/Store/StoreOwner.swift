@@ -3,9 +3,9 @@ internal import Glibc
 internal import System
 
 /// Rules about which users can change a store. Users who can write to a store control what its readers see.
-package enum StoreOwner {
+enum StoreOwner {
     /// The result of the check of a folder or file.
-    package enum Verdict: Equatable, Sendable {
+    enum Verdict: Equatable, Sendable {
         /// The user or root owns it.
         case trusted
         /// Another user owns it, and alone can write to it.
@@ -24,7 +24,7 @@ package enum StoreOwner {
     /// - Parameters:
     ///   - user: the effective user of this process.
     ///   - mode: the mode from `stat`.
-    package static func verdict(owner: UInt32, mode: UInt32, user: UInt32) -> Verdict {
+    static func verdict(owner: UInt32, mode: UInt32, user: UInt32) -> Verdict {
         if owner == user { return .trusted }
         if mode & 0o022 != 0 { return .open }
         return owner == 0 ? .trusted : .foreign

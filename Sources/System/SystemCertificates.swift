@@ -6,7 +6,7 @@ internal import Glibc
 /// self-contained archive runs on others, so Larder finds the file itself.
 package enum SystemCertificates {
     /// The paths of the file on common distributions.
-    package static let knownPaths = [
+    private static let knownPaths = [
         "/etc/ssl/certs/ca-certificates.crt",  // Debian, Ubuntu, Arch, Gentoo
         "/etc/pki/tls/certs/ca-bundle.crt",  // Fedora up to 42, Red Hat
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // Fedora

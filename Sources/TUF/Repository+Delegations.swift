@@ -5,12 +5,12 @@ package import Web
 /// keys, and without those of the targets.
 extension Repository {
     /// The maximum number of delegated roles. Clients that list all targets load the metadata of each.
-    package static let maxDelegatedRoles = 1000
+    private static let maxDelegatedRoles = 1000
     /// The maximum number of patterns of one delegated role.
-    package static let maxPatterns = 1000
+    private static let maxPatterns = 1000
 
     /// The metadata of the delegated roles with all changes that are not published yet.
-    package var latestDelegated: [String: SignedMetadata<TargetsMetadata>] {
+    var latestDelegated: [String: SignedMetadata<TargetsMetadata>] {
         (published?.delegated ?? [:]).merging(draftDelegated) { $1 }
     }
 
@@ -179,7 +179,7 @@ extension Repository {
     }
 
     /// The maximum depth of files below a folder that is delegated as a whole.
-    package static let maxFolderDepth = 16
+    private static let maxFolderDepth = 16
 
     /// The keys whose signatures count for the draft of a delegated role: those of the published and of the drafted
     /// delegation.

@@ -8,12 +8,12 @@ package struct RepositoryError: Error, Sendable, Equatable, CustomStringConverti
     package static func input(_ description: String) -> RepositoryError { RepositoryError(description) }
 
     /// A file of the repository is not valid.
-    package static func malformedFile(_ file: String, _ detail: String) -> RepositoryError {
+    private static func malformedFile(_ file: String, _ detail: String) -> RepositoryError {
         RepositoryError("\(file): \(detail); restore it from a backup")
     }
 
     /// The repository has not been created.
-    package static let notCreated = RepositoryError("there is no repository; create one first")
+    static let notCreated = RepositoryError("there is no repository; create one first")
 
     /// Signatures of a role are missing, and its key is not among those that were given.
     static func missingSignatures(_ role: RepositoryRole, _ count: Int) -> RepositoryError {

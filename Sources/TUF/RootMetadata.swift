@@ -12,7 +12,7 @@ package struct RootMetadata: RoleMetadata {
     package var consistentSnapshot: Bool?
 
     /// The roles that root metadata must have.
-    package static let topLevelRoles = ["root", "timestamp", "snapshot", "targets"]
+    static let topLevelRoles = ["root", "timestamp", "snapshot", "targets"]
 
     package init(header: MetadataHeader, keys: KeyTable, roles: [String: RoleKeys]) {
         self.header = header

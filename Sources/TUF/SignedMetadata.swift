@@ -28,11 +28,11 @@ extension RoleMetadata {
 /// The members that all roles have.
 package struct MetadataHeader: Sendable, Equatable {
     /// The version of the specification that new metadata is written for.
-    package static let currentSpecVersion = "1.0.37"
+    static let currentSpecVersion = "1.0.37"
     /// Larger integers are not exact in JavaScript, and one more than the version must still be a version.
     private static let maxVersion = 1 << 53 - 1
 
-    package var specVersion: String
+    var specVersion: String
     package var version: Int
     /// The time of expiry in seconds since 1970.
     package var expires: Int64
@@ -74,7 +74,7 @@ package struct MetadataHeader: Sendable, Equatable {
     }
 
     /// The time of expiry: `1985-10-21T01:21:00Z`.
-    package var expiryText: String { HTTPDate(secondsSinceEpoch: expires).iso8601 }
+    var expiryText: String { HTTPDate(secondsSinceEpoch: expires).iso8601 }
 
     func members(type: String) -> [String: CanonicalJSON] {
         others.merging([
@@ -168,7 +168,7 @@ package struct SignedMetadata<Role: RoleMetadata>: Sendable, Equatable {
     ///
     /// The same public key counts once, even if it has several ids because of other members: a threshold is a number of
     /// people who agree, not of names for their keys.
-    package func validKeyIDs(of keys: RoleKeys, in table: KeyTable) -> [String] {
+    func validKeyIDs(of keys: RoleKeys, in table: KeyTable) -> [String] {
         var valid: [String] = []
         var publicTexts: Set<String> = []
         for signature in signatures where keys.keyIDs.contains(signature.keyID) {
@@ -184,7 +184,7 @@ package struct SignedMetadata<Role: RoleMetadata>: Sendable, Equatable {
     /// Throws unless at least the threshold of the role's keys signed the metadata.
     ///
     /// - Parameter authority: the metadata that names the keys, for the error: "the trusted root".
-    package func requireThreshold(
+    func requireThreshold(
         of keys: RoleKeys, in table: KeyTable, authority: String, file: String
     ) throws(TUFError) {
         let count = validKeyIDs(of: keys, in: table).count

@@ -8,7 +8,7 @@ internal import Web
 package struct TUFKey: Sendable, Equatable {
     /// The key as in the metadata, with all members: its id is the digest of all of them.
     package let json: CanonicalJSON
-    package let keyType: String
+    let keyType: String
     package let scheme: String
     /// The public key in the text form of its type: hexadecimal for Ed25519, else PEM; nil for unknown types without one.
     package let publicText: String?

@@ -3,7 +3,7 @@ package struct TUFLimits: Sendable, Equatable {
     /// The maximum size of root metadata in bytes.
     package var maxRootBytes = 512 * 1024
     /// The maximum size of timestamp metadata in bytes.
-    package var maxTimestampBytes = 16 * 1024
+    var maxTimestampBytes = 16 * 1024
     /// The maximum size of snapshot metadata in bytes, even if the timestamp announces more.
     package var maxSnapshotBytes = 16 << 20
     /// The maximum size of the metadata of one targets role in bytes, even if the snapshot announces more.
@@ -11,7 +11,7 @@ package struct TUFLimits: Sendable, Equatable {
     /// The maximum number of new root files in one update. The next update continues with the last one.
     package var maxRootRotations = 1024
     /// The maximum number of roles that are visited to find one target.
-    package var maxVisitedRoles = 32
+    var maxVisitedRoles = 32
     /// The maximum number of roles whose targets are listed together.
     package var maxListedRoles = 1024
 

@@ -2,7 +2,7 @@
 ///
 /// Two bodies share about the same part of their samples as of their pieces. Where the pieces are in the bodies makes no
 /// difference.
-package struct BodySketch: Sendable, Equatable {
+struct BodySketch: Sendable, Equatable {
     /// The smallest hashes, in ascending order.
     let hashes: [UInt64]
 

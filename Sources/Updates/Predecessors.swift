@@ -2,15 +2,15 @@
 ///
 /// Bundlers write hashes into file names, and move code between files. So the bodies decide first, then the names:
 /// the same name, the same name without its hash, and the size.
-package struct Predecessors: Sendable {
+struct Predecessors: Sendable {
     /// A body of one of the releases.
-    package struct Candidate: Sendable {
+    struct Candidate: Sendable {
         /// The URL or path.
-        package let name: String
-        package let byteCount: Int
-        package let sketch: BodySketch
+        let name: String
+        let byteCount: Int
+        let sketch: BodySketch
 
-        package init(name: String, byteCount: Int, sketch: BodySketch) {
+        init(name: String, byteCount: Int, sketch: BodySketch) {
             (self.name, self.byteCount, self.sketch) = (name, byteCount, sketch)
         }
     }
@@ -28,7 +28,7 @@ package struct Predecessors: Sendable {
     /// The weight of the same name, and of the same name without hashes, in equal hashes.
     private static let (nameWeight, stemWeight) = (8, 4)
 
-    package init(_ old: [Candidate]) {
+    init(_ old: [Candidate]) {
         self.old = old
         for (index, candidate) in old.enumerated() {
             byName[candidate.name] = index
@@ -38,7 +38,7 @@ package struct Predecessors: Sendable {
     }
 
     /// The index of the most similar earlier body; nil if none is similar.
-    package func best(for new: Candidate) -> Int? {
+    func best(for new: Candidate) -> Int? {
         var scores: [Int: Int] = [:]
         for hash in new.sketch.hashes {
             for index in (byHash[hash] ?? []).prefix(Self.maxSharing) { scores[Int(index), default: 0] += 1 }

@@ -19,7 +19,7 @@ package struct Rendition: Hashable, Sendable {
     var usedGroups: Set<String> = []
     /// The number of lines of the picture: the shorter side, so that an upright video has the same.
     package var height: Int?
-    package var bandwidth = 0
+    var bandwidth = 0
     /// Whether all browsers play its format.
     var isCommonFormat = true
     /// Whether a player chooses it unless a person says otherwise.
@@ -34,7 +34,7 @@ package struct Rendition: Hashable, Sendable {
 
 /// The renditions that a playlist of HLS (RFC 8216) or DASH (ISO/IEC 23009-1) offers.
 package struct RenditionList: Sendable {
-    package internal(set) var renditions: [Rendition] = []
+    var renditions: [Rendition] = []
     /// Whether the playlist is of a live stream, which has no end.
     package internal(set) var isLive = false
     /// DASH: the elements around renditions, to be removed if all renditions in them are.
@@ -123,7 +123,7 @@ package struct RenditionList: Sendable {
     // MARK: - The choice
 
     /// The numbers of the renditions to store.
-    package func renditionsToStore(by choice: MediaChoice) -> Set<Int> {
+    func renditionsToStore(by choice: MediaChoice) -> Set<Int> {
         guard choice != .none else { return [] }
         var kept: Set<Int> = []
         for numbers in Dictionary(grouping: renditions.indices, by: { renditions[$0].period }).values {

@@ -96,7 +96,7 @@ extension StoreReader {
 
 extension StoreWriter {
     /// Stores MD5 digests that were computed, so that they need not be computed again.
-    package func storeMD5s(_ md5s: [(body: StoredBody, md5: Digest)]) throws(StoreError) {
+    func storeMD5s(_ md5s: [(body: StoredBody, md5: Digest)]) throws(StoreError) {
         try transaction { () throws(StoreError) in
             for (body, md5) in md5s where body.md5 != md5.bytes {
                 try run("UPDATE body SET md5 = ? WHERE sha256 = ?", .blob(md5.bytes), .blob(body.sha256))

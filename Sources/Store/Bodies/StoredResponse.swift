@@ -488,13 +488,13 @@ package struct RequestKey: Hashable, Sendable {
     private static let maxTimeDifferenceSeconds: Int64 = 36 * 3600
 
     /// Whether the bodies of both requests are equal except for the times in them. The methods are not compared.
-    package func differsOnlyInTimes(from other: RequestKey) -> Bool {
+    func differsOnlyInTimes(from other: RequestKey) -> Bool {
         let (own, others) = (text.split(separator: " "), other.text.split(separator: " "))
         return own.count == 4 && others.count == 4 && own[2] == others[2]
     }
 
     /// Whether the body of the request contains times: the key has four parts.
-    package var containsTimes: Bool { text.utf8.count { $0 == 0x20 } == 3 }
+    var containsTimes: Bool { text.utf8.count { $0 == 0x20 } == 3 }
 
     /// The method of the request; "GET" for the empty key. Meaningless for the keys of derived content.
     package var method: String { text.isEmpty ? "GET" : String(text.prefix { $0 != " " }) }

@@ -100,7 +100,7 @@ package struct CacheRequest: Sendable {
         package var isRead: Bool { self == .get || self == .head }
 
         /// Whether the request may change resources, so that it invalidates stored responses (RFC 9111, section 4.4).
-        package var isUnsafe: Bool { self == .post || self == .unsafe }
+        var isUnsafe: Bool { self == .post || self == .unsafe }
     }
 
     package let method: Method

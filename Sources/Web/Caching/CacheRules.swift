@@ -295,11 +295,11 @@ package struct ResponseInspection: Sendable {
     private init() { rejects = nil }
 
     /// Whether all responses are accepted, so that the beginning of the body need not be read.
-    package var acceptsAll: Bool { rejects == nil }
+    var acceptsAll: Bool { rejects == nil }
 
     package func accepts(_ subject: Subject) -> Bool { !(rejects?(subject) ?? false) }
 
-    package static let acceptingAll = ResponseInspection()
+    static let acceptingAll = ResponseInspection()
 
     /// Rejects an HTML page with status 200 if the URL's file extension promises another type, whatever media
     /// type the server declares.

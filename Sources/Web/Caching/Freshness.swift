@@ -11,7 +11,7 @@ package struct Freshness: Sendable, Equatable {
     }
 
     /// Whether a stale response may be used.
-    package enum StaleUse: Sendable, Equatable {
+    enum StaleUse: Sendable, Equatable {
         case permitted
         /// Only `stale-while-revalidate` and `stale-if-error` permit it: the rule for `s-maxage` in a shared
         /// cache.
@@ -22,14 +22,14 @@ package struct Freshness: Sendable, Equatable {
     package let lifetime: Int
     package let source: Source
     /// The age of the response when it was received.
-    package let initialAge: Int
+    let initialAge: Int
     package let responseTime: HTTPDate
     /// Whether the response must be validated before each use, as by `no-cache` without field names.
-    package let needsValidation: Bool
-    package let isImmutable: Bool
-    package let staleUse: StaleUse
-    package let staleWhileRevalidate: Int?
-    package let staleIfError: Int?
+    let needsValidation: Bool
+    let isImmutable: Bool
+    let staleUse: StaleUse
+    let staleWhileRevalidate: Int?
+    let staleIfError: Int?
 
     /// Computes the freshness from the head of a response, the times of the request and the response, and the
     /// lifetime that a rule of the user sets.
@@ -154,11 +154,11 @@ package struct CacheProfile: Sendable, Equatable {
     package var kind: Kind
     /// The fields that this cache uses in place of `Cache-Control` and `Expires`, the most specific one first
     /// (RFC 9213).
-    package var targetedFields: [String] = []
+    var targetedFields: [String] = []
     /// The lifetime of a response without one, as a percentage of the time since its last modification.
-    package var heuristicPercentage = 10
+    var heuristicPercentage = 10
     /// The maximum of an estimated lifetime, in seconds.
-    package var maxHeuristicLifetime = 86_400
+    var maxHeuristicLifetime = 86_400
     /// Whether the cache stores parts of bodies, to complete them later.
     package var storesParts = false
 

@@ -23,7 +23,7 @@ package struct ResponseSummary: Sendable, Equatable {
     package let ending: Ending
     /// Whether the response had a length or, as in HTTP/2, an explicit end.
     package let hasLength: Bool
-    package let isChallenge: Bool
+    let isChallenge: Bool
     /// Whether the response is a page whose title asks for a login and that has a password field. False for
     /// stored responses, since it is not stored.
     package let asksForLogin: Bool
@@ -68,7 +68,7 @@ package struct ResponseSummary: Sendable, Equatable {
     package var isHTML: Bool { type == "text/html" || type == "application/xhtml+xml" }
 
     /// Whether the response has a type that pages load and that is never HTML.
-    package var isNeverHTML: Bool {
+    var isNeverHTML: Bool {
         guard let type else { return false }
         return ["image/", "font/", "audio/", "video/"].contains { type.hasPrefix($0) }
             || type.hasSuffix("javascript") || type.hasSuffix("ecmascript")
@@ -79,7 +79,7 @@ package struct ResponseSummary: Sendable, Equatable {
     package var isUsable: Bool { (200..<400).contains(status) }
 
     /// Whether the title contains a phrase for logging in.
-    package var hasLoginTitle: Bool { title.map(LoginPageSigns.isLoginTitle) ?? false }
+    var hasLoginTitle: Bool { title.map(LoginPageSigns.isLoginTitle) ?? false }
 
     /// Whether both responses have the same validator, although their bodies differ.
     func hasSameValidator(as stored: ResponseSummary) -> Bool {
@@ -100,11 +100,11 @@ package struct ResponseSummary: Sendable, Equatable {
 /// How a new body that is shorter than the stored one relates to it.
 package struct BodyComparison: Sendable, Equatable {
     /// The new body is, byte for byte, the beginning of the stored one.
-    package var isPrefixOfStored: Bool
+    var isPrefixOfStored: Bool
     /// The stored body ends an HTML document, and the new one does not.
-    package var onlyStoredEnds: Bool
+    var onlyStoredEnds: Bool
     /// Both bodies end an HTML document.
-    package var bothEnd: Bool
+    var bothEnd: Bool
 
     package init(stored: Span<UInt8>, new: Span<UInt8>) {
         isPrefixOfStored = new.count < stored.count && Self.isEqual(stored.extracting(first: new.count), new)

@@ -1,10 +1,10 @@
 /// Whether a response may be stored (RFC 9111, section 3), and if not, the reason.
-package enum Storability: Sendable, Equatable {
+enum Storability: Sendable, Equatable {
     case storable(StoragePolicy)
     case refused(Refusal)
 
     /// The reason not to store a response.
-    package enum Refusal: String, Sendable, CaseIterable {
+    enum Refusal: String, Sendable, CaseIterable {
         /// The method is not GET. A response to POST may be stored if it has a lifetime and its
         /// `Content-Location` is the URL of the request. Responses to recorded requests may always be stored.
         case method
@@ -27,7 +27,7 @@ package enum Storability: Sendable, Equatable {
         case inspection
     }
 
-    package var isStorable: Bool {
+    var isStorable: Bool {
         switch self {
         case .storable: true
         case .refused: false
@@ -37,7 +37,7 @@ package enum Storability: Sendable, Equatable {
     /// Decides by the head of a response. A storage policy that a rule of the user forces overrides the
     /// directives of server and client. It does not make private responses shared or store responses that
     /// cannot be used.
-    package static func judge(
+    static func judge(
         _ request: CacheRequest, status: Int, fields: HTTPFields, profile: CacheProfile,
         forced: StoragePolicy? = nil
     ) -> Storability {
@@ -194,7 +194,7 @@ package enum StoragePolicy: String, Sendable, CaseIterable {
 /// Properties of status codes that matter to caches.
 package enum CacheStatus {
     /// Whether responses with this status may be stored without explicit permission (RFC 9110, section 15.1).
-    package static func isCacheableByDefault(_ status: Int) -> Bool {
+    static func isCacheableByDefault(_ status: Int) -> Bool {
         switch status {
         case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
         default: false
@@ -202,7 +202,7 @@ package enum CacheStatus {
     }
 
     /// Whether Larder knows the caching rules of a status, as `must-understand` requires.
-    package static func isUnderstood(_ status: Int) -> Bool {
+    static func isUnderstood(_ status: Int) -> Bool {
         switch status {
         case 200...206, 300...303, 305, 307, 308, 400...417, 421...426, 428, 429, 431, 451, 500...506, 511:
             true

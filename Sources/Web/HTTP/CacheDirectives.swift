@@ -12,27 +12,27 @@ package struct CacheDirectives: Sendable, Equatable {
     }
 
     /// How stale a response a request accepts.
-    package enum Staleness: Sendable, Equatable {
+    enum Staleness: Sendable, Equatable {
         case any
         case seconds(Int)
     }
 
     package var maxAge: Int?
-    package var sharedMaxAge: Int?
-    package var staleWhileRevalidate: Int?
-    package var staleIfError: Int?
-    package var minFresh: Int?
-    package var maxStale: Staleness?
-    package var noCache: Scope?
+    var sharedMaxAge: Int?
+    var staleWhileRevalidate: Int?
+    var staleIfError: Int?
+    var minFresh: Int?
+    var maxStale: Staleness?
+    var noCache: Scope?
     package var isPrivate: Scope?
     package var isPublic = false
     package var noStore = false
-    package var noTransform = false
+    var noTransform = false
     package var onlyIfCached = false
-    package var mustRevalidate = false
-    package var proxyRevalidate = false
-    package var mustUnderstand = false
-    package var isImmutable = false
+    var mustRevalidate = false
+    var proxyRevalidate = false
+    var mustUnderstand = false
+    var isImmutable = false
 
     package init() {}
 

@@ -32,7 +32,7 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether the tags are equal, weak or strong: the comparison for `If-None-Match`.
-    package func matchesWeakly(_ other: EntityTag) -> Bool { opaque.elementsEqual(other.opaque) }
+    func matchesWeakly(_ other: EntityTag) -> Bool { opaque.elementsEqual(other.opaque) }
 }
 
 extension FieldScanner {
@@ -74,14 +74,14 @@ package enum EntityTagCondition: Sendable, Equatable {
         self = tags.count == 1 && tags[0].text == "*" ? .any : .tags(tags)
     }
 
-    package func includesWeakly(_ tag: EntityTag) -> Bool {
+    func includesWeakly(_ tag: EntityTag) -> Bool {
         switch self {
         case .any: true
         case .tags(let tags): tags.contains { $0.matchesWeakly(tag) }
         }
     }
 
-    package func includesStrongly(_ tag: EntityTag) -> Bool {
+    func includesStrongly(_ tag: EntityTag) -> Bool {
         switch self {
         case .any: true
         case .tags(let tags): tags.contains { $0.matchesStrongly(tag) }

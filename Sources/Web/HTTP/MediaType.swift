@@ -85,7 +85,7 @@ package struct MediaType: Hashable, Sendable, CustomStringConvertible {
     package var type: Substring { essence.prefix { $0 != "/" } }
 
     /// The part after the slash.
-    package var subtype: Substring { essence.drop { $0 != "/" }.dropFirst() }
+    var subtype: Substring { essence.drop { $0 != "/" }.dropFirst() }
 
     /// The serialization by the standard. Values that are not tokens are quoted.
     package var description: String {

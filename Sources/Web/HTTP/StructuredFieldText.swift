@@ -14,7 +14,7 @@ extension StructuredDictionary.Member {
     }
 
     /// The canonical text of the value and its parameters, without the key.
-    package var valueText: String {
+    var valueText: String {
         switch value {
         case .item(let item): return item.text + Self.text(of: parameters)
         case .list(let items):

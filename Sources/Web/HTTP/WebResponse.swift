@@ -47,7 +47,7 @@ public struct WebResponse: Sendable, Equatable {
         }
     }
 
-    package var httpFields: HTTPFields {
+    private var httpFields: HTTPFields {
         HTTPFields(fields.map { HTTPFields.Field(name: $0.name, value: $0.value) })
     }
 

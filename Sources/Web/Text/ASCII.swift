@@ -14,7 +14,7 @@ extension UInt8 {
     }
 
     /// The upper-case hexadecimal digit for the low four bits.
-    package var upperHexDigit: UInt8 {
+    var upperHexDigit: UInt8 {
         let digit = self & 0x0F
         return digit < 10 ? digit &+ 0x30 : digit &+ 0x37
     }
@@ -32,7 +32,7 @@ extension Span<UInt8> {
 
     /// Whether the bytes are `name`, regardless of the case of ASCII letters. `name` must be in lower case.
     @inline(__always)
-    package func equalsIgnoringASCIICase(_ name: StaticString) -> Bool {
+    func equalsIgnoringASCIICase(_ name: StaticString) -> Bool {
         guard count == name.utf8CodeUnitCount else { return false }
         return name.withUTF8Buffer { name in
             name.indices.allSatisfy { self[$0].lowercasedASCII == name[$0] }
