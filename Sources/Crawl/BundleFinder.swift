@@ -67,7 +67,7 @@ package final class BundleFinder {
     private func isFitting(
         _ body: inout StoredBody, _ bundle: Bundle, _ stated: ResponseIntegrity?, provesBytes: Bool
     ) throws(StoreError) -> Bool {
-        guard let sha256 = Digest(.sha256, bytes: body.sha256), try reader.isStored(body),
+        guard let sha256 = Digest(.sha256, bytes: body.sha256), try reader.bodies.isStored(body),
             try !isDamaged(body)
         else {
             return false

@@ -83,7 +83,7 @@ final class CacheLookup {
         dictionaries = StoredDictionaries(reader, snapshot: snapshot.id)
         // Under a policy that reloads everything, a stored body replaces a request only if its bytes have been hashed again.
         finder = try BundleFinder(reader, folder, provesBytes: policy.reloadsEverything)
-        hasWholePacks = try reader.hasWholePacks()
+        hasWholePacks = try reader.bodies.hasWholePacks()
         self.snapshot = snapshot
         self.isShared = isShared
         isRemote = folder.isRemote
@@ -139,7 +139,7 @@ final class CacheLookup {
         for url: WebURL, requiring bundle: Bundle? = nil, origin: @autoclosure () -> String?, isCORS: Bool,
         now: HTTPDate
     ) throws(StoreError) -> Decision {
-        try reader.beginSharedRead()
+        try reader.transactions.beginSharedRead()
         if let bundle {
             guard let stored = try finder.response(for: url, as: bundle) else {
                 return .load(adding: HTTPFields().addingOrigin(isCORS ? origin() : nil))
@@ -201,7 +201,7 @@ final class CacheLookup {
 
     /// Ends the reading transaction, which other users of the store may wait for. Later queries see the
     /// newest state.
-    func endTransaction() throws(StoreError) { try reader.endSharedRead() }
+    func endTransaction() throws(StoreError) { try reader.transactions.endSharedRead() }
 
     /// The notes of an earlier snapshot about the rendered page; nil if it was not rendered. Notes from an
     /// archive are not used, because their cookies would be sent to the origin.
@@ -217,7 +217,7 @@ final class CacheLookup {
     /// checked; packs are checked only if one of them is incomplete.
     private func isMissing(_ body: StoredBody) throws(StoreError) -> Bool {
         guard !hasWholePacks || body.byteCount > Limits.maxPackedBodyBytes else { return false }
-        return try !reader.isStored(body)
+        return try !reader.bodies.isStored(body)
     }
 
     /// Returns the stored response to a request with a body, if the policy allows its use without a new
@@ -241,7 +241,7 @@ final class CacheLookup {
 
     /// The response of an earlier snapshot for a URL that this snapshot has fetched again.
     func earlierResponse(for url: WebURL) throws(StoreError) -> StoredResponse? {
-        try reader.endSharedRead()
+        try reader.transactions.endSharedRead()
         guard let stored = try reader.response(for: url.href), stored.status < 400,
             stored.snapshot != snapshot.id
         else {
@@ -291,7 +291,7 @@ final class CacheLookup {
         // Which renditions of a playlist are links depends on the choice of media, which may have changed since the scan.
         let isPlaylist = body.format?.isPlaylist == true
         if isPlaylist || leavesMedia && body.format != .opaque { return nil }
-        try reader.beginSharedRead()
+        try reader.transactions.beginSharedRead()
         guard let summary = try linkSummary(of: stored) else { return nil }
         if body.format != .opaque, let table = LinkTable.readSummary(fromEnds: summary.tableEnds) {
             guard table.isCurrent else { return nil }

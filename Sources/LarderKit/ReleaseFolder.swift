@@ -401,7 +401,7 @@ struct ReleaseFolder {
             for (index, (url, digest)) in digests.enumerated() {
                 options.report(.verifying, min(index, files.count), of: files.count)
                 guard let body = try reader.response(for: url)?.body, body.sha256 == digest.bytes,
-                    try reader.isStored(body)
+                    try reader.bodies.isStored(body)
                 else { return url }
             }
             return nil

@@ -47,7 +47,7 @@ final class BodyVerifier: Sendable {
     ) throws(StoreError) -> Finding {
         // Read before the bytes, so that a later change of the file changes the stamp.
         let isHashed = verification != .never || isRequired
-        var stamp = isHashed ? try reader.fileStamp(of: body) : nil
+        var stamp = isHashed ? try reader.bodies.fileStamp(of: body) : nil
         guard let content = try reader.content(of: body) else { return .missing }
         guard isHashed else { return .whole(content, nil) }
         var sent: FileStamp?

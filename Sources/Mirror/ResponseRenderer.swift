@@ -293,7 +293,7 @@ final class ResponseRenderer {
         if let storedBody, patch.isEmpty, !hasPrefix(url), !body.table.isTranscoded,
             canSendStoredFrame(status, stored)
         {
-            frame = try finder.reader.frame(of: storedBody)
+            frame = try finder.reader.bodies.frame(of: storedBody)
             if frame != nil { outgoing.append(("Vary", "Accept-Encoding")) }
         }
         return Answer(

@@ -131,7 +131,7 @@ extension PreloadPlan {
                                     bundle, stated, finder, reader, &md5s)
                             } else if let (response, body) = try reader.responseWithBody(at: url) {
                                 copies.served = try servedBody(
-                                    of: body, isStored: reader.isStored(body),
+                                    of: body, isStored: reader.bodies.isStored(body),
                                     isImported: served.isImported || response.isImported, bundle, stated,
                                     finder, reader, &md5s)
                             }

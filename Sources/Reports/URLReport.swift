@@ -200,13 +200,13 @@ public struct URLReport: Sendable, Equatable {
             sha256 = Hex.encode(body.sha256)
             form = body.form
             title = body.title
-            guard try reader.isStored(body) else {
+            guard try reader.bodies.isStored(body) else {
                 place = nil
                 md5 = nil
                 fault = "its bytes are gone or cut short"
                 return
             }
-            place = try reader.relativePath(of: body)
+            place = try reader.bodies.relativePath(of: body)
             do throws(StoreError) {
                 md5 = try md5s.md5(of: body)?.hex
                 fault = nil

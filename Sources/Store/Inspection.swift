@@ -98,7 +98,7 @@ extension StoreReader {
         findings.orphanFiles =
             folder.bodyFileNames.filter { !knownDigests.contains($0) }.sorted()
             + folder.packList.filter { !packs.contains($0.number) }.map(\.name)
-            + (try externalBodies?.unreferencedNames() ?? [])
+            + (try self.bodies.external?.unreferencedNames() ?? [])
         return findings
     }
 
@@ -145,7 +145,7 @@ extension StoreReader {
     /// - Parameter digest: the SHA-256 of the body's row; nil if that has the wrong length.
     func fault(of body: StoredBody, expecting digest: Digest?) throws(StoreError) -> String? {
         guard let digest else { return "its digest has the wrong length" }
-        guard let content = try contentOfAnyLength(of: body, bypassesLocalCopy: true) else {
+        guard let content = try bodies.contentOfAnyLength(of: body, bypassesLocalCopy: true) else {
             return "its bytes are gone"
         }
         let measured: (sha256: Digest, byteCount: Int)
@@ -257,7 +257,7 @@ extension StoreWriter {
         if isPostgreSQL {
             let reader = try StoreReader(folder)
             guard let stored = try reader.body(withID: body.id),
-                let content = try reader.contentOfAnyLength(of: stored, bypassesLocalCopy: true)
+                let content = try reader.bodies.contentOfAnyLength(of: stored, bypassesLocalCopy: true)
             else { return }
             try folder.createQuarantine()
             let copy = try BodyFiles.write(try content.load(), in: folder)

@@ -170,7 +170,7 @@ extension StoreReader {
             for href in hrefs {
                 guard let response = try response(for: href) else { continue }
                 let isBodyStored =
-                    try response.body.map { (body) throws(StoreError) in try isStored(body) } ?? false
+                    try response.body.map { (body) throws(StoreError) in try bodies.isStored(body) } ?? false
                 results[href] = ResponseAvailability(
                     snapshot: response.snapshot, status: response.status, isImported: response.isImported,
                     body: response.body, isBodyStored: isBodyStored)
@@ -181,7 +181,7 @@ extension StoreReader {
         var packs: [Int64: Int64?] = [:]
         /// Bodies that are in the external storage of a PostgreSQL store.
         var outside: [(href: String, body: StoredBody)] = []
-        let external = externalBodies
+        let external = bodies.external
         let inline = "(SELECT length(bytes) FROM content WHERE content.body = body.id)"
         let stored =
             isPostgreSQL

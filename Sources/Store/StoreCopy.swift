@@ -274,7 +274,7 @@ package final class StoreCopy {
         if let bytes = row.bytes {
             content = .bytes(bytes)
         } else {
-            content = try source.contentOfAnyLength(of: row.body, bypassesLocalCopy: true)
+            content = try source.bodies.contentOfAnyLength(of: row.body, bypassesLocalCopy: true)
         }
         guard let content else { return "its bytes are gone" }
         let measured: (sha256: Digest, byteCount: Int)
@@ -290,7 +290,7 @@ package final class StoreCopy {
         if case .bytes(let bytes) = content {
             row.bytes = bytes
             if target.keepsFrames, bytes.count >= Limits.minCompressedBodyBytes {
-                row.frame = try source.frame(of: row.body)
+                row.frame = try source.bodies.frame(of: row.body)
             }
         } else if measured.byteCount <= Limits.maxPackedBodyBytes {
             row.bytes = try content.load()

@@ -1,6 +1,5 @@
 package import Database
 internal import Digest
-package import System
 package import Web
 
 /// Reads the responses and bodies of a store.
@@ -11,7 +10,7 @@ package import Web
 ///
 /// Statements run in transactions of their own. Callers that need several reads of one moment use
 /// `inReadTransaction` or `withFixedVersion`; callers with many small look-ups save lock operations with
-/// `beginSharedRead`.
+/// `ReadTransactions.beginSharedRead`.
 ///
 /// A reader has one database connection and belongs to one thread. Each server thread opens its own.
 package final class StoreReader {
@@ -32,21 +31,13 @@ package final class StoreReader {
     private let findInOtherSites: Statement
     /// The snapshot that look-ups are answered as of; nil for what readers see now. See `asOf`.
     private var snapshot: Int64?
-    private let findContent: Statement
-    private let readingLock: ReadersLock
-    /// The bodies in PostgreSQL or in its external storage; nil if the store is a local folder.
-    private let pieces: PostgreSQLBodies?
-    /// Whether this reader has the reading lock now (`withReadingLock`).
-    private var isReading = false
-    /// Reads SQLite's `data_version`; nil if the store is in PostgreSQL.
-    private let findVersion: Statement?
-    /// The version that `dataVersion()` returns while `withFixedVersion` runs; nil otherwise.
-    private var fixedVersion: Int64?
+    /// The transactions of the statements, for callers with many small look-ups.
+    package let transactions: ReadTransactions
+    /// The bytes of the bodies.
+    package let bodies: BodyReader
     /// The result of `liveSnapshots(ofSitesAt:)` for one version of the store.
     private var snapshotsAtOrigins: (version: Int64, origins: [String], snapshots: [LiveSnapshot])?
     var originHosts: OriginHosts?
-    /// The number of calls of `beginSharedRead` that share the open read transaction; nil if there is none.
-    private var lookupsInSharedRead: Int?
     private let findLinks: Statement
     let findManifests: Statement
     let findLinkLists: Statement
@@ -99,9 +90,8 @@ package final class StoreReader {
         if folder.server == nil {
             try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")
         }
-        readingLock = ReadersLock(folder)
-        pieces = folder.server == nil ? nil : try PostgreSQLBodies(folder, connection, isWriting: false)
-        findVersion = folder.server == nil ? connection.prepareLater("PRAGMA data_version") : nil
+        transactions = ReadTransactions(folder, connection)
+        bodies = try BodyReader(folder, connection, transactions)
         // The URL is looked up in a subquery: a PostgreSQL without statistics would otherwise scan all rows
         // of the snapshot.
         findVisible = connection.prepareLater(
@@ -148,12 +138,6 @@ package final class StoreReader {
             """)
         findManifests = connection.prepareLater(
             "SELECT start, settings, name FROM site WHERE instr(settings, '\"manifest\"') > 0 ORDER BY name")
-        // The digest is compared because the database reuses the ids of deleted bodies.
-        findContent = connection.prepareLater(
-            """
-            SELECT body.pack, body.start, body.frame, iif(body.pack IS NULL, content.bytes, NULL)
-            FROM body JOIN content ON content.body = body.id WHERE body.id = ? AND body.sha256 = ?
-            """)
         findLinks = connection.prepareLater(
             """
             SELECT links FROM content JOIN body ON body.id = content.body
@@ -459,130 +443,7 @@ package final class StoreReader {
     /// Returns the body's bytes, or the file that contains them. Nil if the body is missing or incomplete.
     /// The digest is not verified; an inspection does that.
     package func content(of body: StoredBody) throws(StoreError) -> BodyContent? {
-        guard let content = try contentOfAnyLength(of: body), content.byteCount == body.byteCount else {
-            return nil
-        }
-        return content
-    }
-
-    /// Returns the zstd frame (RFC 8878) that the body is stored as, or nil if it is not stored as a frame.
-    /// The frame is not verified.
-    package func frame(of body: StoredBody) throws(StoreError) -> [UInt8]? {
-        try withReadingLock { () throws(StoreError) in
-            guard case .pack(let location)? = try location(of: body), let byteCount = location.frameByteCount
-            else {
-                return nil
-            }
-            let frame = try Pack(location.pack, in: folder).read(from: location.start, byteCount: byteCount)
-            return frame?.count == byteCount ? frame : nil
-        }
-    }
-
-    /// Whether as many bytes are stored as the body has. Reads none of them.
-    package func isStored(_ body: StoredBody) throws(StoreError) -> Bool {
-        try withReadingLock { () throws(StoreError) in
-            switch try location(of: body) {
-            case .database(let bytes): bytes.count == body.byteCount
-            case .pack(let location):
-                location.fits(
-                    bodyByteCount: body.byteCount, packByteCount: Pack(location.pack, in: folder).byteCount)
-            case .file(let path): BodyContent.file(path: path).byteCount == body.byteCount
-            case .pieces: try pieces?.byteCount(body.sha256) == body.byteCount
-            case nil: false
-            }
-        }
-    }
-
-    /// Whether every pack has at least its committed size. If so, bodies in packs need not be checked one by
-    /// one.
-    package func hasWholePacks() throws(StoreError) -> Bool {
-        guard folder.server == nil else { return true }
-        var isWhole = true
-        try connection.prepare("SELECT number, size FROM pack").each { row in
-            let size = Pack(row.integer(0), in: folder).byteCount ?? -1
-            isWhole = isWhole && size >= row.integer(1)
-        }
-        return isWhole
-    }
-
-    /// Returns the stored bytes of a body, even if there are too few. Nil if the database has no such body,
-    /// or if its pack is missing.
-    ///
-    /// - Parameter bypassesLocalCopy: Whether to bypass local copies of bodies that are stored elsewhere.
-    func contentOfAnyLength(
-        of body: StoredBody, bypassesLocalCopy: Bool = false
-    ) throws(StoreError) -> BodyContent? {
-        try withReadingLock { () throws(StoreError) in
-            switch try location(of: body) {
-            case .database(let bytes):
-                return .bytes(bytes)
-            case .pack(let location):
-                return try location.read(body.byteCount, in: folder).map(BodyContent.bytes)
-            case .file(let path):
-                return .file(path: path)
-            case .pieces:
-                let copy = try pieces?.copy(
-                    body.sha256, byteCount: body.byteCount, bypassesLocalCopy: bypassesLocalCopy)
-                guard let file = copy.map(BodyContent.file) else { return nil }
-                // Bodies of this size are files in a local store too.
-                return body.byteCount > Limits.maxPackedBodyBytes ? file : .bytes(try file.load())
-            case nil:
-                return nil
-            }
-        }
-    }
-
-    /// The kind of place in which the bytes of a body are stored.
-    private enum BodyLocation {
-        case database([UInt8])
-        case pack(PackLocation)
-        case file(String)
-        /// In PostgreSQL, or in the storage for its larger bodies.
-        case pieces
-    }
-
-    private func location(of body: StoredBody) throws(StoreError) -> BodyLocation? {
-        try findContent.first(.integer(body.id), .blob(body.sha256)) { row in
-            if let location = PackLocation(row, from: 0) { return .pack(location) }
-            guard row.isNull(3) else { return .database(row.blob(3)) }
-            if folder.server != nil { return .pieces }
-            return Digest(.sha256, bytes: body.sha256).map { .file(folder.bodyFile(sha256: $0.hex)) }
-        } ?? nil
-    }
-
-    /// The state of the file that contains the bytes of a body. Nil if they are in a database, or missing.
-    package func fileStamp(of body: StoredBody) throws(StoreError) -> FileStamp? {
-        switch try location(of: body) {
-        case .pack(let location): FileStamp(Pack(location.pack, in: folder).path)
-        case .file(let path): FileStamp(path)
-        case .database, .pieces, nil: nil
-        }
-    }
-
-    /// The path of the file that contains the bytes, relative to the store's folder. Nil if the database has
-    /// no such body, or if the store is in PostgreSQL.
-    package func relativePath(of body: StoredBody) throws(StoreError) -> String? {
-        let path: String? =
-            switch try location(of: body) {
-            case .database: folder.server == nil ? folder.database : nil
-            case .pack(let location): Pack(location.pack, in: folder).path
-            case .file(let path): path
-            case .pieces, nil: nil
-            }
-        return path.map { String($0.dropFirst(folder.path.count + 1)) }
-    }
-
-    /// Runs `body` under the shared reading lock, so that no other process moves the bodies that it looks up,
-    /// or reuses their space. Ends the transaction of `beginSharedRead`.
-    private func withReadingLock<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result
-    {
-        // PostgreSQL shows the old place of a body that is moved for as long as a transaction reads it.
-        guard !isReading, folder.server == nil else { return try body() }
-        // The reading lock does not protect a transaction that began before the lock was taken.
-        try endSharedRead()
-        isReading = true
-        defer { isReading = false }
-        return try readingLock.withLock(body)
+        try bodies.content(of: body)
     }
 
     /// Returns the body's link table in the encoding of Markup.
@@ -621,48 +482,7 @@ package final class StoreReader {
     package func inReadTransaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError)
         -> Result
     {
-        try withReadingLock { () throws(StoreError) in try inTransaction(body) }
-    }
-
-    /// Begins a read transaction for the look-ups that follow, or continues the one that is open, so that SQLite
-    /// locks its file once for many look-ups. It lasts until `endSharedRead`, or for
-    /// `maxLookupsPerSharedRead` calls of this function. Does nothing for PostgreSQL.
-    package func beginSharedRead() throws(StoreError) {
-        guard folder.server == nil else { return }
-        if let lookups = lookupsInSharedRead {
-            guard lookups >= Self.maxLookupsPerSharedRead else {
-                lookupsInSharedRead = lookups + 1
-                return
-            }
-            try endSharedRead()
-        }
-        try connection.beginReading()
-        lookupsInSharedRead = 1
-    }
-
-    /// Ends the read transaction of `beginSharedRead`, if there is one.
-    package func endSharedRead() throws(StoreError) {
-        guard lookupsInSharedRead != nil else { return }
-        lookupsInSharedRead = nil
-        try connection.commit(hasChanged: false)
-    }
-
-    /// The number of look-ups after which a new transaction begins, so that readers see new commits and the
-    /// write-ahead log can be truncated.
-    private static let maxLookupsPerSharedRead = 256
-
-    private func inTransaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-        guard lookupsInSharedRead == nil else { return try body() }
-        try connection.beginReading()
-        do {
-            let result = try body()
-            try connection.commit(hasChanged: false)
-            return result
-        } catch {
-            // The first error is the one that matters.
-            try? connection.rollBack()
-            throw error
-        }
+        try transactions.withReadingLock { () throws(StoreError) in try transactions.inTransaction(body) }
     }
 
     /// Whether the store is in PostgreSQL and not in a local folder.
@@ -671,9 +491,6 @@ package final class StoreReader {
 
     /// The size of the store on the disk; nil for PostgreSQL.
     package var diskByteCount: Int64? { backEnd.isMeasuredByFiles ? folder.byteCount : nil }
-
-    /// The storage for the larger bodies of a PostgreSQL store, if it has one.
-    var externalBodies: ExternalBodies? { pieces?.external }
 
     /// How far a PostgreSQL standby is behind its primary, in seconds; nil if the server is not a standby.
     package func replicationLagSeconds() throws(StoreError) -> Double? {
@@ -732,27 +549,14 @@ package final class StoreReader {
     }
 
     /// A number that changes when another connection changes the store.
-    package func dataVersion() throws(StoreError) -> Int64 {
-        if let fixedVersion { return fixedVersion }
-        if let version = try findVersion?.first(read: { $0.integer(0) }) { return version }
-        return try connection.dataVersion()
-    }
+    package func dataVersion() throws(StoreError) -> Int64 { try transactions.dataVersion() }
 
     /// Runs `body` while this reader sees one version of the store: everything that `body` reads, and
-    /// `dataVersion()`, is of one moment. SQLite locks its file only once for it. Nested calls join the external
-    /// one.
+    /// `dataVersion()`, is of one moment. SQLite locks its file only once for it. Nested calls join the outer one.
     package func withFixedVersion<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError)
         -> Result
     {
-        guard fixedVersion == nil else { return try body() }
-        func run(at version: Int64?) throws(StoreError) -> Result {
-            fixedVersion = version
-            defer { fixedVersion = nil }
-            return try body()
-        }
-        if let session = connection.session { return try session.withFixedVersion(run) }
-        guard let findVersion else { return try body() }
-        return try findVersion.withFirstRowOpen { (row) throws(StoreError) in try run(at: row?.integer(0)) }
+        try transactions.withFixedVersion(body)
     }
 
     /// Whether other processes have begun to write to the store since this reader opened it as one that could

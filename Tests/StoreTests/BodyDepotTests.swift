@@ -92,7 +92,7 @@ struct BodyDepotTests {
         #expect(try content("http://s/large") == .file(path: path))
         #expect(try content("http://s/large")?.load() == Self.large)
         let reader = try StoreReader(folder)
-        #expect(try reader.isStored(#require(try reader.response(for: "http://s/large")?.body)))
+        #expect(try reader.bodies.isStored(#require(try reader.response(for: "http://s/large")?.body)))
         #expect(try reader.inspect().isSound)
         let part = try folder.condition().parts.first { $0.name == folder.server?.bodies?.text }
         #expect(part?.byteCount == Int64(Self.middle.count + Self.large.count))

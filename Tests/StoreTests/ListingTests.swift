@@ -106,7 +106,7 @@ import Web
             #expect(shown[href]?.snapshot == alone?.snapshot)
             #expect(shown[href]?.status == alone?.status)
             #expect(shown[href]?.body == alone?.body)
-            let isThere = try alone?.body.map { try reader.isStored($0) }
+            let isThere = try alone?.body.map { try reader.bodies.isStored($0) }
             #expect(shown[href]?.isBodyStored == isThere)
             #expect(isThere == nil || isThere == (href != "/x/gone"))
         }

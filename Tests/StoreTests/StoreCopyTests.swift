@@ -267,7 +267,7 @@ struct StoreCopyTests {
             let reader = try StoreReader(folder)
             try reader.eachRow("SELECT \(StoredBody.columns) FROM body WHERE frame IS NOT NULL ORDER BY id") {
                 row in
-                if let body = StoredBody(row, from: 0), let frame = try? reader.frame(of: body) {
+                if let body = StoredBody(row, from: 0), let frame = try? reader.bodies.frame(of: body) {
                     found.append("\(body.id) \(DigestStream.digest(.sha256, of: frame.span).hex)")
                 }
             }

@@ -52,13 +52,13 @@ import Testing
             try reader.response(for: href, ofSnapshot: snapshot.id) != nil
         }
         for hasEnded in [false, true] {
-            try reader.beginSharedRead()
+            try reader.transactions.beginSharedRead()
             #expect(try isThere("http://a/"))
             let new = "http://a/\(hasEnded)"
             try writer.add([response(new)], to: snapshot)
             #expect(try !isThere(new))
             if hasEnded {
-                try reader.endSharedRead()
+                try reader.transactions.endSharedRead()
             } else {
                 let body = try #require(try reader.response(for: "http://a/")?.body)
                 #expect(try reader.content(of: body) != nil)
@@ -66,9 +66,9 @@ import Testing
             #expect(try isThere(new))
         }
         // A view that is used for a long time is renewed.
-        for _ in 0..<2 { try reader.beginSharedRead() }
+        for _ in 0..<2 { try reader.transactions.beginSharedRead() }
         try writer.add([response("http://a/last")], to: snapshot)
-        for _ in 0..<1000 where try !isThere("http://a/last") { try reader.beginSharedRead() }
+        for _ in 0..<1000 where try !isThere("http://a/last") { try reader.transactions.beginSharedRead() }
         #expect(try isThere("http://a/last"))
     }
 

@@ -72,7 +72,7 @@ struct UpdateFiles {
                     sharing: .common),
                 .failed)
         }
-        let frame = try view.reader.frame(of: body)
+        let frame = try view.reader.bodies.frame(of: body)
         let digest = Base64.encode(body.sha256)
         var fields: [(name: String, value: String)] = [
             (
