@@ -217,7 +217,7 @@ struct OfflineWalk {
                 ? .ignored : .missing(.other("it is only in an archive that was imported for another site"))
             return
         }
-        if response.status == 404 || response.status == 410 {
+        if response.status == 404 || response.status == 410, !response.hasPageStatus || response.isImported {
             nodes[number].state =
                 node.isGuess ? .ignored : .broken("the server answered \(response.status)")
         } else if response.flags.contains(.isSoftNotFound) {

@@ -182,7 +182,7 @@ package struct PageKinds {
 extension StoredResponse {
     /// Whether the response is a page that a browser shows.
     package var isPage: Bool {
-        request == .get && role == 0 && status == 200
+        request == .get && role == 0 && hasPageStatus
             && (type == "text/html" || type == "application/xhtml+xml")
     }
 }

@@ -228,8 +228,9 @@ extension Crawl {
         if let challenge = try challenge(in: response) {
             return try apply(.failed(number, .challenged(challenge), after: latency))
         }
-        let errorBody = try errorBody(of: response, number)
-        response.body.discard()
+        let isApplication = try isApplication(response, number)
+        let errorBody = try isApplication ? nil : errorBody(of: response, number)
+        if !isApplication { response.body.discard() }
         let url = frontier.url(number)
         let stored = storedBefore.removeValue(forKey: number)
         let isGone = Failure.status(response.status).isGone
@@ -239,7 +240,15 @@ extension Crawl {
         {
             try apply(.failed(number, failure, after: latency))
             if let stored { try fallBack(number, to: stored) }
+            if isApplication { response.body.discard() }
             return
+        }
+        if isApplication {
+            storedBefore[number] = stored
+            rendering?.unknownPaths.insert(number)
+            try apply(.succeeded(number, after: latency))
+            report.bodyByteCount += response.body.byteCount
+            return try scan(number, url, .fetched(response), of: result)
         }
         if let redirect {
             propagateDigest(from: url, to: redirect.url)
@@ -263,34 +272,35 @@ extension Crawl {
         }
     }
 
-    /// The body of an answer with an error status that pages get offline as well: one that a script of a rendered page
-    /// reads, or an application that a host sends with 404 for every path that has no file. Nil for other answers.
-    private func errorBody(
-        of response: FetchedResponse, _ number: UInt32
-    ) throws(CrawlError) -> (bytes: [UInt8], reading: BodyReading)? {
-        let failure = Failure.status(response.status)
+    /// Whether an answer with 404 or 410 to a page is an application: HTML that gets its content from scripts, and does not
+    /// say "not found" before they run. Hosts of files send it for every path that has no file. It is a page like others.
+    private func isApplication(_ response: FetchedResponse, _ number: UInt32) throws(CrawlError) -> Bool {
         let type = response.fields.contentType
-        let isReadByScript =
-            rendering?.readByScripts.contains(number) == true && failure.isAnswerForScripts
-        let mayBeApplication =
-            failure.isGone && frontier.role(of: number) == .page && type?.isHTML ?? false
-        guard isReadByScript || mayBeApplication, response.body.byteCount <= Rendering.maxErrorBodyBytes
-        else { return nil }
+        guard Failure.status(response.status).isGone, frontier.role(of: number) == .page,
+            type?.isHTML ?? false, response.body.byteCount <= Rendering.maxErrorBodyBytes
+        else { return false }
         let bytes = try storing { () throws(StoreError) in
             try response.body.beginning(Rendering.maxErrorBodyBytes)
         }
-        if mayBeApplication {
-            let reading = LinkScanner().read(bytes.span, of: frontier.url(number), as: type)
-            if reading.table.renderReasons.contains(.littleText) { return (bytes: bytes, reading: reading) }
-        }
-        guard isReadByScript else { return nil }
-        return (bytes: bytes, reading: BodyReading())
+        let table = LinkScanner().read(bytes.span, of: frontier.url(number), as: type).table
+        guard table.renderReasons.contains(.littleText) else { return false }
+        let text = String(decoding: PageText.beginning(of: bytes.span), as: UTF8.self)
+        return !NotFoundWords.areSaid(in: table.title ?? "") && !NotFoundWords.areSaid(in: text)
     }
 
-    /// Stores an answer with an error status, which pages get offline as well.
-    private func storeErrorAnswer(
-        _ body: (bytes: [UInt8], reading: BodyReading), _ head: NewResponse
-    ) throws(CrawlError) {
+    /// The body of an answer with an error status that a script of a rendered page reads; nil for other answers.
+    private func errorBody(of response: FetchedResponse, _ number: UInt32) throws(CrawlError) -> [UInt8]? {
+        guard rendering?.readByScripts.contains(number) == true,
+            Failure.status(response.status).isAnswerForScripts,
+            response.body.byteCount <= Rendering.maxErrorBodyBytes
+        else { return nil }
+        return try storing { () throws(StoreError) in
+            try response.body.beginning(Rendering.maxErrorBodyBytes)
+        }
+    }
+
+    /// Stores an answer with an error status, which scripts get offline as well.
+    private func storeErrorAnswer(_ body: [UInt8], _ head: NewResponse) throws(CrawlError) {
         guard let number = head.number, plan.rules.storageBan(for: frontier.url(number), nil) == nil else {
             return
         }
@@ -302,8 +312,7 @@ extension Crawl {
         try storing { () throws(StoreError) in
             answer.body = .new(
                 try NewBody(
-                    .bytes(body.bytes), form: body.reading.form, title: body.reading.table.title,
-                    links: body.reading.table.encoded(), in: plan.folder)
+                    .bytes(body), form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: plan.folder)
             )
         }
         try store(answer)

@@ -32,8 +32,10 @@ struct Rendering {
     var cookies: [UInt32: [PageCookie]] = [:]
     /// The entries whose status a script can read.
     var readByScripts: Set<UInt32> = []
-    /// The entries with a stored answer of an error status (`RequestKey.errorAnswer`).
+    /// The entries with a stored answer for such scripts (`RequestKey.errorAnswer`).
     var errorAnswers: Set<UInt32> = []
+    /// The pages that came with 404 or 410 (`Crawl.isApplication`).
+    var unknownPaths: Set<UInt32> = []
     /// Requests that belong to no entry, such as POST, by the number in their `RequestPurpose`.
     var untracked: [Int: UntrackedRequest] = [:]
     /// The number of untracked requests so far, which numbers them.
@@ -346,6 +348,8 @@ extension Crawl {
         let result = Frontier.RenderResult(
             links: rendered.links, requested: requested,
             print: rendered.text.map { ContentPrint(text: Array($0.utf8).span) },
+            saysNotFound: rendering?.unknownPaths.contains(page) == true
+                && rendered.text.map(NotFoundWords.areAll) ?? false,
             isWhole: rendered.ending == .complete,
             missingEntries: unanswered)
         try apply(.rendered(page, result))

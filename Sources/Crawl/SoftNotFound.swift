@@ -167,7 +167,7 @@ struct SoftNotFoundDetector: Sendable {
     }
 }
 
-/// Phrases in the titles of pages that do not exist.
+/// Phrases in the titles or texts of pages that do not exist.
 enum NotFoundWords {
     private static let phrases = [
         "not found", "page missing", "no such page", "does not exist", "doesn't exist", "nicht gefunden",
@@ -182,6 +182,14 @@ enum NotFoundWords {
         let bytes = title.utf8.prefix(maxTitleBytes).map(\.lowercasedASCII)
         return saysNumber(bytes) || phrases.contains { isFound($0, in: bytes) }
     }
+
+    /// Whether a page shows hardly more than that it is not found.
+    static func areAll(of text: String) -> Bool {
+        text.utf8.count <= maxPageTextBytes && areSaid(in: text)
+    }
+
+    /// The maximum size of the text of a page that says "not found", with its menus.
+    private static let maxPageTextBytes = 1024
 
     /// Whether the title has 404 as a separate word.
     private static func saysNumber(_ bytes: [UInt8]) -> Bool {

@@ -371,8 +371,7 @@ final class MirrorExchange {
                 }
                 let found = try finder.find(
                     addresses, request: key, requestFields: originalFields, rules: rules)
-                // A window gets it only in place of a 404 whose body is not stored.
-                if key == .get, !fields.isNavigation || found?.response.isTombstone == true,
+                if key == .get, !fields.isNavigation,
                     let answer = try finder.errorAnswer(
                         addresses.compactMap { WebURL($0) }, replacing: found, requestFields: originalFields)
                 {

@@ -401,11 +401,8 @@ extension StoreReader {
         return try cachedStatement(
             """
             SELECT 1 FROM response JOIN url ON url.id = response.url
-            WHERE response.body = ? AND response.request = ? AND response.status IN (404, 410)
-                AND url.href >= ? AND url.href < ? LIMIT 1
+            WHERE response.body = ? AND response.status IN (404, 410) AND url.href >= ? AND url.href < ? LIMIT 1
             """
-        ).first(
-            .integer(body.id), .text(RequestKey.errorAnswer.text), .text(origin + "/"), .text(origin + "0")
-        ) { _ in true } ?? false
+        ).first(.integer(body.id), .text(origin + "/"), .text(origin + "0")) { _ in true } ?? false
     }
 }

@@ -58,9 +58,13 @@ extension StoreReader {
             if found == limit { tally.isCapped = true }
             return found ?? 0
         }
-        // A page that says "not found" counts as broken.
+        // A page that says "not found" counts as broken. One with the status 404 is an application.
         tally.pages = try count(
-            "role = 0 AND status < 300 AND (flags & \(ResponseFlags.isSoftNotFound.rawValue)) = 0")
+            """
+            role = 0 AND (status < 300 OR status IN (404, 410) AND body IS NOT NULL AND request = ''
+                    AND NOT \(Provenance.isImported("response")))
+                AND (flags & \(ResponseFlags.isSoftNotFound.rawValue)) = 0
+            """)
         tally.assets = try count("role = 1 AND status < 300")
         tally.redirects = try count("role IN (0, 1) AND status BETWEEN 300 AND 399")
         try measure(snapshot, limit, &tally)
@@ -128,8 +132,8 @@ extension StoreReader {
             JOIN url ON url.id = response.url
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
             WHERE response.role IN (0, 1) AND response.status IN (404, 410)
-                AND response.request <> ?3 LIMIT ?2
-            """, .integer(snapshot), .integer(Int64(limit)), .text(RequestKey.errorAnswer.text)
+                AND (response.body IS NULL OR \(Provenance.isImported("response"))) LIMIT ?2
+            """, .integer(snapshot), .integer(Int64(limit))
         ) { tombstones.append(($0.text(0), Int($0.integer(1)), $0.optionalText(2))) }
         return tombstones
     }

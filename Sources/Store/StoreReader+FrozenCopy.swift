@@ -27,7 +27,7 @@ extension StoreReader {
     private func renderedResponse(
         _ key: RequestKey, of page: StoredResponse, _ fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
-        guard page.status == 200, let body = page.body,
+        guard page.hasPageStatus, let body = page.body,
             let rendered = try response(for: page.href, request: key, fields: fields),
             rendered.body != nil, rendered.flags.contains(.isPrivate) == page.flags.contains(.isPrivate)
         else { return nil }

@@ -607,10 +607,9 @@ import Testing
             ("/single/a", "<p>single"), ("/home/", "<p>home"), ("/home/index.html", "<p>home"),
             ("/home/a", "<p>home"), ("/spa/", "<p>spa"),
         ]
-        var unknown = StockedStore.Entry(href: "https://shell.test/spa/known", text: "<p>spa", status: 404)
-        unknown.request = .errorAnswer
+        let known = StockedStore.Entry(href: "https://shell.test/spa/known", text: "<p>spa", status: 404)
         let store = try StockedStore(
-            pages.map { StockedStore.Entry(href: "https://shell.test\($0)", text: $1) } + [unknown])
+            pages.map { StockedStore.Entry(href: "https://shell.test\($0)", text: $1) } + [known])
         let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))

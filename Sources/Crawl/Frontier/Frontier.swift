@@ -271,6 +271,8 @@ extension Frontier {
         var requested: Set<UInt32> = []
         /// The fingerprint of the text after scripts have run; nil if it is not known.
         var print: ContentPrint?
+        /// Whether the page came with 404 or 410, and its scripts show that it is not found.
+        var saysNotFound = false
         /// Whether the page became idle before its time was over.
         var isWhole = true
         /// Entries that the page requested and that were not fetched when its time was over.

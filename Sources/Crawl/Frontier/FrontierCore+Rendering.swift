@@ -103,6 +103,7 @@ extension FrontierCore {
             guard records.count > count, records[Int(page)].state != .skipped else { continue }
             if isEarly { renderScheduler.noteFound(page, byEarly: number) } else { found.pages += 1 }
         }
+        if rendered.saysNotFound { markSoftNotFound(number) }
         if let print = rendered.print {
             compareText(of: number, print, newFrom: firstNew, saysNotFound: false)
         }

@@ -37,8 +37,12 @@ extension FrontierCore {
 
     private mutating func judgeSuspects(of host: Int) {
         for number in hosts[host].softNotFound.takeMissing() where records[Int(number)].state == .done {
-            records[Int(number)].flags.insert(.isSoftNotFound)
-            sharing?.softNotFound.append(number)
+            markSoftNotFound(number)
         }
+    }
+
+    mutating func markSoftNotFound(_ number: UInt32) {
+        records[Int(number)].flags.insert(.isSoftNotFound)
+        sharing?.softNotFound.append(number)
     }
 }

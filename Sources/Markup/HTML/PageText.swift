@@ -1,20 +1,42 @@
 /// Tells pages that contain text from pages whose scripts create it.
-enum PageText {
+package enum PageText {
     /// The minimum number of bytes, without white space, that counts as text of a page.
     static let minTextBytes = 200
 
     /// Whether the document has at least `minTextBytes` of text before its scripts run. Stops reading there, which in
     /// most documents is soon after the head.
     static func isSufficient(in document: Bytes) -> Bool {
+        var length = 0
+        return isAnyByte(of: document) { byte in
+            if !byte.isSpace { length += 1 }
+            return length >= minTextBytes
+        }
+    }
+
+    /// The first `maxBeginningBytes` of the text of a document before its scripts run. White space in it is unchanged.
+    package static func beginning(of document: Span<UInt8>) -> [UInt8] {
+        var text: [UInt8] = []
+        document.withUnsafeBufferPointer {
+            _ = isAnyByte(of: $0) { byte in
+                text.append(byte)
+                return text.count >= maxBeginningBytes
+            }
+        }
+        return text
+    }
+
+    private static let maxBeginningBytes = 512
+
+    /// Whether the predicate is true for any byte of the text. Stops reading there.
+    @inline(__always)
+    private static func isAnyByte(of document: Bytes, _ predicate: (UInt8) -> Bool) -> Bool {
         guard let bytes = document.baseAddress else { return false }
         var index = 0
-        var length = 0
         while index < document.count {
             let tag = bytes.find(UInt8(ascii: "<"), from: index, to: document.count)
             while index < tag {
-                if !bytes[index].isSpace { length += 1 }
+                if predicate(bytes[index]) { return true }
                 index += 1
-                if length >= minTextBytes { return true }
             }
             index = end(of: tag, in: document, bytes)
         }

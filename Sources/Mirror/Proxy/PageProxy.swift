@@ -181,7 +181,7 @@ private final class PageTab: Sendable {
         var (isForeign, isPage) = (false, false)
         let (answer, redirect) = try reader.withLock { (reader) throws(StoreError) -> (Answer?, WebURL?) in
             let all = try reader.responses(for: href, ofSnapshot: snapshot, request: request).filter {
-                request == .errorAnswer || $0.status < 400
+                request == .errorAnswer || $0.status < 400 || $0.hasPageStatus
             }
             guard let stored = all.first(where: { $0.isMade(for: origin) }) else {
                 isForeign = !all.isEmpty

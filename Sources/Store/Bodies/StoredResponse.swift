@@ -31,6 +31,10 @@ package struct StoredResponse: Sendable, Equatable {
 
     package var isRedirect: Bool { (300..<400).contains(status) }
 
+    /// Whether the status is that of a page that a browser shows: 200, or 404 or 410 with a body. A crawl stores such a
+    /// body only if it is an application, which shows the page. In archives, it can be the text of an error page.
+    package var hasPageStatus: Bool { status == 200 || (status == 404 || status == 410) && body != nil }
+
     /// The response; nil if its body was lost (`ResponseFlags.isLost`).
     var unlessLost: StoredResponse? { flags.contains(.isLost) ? nil : self }
 
@@ -395,8 +399,8 @@ package struct RequestKey: Hashable, Sendable {
     /// The key of the messages of a page's sockets and event streams (`SocketRecording`), as JSON.
     package static let liveMessages = RequestKey(stored: "messages")
 
-    /// The key of an answer with an error status (400 to 599) to a GET: one that a script of a rendered page got, or an
-    /// application that came with 404. Pages get it offline where no other response is stored; it replaces none.
+    /// The key of an answer with an error status (400 to 599) that a script of a rendered page got to a GET. Pages get it
+    /// offline where no other response is stored; it replaces none.
     package static let errorAnswer = RequestKey(stored: "error")
 
     /// The keys of content that a browser made from a page.

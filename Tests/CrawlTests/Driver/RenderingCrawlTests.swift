@@ -372,21 +372,28 @@ import Web
         #expect(try bench.crawl().isUnchanged)
     }
 
-    @Test("The answer with 404 to a page is stored if it is an application, and no other")
+    @Test("A page with 404 that its scripts fill is a page like others, unless it says that it is not found")
     func applicationsWithStatus404() throws {
-        bench.origin.on("/", .page("<p>Start</p><a href=/route>a</a><a href=/lost>b</a>"))
-        for (target, text) in [("/route", Self.shell), ("/lost", "<p>Lost")] {
-            bench.origin.on(target, .page(text, status: 404))
-        }
-        let report = try bench.crawl()
-        #expect(report.missing.filter(\.isBroken).map(\.address.path).sorted() == ["/lost", "/route"])
-        let reader = try StoreReader(bench.folder)
-        let route = try #require(WebURL(bench.origin.url("/route")))
-        let answer = try #require(try reader.errorAnswer(for: route))
-        #expect(answer.status == 404)
-        #expect(answer.body?.form.hasPrefix("html") == true)
-        let lost = try #require(WebURL(bench.origin.url("/lost")))
-        #expect(try reader.errorAnswer(for: lost) == nil)
+        let routes = ["/route", "/none", "/lost", "/title"]
+        bench.origin.on("/", .page("<p>Start" + routes.map { "<a href=\($0)>a</a>" }.joined()))
+        bench.origin.on("/route", .page(Self.shell, status: 404))
+        bench.origin.on("/none", .page(Self.shell + "<!-- none -->", status: 404))
+        bench.origin.on("/lost", .page("<h1>Not found</h1>" + Self.shell, status: 404))
+        bench.origin.on("/title", .page("<title>404</title><script src=/app.js></script>", status: 404))
+        bench.origin.on("/data.json", .file("{}", type: "application/json"))
+        browser.addRequests("/route", ["/data.json"])
+        browser.setText("/route", "A route")
+        browser.setText("/none", "Menu. Page not found")
+        let report = try crawl()
+        #expect(
+            report.missing.filter(\.isBroken).map(\.address.path).sorted() == ["/lost", "/none", "/title"])
+        #expect(report.pages == 2)
+        #expect(browser.answers == ["/data.json: stored"])
+        let route = try #require(try bench.stored("/route"))
+        #expect(route.status == 404 && route.hasPageStatus)
+        #expect(try links(of: "/route").assets.map(\.path) == ["/app.js", "/data.json"])
+        #expect(try bench.stored("/lost")?.hasPageStatus == false)
+        #expect(try bench.stored("/none")?.flags.contains(.isSoftNotFound) == true)
     }
 
     @Test("Another form of a page that a script requests is stored beside the page")
