@@ -439,7 +439,7 @@ final class MirrorExchange {
             isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500
             && copy.response.request == key && !copy.isVariant && !mayBeFrozen && !wantsScripts
             && !renderer.dependsOnUse
-            && copy.change.isDisjoint(with: [.busters, .query, .search, .time, .shell, .callback, .size])
+            && copy.change.isDisjoint(with: [.busters, .query, .search, .time, .shell, .callback, .device])
         // The memory tier does not distinguish requests for other forms of a page, or by scripts.
         if isKept, copy.response.isTombstone || copy.response.role == 0,
             try view.reader.hasOtherForms(copy.response)

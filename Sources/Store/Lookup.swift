@@ -18,7 +18,7 @@ extension StoreReader {
     /// 3. a script that calls another function with the same data (`JSONPCallback`);
     /// 4. another version of the URL, such as `app.js?v=2` for `app.js?v=3`;
     /// 5. a request that differs only in the times that it contains (if `now` is given);
-    /// 6. a request that differs only in the sizes in its query (if `now` is given);
+    /// 6. a request that differs only in values that describe the device, such as sizes (if `now` is given);
     /// 7. the page without its query, if its script reads the query, as for `search.html?q=jam`.
     ///
     /// If `isStrict`, only steps 1, 2 and 4 are tried.
@@ -69,8 +69,8 @@ extension StoreReader {
             {
                 return result
             }
-            if request == .get, let size = RequestedSize(of: url),
-                let result = try findOtherSize(size, of: url, fields: fields)
+            if request == .get, let device = RequestedDevice(of: url),
+                let result = try findOtherDevice(device, of: url, fields: fields)
             {
                 return result
             }
@@ -110,19 +110,23 @@ extension StoreReader {
         return newest.map { LookupResult(response: $0, change: .callback) }
     }
 
-    /// Returns the response for the nearest other size.
-    private func findOtherSize(
-        _ size: RequestedSize, of url: WebURL, fields: HTTPFields?
+    /// Returns the response for the device with the nearest sizes. If no stored URL has the same language and other traits,
+    /// all of them must have the same traits: of several, none is known to be the one that the server would choose.
+    private func findOtherDevice(
+        _ device: RequestedDevice, of url: WebURL, fields: HTTPFields?
     ) throws(StoreError) -> LookupResult? {
         let others = try hrefs(withPathOf: url, limit: Self.maxVersions).compactMap { href in
-            let distance = WebURL(href).flatMap { RequestedSize(of: $0) }.flatMap(size.distance)
-            return distance.map { (href: href, distance: $0) }
+            let other = WebURL(href).flatMap { RequestedDevice(of: $0) }
+            let distance = other.flatMap(device.distance)
+            return distance.map { (href: href, traits: other?.traits, distance: $0) }
         }
-        for other in others.sorted(by: { $0.distance < $1.distance }) {
+        let same = others.filter { $0.traits == device.traits }
+        let candidates = same.isEmpty && Set(others.map(\.traits)).count == 1 ? others : same
+        for other in candidates.sorted(by: { $0.distance < $1.distance }) {
             guard let response = try response(for: other.href, fields: fields), response.status == 200 else {
                 continue
             }
-            return LookupResult(response: response, change: .size)
+            return LookupResult(response: response, change: .device)
         }
         return nil
     }

@@ -337,25 +337,32 @@ import Web
     }
 
     @Test(
-        "A picture or data for another size is found if nothing else is",
+        "A picture or data for another device is found if nothing else is, and one other language is stored",
         arguments: [
             ("?id=7&w=1300&dpr=1", "1280"), ("?id=7&w=500px&dpr=2", "400"), ("?id=7&w=1280&dpr=1", "1280"),
             ("?id=8&w=1300&dpr=1", nil), ("?id=7&w=1300", nil), ("?id=7&w=wide&dpr=1", nil),
             ("?week=1&w=3", nil), ("?s=1280x720", "screen"), ("?s=9", nil),
+            ("?ua=Mozilla%2F5.0%20(X11)&p=Win32&cores=4", "agent"), ("?ua=curl%2F8&p=Win32&cores=4", nil),
+            ("?app=1&lang=de-AT&tz=Europe/Vienna&w=1300", "english"), ("?app=2&lang=de", nil),
+            ("?two=1&lang=it&w=1300", nil), ("?two=1&lang=fr&w=1300", "french"),
+            ("?word=1&lang=a%20word", nil),
         ] as [(String, String?)])
-    func otherSize(query: String, expected: String?) throws {
+    func otherDevice(query: String, expected: String?) throws {
         let store = try StockedFolder()
         let base = "http://a.test/picture"
         let stored = [
             ("?id=7&w=400&dpr=1", "400"), ("?id=7&w=1280&dpr=1", "1280"), ("?week=1&w=4", "week"),
             ("?s=1280x900", "screen"), ("?s=8", "season"),
+            ("?ua=Mozilla%2F5.0%20(Linux)%20Chrome&p=Linux%20x86_64&cores=2", "agent"),
+            ("?app=1&lang=en&tz=UTC&w=1280", "english"), ("?two=1&lang=en&w=1280", "second"),
+            ("?two=1&lang=fr&w=1280", "french"), ("?word=1&lang=other%20words", "words"),
         ]
         try store.snapshot(stored.map { try store.response(base + $0.0, $0.1) })
         let (reader, url) = (try store.reader(), try #require(WebURL(base + query)))
         let found = try reader.lookUp(url, now: 1_700_000_000)
         let body = try found?.response.body.flatMap { try reader.content(of: $0)?.load() }
         #expect(body.map { String(decoding: $0, as: UTF8.self) } == expected)
-        // A check does not take one size for another.
+        // A check does not take one device for another.
         if query != "?id=7&w=1280&dpr=1" { #expect(try reader.lookUp(url) == nil) }
     }
 

@@ -32,8 +32,8 @@ package struct LookupCandidate: Sendable, Hashable {
         package static let shell = Change(rawValue: 128)
         /// With another callback (``JSONPCallback``).
         package static let callback = Change(rawValue: 256)
-        /// With another size in the query (``RequestedSize``).
-        package static let size = Change(rawValue: 512)
+        /// With another device in the query (``RequestedDevice``).
+        package static let device = Change(rawValue: 512)
 
         package var description: String {
             var words: [String] = []
@@ -46,7 +46,7 @@ package struct LookupCandidate: Sendable, Hashable {
             if contains(.time) { words.append("time") }
             if contains(.shell) { words.append("shell") }
             if contains(.callback) { words.append("callback") }
-            if contains(.size) { words.append("size") }
+            if contains(.device) { words.append("device") }
             return words.isEmpty ? "exact" : words.joined(separator: "+")
         }
     }
