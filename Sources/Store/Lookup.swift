@@ -228,6 +228,7 @@ extension StoreReader {
         for other in others where other.key.differsOnlyInTimes(from: request) {
             guard let found = try response(for: other.href, request: other.request, fields: fields),
                 let distance = request.distance(to: other.key, sentBefore: now - found.fetched)
+                    ?? request.distanceBetweenPresents(to: other.key, now: now, fetched: found.fetched)
             else { continue }
             if let best {
                 let isLater = (best.distance, -best.response.fetched) <= (distance, -found.fetched)

@@ -322,6 +322,33 @@ import Web
         #expect(try reader.lookUp(url) == nil)
     }
 
+    /// An update on 20 November 2023 confirmed the responses. It is now 21 November.
+    @Test(
+        arguments: [
+            ("/day/2023-11-21.json", "/day/2023-11-14.json"),
+            ("/day/2023-11-20.json", "/day/2023-11-14.json"),
+            ("/data?from=2023-11-20&to=2023-11-21", "/data?from=2023-11-13&to=2023-11-14"),
+            // No day of the present, and another span of time.
+            ("/day/2023-11-18.json", nil), ("/day/2023-11-24.json", nil),
+            ("/data?from=2023-11-11&to=2023-11-21", nil),
+            // Only days in the future are stored.
+            ("/plan/2023-11-21.json", nil),
+        ] as [(String, String?)])
+    func `a request for the present is answered by the latest of those for earlier presents`(
+        path: String, expected: String?
+    ) throws {
+        let store = try StockedFolder()
+        let stored = [
+            "/day/2023-11-12.json", "/day/2023-11-14.json", "/data?from=2023-11-13&to=2023-11-14",
+            "/plan/2023-11-27.json",
+        ]
+        try store.snapshot(
+            stored.map { try store.response("http://a.test\($0)", $0, fetched: 1_700_481_600) })
+        let (reader, url) = (try store.reader(), try #require(WebURL("http://a.test\(path)")))
+        let found = try reader.lookUp(url, now: 1_700_568_000)
+        #expect(found?.response.href == expected.map { "http://a.test\($0)" })
+    }
+
     @Test(arguments: [
         ("from=1700000000&to=1700003600&q=a", "1700000000,1700003600"),
         ("a&at=2023-11-14T22%3A13%3A20%2B00%3A00", "1700000000"),

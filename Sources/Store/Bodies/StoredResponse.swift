@@ -487,6 +487,32 @@ package struct RequestKey: Hashable, Sendable {
         return sum
     }
 
+    /// Returns the same sum for a request for the present, if the stored response was made for the present of an earlier time;
+    /// nil if not. An update confirms a response without a request for its own present, so that the time of the fetch says
+    /// nothing about the times in the request.
+    ///
+    /// - Parameters:
+    ///   - now: The present time in seconds since 1970.
+    ///   - fetched: When the earlier response was received or confirmed.
+    package func distanceBetweenPresents(to other: RequestKey, now: Int64, fetched: Int64) -> Int64? {
+        guard let latest = latestTime, let otherLatest = other.latestTime,
+            (latest - now).magnitude <= Self.maxTimeDifferenceSeconds, otherLatest < latest,
+            otherLatest <= fetched + Self.maxTimeDifferenceSeconds
+        else { return nil }
+        let age = latest - otherLatest
+        return distance(to: other, sentBefore: age).map { $0 + age }
+    }
+
+    /// The latest time in the request; nil if there is none, or an imported one that is out of range.
+    private var latestTime: Int64? {
+        let parts = text.split(separator: " ")
+        let latest = parts.count == 4 ? parts[3].split(separator: ",").compactMap { Int64($0) }.max() : nil
+        return latest.flatMap { (1...Self.maxTime).contains($0) ? $0 : nil }
+    }
+
+    /// The end of the year 9999.
+    private static let maxTime: Int64 = 253_402_300_799
+
     /// The maximum difference between two times, in seconds. It is over a day, because some pages round times to
     /// whole days.
     private static let maxTimeDifferenceSeconds: Int64 = 36 * 3600
