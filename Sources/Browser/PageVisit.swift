@@ -61,6 +61,8 @@ package struct PageVisit: Sendable {
     /// The page loads in the first viewport. Each further one is set afterwards, so that the page can request
     /// the assets that it needs there.
     package var viewports = [Viewport(width: 1280, height: 900)]
+    /// The name of the browser that scripts and servers see; nil for its own.
+    package var userAgent: String?
     /// Whether the page is also shown with dark colours, after the light ones.
     package var seesDark = false
     /// The maximum number of screens to scroll. Scrolling stops earlier at the end of a page that does not
@@ -139,6 +141,7 @@ package struct PageVisit: Sendable {
         var visit = PageVisit(url: outcome.address.prefix { $0 != "#" } + first)
         visit.laterRoutes = outcome.laterRoutes
         (visit.proxy, visit.viewports, visit.prefersDark) = (proxy, viewports, prefersDark)
+        visit.userAgent = userAgent
         (visit.preludes, visit.scripts, visit.scroll) = (preludes, scripts, scroll)
         (visit.quiet, visit.patience, visit.stall, visit.limit) = (quiet, patience, stall, limit)
         (visit.leavesMarkedLinks, visit.ignoresActionLinks) = (leavesMarkedLinks, ignoresActionLinks)

@@ -18,7 +18,7 @@ enum TargetSetup {
         [
             Command("Inspector.enable", session), Command("Page.enable", session),
             Command("Page.setLifecycleEventsEnabled", session, ["enabled": true]),
-        ] + watch(session) + (visit.viewports.first.map { show($0, session) } ?? []) + [
+        ] + watch(session, visit) + (visit.viewports.first.map { show($0, session) } ?? []) + [
             colours(visit.prefersDark ? "dark" : "light", session),
             Command("Emulation.setFocusEmulationEnabled", session, ["enabled": true]),
             Command("Runtime.addBinding", session, ["name": PageScripts.permissionBinding]),
@@ -35,7 +35,7 @@ enum TargetSetup {
             ]
             commands += prepare(session, visit)
         }
-        commands += watch(session)
+        commands += watch(session, visit)
         if type.hasSuffix("worker") {
             commands += visit.preludes.map { Command("Runtime.evaluate", session, ["expression": $0]) }
         }
@@ -50,8 +50,8 @@ enum TargetSetup {
     }
 
     /// Enables network and error events, without storing bodies, and attaches to child frames and workers.
-    /// Service workers are excluded, because they are attached through the browser context.
-    private static func watch(_ session: String) -> [Command] {
+    /// Service workers are excluded, because they are attached through the browser context. Sets the user agent as well.
+    private static func watch(_ session: String, _ visit: PageVisit) -> [Command] {
         let nothing: JSONMembers = ["maxTotalBufferSize": 0, "maxResourceBufferSize": 0]
         let filter: [JSONMembers] = [
             ["type": "browser", "exclude": true], ["type": "tab", "exclude": true],
@@ -60,10 +60,13 @@ enum TargetSetup {
         let targets: JSONMembers = [
             "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": filter,
         ]
+        let userAgent = visit.userAgent.map {
+            Command("Network.setUserAgentOverride", session, ["userAgent": $0])
+        }
         return [
             Command("Network.enable", session, nothing), Command("Runtime.enable", session),
             Command("Target.setAutoAttach", session, targets),
-        ]
+        ] + (userAgent.map { [$0] } ?? [])
     }
 
     /// Sets the size, the scale and the touch support of the screen.

@@ -416,6 +416,7 @@ struct OfflinePageCheck {
                 }
                 visit.wantsText = page.text != nil
                 visit.wantsPicture = page.picture != nil
+                useOtherDevice(for: &visit, browser)
                 browser.open(visit) { [visit] outcome in
                     guard let further = visit.visitToLaterViews(of: outcome) else {
                         return outcomes.change { $0[number] = OpenedPage(page: page, outcome: outcome) }
@@ -431,6 +432,24 @@ struct OfflinePageCheck {
         }
         return outcomes.change { all in pages.indices.compactMap { all[$0] } }
     }
+
+    /// Opens a page on another device than the prefetch, because the next reader has another one: what a page requests by
+    /// the size of the window or by the name of the browser is then found to be missing. Pictures need the same size.
+    private func useOtherDevice(for visit: inout PageVisit, _ browser: Browser) {
+        visit.userAgent = Self.userAgent(of: browser.version)
+        guard !visit.wantsPicture, visitTemplate.settings.viewports.isEmpty else { return }
+        for index in visit.viewports.indices { visit.viewports[index].width = Self.otherWidth }
+    }
+
+    /// The name by which a browser with a window calls itself in requests.
+    private static func userAgent(of version: String) -> String {
+        let number = version.split(separator: "/").last?.prefix { $0 != "." } ?? ""
+        return "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)"
+            + " Chrome/\(number).0.0.0 Safari/537.36"
+    }
+
+    /// A common width of screens, in CSS pixels.
+    private static let otherWidth = 1366
 
     /// The pages that were equal earlier and that the prefetch has not rendered again since then, by their indices.
     private func equalPages(of earlier: [OpenedPage]) -> [Int: OpenedPage] {

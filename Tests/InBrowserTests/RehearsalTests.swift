@@ -64,6 +64,25 @@ struct RehearsalTests {
         #expect(rehearsal["kinds"]?.array?.first?["result"]?.string == "equal")
     }
 
+    @Test("What a page requests in another window and browser is fetched, too")
+    func otherDevice() throws {
+        origin.on(
+            "/",
+            page(
+                loading:
+                    "'/w' + innerWidth + (navigator.userAgent.includes('Headless') ? '-own' : '-other') + '.json'"
+            ))
+        origin.otherwise { request in
+            request.target.hasPrefix("/w")
+                ? .file(#"{"text":"Words for windows of all sizes and browsers"}"#, type: "application/json")
+                : .failure(404)
+        }
+        let prefetch = try larder(["prefetch", origin.url("/")])
+        #expect(prefetch.output.contains("1 page with scripts opened: same offline as online"))
+        let loaded = origin.requests.map(\.target).filter { $0.hasPrefix("/w") }
+        #expect(loaded == ["/w1280-own.json", "/w1366-other.json"])
+    }
+
     /// A page that is blank when it is mirrored.
     private static let livePage = OriginAnswer.page(
         """
