@@ -162,7 +162,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .deferred(let status, let seconds):
             "the server answered \(status) and asked to wait \(seconds) s, longer than a run waits"
         case .softNotFound:
-            "the page says \"not found\", but its status says otherwise (soft 404)"
+            "the page says \"not found\" (soft 404)"
         }
     }
 }
