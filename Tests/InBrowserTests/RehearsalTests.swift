@@ -64,7 +64,7 @@ struct RehearsalTests {
         #expect(rehearsal["kinds"]?.array?.first?["result"]?.string == "equal")
     }
 
-    @Test("What a page requests in another window and browser is fetched, too")
+    @Test("A request that contains the width of another window and another browser is stored, too")
     func otherDevice() throws {
         origin.on(
             "/",
