@@ -217,10 +217,10 @@ extension LinkTable {
     ///   and paths in scripts with JSON.
     /// - 9, 10 and 12 are not used: each differs from 8 in one bit, and one flipped bit must not make a table
     ///   with a checksum look like one without.
-    package static let version: UInt8 = 14
+    package static let version: UInt8 = 16
     /// The version of a table with a hash of inline scripts. A table without it has the version before, so that the bodies
     /// of earlier stores need no scan.
-    private static let versionWithInlineScripts: UInt8 = 15
+    private static let versionWithInlineScripts: UInt8 = 17
     /// The last version without a checksum. It can still be decoded.
     private static let versionWithoutChecksum: UInt8 = 8
 

@@ -52,6 +52,28 @@ import Testing
     }
 
     @Test(
+        "Markup or a style that a script composes with an unknown URL gives a render reason",
+        arguments: [
+            (#"h += "'><img src='images/logos/" + s.src + "'>""#, true), (#"f('<img src="'+a+'">')"#, true),
+            (#"f("<iframe src=\"" + a)"#, true), ("f('<img src='+a+'>')", true),
+            ("f('<img src=pics/'+a)", true),
+            ("f(`<img src=\"${a}\">`)", true), ("f(`${b}<video poster='/p/${a}`)", true),
+            (#"e.style.background = "url(" + a + ")""#, true), (#"f("background:url('/p/"+a)"#, true),
+            (#"f("<img src='a.png' alt='" + a)"#, false), (#"f("<img src='a.png'>" + a)"#, false),
+            (#"f("<a href='" + a)"#, false), ("f(`<p class=\"${a}\">`)", false), (#"f("src " + a)"#, false),
+            (#"f("url" + a)"#, false), (#"f("" + a)"#, false), (#"f("src=", a)"#, false),
+            ("f(`${a}`)", false),
+        ])
+    func composedSources(_ script: String, _ isComposed: Bool) {
+        let inFile = Scan(script, .javaScript)
+        #expect(inFile.table.renderReasons == (isComposed ? .sendsRequests : []))
+        #expect(inFile.faults == [])
+        let page = Scan(Self.text + "<script>" + script + "</script>")
+        #expect(page.table.renderReasons == (isComposed ? .composedURL : []))
+        #expect(page.faults == [])
+    }
+
+    @Test(
         "A document with scripts and little text gives a render reason",
         arguments: [
             (#"<!doctype html><title>App</title><div id=root></div><script src=a.js></script>"#, true),

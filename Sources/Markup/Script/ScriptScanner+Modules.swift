@@ -369,8 +369,42 @@ extension ScriptScanner {
 
     mutating func noteComposedURL() { reasons.insert(.composedURL) }
 
+    /// Handles a literal that another value follows: `"<img src='pictures/" + name`. If it ends in the source of an
+    /// element or in the URL of a style, the script composes a URL. In a file, which is often a library, the reason is weak.
+    @inline(never)
+    mutating func noteComposedSource(_ range: Range<Int>) {
+        guard endsInSource(range) else { return }
+        reasons.insert(isInline ? .composedURL : .sendsRequests)
+    }
+
+    /// Whether markup or a style ends within the value of `src`, `srcset`, `poster` or `url()`.
+    private func endsInSource(_ range: Range<Int>) -> Bool {
+        var start = range.upperBound
+        let limit = max(range.lowerBound, start - Self.maxFileNameBytes)
+        func byte(_ offset: Int) -> UInt8 { offset > limit ? lexer.bytes[offset - 1] : 0 }
+        func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
+        while start > limit, !isQuote(byte(start)), !byte(start).isSpace, byte(start) != UInt8(ascii: ">") {
+            start -= 1
+        }
+        let openings: [StaticString] = ["src=", "srcset=", "poster=", "url("]
+        func endsInOpening(_ bytes: Bytes) -> Bool {
+            openings.contains {
+                let place = bytes.count - $0.utf8CodeUnitCount
+                return place >= 0 && bytes.starts(with: $0, at: place)
+            }
+        }
+        guard isQuote(byte(start)) else {
+            // `src=pictures/` without a quote.
+            let word = text.bytes.part(start..<range.upperBound)
+            return endsInOpening(word) || openings.contains { word.starts(with: $0) }
+        }
+        start -= byte(start - 1) == UInt8(ascii: "\\") ? 2 : 1
+        return endsInOpening(text.bytes.part(limit..<start))
+    }
+
     /// Handles the part of a template before a substitution.
     mutating func handleTemplatePart(_ range: Range<Int>) {
+        noteComposedSource(range)
         let start = lexer.tokenStart(before: 0)
         guard start >= 0 else { return }
         if lexer.bytes[start] != UInt8(ascii: "`") {

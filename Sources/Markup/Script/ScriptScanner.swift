@@ -154,7 +154,17 @@ struct ScriptScanner {
         if let call = lexer.openings.last, call.bracket == .parenthesis, isDocumentWrite(call.before) {
             scanWrittenMarkup(literal)
         }
+        if isFollowedByPlus { noteComposedSource(literal.range) }
         if mayBeAsset(literal.range), lastAdded != literal.range.lowerBound { handleAssetPath(literal) }
+    }
+
+    /// Whether `+` follows the literal that was just read, perhaps after one space.
+    private var isFollowedByPlus: Bool {
+        let next = lexer.index
+        guard next + 1 < lexer.count else { return false }
+        let byte = lexer.bytes[next]
+        return byte == UInt8(ascii: "+")
+            || byte == UInt8(ascii: " ") && lexer.bytes[next + 1] == UInt8(ascii: "+")
     }
 
     /// Whether a string may be the URL of an asset. Most strings are rejected by their first and last byte.
