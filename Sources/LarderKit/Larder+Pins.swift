@@ -22,11 +22,11 @@ extension Larder {
             let sites = try mapStoreError { () throws(StoreError) in try reader.sites().map(\.name) }
             let pin = try PinArgument.pin(name, kind, sites: sites)
             // Without a kind, the caller may have meant only the page.
-            let other = kind == nil && pin.kind == .site ? (try? WebURL.start(name))?.href : nil
+            let startURL = kind == nil && pin.kind == .site ? (try? WebURL.start(name))?.href : nil
             return try mapStoreError { () throws(StoreError) in
                 let isNew = try !reader.pins().contains(pin)
                 if isNew { try StoreWriter(folder).add(pin, now: SystemClock.secondsSinceEpoch()) }
-                let alsoNamesURL = try other.map { (href) throws(StoreError) in
+                let alsoNamesURL = try startURL.map { (href) throws(StoreError) in
                     try reader.response(for: href) != nil
                 }
                 return try PinChange(pin, isNew: isNew, alsoNamesURL: alsoNamesURL ?? false, reader)
@@ -82,10 +82,10 @@ enum PinArgument {
             }
             return Pin(.pattern, text)
         case .site:
-            guard let place = SiteName.index(of: text, among: sites) else {
+            guard let index = SiteName.index(of: text, among: sites) else {
                 throw LarderError(SiteName.unknownSiteError(text, among: sites))
             }
-            return Pin(.site, sites[place])
+            return Pin(.site, sites[index])
         }
     }
 
@@ -99,7 +99,7 @@ enum PinArgument {
         let href = (try? WebURL.start(text))?.href
         let sites = pins.filter { $0.kind == .site }
         let site = SiteName.index(of: text, among: sites.map(\.value)).map { sites[$0] }
-        let meant = pins.filter { pin in
+        let matches = pins.filter { pin in
             guard kind == nil || kind == pin.kind else { return false }
             return switch pin.kind {
             case .url: pin.value == href
@@ -107,13 +107,13 @@ enum PinArgument {
             case .site: pin == site
             }
         }
-        guard let pin = meant.first else {
+        guard let pin = matches.first else {
             throw LarderError(.input, "\"\(text)\" is not pinned; list pins with: larder pin")
         }
-        guard meant.count == 1 else {
+        guard matches.count == 1 else {
             throw LarderError(
                 .input, "\"\(text)\" is pinned in more than one way; choose one",
-                remedy: .pinKind(meant.map(\.kind)))
+                remedy: .pinKind(matches.map(\.kind)))
         }
         return pin
     }

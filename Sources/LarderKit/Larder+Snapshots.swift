@@ -85,13 +85,13 @@ extension Larder {
             let writer = try StoreWriter(reader.folder)
             // The live snapshot comes first, since its removal is refused: then nothing else has been removed.
             let live = dropped.filter { $0 == storedSite.published }
-            var addsToLast = false
+            var joinsLastRemoval = false
             for snapshot in live + dropped.subtracting(live).sorted() {
                 // The list of snapshots changes with each removal.
                 try writer.drop(
                     snapshot: snapshot, of: SiteName.site(storedSite.name, in: reader.sites()),
-                    addsToLast: addsToLast)
-                addsToLast = true
+                    joinsLastRemoval: joinsLastRemoval)
+                joinsLastRemoval = true
             }
             return SnapshotsReport(try reader.sites().filter { $0.id == storedSite.id }, reader)
         }
@@ -167,7 +167,7 @@ extension Larder {
             var removals: [Removal] = []
             for target in targets
             where !targets.contains(where: { $0.name != target.name && $0.includes(target) }) {
-                removals.append(try target.remove(by: writer, reader, addsToLast: !removals.isEmpty))
+                removals.append(try target.remove(by: writer, reader, joinsLastRemoval: !removals.isEmpty))
             }
             return removals
         }
@@ -267,21 +267,23 @@ private enum RemovalTarget {
     }
 
     func remove(
-        by writer: StoreWriter, _ reader: StoreReader, addsToLast: Bool
+        by writer: StoreWriter, _ reader: StoreReader, joinsLastRemoval: Bool
     ) throws(StoreError) -> Larder.Removal {
         switch self {
         case .site(let site):
-            try writer.remove(site, addsToLast: addsToLast)
+            try writer.remove(site, joinsLastRemoval: joinsLastRemoval)
             try Self.forgetMisses(of: site, try reader.sites().filter { $0.id != site.id }, in: reader.folder)
             return .site(site.name)
         case .snapshot(let name, let id, let site):
             // The list of snapshots changes with each removal.
             try writer.drop(
-                snapshot: id, of: SiteName.site(site.name, in: reader.sites()), addsToLast: addsToLast)
+                snapshot: id, of: SiteName.site(site.name, in: reader.sites()),
+                joinsLastRemoval: joinsLastRemoval)
             return .snapshot(name, of: site.name)
         case .urls(let name, let isMeant):
             return .urls(
-                try writer.remove(urlsNamed: name, addsToLast: addsToLast, where: isMeant), named: name)
+                try writer.remove(urlsNamed: name, joinsLastRemoval: joinsLastRemoval, where: isMeant),
+                named: name)
         }
     }
 

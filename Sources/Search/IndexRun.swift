@@ -132,8 +132,8 @@ private final class IndexPass {
     private var left: Set<Int64> = []
     /// Whether the current snapshot has such bodies.
     private var hasLeftBodies = false
-    /// The number of pages that link to each URL; counted when there is something new.
-    private var links: [Int64: Int]?
+    /// The number of pages that link to each URL, by its id; nil until a text is written.
+    private var linkCountsByURL: [Int64: Int]?
 
     /// The maximum number of bodies in the queue of the reading thread, without and with a time limit. They are read
     /// even after the time limit. The queue is long enough for the thread to read while texts are written.
@@ -189,10 +189,10 @@ private final class IndexPass {
             if queuedCount >= (hasTimeLimit ? Self.maxQueuedBodiesWithTimeLimit : Self.maxQueuedBodies)
                 || pendingBytes >= Self.maxPendingBytes
             {
-                try take()
+                try moveTextToBatch()
             }
         }
-        while queuedCount > 0 { try take() }
+        while queuedCount > 0 { try moveTextToBatch() }
         try write()
         if !hasLeftBodies { try index.recordIndexed(snapshot) }
     }
@@ -205,7 +205,7 @@ private final class IndexPass {
     }
 
     /// Moves a text from the reading thread to the batch, and writes the batch if it is full.
-    private func take() throws(StoreError) {
+    private func moveTextToBatch() throws(StoreError) {
         let (candidate, text) = try textReaders.next()
         queuedCount -= 1
         batch.append((candidate, text))
@@ -219,6 +219,7 @@ private final class IndexPass {
         }
     }
 
+    /// Writes the batch to the index in one transaction.
     private func write() throws(StoreError) {
         guard !batch.isEmpty else { return }
         let texts = batch
@@ -243,10 +244,10 @@ private final class IndexPass {
     /// Returns the number of pages that link to each URL, by its id; empty if the store is too
     /// large to count. Links are counted once per run.
     private func linkCounts() throws(StoreError) -> [Int64: Int] {
-        if let links { return links }
-        let significantClauses = try reader.bodyCount() <= Self.maxCountedBodies ? reader.linkCounts() : [:]
-        links = significantClauses
-        return significantClauses
+        if let linkCountsByURL { return linkCountsByURL }
+        let counts = try reader.bodyCount() <= Self.maxCountedBodies ? reader.linkCounts() : [:]
+        linkCountsByURL = counts
+        return counts
     }
 
     /// The binary logarithm of the count plus one.
@@ -264,7 +265,7 @@ private final class IndexPass {
 /// After an error a thread ends: `next` throws that error once, and must not be called again.
 private final class TextReaders {
     private let requests: [Inbox<TextCandidate>]
-    private let read: [Inbox<Result<(TextCandidate, DocumentText), StoreError>>]
+    private let results: [Inbox<Result<(TextCandidate, DocumentText), StoreError>>]
     /// The number of bodies that were passed to `read`, and of those that `next` has returned.
     private var (requestCount, resultCount) = (0, 0)
 
@@ -273,17 +274,17 @@ private final class TextReaders {
 
     init(_ folder: StoreFolder) throws(StoreError) {
         requests = (0..<Self.threadCount).map { _ in Inbox() }
-        read = (0..<Self.threadCount).map { _ in Inbox() }
+        results = (0..<Self.threadCount).map { _ in Inbox() }
         do throws(SystemError) {
-            for (requests, read) in zip(requests, read) {
+            for (requests, results) in zip(requests, results) {
                 try NamedThread.start("larder-text") {
                     do throws(StoreError) {
                         let reader = try StoreReader(folder)
                         while let candidate = requests.next() {
-                            read.put(.success((candidate, try Self.text(of: candidate, reader))))
+                            results.put(.success((candidate, try Self.text(of: candidate, reader))))
                         }
                     } catch {
-                        read.put(.failure(error))
+                        results.put(.failure(error))
                     }
                 }
             }
@@ -300,7 +301,7 @@ private final class TextReaders {
     }
 
     func next() throws(StoreError) -> (TextCandidate, DocumentText) {
-        guard let result = read[resultCount % Self.threadCount].next() else {
+        guard let result = results[resultCount % Self.threadCount].next() else {
             preconditionFailure("the queue was closed")
         }
         resultCount += 1

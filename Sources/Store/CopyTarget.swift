@@ -9,7 +9,7 @@ internal import Web
 /// `CopyMark` in the destination says so, and which store is being copied: no process can open an incomplete
 /// copy, and only a copy of the same store can continue it.
 ///
-/// Each `add` and `remove` opens a transaction if none is open. `commitIfMuch` ends it when it is large or old,
+/// Each `add` and `remove` opens a transaction if none is open. `commitIfDue` ends it when it is large or old,
 /// `commit` ends it in any case. Within `transaction` neither does anything. It belongs to one thread.
 final class CopyTarget {
     private let folder: StoreFolder
@@ -23,7 +23,7 @@ final class CopyTarget {
     private var openSince = ContinuousClock.now
     private var statements: [String: Statement] = [:]
     /// The number of nested calls of `transaction`. Nothing is committed within them.
-    private var depth = 0
+    private var transactionDepth = 0
     /// The large bodies of a PostgreSQL destination; nil for a folder.
     private let pieces: PostgreSQLBodies?
     /// The body files of the open transaction, which are synced before it is committed.
@@ -32,7 +32,7 @@ final class CopyTarget {
     private var packWriter: PackWriter?
 
     /// Whether compressed bodies can be stored. PostgreSQL stores none.
-    var keepsFrames: Bool { connection.backEnd.hasPacks }
+    var canStoreFrames: Bool { connection.backEnd.hasPacks }
 
     init(_ folder: StoreFolder, of source: StoreFolder) throws(StoreError) {
         let opened = try OpenedStore(folder)
@@ -109,13 +109,13 @@ final class CopyTarget {
     }
 
     /// Commits the open transaction if it is large or has been open for long.
-    func commitIfMuch() throws(StoreError) {
+    func commitIfDue() throws(StoreError) {
         if openByteCount > Limits.maxOpenBodyBytes || .now - openSince > Limits.maxOpenTime { try commit() }
     }
 
     /// Commits the open transaction. Does nothing within `transaction`.
     func commit() throws(StoreError) {
-        guard isOpen, depth == 0 else { return }
+        guard isOpen, transactionDepth == 0 else { return }
         // Rows must not refer to bytes that are not on the disk yet.
         try files.sync()
         if let packWriter {
@@ -132,9 +132,9 @@ final class CopyTarget {
     /// Runs `body` in one transaction.
     func transaction(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         try beginIfNeeded()
-        depth += 1
+        transactionDepth += 1
         let result = Result { () throws(StoreError) in try body() }
-        depth -= 1
+        transactionDepth -= 1
         try result.get()
         try commit()
     }
@@ -214,7 +214,7 @@ final class CopyTarget {
         openByteCount += 100
     }
 
-    /// Removes the bodies after the last one of the source.
+    /// Removes the bodies after the last one of the source, with their content.
     func removeBodies(after last: Int64?) throws(StoreError) {
         guard let last else { return }
         try beginIfNeeded()

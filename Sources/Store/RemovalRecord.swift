@@ -50,11 +50,11 @@ extension StoreWriter {
 
     /// Copies the rows that are about to be deleted, in the open transaction.
     ///
-    /// - Parameter addsToLast: whether the removal is undone together with the previous one, which else becomes final.
+    /// - Parameter joinsLastRemoval: whether the removal is undone together with the previous one, which else becomes final.
     func record(
-        _ item: RemovalRecord.Item, _ rows: RemovedRows, addsToLast: Bool
+        _ item: RemovalRecord.Item, _ rows: RemovedRows, joinsLastRemoval: Bool
     ) throws(StoreError) {
-        let isFirst = addsToLast ? try !hasTable("removal") : true
+        let isFirst = joinsLastRemoval ? try !hasTable("removal") : true
         if isFirst {
             try forgetRemoval()
             try execute(

@@ -5,15 +5,15 @@ extension StoreWriter {
     /// Removes a site with all its snapshots. The next collection removes bodies that no other site has. `undoRemoval`
     /// reverses the removal, unless the disk was full.
     ///
-    /// - Parameter addsToLast: whether that also reverses the previous removal.
-    package func remove(_ site: Site, addsToLast: Bool = false) throws(StoreError) {
+    /// - Parameter joinsLastRemoval: whether `undoRemoval` then reverses the previous removal, too.
+    package func remove(_ site: Site, joinsLastRemoval: Bool = false) throws(StoreError) {
         do throws(StoreError) {
             try withSiteLock(site, doing: "remove") { () throws(StoreError) in
                 let snapshots = "(SELECT id FROM snapshot WHERE site = \(site.id))"
                 try record(
                     .init(kind: .site, name: site.name),
                     RemovedRows(responses: "snapshot IN \(snapshots)", site: "id = \(site.id)"),
-                    addsToLast: addsToLast)
+                    joinsLastRemoval: joinsLastRemoval)
                 try removeRows(of: site)
             }
         } catch  where error.reason == .full && backEnd.canFillDisk {
@@ -33,12 +33,12 @@ extension StoreWriter {
         try withSiteLock(site, doing: "remove") { () throws(StoreError) in }
     }
 
+    /// Removes a site for good, in small transactions if the disk has no room for a large one.
     private func removeWithoutRecord(_ site: Site) throws(StoreError) {
         _ = try? tryTruncateLog()
         do throws(StoreError) {
             try withSiteLock(site, doing: "remove") { () throws(StoreError) in try removeRows(of: site) }
         } catch  where error.reason == .full {
-            // The disk has no room for the log of one large transaction, so that most rows are removed in small ones first.
             try removeResponses(of: site)
             try withSiteLock(site, doing: "remove") { () throws(StoreError) in try removeRows(of: site) }
         }
@@ -85,10 +85,10 @@ extension StoreWriter {
     ///
     /// - Parameters:
     ///   - name: the text by which the user names the URLs.
-    ///   - addsToLast: whether `undoRemoval` also reverses the previous removal.
+    ///   - joinsLastRemoval: whether `undoRemoval` then reverses the previous removal, too.
     /// - Returns: The number of removed URLs.
     package func remove(
-        urlsNamed name: String, addsToLast: Bool = false, where isIncluded: (String) -> Bool
+        urlsNamed name: String, joinsLastRemoval: Bool = false, where isIncluded: (String) -> Bool
     ) throws(StoreError) -> Int {
         var urls: [Int64] = []
         try withExclusiveAccess(doing: "remove from") { () throws(StoreError) in
@@ -96,7 +96,8 @@ extension StoreWriter {
             guard !urls.isEmpty else { return }
             try transaction { () throws(StoreError) in
                 try record(
-                    .init(kind: .urls, name: name), RemovedRows(responses: "false"), addsToLast: addsToLast)
+                    .init(kind: .urls, name: name), RemovedRows(responses: "false"),
+                    joinsLastRemoval: joinsLastRemoval)
                 for url in urls {
                     try run(
                         "INSERT INTO removed_response SELECT * FROM response WHERE url = ? AND request <> 'manifest'",

@@ -247,23 +247,24 @@ extension StoreWriter {
     /// snapshot. `undoRemoval` reverses it.
     ///
     /// - Parameters:
-    ///   - addsToLast: whether that also reverses the previous removal.
+    ///   - joinsLastRemoval: whether `undoRemoval` then reverses the previous removal, too.
     ///   - canBeUndone: false if the user has not asked for the removal; `undoRemoval` then still reverses the one before.
     ///   - passesOnNumber: whether the next snapshot gets its number, if that is the last one.
     package func drop(
-        snapshot: Int64, of site: Site, addsToLast: Bool = false, canBeUndone: Bool = true,
+        snapshot: Int64, of site: Site, joinsLastRemoval: Bool = false, canBeUndone: Bool = true,
         passesOnNumber: Bool = false
     ) throws(StoreError) {
         isJournalStale = true
         try dropRows(
-            ofSnapshot: snapshot, of: site, recordsRemoval: canBeUndone, addsToLast: addsToLast,
+            ofSnapshot: snapshot, of: site, recordsRemoval: canBeUndone, joinsLastRemoval: joinsLastRemoval,
             passesOnNumber: passesOnNumber)
         try updateStoredCounts()
         try rewriteJournal()
     }
 
     func dropRows(
-        ofSnapshot snapshot: Int64, of site: Site, recordsRemoval: Bool = false, addsToLast: Bool = false,
+        ofSnapshot snapshot: Int64, of site: Site, recordsRemoval: Bool = false,
+        joinsLastRemoval: Bool = false,
         passesOnNumber: Bool = false
     ) throws(StoreError) {
         try withSiteLock(site, doing: "remove a snapshot of") { () throws(StoreError) in
@@ -281,7 +282,7 @@ extension StoreWriter {
                 try record(
                     .init(kind: .snapshot, name: name),
                     RemovedRows(responses: "snapshot = \(snapshot)", snapshot: "id = \(snapshot)"),
-                    addsToLast: addsToLast)
+                    joinsLastRemoval: joinsLastRemoval)
             }
             // The next snapshot takes over the responses, since its readers see them. Overlays are skipped, because each
             // belongs to its base.

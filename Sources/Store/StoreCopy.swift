@@ -170,7 +170,7 @@ package final class StoreCopy {
                     let missing = known.isEmpty ? rows : rows.filter { !known.contains($0) }
                     try target.add(missing, to: table)
                 }
-                try target.commitIfMuch()
+                try target.commitIfDue()
             }
             if isClearing { try target.removeRows(of: table, after: try source.last(of: table)) }
         }
@@ -205,7 +205,7 @@ package final class StoreCopy {
                 for row in try target.rows(of: .body, in: range) where !wanted.contains(row) {
                     try target.removeBody(row)
                 }
-                try target.commitIfMuch()
+                try target.commitIfDue()
             }
             try target.removeBodies(after: try source.last(of: .body))
             try target.commit()
@@ -264,7 +264,7 @@ package final class StoreCopy {
         }
         try target.addBodies(intact)
         progress(result)
-        try target.commitIfMuch()
+        try target.commitIfDue()
     }
 
     /// Loads the bytes of a body and compares them with its digest. Bytes of a large body stay in a file.
@@ -289,7 +289,7 @@ package final class StoreCopy {
         guard measured.sha256.bytes == row.body.sha256 else { return "its bytes have changed" }
         if case .bytes(let bytes) = content {
             row.bytes = bytes
-            if target.keepsFrames, bytes.count >= Limits.minCompressedBodyBytes {
+            if target.canStoreFrames, bytes.count >= Limits.minCompressedBodyBytes {
                 row.frame = try source.bodies.frame(of: row.body)
             }
         } else if measured.byteCount <= Limits.maxPackedBodyBytes {

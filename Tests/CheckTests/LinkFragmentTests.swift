@@ -65,7 +65,7 @@ import Web
             """
         let document = LinkDocument(name: "a.html", url: try #require(WebURL("https://a.test/a.html")))
         let text = LinkFragment.searchableText(of: document, Array(page.utf8).span)
-        #expect(LinkFragment(":~:" + directive).areTextsFound(in: text) == isFound)
+        #expect(LinkFragment(":~:" + directive).isTextFound(in: text) == isFound)
     }
 
     @Test(arguments: [

@@ -68,10 +68,11 @@ import Testing
         case .secondSnapshot: try writer.drop(snapshot: a.snapshots[1].id, of: a)
         case .twoSnapshots:
             try writer.drop(snapshot: a.snapshots[0].id, of: a)
-            try writer.drop(snapshot: a.snapshots[1].id, of: try #require(try site("a")), addsToLast: true)
+            try writer.drop(
+                snapshot: a.snapshots[1].id, of: try #require(try site("a")), joinsLastRemoval: true)
         case .bothSites:
             try writer.remove(a)
-            try writer.remove(b, addsToLast: true)
+            try writer.remove(b, joinsLastRemoval: true)
         case .url: #expect(try writer.remove(urlsNamed: "/a/new") { $0 == "/a/new" } == 1)
         case .pattern: #expect(try writer.remove(urlsNamed: "/*/same") { $0.hasSuffix("same") } == 2)
         }

@@ -56,9 +56,11 @@ final class HARWriter: ArchiveWriter {
         return true
     }
 
-    private static let bodyPlaceholder = #""text":"larder:body""#
+    private static let bodyText = "larder:body"
+    /// The member of an entry that the body replaces.
+    private static let bodyPlaceholder = #""text":"\#(bodyText)""#
 
-    /// Returns the entry of a response, and adds it to the list of pages if it is one. Timings are zero, because the store
+    /// Returns the entry of a response. Adds the response to the list of pages if it is a page. Timings are zero, because the store
     /// does not have them. Larder's own metadata is in the member `_larder`; HAR requires the underscore.
     private func entry(_ response: ArchivedResponse) throws(ArchiveError) -> JSONMembers {
         let date = HTTPDate(secondsSinceEpoch: response.fetched).iso8601.dropLast() + ".000Z"
@@ -106,7 +108,7 @@ final class HARWriter: ArchiveWriter {
             ? ["size": byteCount, "mimeType": type]
             : [
                 "size": byteCount, "mimeType": type, "_sha256": IfAny(response.body?.sha256.hex),
-                "text": "larder:body",
+                "text": Self.bodyText,
             ]
         return [
             "status": response.status, "statusText": StatusPhrase.of(response.status),
@@ -121,7 +123,7 @@ final class HARWriter: ArchiveWriter {
     }
 
     private func writeBase64(_ content: BodyContent) throws(ArchiveError) {
-        // Base64 encodes groups of three bytes. This has the bytes that do not fill a group yet.
+        // Base64 encodes groups of three bytes. The bytes that do not fill a group wait for the next piece.
         var rest: [UInt8] = []
         try content.writePieces { (bytes) throws(ArchiveError) in
             rest.append(contentsOf: bytes)

@@ -259,7 +259,7 @@ extension ExternalLinkCheck {
             let parts = LinkFragment(fragment)
             // GitHub adds a prefix to the ids of documents that it shows, and a script that finds the element without it.
             let isNamed = anchors.contains(parts.name) || anchors.contains("user-content-" + parts.name)
-            if isNamed, parts.directives.isEmpty || parts.areTextsFound(in: text) {
+            if isNamed, parts.directives.isEmpty || parts.isTextFound(in: text) {
                 continue
             }
             fragmentFaults[fragment] =

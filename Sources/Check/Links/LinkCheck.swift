@@ -369,7 +369,7 @@ package struct LinkCheck {
             guard let body = try bodies.body(of: document) else { return true }
             searchedText = (document.url.href, LinkFragment.searchableText(of: document, body.span))
         }
-        return parts.areTextsFound(in: searchedText?.text ?? [])
+        return parts.isTextFound(in: searchedText?.text ?? [])
     }
 
     /// Whether a document redirects by `<meta http-equiv=refresh>` to one that has the fragment. A refresh loses the fragment, so

@@ -42,7 +42,7 @@ struct LinkFragment {
 
     /// The reason why a link with this fragment is faulty.
     ///
-    /// - Parameter hasName: whether the document has the element, so that it is the text of a directive that is missing.
+    /// - Parameter hasName: whether the document has the element. Then the text of the directives is missing.
     func missingText(in document: String, hasName: Bool = false) -> String {
         if !directives.isEmpty, hasName || name.isEmpty { return "\(document) does not contain the text" }
         let decoded = String(decoding: [UInt8](percentDecoding: name.utf8.span), as: UTF8.self)
@@ -53,7 +53,7 @@ struct LinkFragment {
     /// space make no difference.
     ///
     /// - Parameter text: The text of the document (`searchableText`).
-    func areTextsFound(in text: [UInt8]) -> Bool {
+    func isTextFound(in text: [UInt8]) -> Bool {
         directives.contains { directive in
             // A prefix ends with a hyphen, and a suffix begins with one.
             var start = 0
@@ -111,7 +111,7 @@ enum OtherScheme {
         "ws", "wss", "xmpp",
     ]
 
-    /// The verdict on a link. Nothing can be checked about most schemes; of `mailto:`, the syntax of the addresses is.
+    /// The verdict on a link. Checks the syntax of the addresses in `mailto:` links; other schemes cannot be checked.
     static func judge(_ url: WebURL) -> (verdict: LinkCheckReport.Verdict, detail: String)? {
         guard url.scheme == "mailto" else {
             return uncheckedSchemes.contains(url.scheme)
