@@ -38,6 +38,9 @@ package struct OriginLayout: Sendable {
     package var commonFields: [(name: String, value: String)] {
         bar == .here ? shared.barFields : shared.plainFields
     }
+    /// The sources of a content security policy that match the portal and all pages that it links to. The portal redirects
+    /// some of its forms to mirrored pages, and browsers apply `form-action` to the redirect, too.
+    package var portalFormSources: String { shared.portalFormSources }
     package var bar = BarPresence.off
     /// Whether other machines can reach the server. The portal then requires its password.
     package let isExposed: Bool
@@ -69,6 +72,7 @@ package struct OriginLayout: Sendable {
         let seals: PageSeals
         let names: OriginNames
         let loopbackNames: [String]
+        let portalFormSources: String
         /// Headers of every response, page or not: a worker, for example, lives by the policy of its script.
         let plainFields: [(name: String, value: String)]
         /// Headers of pages that have the portal's bar.
@@ -76,13 +80,15 @@ package struct OriginLayout: Sendable {
 
         init(
             scheme: String, root: RootOrigin?, seals: PageSeals, names: OriginNames, loopbackNames: [String],
-            plainFields: [(name: String, value: String)], barFields: [(name: String, value: String)]
+            portalFormSources: String, plainFields: [(name: String, value: String)],
+            barFields: [(name: String, value: String)]
         ) {
             self.scheme = scheme
             self.root = root
             self.seals = seals
             self.names = names
             self.loopbackNames = loopbackNames
+            self.portalFormSources = portalFormSources
             self.plainFields = plainFields
             self.barFields = barFields
         }
@@ -101,13 +107,13 @@ package struct OriginLayout: Sendable {
         self.isExposed = isExposed
         withholdsPrivate = isExposed && !showsPrivate && !isTransparent
         // Pages may do everything that they could do on the web, within the mirror.
-        let inside =
+        let hosts =
             switch (root, isExposed) {
-            case (nil, _): "\(scheme)://*.localhost:\(port) data: blob:"
-            case (_?, true): "'self' data: blob:"
-            case (_?, false):
-                "'self' \(scheme)://localhost:\(port) \(scheme)://*.localhost:\(port) data: blob:"
+            case (nil, _): "\(scheme)://*.localhost:\(port)"
+            case (_?, true): "'self'"
+            case (_?, false): "'self' \(scheme)://localhost:\(port) \(scheme)://*.localhost:\(port)"
             }
+        let inside = "\(hosts) data: blob:"
         let policy = "default-src \(inside) 'unsafe-inline' 'unsafe-eval'; form-action \(inside)"
         let fields: [(name: String, value: String)] = [
             // A content security policy does not restrict DNS lookups before a request.
@@ -122,6 +128,8 @@ package struct OriginLayout: Sendable {
             ? [] : allowsNetwork ? fields : [("Content-Security-Policy", policy)] + fields
         shared = SharedValues(
             scheme: scheme, root: root, seals: seals, names: names, loopbackNames: loopbackNames,
+            // On other machines, names below localhost refer to themselves.
+            portalFormSources: isExposed ? "'self'" : root == nil ? "'self' \(hosts)" : hosts,
             plainFields: plainFields,
             barFields: isTransparent || allowsNetwork
                 ? plainFields : [("Content-Security-Policy", frames)] + fields)

@@ -45,8 +45,8 @@ extension Portal {
             body: bytes)
     }
 
-    /// Redirects to the copy of a URL that a user typed, or to the page about the URL if it is not stored. Nil if the field
-    /// is empty.
+    /// Redirects to the copy of a URL that a user typed, or to the page about the URL if it is not stored. If only the URL
+    /// with the other scheme is stored, that one is opened. Nil if the field is empty.
     func copy(
         of request: PortalRequest, _ visitor: PortalVisitor, _ reader: StoreReader
     ) throws(StoreError) -> Answer? {
@@ -54,11 +54,15 @@ extension Portal {
         guard let url = try? WebURL.parseUserInput(text), url.isHTTP else {
             return html(NotFoundPage(target: text, reason: Phrase(.mistakeURL, text)), "/", visitor)
         }
-        let copy =
-            try reader.response(for: url.key.href) == nil
-            ? nil : context("/", visitor).mirrorAddress(of: url.href)
+        func isStored(_ url: WebURL) throws(StoreError) -> Bool {
+            try reader.response(for: url.key.href) != nil
+        }
+        var stored = try isStored(url) ? url : nil
+        if stored == nil, let other = url.otherScheme, try isStored(other) { stored = other }
+        let copy = stored.flatMap { context("/", visitor).mirrorAddress(of: $0.href) }
         return .redirect(
-            to: copy ?? links.details(url.key.href), fields: [("Cache-Control", "no-store")] + securityFields)
+            to: copy ?? links.details((stored ?? url).key.href),
+            fields: [("Cache-Control", "no-store")] + securityFields)
     }
 
     /// Redirects to a stored page by chance; nil if there is none.

@@ -365,7 +365,7 @@ package struct Portal {
     private func securityFields(hasScript: Bool) -> [(name: String, value: String)] {
         let scripts = hasScript ? " script-src 'self'; connect-src 'self';" : ""
         let policy =
-            "default-src 'none';\(scripts) style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"
+            "default-src 'none';\(scripts) style-src 'self'; img-src 'self'; form-action \(layout.portalFormSources); base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"
         return [
             ("Content-Security-Policy", policy), ("X-Content-Type-Options", "nosniff"),
             // Mirrored pages are opened for the portal even if a service worker passes the navigation on.
