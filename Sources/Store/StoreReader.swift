@@ -34,7 +34,7 @@ package final class StoreReader {
     /// The transactions of the statements, for callers with many small look-ups.
     package let transactions: ReadTransactions
     /// The bytes of the bodies.
-    package let bodies: BodyReader
+    package let bodies: StoredBodyReader
     /// The result of `liveSnapshots(ofSitesAt:)` for one version of the store.
     private var snapshotsAtOrigins: (version: Int64, origins: [String], snapshots: [LiveSnapshot])?
     var originHosts: OriginHosts?
@@ -91,7 +91,7 @@ package final class StoreReader {
             try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")
         }
         transactions = ReadTransactions(folder, connection)
-        bodies = try BodyReader(folder, connection, transactions)
+        bodies = try StoredBodyReader(folder, connection, transactions)
         // The URL is looked up in a subquery: a PostgreSQL without statistics would otherwise scan all rows
         // of the snapshot.
         findVisible = connection.prepareLater(

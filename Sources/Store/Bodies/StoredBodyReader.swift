@@ -4,7 +4,7 @@ package import System
 
 /// Finds and reads the bytes of stored bodies, which are in the database, in packs, in files, or in the storage of a
 /// PostgreSQL store. It belongs to the thread of its `StoreReader`.
-package final class BodyReader {
+package final class StoredBodyReader {
     private let folder: StoreFolder
     private let connection: Connection
     private let transactions: ReadTransactions
