@@ -108,6 +108,19 @@ package final class Crawl {
             case .share, .finish: true
             }
         }
+
+        /// Removes the limits that the workers of a shared snapshot apply together.
+        fileprivate func changeLimits(_ options: inout Frontier.Options) {
+            switch self {
+            case .all: break
+            case .share(let shared, _):
+                options.isShared = true
+                options.limits.pages = nil
+                options.limits.time = shared.millisecondsLeft.map { .milliseconds(max(1, $0)) }
+            // If a worker was lost, pages may be left; `knownOutcomes` has their limit.
+            case .finish: options.limits = CrawlLimits()
+            }
+        }
     }
 
     /// Opens the store, begins the site's snapshot or continues an interrupted one, and starts the threads.
@@ -128,20 +141,10 @@ package final class Crawl {
             throw .pattern(error)
         }
         var options = plan.frontierOptions
-        switch part {
-        case .all: break
-        case .share(let shared, _):
-            options.isShared = true
-            options.limits.pages = nil
-            options.limits.time = shared.millisecondsLeft.map { .milliseconds(max(1, $0)) }
-        // The workers applied the limits already. If a worker was lost, pages may be left; `knownOutcomes` has their
-        // limit.
-        case .finish(_, _, let knownOutcomes, _):
-            options.limits = CrawlLimits()
-            self.knownOutcomes = knownOutcomes
-        }
-        let memoryOfLinks = LinkNumberCache()
-        options.memory = memoryOfLinks
+        part.changeLimits(&options)
+        if case .finish(_, _, let knownOutcomes, _) = part { self.knownOutcomes = knownOutcomes }
+        let linkNumbers = LinkNumberCache()
+        options.memory = linkNumbers
         frontier = Frontier(scope: scope, options: options)
         do throws(FetchFailure) {
             loop = try FetchLoop(plan.fetchOfSnapshot)
@@ -180,29 +183,11 @@ package final class Crawl {
                     command, in: "\(folder.incoming)/media-\(snapshot.id)", maxBytes: maxMediaBytes
                 ) { waker.wake() }
             }
-            let rules = plan.rules
-            let directivePolicy = plan.sitePlan.directivePolicy
-            let (productToken, willStore) = (plan.productToken, plan.willStore)
-            let findsActions = plan.hasSession
-            let waker = loop.waker
-            let steadySince = plan.sitePlan.render?.steadySince
-            let maxLinks = plan.maxLinksPerDocument
-            let media = plan.sitePlan.media ?? .standard
             let replacements =
                 plan.checksReplacements || plan.keepsPrivate
                 ? ReplacementGuard(doubts: plan.sitePlan.doubts, keepsPrivate: plan.keepsPrivate) : nil
             self.replacements = replacements
-            pool = try ScanPool(count: plan.scanThreads) {
-                ScanWorker(
-                    folder, writes: writes, rules: rules, directivePolicy: directivePolicy,
-                    memory: memoryOfLinks,
-                    productToken: productToken, findsActions: findsActions, media: media,
-                    willStore: willStore,
-                    steadySince: steadySince,
-                    maxLinks: maxLinks, replacements: replacements)
-            } wake: {
-                waker.wake()
-            }
+            pool = try ScanPool(plan, writes, linkNumbers, replacements, loop.waker)
         } catch {
             throw .store(error)
         }
@@ -214,25 +199,7 @@ package final class Crawl {
         defer { interruption.removeWaker(loop.waker) }
         var failure: CrawlError?
         do throws(CrawlError) {
-            if case .finish(_, _, _, let starts) = part {
-                for start in starts {
-                    if let start = Frontier.RemoteDiscovery(start) { try apply(.discoveredRemotely(start)) }
-                }
-            }
-            if !plan.startsAtAssets {
-                for url in plan.start { try apply(.start(url, nearestZone: plan.nearestStartZone(of: url))) }
-            }
-            for url in plan.sitemaps { try apply(.guide(url, nearestZone: plan.startZone)) }
-            for url in plan.assets {
-                try apply(
-                    .asset(
-                        url, isStart: plan.startsAtAssets, nearestZone: plan.nearestZone(ofNamed: url)))
-            }
-            for miss in plan.recordedMisses {
-                try apply(
-                    .miss(miss.url, isPage: miss.isPage, nearestZone: miss.nearestZone, origin: miss.origin))
-            }
-            for document in plan.documents { try store(document) }
+            try addPlannedURLs()
             try runToEnd()
         } catch {
             failure = error
@@ -242,29 +209,11 @@ package final class Crawl {
         mediaCommand?.stop()
         pool.finish()
         do throws(CrawlError) {
-            for result in pool.takeResults() { try didScan(result) }
-            for result in loop.cancelAll() { try keepPartial(of: result) }
-            try apply(.ended)
-            if let replacements {
-                try restore(replacements.finish(), isEnding: true)
-                report.doubts = replacements.doubts
-            }
-            try noteKeptResponses()
-            try storing { () throws(StoreError) in try cacheLookup?.endTransaction() }
+            try finishPendingWork()
         } catch {
             failure = failure ?? error
         }
-        report.count(
-            frontier, keptFromBefore, rejected: rejectedReasons, isInterrupted: interruption.isRequested,
-            limit: knownOutcomes.limit ?? knownOutcomes.pagesReached)
-        report.traps = report.traps.isEmpty ? knownOutcomes.traps : report.traps
-        report.rendering.count(frontier.rendering)
-        report.findUnknownHosts(besides: Set(plan.start.map(\.host)), plan.hostLookup)
-        report.noteErrorAnswers(Set((rendering?.errorAnswers ?? []).map { frontier.url($0) }))
-        // Without assets there is nothing to fetch, so the snapshot is complete.
-        if plan.startsAtAssets, plan.assets.isEmpty { report.isPublished = !report.isInterrupted }
-        if plan.requiresRequestToPublish, report.requests == 0 { report.isPublished = false }
-        report.isInsecure = report.isInsecure || plan.fetch.isInsecure
+        completeReport()
         do throws(StoreError) {
             for missing in report.missing where missing.failure == .softNotFound {
                 try writes.markSoftNotFound(missing.url)
@@ -284,6 +233,56 @@ package final class Crawl {
         }
         report.elapsed = stopwatch.elapsed
         return report
+    }
+
+    /// Passes the URLs of the plan to the frontier, and stores its documents.
+    private func addPlannedURLs() throws(CrawlError) {
+        if case .finish(_, _, _, let starts) = part {
+            for start in starts {
+                if let start = Frontier.RemoteDiscovery(start) { try apply(.discoveredRemotely(start)) }
+            }
+        }
+        if !plan.startsAtAssets {
+            for url in plan.start { try apply(.start(url, nearestZone: plan.nearestStartZone(of: url))) }
+        }
+        for url in plan.sitemaps { try apply(.guide(url, nearestZone: plan.startZone)) }
+        for url in plan.assets {
+            try apply(
+                .asset(url, isStart: plan.startsAtAssets, nearestZone: plan.nearestZone(ofNamed: url)))
+        }
+        for miss in plan.recordedMisses {
+            try apply(
+                .miss(miss.url, isPage: miss.isPage, nearestZone: miss.nearestZone, origin: miss.origin))
+        }
+        for document in plan.documents { try store(document) }
+    }
+
+    /// Handles the results that are left when the loop has ended, and keeps the bodies of cancelled requests.
+    private func finishPendingWork() throws(CrawlError) {
+        for result in pool.takeResults() { try didScan(result) }
+        for result in loop.cancelAll() { try keepPartial(of: result) }
+        try apply(.ended)
+        if let replacements {
+            try restore(replacements.finish(), isEnding: true)
+            report.doubts = replacements.doubts
+        }
+        try noteKeptResponses()
+        try storing { () throws(StoreError) in try cacheLookup?.endTransaction() }
+    }
+
+    /// Adds to the report what the frontier and the plan say about the whole run.
+    private func completeReport() {
+        report.count(
+            frontier, keptFromBefore, rejected: rejectedReasons, isInterrupted: interruption.isRequested,
+            limit: knownOutcomes.limit ?? knownOutcomes.pagesReached)
+        report.traps = report.traps.isEmpty ? knownOutcomes.traps : report.traps
+        report.rendering.count(frontier.rendering)
+        report.findUnknownHosts(besides: Set(plan.start.map(\.host)), plan.hostLookup)
+        report.noteErrorAnswers(Set((rendering?.errorAnswers ?? []).map { frontier.url($0) }))
+        // Without assets there is nothing to fetch, so the snapshot is complete.
+        if plan.startsAtAssets, plan.assets.isEmpty { report.isPublished = !report.isInterrupted }
+        if plan.requiresRequestToPublish, report.requests == 0 { report.isPublished = false }
+        report.isInsecure = report.isInsecure || plan.fetch.isInsecure
     }
 
     /// Runs the crawl's loop until the frontier has nothing left to do, a time limit is reached, or the user

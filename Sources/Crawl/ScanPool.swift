@@ -34,6 +34,26 @@ final class ScanPool: Sendable {
         self.threads = threads
     }
 
+    /// Starts the threads for a crawl.
+    convenience init(
+        _ plan: CrawlPlan, _ writes: WriteQueue, _ linkNumbers: LinkNumberCache,
+        _ replacements: ReplacementGuard?, _ waker: FetchWaker
+    ) throws(StoreError) {
+        let (folder, rules, directivePolicy) = (plan.folder, plan.rules, plan.sitePlan.directivePolicy)
+        let (productToken, willStore) = (plan.productToken, plan.willStore)
+        let (findsActions, maxLinks) = (plan.hasSession, plan.maxLinksPerDocument)
+        let steadySince = plan.sitePlan.render?.steadySince
+        let media = plan.sitePlan.media ?? .standard
+        try self.init(count: plan.scanThreads) {
+            ScanWorker(
+                folder, writes: writes, rules: rules, directivePolicy: directivePolicy, memory: linkNumbers,
+                productToken: productToken, findsActions: findsActions, media: media, willStore: willStore,
+                steadySince: steadySince, maxLinks: maxLinks, replacements: replacements)
+        } wake: {
+            waker.wake()
+        }
+    }
+
     /// Queues a job.
     func add(_ job: ScanJob) {
         jobs.put(job)

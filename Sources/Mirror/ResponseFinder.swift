@@ -60,6 +60,15 @@ struct ResponseFinder {
     func find(
         _ urls: [WebURL], request: RequestKey, requestFields: HTTPFields, rules: SiteRules?
     ) throws(StoreError) -> FoundResponse? {
+        if let found = try findExact(urls, request, requestFields) { return found }
+        guard let rules else { return nil }
+        return try findSubstitute(urls, request, requestFields, rules)
+    }
+
+    /// Finds a response under one of the URLs.
+    private func findExact(
+        _ urls: [WebURL], _ request: RequestKey, _ requestFields: HTTPFields
+    ) throws(StoreError) -> FoundResponse? {
         var imported: FoundResponse?
         for url in urls {
             let response =
@@ -67,36 +76,41 @@ struct ResponseFinder {
                 ? try rootSiteResponse(for: url.href, request, requestFields)
                 : try reader.response(for: url.href, request: request, fields: requestFields)
             guard let response, try canShow(response, url) else { continue }
-            let found = try copy(response, url)
+            let found = try self.found(response, at: url)
             // The redirect's target is stored under the other scheme, or not at all.
             if redirectsBack(found, to: url) { continue }
             // An import at https does not hide what an origin sent at http.
             guard reader.yieldsToOrigin(response) else { return found }
             imported = imported ?? found
         }
-        if let imported { return imported }
-        guard let rules else { return nil }
+        return imported
+    }
+
+    /// Finds a response under another URL that the rules accept in place of one of these.
+    private func findSubstitute(
+        _ urls: [WebURL], _ request: RequestKey, _ requestFields: HTTPFields, _ rules: SiteRules
+    ) throws(StoreError) -> FoundResponse? {
         for url in urls {
-            let found = try reader.lookUp(
+            let match = try reader.lookUp(
                 url, request: request, fields: requestFields, rules: rules.rules(for: url),
                 isStrict: fields.layout.isTransparent, now: now)
-            guard let found, !found.change.isEmpty, let foundURL = WebURL(found.response.href) else {
+            guard let match, !match.change.isEmpty, let storedURL = WebURL(match.response.href) else {
                 continue
             }
             if fields.layout.sharesOrigin,
-                try rootSiteResponse(for: foundURL.href, request, requestFields) != found.response
+                try rootSiteResponse(for: storedURL.href, request, requestFields) != match.response
             {
                 continue
             }
-            guard try canShow(found.response, foundURL) else { continue }
-            var copy = try copy(found.response, foundURL)
-            copy.change = found.change
-            if found.change.contains(.callback), let call = JSONPCallback(of: foundURL) {
-                copy.callbackAlias = JSONPCallback(of: url).map(call.alias) ?? ""
+            guard try canShow(match.response, storedURL) else { continue }
+            var found = try self.found(match.response, at: storedURL)
+            found.change = match.change
+            if match.change.contains(.callback), let call = JSONPCallback(of: storedURL) {
+                found.callbackAlias = JSONPCallback(of: url).map(call.alias) ?? ""
             }
             // Two URLs that differ in a slash and redirect to each other would do so forever.
-            let isCircle = copy.change.contains(.slash) && copy.response.isRedirect
-            if !isCircle, !redirectsBack(copy, to: url) { return copy }
+            let isCircle = found.change.contains(.slash) && found.response.isRedirect
+            if !isCircle, !redirectsBack(found, to: url) { return found }
         }
         return nil
     }
@@ -118,7 +132,7 @@ struct ResponseFinder {
             if let stored = found?.response, stored.status != answer.status, stored.fetched > answer.fetched {
                 continue
             }
-            return try copy(answer, url)
+            return try self.found(answer, at: url)
         }
         return nil
     }
@@ -134,26 +148,29 @@ struct ResponseFinder {
         for url in addresses.compactMap({ WebURL($0) }) where !fields.layout.sharesOrigin {
             let file = url.origin + url.path
             let variants = try pages(near: url.href, below: file) { $0.path == url.path }
-            if let shell = Self.commonPage(of: variants) { return try shellCopy(shell) }
+            if let page = Self.commonPage(of: variants) { return try shell(page) }
             if variants.count == 1, url.query != nil, variants[0].href == file, try isApplication(variants[0])
             {
-                return try shellCopy(variants[0])
+                return try shell(variants[0])
             }
             let name = url.path.split(separator: "/").last ?? ""
             guard variants.isEmpty, !name.contains(".") || name.hasSuffix(".html") else { continue }
-            var folder = url.path[...]
-            for _ in 0..<Self.maxFolders {
-                guard let slash = folder.lastIndex(of: "/") else { break }
-                folder = folder[..<slash]
-                let found = try pages(near: url.href, below: "\(url.origin)\(folder)/") { _ in true }
-                guard Self.paths(of: found).count >= Self.minCommonPaths else {
-                    if found.count > 1, Self.commonPage(of: found) == nil { break }
-                    continue
-                }
-                guard let shell = Self.commonPage(of: found) else { break }
-                return try shellCopy(shell)
-            }
-            if let page = try pageForUnknownPaths(near: url) { return try shellCopy(page) }
+            if let page = try commonPageOfFolder(near: url) { return try shell(page) }
+            if let page = try pageForUnknownPaths(near: url) { return try shell(page) }
+        }
+        return nil
+    }
+
+    /// The page that enough paths of the nearest folder with pages have in common.
+    private func commonPageOfFolder(near url: WebURL) throws(StoreError) -> StoredResponse? {
+        var folder = url.path[...]
+        for _ in 0..<Self.maxFolders {
+            guard let slash = folder.lastIndex(of: "/") else { return nil }
+            folder = folder[..<slash]
+            let pages = try pages(near: url.href, below: "\(url.origin)\(folder)/") { _ in true }
+            let common = Self.commonPage(of: pages)
+            if Self.paths(of: pages).count >= Self.minCommonPaths { return common }
+            if pages.count > 1, common == nil { return nil }
         }
         return nil
     }
@@ -200,11 +217,11 @@ struct ResponseFinder {
 
     /// The stored pages among the closest URLs.
     private func pages(
-        near href: String, below prefix: String, _ suits: (WebURL) -> Bool
+        near href: String, below prefix: String, where isIncluded: (WebURL) -> Bool
     ) throws(StoreError) -> [StoredResponse] {
         var pages: [StoredResponse] = []
         for neighbour in try reader.neighbours(of: href, below: prefix, count: Self.maxNeighbours) {
-            guard let near = WebURL(neighbour), suits(near),
+            guard let url = WebURL(neighbour), isIncluded(url),
                 let response = try reader.response(for: neighbour), response.status == 200,
                 response.role == 0, response.body != nil, !response.flags.contains(.isPrivate),
                 HTTPFields(block: response.fields.utf8.span).contentType?.isHTML ?? false
@@ -225,13 +242,15 @@ struct ResponseFinder {
         return first
     }
 
-    private func shellCopy(_ response: StoredResponse) throws(StoreError) -> FoundResponse? {
-        guard let url = WebURL(response.href), try canShow(response, url) else { return nil }
-        var copy = try copy(response, url)
-        copy.change = .shell
-        return copy
+    /// Returns the page as the answer for another URL; nil if the requester may not have it.
+    private func shell(_ page: StoredResponse) throws(StoreError) -> FoundResponse? {
+        guard let url = WebURL(page.href), try canShow(page, url) else { return nil }
+        var found = try found(page, at: url)
+        found.change = .shell
+        return found
     }
 
+    /// The live snapshots of the site at the root.
     private var rootSnapshots: [LiveSnapshot] {
         get throws(StoreError) { try reader.liveSnapshots(ofSitesAt: fields.layout.root?.origins ?? []) }
     }
@@ -278,8 +297,8 @@ struct ResponseFinder {
         return try !rootSnapshots.contains { !$0.isOfArchives }
     }
 
-    /// A response that was found in another way, with its fields as they describe the stored body.
-    func copy(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> FoundResponse {
+    /// Returns a stored response with the header fields that describe its stored body.
+    func found(_ response: StoredResponse, at url: WebURL) throws(StoreError) -> FoundResponse {
         var fields = HTTPFields(block: response.fields.utf8.span)
         // Most bodies were decoded before they were stored.
         if !response.flags.contains(.isCoded) { fields.remove("Content-Encoding") }
@@ -287,7 +306,7 @@ struct ResponseFinder {
             response: response, fields: fields, url: url, isVariant: try reader.hasVariants(response))
     }
 
-    private func redirectsBack(_ copy: FoundResponse, to url: WebURL) -> Bool {
-        copy.response.isRedirect && fields.redirectsToSame(copy.fields, from: copy.url, to: url)
+    private func redirectsBack(_ found: FoundResponse, to url: WebURL) -> Bool {
+        found.response.isRedirect && fields.redirectsToSame(found.fields, from: found.url, to: url)
     }
 }
