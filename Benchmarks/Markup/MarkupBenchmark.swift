@@ -11,13 +11,13 @@ internal import Markup
         var names: [String] = []
         var sets: [String: FileSet] = [:]
         while let line = readLine() {
-            let words = line.split(separator: "\t", maxSplits: 1).map(String.init)
-            guard words.count == 2, let body = FileSet.read(words[1]) else {
+            let fields = line.split(separator: "\t", maxSplits: 1).map(String.init)
+            guard fields.count == 2, let body = FileSet.read(fields[1]) else {
                 perror(line)
                 exit(1)
             }
-            if sets[words[0]] == nil { names.append(words[0]) }
-            sets[words[0], default: FileSet(name: words[0], path: words[1])].add(body, path: words[1])
+            if sets[fields[0]] == nil { names.append(fields[0]) }
+            sets[fields[0], default: FileSet(name: fields[0], path: fields[1])].add(body, path: fields[1])
         }
         for set in names.compactMap({ sets[$0] }) {
             let meter = Meter(set: set, rounds: max(rounds, 1))

@@ -22,7 +22,6 @@ import Web
         origin.on("/a.js", .file("a", type: "text/javascript"))
     }
 
-    /// A verifier for a manifest with this text.
     private func makeVerifier(_ text: String) throws -> ManifestVerifier {
         let source = try ManifestSource(
             try folder.write(text, to: "m.json"), nearestZone: .thisMachine, options: CheckOptions(),

@@ -202,7 +202,7 @@ struct RenderTests {
     }
 
     /// Returns the text of the page, at first and after each click.
-    private func looks(_ url: String, _ clicks: [String], _ browser: Chromium) throws -> [String] {
+    private func visibleTexts(_ url: String, _ clicks: [String], _ browser: Chromium) throws -> [String] {
         let visit = try browser.open(url)
         var texts = [try visit.text()]
         for click in clicks {
@@ -224,7 +224,7 @@ struct RenderTests {
         let folder = try TemporaryFolder()
         let larder = larder(folder)
         let browser = try Chromium()
-        let before = try kind.pages.map { try looks(origin.url($0), kind.clicks, browser) }
+        let before = try kind.pages.map { try visibleTexts(origin.url($0), kind.clicks, browser) }
         origin.forgetRequests()
         let report = try await larder.prefetch([origin.url(kind.pages[0])], options: options())
         #expect(report.isPublished)
@@ -233,13 +233,13 @@ struct RenderTests {
         let targets = origin.requests.map {
             "\($0.method) \($0.target) \(String(decoding: $0.body, as: UTF8.self))"
         }
-        #expect(targets.count == Set(targets).count, "something was fetched twice: \(targets.sorted())")
+        #expect(targets.count == Set(targets).count, "a URL was fetched twice: \(targets.sorted())")
         origin.stop()
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         for (page, before) in zip(kind.pages, before) {
             let address = try #require(service.address(of: origin.url(page)))
-            #expect(try looks(address, kind.clicks, browser) == before, "\(page)")
+            #expect(try visibleTexts(address, kind.clicks, browser) == before, "\(page)")
         }
     }
 
@@ -254,11 +254,12 @@ struct RenderTests {
         origin.on("/pics/two.svg", .failure(404))
         let larder = larder(try TemporaryFolder())
         let first = try await larder.prefetch([origin.url("/")], options: options())
-        let lacking = Set(["one", "two"].map { origin.url("/pics/\($0).svg") })
-        #expect(Set(first.missing.map(\.url)) == lacking)
+        let missingURLs = Set(["one", "two"].map { origin.url("/pics/\($0).svg") })
+        #expect(Set(first.missing.map(\.url)) == missingURLs)
         let check = try await larder.checkOffline(origin.url("/"))
         #expect(
-            lacking.isSubset(of: check.items.filter { $0.verdict != .verified }.map(\.name)), "\(check.items)"
+            missingURLs.isSubset(of: check.items.filter { $0.verdict != .verified }.map(\.name)),
+            "\(check.items)"
         )
         for name in ["one", "two"] {
             origin.on("/pics/\(name).svg", .file(Self.picture("red"), type: "image/svg+xml"))
@@ -320,7 +321,7 @@ struct RenderTests {
         let browser = try Chromium()
         let address = try #require(service.address(of: origin.url("/")))
         for _ in 1...2 {
-            let seen = try looks(address, [], browser)
+            let seen = try visibleTexts(address, [], browser)
             #expect(seen == ["made true", ""])
         }
     }
@@ -350,7 +351,7 @@ struct RenderTests {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let address = try #require(service.address(of: origin.url("/")))
-        #expect(try looks(address, [], Chromium()) == ["1 hours and 24 hours", ""])
+        #expect(try visibleTexts(address, [], Chromium()) == ["1 hours and 24 hours", ""])
     }
 
     @Test func `a fetch whose query contains the time is answered offline at any time, and a page is not`()
@@ -377,7 +378,7 @@ struct RenderTests {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let address = try #require(service.address(of: origin.url("/")))
-        #expect(try looks(address, [], Chromium()) == ["1 hours and 24 hours", ""])
+        #expect(try visibleTexts(address, [], Chromium()) == ["1 hours and 24 hours", ""])
         let requested = try #require(origin.requests.map(\.target).first { $0.hasPrefix("/runs") })
         let start = try #require(requested.split { !$0.isNumber }.first.flatMap { Int($0) })
         let moved = requested.dropFirst().replacing("\(start)", with: "\(start + 1)")
@@ -415,7 +416,7 @@ struct RenderTests {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let address = try #require(service.address(of: origin.url("/")))
-        for _ in 1...2 { #expect(try looks(address, [], Chromium()) == ["made", ""]) }
+        for _ in 1...2 { #expect(try visibleTexts(address, [], Chromium()) == ["made", ""]) }
     }
 
     /// The cookies apply to requests that the page itself makes and to later requests of the crawl, but not beyond their
@@ -496,7 +497,7 @@ struct RenderTests {
         other.stop()
         let service = try larder.serve(port: 0)
         let address = try #require(service.address(of: origin.url("/")))
-        #expect(try looks(address, [], Chromium())[0] == "echo silent refused")
+        #expect(try visibleTexts(address, [], Chromium())[0] == "echo silent refused")
         service.stop()
         let found = try await larder.checkOffline(origin.base, options: check)
         #expect(found.items.filter { $0.verdict != .verified }.map(\.name) == [])
@@ -571,15 +572,15 @@ struct RenderTests {
                       .then(all => { app.innerHTML = all.join(' ') + '<a href="/behind/">on</a>' })
                     """)
             ).validated(entityTag: "\"1\""))
-        func opens(
+        func answer(
             _ target: String, _ answer: OriginAnswer, if isOpen: @escaping @Sendable (OriginRequest) -> Bool
         ) {
             origin.on(target) { isOpen($0) ? answer : .failure(403) }
         }
         let hasCookie: @Sendable (OriginRequest) -> Bool = { $0["Cookie"] == "door=open" }
-        opens("/cookie.json", .file("1", type: "application/json"), if: hasCookie)
-        opens("/field.json", .file("2", type: "application/json")) { $0["X-Own"] == "yes" }
-        opens("/behind/", .page("<p>behind"), if: hasCookie)
+        answer("/cookie.json", .file("1", type: "application/json"), if: hasCookie)
+        answer("/field.json", .file("2", type: "application/json")) { $0["X-Own"] == "yes" }
+        answer("/behind/", .page("<p>behind"), if: hasCookie)
         let larder = larder(try TemporaryFolder())
         #expect(try await larder.prefetch([origin.url("/")], options: options()).missing.isEmpty)
         for _ in 1...2 {

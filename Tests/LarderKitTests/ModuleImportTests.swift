@@ -9,7 +9,7 @@ import Testing
         let name: String
         /// The folder of its sources, relative to the package.
         let folder: String
-        let mayImport: Set<String>
+        let allowedImports: Set<String>
 
         var testDescription: String { name }
     }
@@ -24,7 +24,7 @@ import Testing
             return Target(
                 name: name,
                 folder: match.output.4.map(String.init) ?? (isTest ? "Tests/" : "Sources/") + name,
-                mayImport: Set(names).union(isTest ? ["TestOrigin", "Testing"] : []))
+                allowedImports: Set(names).union(isTest ? ["TestOrigin", "Testing"] : []))
         }
     }()
 
@@ -51,8 +51,8 @@ import Testing
             }
         }
         imported.subtract(["Glibc", "Synchronization"])
-        #expect(imported.subtracting(target.mayImport) == [], "imported, and not listed")
-        let listed = target.mayImport.subtracting(["TestOrigin", "Testing"])
+        #expect(imported.subtracting(target.allowedImports) == [], "imported, and not listed")
+        let listed = target.allowedImports.subtracting(["TestOrigin", "Testing"])
         #expect(listed.subtracting(imported) == [], "listed, and not imported")
     }
 
@@ -64,17 +64,17 @@ import Testing
     /// A module says what happened and why; the command adds which option helps (`Remedy`). The portal's style has
     /// variables that look like options.
     @Test func `only the command knows the names of its options`() throws {
-        var named: [String] = []
+        var linesWithOptions: [String] = []
         let option = /[ (]--[a-z]/
         for module in Self.names(in: Self.root + "/Sources") where module != "larder" {
             for file in Self.files(below: Self.root + "/Sources/" + module)
             where !file.hasSuffix("/PortalStyle.swift") {
-                named += try Self.lines(of: file).filter { line in
+                linesWithOptions += try Self.lines(of: file).filter { line in
                     !line.drop { $0 == " " }.hasPrefix("//") && line.contains(option)
                 }.map { "\(file): \($0)" }
             }
         }
-        #expect(named == [])
+        #expect(linesWithOptions == [])
     }
 
     private static var root: String {

@@ -21,12 +21,12 @@ import Web
         ])
     }
 
-    private func serving(
-        listens: Bool, _ change: (inout MirrorOptions) -> Void = { _ in },
+    private func withServer(
+        isPublic: Bool, _ change: (inout MirrorOptions) -> Void = { _ in },
         _ use: (_ client: RawClient, _ port: UInt16) throws -> Void
     ) throws {
         var options = MirrorOptions()
-        if listens {
+        if isPublic {
             options.address = ListenAddress("*") ?? .loopback
             options.root = WebURL("https://example.test/")
         }
@@ -46,9 +46,9 @@ import Web
         "X-Forwarded-Proto: https", "X-Forwarded: yes", "X-Real-IP: 192.0.2.1",
     ])
     func `a server on loopback refuses a request that a proxy forwarded`(line: String) throws {
-        let words = line.split(separator: ":", maxSplits: 1).map { $0.drop { $0 == " " } }
-        let field = (String(words[0]), String(words[1]))
-        try serving(listens: false) {
+        let parts = line.split(separator: ":", maxSplits: 1).map { $0.drop { $0 == " " } }
+        let field = (String(parts[0]), String(parts[1]))
+        try withServer(isPublic: false) {
             $0.work = { _, _ in (.done, []) }
         } _: { (client, port) throws in
             for (host, target) in [
@@ -95,7 +95,7 @@ import Web
     func `another machine gets the same for a private response as for a missing one`(policy: CachePolicy)
         throws
     {
-        try serving(listens: true) {
+        try withServer(isPublic: true) {
             $0.policy = policy
             $0.load = { _, done in done(.failure("it is silent")) }
         } _: { (client, port) throws in
@@ -128,7 +128,7 @@ import Web
         throws
     {
         let now = HTTPDate(secondsSinceEpoch: 1_900_000_000)
-        try serving(listens: true) {
+        try withServer(isPublic: true) {
             $0.policy = .protocol
             $0.load = { _, done in
                 done(
@@ -173,7 +173,7 @@ import Web
         if isFirst { try store.publish(Self.archive, site: site) }
         try store.publish(Self.fetched, site: "https://example.test/")
         if !isFirst { try store.publish(Self.archive, site: site) }
-        let texts = try published(store)
+        let texts = try publishedTexts(of: store)
         #expect(texts.values.allSatisfy { !$0.contains("evil") }, "\(texts)")
         #expect(texts["https/cdn.test/lib.js"] == "good()")
     }
@@ -181,12 +181,12 @@ import Web
     @Test func `a site that was imported alone is served to other machines if the user names it`() throws {
         let store = try StockedStore([])
         try store.publish(Self.archive, site: "https://example.test/")
-        let texts = try published(store)
+        let texts = try publishedTexts(of: store)
         #expect(texts["https/cdn.test/lib.js"] == "evil()" && texts["/"] == "evil front", "\(texts)")
     }
 
     /// The texts that other machines get of the archive's URLs.
-    private func published(_ store: StockedStore) throws -> [String: String] {
+    private func publishedTexts(of store: StockedStore) throws -> [String: String] {
         var options = MirrorOptions()
         options.address = ListenAddress("*") ?? .loopback
         options.root = WebURL("https://example.test/")
@@ -194,8 +194,8 @@ import Web
             store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, options: options)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
-        let beside = server.address(of: "https://cdn.test/").flatMap { WebURL($0) }
-        let folder = (beside?.target ?? "").replacing("https/cdn.test/", with: "")
+        let otherOrigin = server.address(of: "https://cdn.test/").flatMap { WebURL($0) }
+        let folder = (otherOrigin?.target ?? "").replacing("https/cdn.test/", with: "")
         var texts: [String: String] = [:]
         for path in ["/", "/start", "https/phish.test/", "https/cdn.test/lib.js"] {
             let target = path.hasPrefix("/") ? path : folder + path

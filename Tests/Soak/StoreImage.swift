@@ -4,6 +4,7 @@ import Store
 struct StoreImage: Equatable {
     /// The status, the role, and the form and digest of the body, by target.
     private(set) var rows: [String: String] = [:]
+    /// The id of the live snapshot; nil if there is none.
     private(set) var published: Int64?
 
     /// - Parameter base: the URL of the origin, whose port differs between runs.

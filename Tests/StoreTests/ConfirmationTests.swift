@@ -128,7 +128,7 @@ import Web
         #expect(try rows() == ["1 0 200", "2 0 200", "3 0 200"])
     }
 
-    @Test func `a later different response in the same snapshot takes the confirmation back`() throws {
+    @Test func `a later different response in the same snapshot withdraws the confirmation`() throws {
         try store.snapshot([store.response("/a", "a")])
         let writer = try StoreWriter(store.folder)
         let snapshot = try writer.begin(site: "s", start: ["s"], now: 3)

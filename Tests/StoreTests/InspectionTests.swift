@@ -27,7 +27,9 @@ import Testing
 
     private func inspect() throws -> StoreFindings { try StoreReader(folder).inspect() }
 
-    private func shows(_ href: String) throws -> Bool { try StoreReader(folder).response(for: href) != nil }
+    private func hasResponse(for href: String) throws -> Bool {
+        try StoreReader(folder).response(for: href) != nil
+    }
 
     private var bodyFile: String { scratch.names(in: "bodies").first ?? "" }
 
@@ -47,7 +49,7 @@ import Testing
     }
 
     @Test(.requiresFolderStore, arguments: Damage.allCases)
-    func `only the damaged file is found and taken out of service`(damage: Damage) throws {
+    func `only the damaged body is reported, and readers no longer see it`(damage: Damage) throws {
         let name = "bodies/" + bodyFile
         switch damage {
         case .flippedBit:
@@ -63,9 +65,9 @@ import Testing
 
         try StoreWriter(folder).repair(findings)
         #expect(try inspect().isSound)
-        #expect(try !shows("/large"))
-        #expect(try !shows("/same"))
-        #expect(try shows("/small"))
+        #expect(try !hasResponse(for: "/large"))
+        #expect(try !hasResponse(for: "/same"))
+        #expect(try hasResponse(for: "/small"))
         #expect(scratch.names(in: "quarantine").count == (damage == .removed ? 0 : 1))
     }
 
@@ -89,7 +91,7 @@ import Testing
         for name in store.scratch.names(in: "store/packs") {
             var bytes = try BodyContent.file(path: store.scratch.file("store/packs/" + name)).load()
             // The body of the first snapshot is the first in its pack, and is not damaged.
-            for place in (bytes.starts(with: noise(1)) ? 3000 : 0)..<bytes.count { bytes[place] ^= 1 }
+            for offset in (bytes.starts(with: noise(1)) ? 3000 : 0)..<bytes.count { bytes[offset] ^= 1 }
             try store.scratch.write(bytes, to: "store/packs/" + name)
         }
         let findings = try store.inspect()
@@ -131,7 +133,7 @@ import Testing
         #expect(after.orphanFiles.isEmpty)
         #expect(after.orphanBodyCount == 0)
         #expect(after.bodiesChecked == 2)
-        #expect(try shows("/large"))
+        #expect(try hasResponse(for: "/large"))
     }
 
     @Test(.requiresFolderStore) func `a damaged database is reported, and not used`() throws {

@@ -109,7 +109,6 @@ struct TestRepository {
         publish()
     }
 
-    /// Adds a target to a role.
     mutating func add(_ path: String, _ content: String, to role: String = "targets") {
         let bytes = Array(content.utf8)
         let file = TargetFile(

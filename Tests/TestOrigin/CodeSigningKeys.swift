@@ -23,7 +23,6 @@ package enum CodeSigningKeys {
         dbBqxg==
         -----END CERTIFICATE-----
         """
-    /// The key of `publisher`.
     package static let publisherKey = """
         -----BEGIN PRIVATE KEY-----
         MIIEvAIBADANBgkqhkiG9w0BAQEFAASCBKYwggSiAgEAAoIBAQDAGYeeMca32241
@@ -77,7 +76,6 @@ package enum CodeSigningKeys {
         U8M=
         -----END CERTIFICATE-----
         """
-    /// The key of `stranger`.
     package static let strangerKey = """
         -----BEGIN PRIVATE KEY-----
         MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDGrnMNXtn+dgKP
@@ -125,7 +123,6 @@ package enum CodeSigningKeys {
         DQ8zt6+0YvpM/Kmri7oZ+WLRe8lmeqQ=
         -----END CERTIFICATE-----
         """
-    /// The key of `short`.
     package static let shortKey = """
         -----BEGIN PRIVATE KEY-----
         MIICeAIBADANBgkqhkiG9w0BAQEFAASCAmIwggJeAgEAAoGBAOC/ZSe6d+kTPpUw
@@ -166,7 +163,6 @@ package enum CodeSigningKeys {
         rEc7/shK0VnbwT7NAKyo4eIbpTploUnKJ0IWJgNso12+Fuw2/pIeqb8G3g==
         -----END CERTIFICATE-----
         """
-    /// The key of `server`.
     package static let serverKey = """
         -----BEGIN PRIVATE KEY-----
         MIIEvwIBADANBgkqhkiG9w0BAQEFAASCBKkwggSlAgEAAoIBAQDRXCfp4GfQ11qx
@@ -263,7 +259,6 @@ package enum CodeSigningKeys {
         LDUUCSkjdzGMphA3xLM+08maAuyXCm5Wu9bQ91I9CWu2+FyaQtY3Lk1vFvTR
         -----END CERTIFICATE-----
         """
-    /// The key of `release`.
     package static let releaseKey = """
         -----BEGIN PRIVATE KEY-----
         MIIEvgIBADANBgkqhkiG9w0BAQEFAASCBKgwggSkAgEAAoIBAQDNTojpjGG9WM9x
@@ -316,7 +311,6 @@ package enum CodeSigningKeys {
         Rdh+tCd36KMuDWJNNbigBSQAReMreD/GTya4hgoj3oKt0QGd7MaWcDjxVAcJaV0=
         -----END CERTIFICATE-----
         """
-    /// The key of `forged`.
     package static let forgedKey = """
         -----BEGIN PRIVATE KEY-----
         MIIEvAIBADANBgkqhkiG9w0BAQEFAASCBKYwggSiAgEAAoIBAQDVVT7WnvGEFmRJ

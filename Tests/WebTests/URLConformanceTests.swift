@@ -44,17 +44,17 @@ struct URLConformanceTests {
             #expect(url == nil)
             return
         }
-        let found = try #require(url)
-        #expect(found.href == parts["href"])
-        #expect(found.scheme + ":" == parts["protocol"])
-        #expect(found.username == parts["username"])
-        #expect(found.password == parts["password"])
-        #expect(found.host == parts["hostname"])
-        #expect((found.port.map(String.init) ?? "") == parts["port"])
-        #expect(found.path == parts["pathname"])
-        #expect(parts["search"] == (found.query.map { $0.isEmpty ? "" : "?" + $0 } ?? ""))
-        #expect(parts["hash"] == (found.fragment.map { $0.isEmpty ? "" : "#" + $0 } ?? ""))
-        if let origin = parts["origin"] { #expect(found.origin == origin) }
+        let parsed = try #require(url)
+        #expect(parsed.href == parts["href"])
+        #expect(parsed.scheme + ":" == parts["protocol"])
+        #expect(parsed.username == parts["username"])
+        #expect(parsed.password == parts["password"])
+        #expect(parsed.host == parts["hostname"])
+        #expect((parsed.port.map(String.init) ?? "") == parts["port"])
+        #expect(parsed.path == parts["pathname"])
+        #expect(parts["search"] == (parsed.query.map { $0.isEmpty ? "" : "?" + $0 } ?? ""))
+        #expect(parts["hash"] == (parsed.fragment.map { $0.isEmpty ? "" : "#" + $0 } ?? ""))
+        if let origin = parts["origin"] { #expect(parsed.origin == origin) }
     }
 
     struct Domain: Sendable, CustomTestStringConvertible {
@@ -69,7 +69,7 @@ struct URLConformanceTests {
 
         var testDescription: String { input }
 
-        /// The host is parsed as part of a URL, which cannot have an empty one.
+        /// Compares the host of a URL with the expected one. An empty input is skipped: a URL cannot have an empty host.
         func check() {
             guard !input.isEmpty else { return }
             #expect(WebURL("https://\(input)/x")?.host == (output == "" ? nil : output))
@@ -92,19 +92,19 @@ struct URLConformanceTests {
         }
     }
 
-    /// Groups of rows by the expected result.
+    /// Rows that fail with an older ICU, by the expected result, with the reason.
     private static let exceptions: [String: Comment] = [
         "xn--20-9802c.xn--0w5a.xn--1-eg4e.":
-            "U+32931 came with Unicode 17, and ICU before 78 has it unassigned",
-        "xn--9-i0j5967eg3qz.ss": "U+32B9A came with Unicode 17, and ICU before 78 has it unassigned",
+            "U+32931 is assigned since Unicode 17, which ICU supports since version 78",
+        "xn--9-i0j5967eg3qz.ss": "U+32B9A is assigned since Unicode 17, which ICU supports since version 78",
     ]
 
     @Test("psl-test.txt: each name has its registrable domain, or none", arguments: SuffixCase.all)
-    func registrableDomain(_ it: SuffixCase) {
-        let host = WebURL("http://\(it.host)/")?.host ?? it.host
+    func registrableDomain(_ testCase: SuffixCase) {
+        let host = WebURL("http://\(testCase.host)/")?.host ?? testCase.host
         #expect(
             PublicSuffixes.system.registrableDomain(of: host)
-                == it.domain.flatMap { WebURL("http://\($0)/")?.host })
+                == testCase.domain.flatMap { WebURL("http://\($0)/")?.host })
     }
 
     /// `checkPublicSuffix('a.example.com', 'example.com');`
@@ -123,8 +123,8 @@ struct URLConformanceTests {
     }
 
     @Test("url-resolve.csv: each reference resolves to its URL", arguments: Resolution.all)
-    func resolving(_ it: Resolution) {
-        #expect(WebURL(it.input, base: WebURL(it.base))?.href == it.result)
+    func resolving(_ testCase: Resolution) {
+        #expect(WebURL(testCase.input, base: WebURL(testCase.base))?.href == testCase.result)
     }
 
     struct Resolution: Sendable, CustomTestStringConvertible {
@@ -143,11 +143,12 @@ struct URLConformanceTests {
     }
 
     @Test("percent-encoding.json: a query is encoded in the document's character set", arguments: Query.all)
-    func queryEncoding(_ it: Query) throws {
-        let encoding = try #require(TextEncoding(label: it.label))
+    func queryEncoding(_ testCase: Query) throws {
+        let encoding = try #require(TextEncoding(label: testCase.label))
         let url = WebURL(
-            utf8: "http://example.com/?\(it.input)#\(it.input)".utf8.span, queryEncoding: encoding)
-        #expect(url?.query == it.output)
+            utf8: "http://example.com/?\(testCase.input)#\(testCase.input)".utf8.span, queryEncoding: encoding
+        )
+        #expect(url?.query == testCase.output)
     }
 
     struct Query: Sendable, CustomTestStringConvertible {

@@ -24,10 +24,10 @@ import Web
         #expect(requests(of: "/products/7").isEmpty)
         #expect(note("/products/4", "/api/products/4/reviews", "/app.js"))
         #expect(requests(of: "/products/7") == ["https://shop.test/api/products/7/reviews"])
-        #expect(requests(of: "/about").isEmpty, "other pages are not meant")
+        #expect(requests(of: "/about").isEmpty, "the template applies only to pages like these")
     }
 
-    @Test("The same page twice is no template")
+    @Test("The same page twice makes no template")
     mutating func samePage() {
         #expect(!note("/products/3", "/api/products/3/reviews"))
         #expect(!note("/products/3", "/api/products/3/reviews"))
@@ -49,13 +49,13 @@ import Web
         #expect(requests(of: "/view?doc=c%20d") == ["https://shop.test/text/c%20d"])
     }
 
-    @Test("Requests to other origins are no templates")
+    @Test("Requests to other origins make no templates")
     mutating func otherOrigin() {
         #expect(!note("/products/3", "https://tracker.test/3"))
         #expect(!note("/products/4", "https://tracker.test/4"))
     }
 
-    @Test("A template of one page is tried on a second page, and a page in response does not confirm it")
+    @Test("A template of one page is tried on a second page, and a page as its response does not confirm it")
     mutating func trial() throws {
         for (isPage, expected) in [(true, []), (false, ["https://shop.test/api/9"])] {
             templates = PageTemplates()

@@ -42,7 +42,7 @@ final class CacheProxy: Sendable {
         var caches: [Cache] = []
         for isProxy in hasProxy ? [false, true] : [false] {
             caches.append(
-                try Self.cache(
+                try Self.makeCache(
                     isProxy, StoreFolder(scratch.file(isProxy ? "proxy" : "mirror")), origin, clock,
                     loadCount, rules))
         }
@@ -50,7 +50,7 @@ final class CacheProxy: Sendable {
         origin.otherwise { [weak self] _ in self?.originAnswer.withLock { $0 } }
     }
 
-    private static func cache(
+    private static func makeCache(
         _ isProxy: Bool, _ folder: StoreFolder, _ origin: TestOrigin, _ clock: Clock,
         _ loadCount: Monitor<Int>,
         _ rules: String
@@ -155,9 +155,10 @@ final class CacheProxy: Sendable {
             !requests.isEmpty == (step.requestsOrigin || step.refreshesBehind),
             "requests to the origin, \(comment)")
         // A proxy answers 502 if the origin failed, and adds no header fields of its own.
-        let isOwn = cache.name == "proxy" && step.shows == .anything
+        let isProxyError = cache.name == "proxy" && step.shows == .anything
         #expect(
-            got.status == (isOwn && step.requestsOrigin && step.status == 504 ? 502 : step.status), comment)
+            got.status == (isProxyError && step.requestsOrigin && step.status == 504 ? 502 : step.status),
+            comment)
         if step.method != "HEAD" { check(got, step, number, comment) }
         for line in step.expectedByClient where cache.name != "proxy" || !line.hasPrefix("Larder:") {
             // The mirror makes browsers revalidate each response, whatever lifetime the origin sets.
@@ -189,15 +190,15 @@ final class CacheProxy: Sendable {
         }
     }
 
-    private func check(_ line: String, in fields: [(name: String, value: String)], _ who: Comment) {
+    private func check(_ line: String, in fields: [(name: String, value: String)], _ receiver: Comment) {
         if line.hasPrefix("!") {
             let name = line.dropFirst().lowercased()
-            #expect(!fields.contains { $0.name.lowercased() == name }, "\(line) at \(who)")
+            #expect(!fields.contains { $0.name.lowercased() == name }, "\(line) at \(receiver)")
             return
         }
         let (name, value) = Self.field(line)
         let values = fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
-        #expect(values.contains(value), "\(line) at \(who), not \(values)")
+        #expect(values.contains(value), "\(line) at \(receiver), not \(values)")
     }
 
     private static func answer(_ step: CacheCase.Step, _ number: Int) -> OriginAnswer {

@@ -33,7 +33,7 @@ import Web
 
     private static let codePush = "codepush/v0.1/public/codepush/"
 
-    private func check(
+    private func checkCodePush(
         _ server: MirrorService, device: String, label: String? = nil, key: String = "production"
     ) throws -> JSONValue {
         let query =
@@ -45,7 +45,8 @@ import Web
         return try #require(try json(answer)["update_info"])
     }
 
-    private func report(_ server: MirrorService, _ status: String, _ label: String, device: String) throws
+    private func reportCodePush(_ server: MirrorService, _ status: String, _ label: String, device: String)
+        throws
         -> Int
     {
         let body = """
@@ -58,7 +59,7 @@ import Web
     @Test func `a client of CodePush gets the zip file of the release`() async throws {
         let published = try await app.publish(["CodePush/main.jsbundle": "code()"])
         try await app.withServer { server in
-            let info = try check(server, device: "d1")
+            let info = try checkCodePush(server, device: "d1")
             #expect(info["is_available"]?.bool == true)
             #expect(info["label"]?.string == published.channel.updates[0].id)
             let zip = try server.send(
@@ -69,7 +70,7 @@ import Web
                 zip["Content-Length"] == "\(zip.body.count)" && info["package_size"]?.int == zip.body.count)
             #expect(zip["Content-Encoding"] == nil)
             let label = info["label"]?.string
-            #expect(try check(server, device: "d1", label: label)["is_available"]?.bool == false)
+            #expect(try checkCodePush(server, device: "d1", label: label)["is_available"]?.bool == false)
         }
     }
 
@@ -78,17 +79,20 @@ import Web
         let second = try await app.publish(["main.jsbundle": "two"]) { $0.haltAt = "3%" }
         let update = second.channel.updates[0].id
         try await app.withServer { server in
-            let before = try check(server, device: "new")
+            let before = try checkCodePush(server, device: "new")
             #expect(before["label"]?.string == update)
             for number in 0..<48 {
-                #expect(try report(server, "DeploymentSucceeded", update, device: "good-\(number)") == 200)
+                #expect(
+                    try reportCodePush(server, "DeploymentSucceeded", update, device: "good-\(number)") == 200
+                )
             }
             for number in 0..<2 {
-                #expect(try report(server, "DeploymentFailed", update, device: "bad-\(number)") == 200)
+                #expect(
+                    try reportCodePush(server, "DeploymentFailed", update, device: "bad-\(number)") == 200)
             }
-            #expect(try check(server, device: "new")["label"]?.string == first.channel.updates[0].id)
+            #expect(try checkCodePush(server, device: "new")["label"]?.string == first.channel.updates[0].id)
             // A report about an update that does not exist is accepted, since the client would repeat it for ever.
-            #expect(try report(server, "DeploymentFailed", "v1", device: "bad") == 200)
+            #expect(try reportCodePush(server, "DeploymentFailed", "v1", device: "bad") == 200)
         }
         #expect(try await newest().failed == 2)
         #expect(try await newest().installed == 48)
@@ -115,15 +119,16 @@ import Web
 
     // MARK: Capgo
 
-    private func body(_ more: String = "", version: String = "builtin") -> String {
+    private func capgoBody(_ extraMembers: String = "", version: String = "builtin") -> String {
         """
         {"platform":"ios","device_id":"d1","app_id":"com.example.shop","custom_id":"","version_build":"1.4.0",\
         "version_code":"14","version_os":"18","version_name":"\(version)","plugin_version":"8.0.0",\
-        "is_emulator":false,"is_prod":true,"defaultChannel":""\(more)}
+        "is_emulator":false,"is_prod":true,"defaultChannel":""\(extraMembers)}
         """
     }
 
-    private func ask(_ server: MirrorService, _ body: String, _ query: String = "") throws -> JSONValue {
+    private func checkCapgo(_ server: MirrorService, _ body: String, _ query: String = "") throws -> JSONValue
+    {
         let answer = try server.send("capgo/updates" + query, method: "POST", body: body)
         #expect(answer.status == 200)
         return try json(answer)
@@ -133,7 +138,7 @@ import Web
         let published = try await app.publish(["index.html": "<p>", "js/a b.js": "code()"])
         let update = published.channel.updates[0].id
         try await app.withServer { server in
-            let latest = try ask(server, body())
+            let latest = try checkCapgo(server, capgoBody())
             #expect(latest["version"]?.string == update)
             let zip = try server.send(try path(latest["url"]?.string, of: server))
             #expect(latest["checksum"]?.string == DigestStream.digest(.sha256, of: zip.body.span).hex)
@@ -143,7 +148,7 @@ import Web
                 let answer = try server.send(try path(file["download_url"]?.string, of: server))
                 #expect(file["file_hash"]?.string == DigestStream.digest(.sha256, of: answer.body.span).hex)
             }
-            #expect(try ask(server, body(version: update))["kind"]?.string == "up_to_date")
+            #expect(try checkCapgo(server, capgoBody(version: update))["kind"]?.string == "up_to_date")
         }
         #expect(try await newest().installed == 1)
     }
@@ -154,7 +159,7 @@ import Web
     {
         let update = try await app.publish(["index.html": "<p>"]).channel.updates[0].id
         try await app.withServer { server in
-            let events = ["set", "update_fail"].map { body(",\"action\":\"\($0)\"", version: update) }
+            let events = ["set", "update_fail"].map { capgoBody(",\"action\":\"\($0)\"", version: update) }
             let list = "[" + events.joined(separator: ",") + "]"
             #expect(try server.send("capgo/stats", method: "POST", body: list).status == 200)
             #expect(try await newest().failed == 1)
@@ -162,8 +167,8 @@ import Web
             let many = "[" + Array(repeating: events[0], count: 200).joined(separator: ",") + "]"
             #expect(try server.send("capgo/stats", method: "POST", body: many).status == 200)
             _ = try await app.change(.rollBack)
-            #expect(try ask(server, body(version: update))["version"]?.string == "builtin")
-            #expect(try ask(server, body())["kind"]?.string == "up_to_date")
+            #expect(try checkCapgo(server, capgoBody(version: update))["version"]?.string == "builtin")
+            #expect(try checkCapgo(server, capgoBody())["kind"]?.string == "up_to_date")
         }
     }
 
@@ -174,7 +179,7 @@ import Web
             // The client keeps events while it is offline, also when the app changes its channel.
             let events = [
                 ("set", "builtin"), ("set", beta), ("set", production), ("update_fail", production),
-            ].map { body(",\"action\":\"\($0)\"", version: $1) }
+            ].map { capgoBody(",\"action\":\"\($0)\"", version: $1) }
             let list = "[" + events.joined(separator: ",") + "]"
             #expect(try server.send("capgo/stats", method: "POST", body: list).status == 200)
         }
@@ -190,13 +195,13 @@ import Web
         try await app.withServer { server in
             for (channel, status) in [("beta", 200), ("gamma", 400)] {
                 let answer = try server.send(
-                    "capgo/channel_self", method: "POST", body: body(",\"channel\":\"\(channel)\""))
+                    "capgo/channel_self", method: "POST", body: capgoBody(",\"channel\":\"\(channel)\""))
                 #expect(answer.status == status)
                 #expect(try json(answer)["error"]?.string == (status == 200 ? nil : "channel_not_found"))
             }
-            let own = body().replacing("\"defaultChannel\":\"\"", with: "\"defaultChannel\":\"beta\"")
-            #expect(try ask(server, own)["version"]?.string == beta)
-            #expect(try ask(server, body(), "?channel=beta")["version"]?.string == beta)
+            let own = capgoBody().replacing("\"defaultChannel\":\"\"", with: "\"defaultChannel\":\"beta\"")
+            #expect(try checkCapgo(server, own)["version"]?.string == beta)
+            #expect(try checkCapgo(server, capgoBody(), "?channel=beta")["version"]?.string == beta)
             let get = try server.send("capgo/channel_self", method: "PUT", body: own)
             #expect(try json(get)["channel"]?.string == "beta")
             #expect(try server.send("capgo/channel_self", method: "DELETE", body: "").status == 200)
