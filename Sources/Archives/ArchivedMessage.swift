@@ -12,7 +12,6 @@ internal import Web
 /// same reason a digest in an archive may be that of the body with or without its transfer coding, and both are
 /// computed.
 final class ArchivedMessage {
-    /// The parsed message.
     struct ParsedMessage {
         /// The status line of a response, or the request line of a request.
         let startLine: String

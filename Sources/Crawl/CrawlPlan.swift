@@ -56,7 +56,6 @@ package struct CrawlPlan: Sendable {
     /// that did not match their digests: the reasons by URL.
     package var publishCheck:
         (@Sendable (_ snapshot: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?
-    /// The folder of the store.
     package var folder: StoreFolder
     /// The options of the fetch loop. `fetchOfSnapshot` completes them for a run.
     package var fetch: FetchOptions

@@ -133,7 +133,6 @@ enum SeededHash {
     }
 }
 
-/// A set of hashes.
 private struct HashSet {
     private static let minSlots = 1 << 10
     /// The hashes; 0 for an empty slot. The count is a power of two, and at most half of the slots are used.

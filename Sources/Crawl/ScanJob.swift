@@ -65,7 +65,6 @@ struct ScanJob: Sendable {
     }
 }
 
-/// The result of a scan.
 struct ScanResult: Sendable {
     let number: UInt32
     /// The size of the job's body in memory.

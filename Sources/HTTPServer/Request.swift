@@ -100,7 +100,6 @@ package struct RequestHead: Equatable {
         case http, https
     }
 
-    /// The result of parsing.
     package enum ParseResult: Equatable {
         /// More bytes are needed.
         case incomplete

@@ -1,6 +1,5 @@
 package import Digest
 
-/// A file of a release.
 package struct ReleaseFile: Sendable, Hashable {
     /// The name by which the app's code refers to the file.
     package let key: String

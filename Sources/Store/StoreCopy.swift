@@ -4,7 +4,6 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The result of copying a store.
 package struct StoreCopyResult: Sendable, Equatable {
     /// The numbers of sites, snapshots, URLs, responses and bodies in the destination.
     package var sites = 0

@@ -7,7 +7,6 @@ internal import System
 
 /// Reclaims the unused space in packs. The caller must be the only writer and have no transaction open.
 extension StoreWriter {
-    /// A body in a pack.
     private struct PackedBody {
         let id: Int64
         let start: Int64

@@ -177,7 +177,6 @@ package final class TLSSession {
 
     package var isHandshakeComplete: Bool { SSL_is_init_finished(session) == 1 }
 
-    /// Continues the handshake.
     package func continueHandshake() -> HandshakeProgress {
         ERR_clear_error()
         let result = SSL_do_handshake(session)
@@ -195,7 +194,6 @@ package final class TLSSession {
         return url.host
     }
 
-    /// The result of a read.
     package enum ReadResult: Equatable {
         case bytes(Int)
         /// The client must send more before any data is available.

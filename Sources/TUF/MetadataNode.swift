@@ -18,7 +18,6 @@ package struct MetadataNode {
         return MetadataNode(member, file: file, path: "\(path).\(name)")
     }
 
-    /// Returns the member with this name.
     func member(_ name: String) throws(TUFError) -> MetadataNode {
         guard case .object = value else { throw error("expected an object") }
         guard let member = self[name] else { throw error("has no \"\(name)\"") }

@@ -225,7 +225,6 @@ private final class EntryWriter {
         if count > 0 { try write([UInt8](repeating: 0, count: count)) }
     }
 
-    /// Writes an entry.
     func writeEntry(_ name: String, _ content: [UInt8]) throws(SystemError) {
         try write(UpdateArchive.header(name, content.count))
         try write(content)
@@ -314,7 +313,7 @@ private final class FrameFile {
 }
 
 extension UpdateItem {
-    /// The body.
+    /// Returns the body. Throws if its size is not the one that the list says.
     fileprivate func load() throws(UpdateError) -> BodyContent {
         let loaded = try UpdateError.storing { () throws(StoreError) -> BodyContent? in try content() }
         guard let loaded, loaded.byteCount == body?.byteCount else { throw changedError }

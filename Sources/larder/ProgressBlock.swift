@@ -174,7 +174,6 @@ enum ProgressBlock: Equatable {
 
 /// One line of a block: a label, followed by as many fragments as fit.
 struct BlockLine: Equatable {
-    /// The style of a fragment.
     enum FragmentStyle: Equatable {
         case plain, strong, quiet, warning
     }

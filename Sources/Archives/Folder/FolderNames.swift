@@ -28,7 +28,6 @@ struct FolderNames: Sendable {
     /// The URL that gets a path if several collide: the start page, else the plainest URL, and a redirect only
     /// if nothing else does.
     private struct PathOwner: Comparable {
-        /// The hash of the URL.
         let urlHash: UInt64
         /// The lowest rank of the colliding URLs wins.
         let rank: UInt64

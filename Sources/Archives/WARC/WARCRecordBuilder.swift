@@ -152,7 +152,6 @@ struct WARCRecordBuilder: Sendable {
             + message
     }
 
-    /// Returns the request record of a response.
     func requestRecord(for response: ArchivedResponse) -> [UInt8] {
         let block = Self.requestBlock(for: response)
         var header = commonFields(type: "request", id: id(of: response, type: "request"), of: response)

@@ -317,7 +317,6 @@ extension Frontier {
         case guide = 2
     }
 
-    /// The state of an entry.
     enum EntryState: Sendable, Equatable {
         case skipped(SkipReason)
         case queued
