@@ -37,10 +37,21 @@ enum PageActions {
           }
           return found;
         };
+        // An item of a tree is pressed at its text: its listener may be there, and its box contains the items below it.
+        const boxOf = (e) => {
+          if (!e.matches('[role="treeitem"]')) return e.getBoundingClientRect();
+          const texts = Document.prototype.createTreeWalker.call(e.ownerDocument, e, 4), range = new Range();
+          for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+            range.selectNodeContents(text);
+            const box = range.getBoundingClientRect();
+            if (text.data.trim() && box.width) return box;
+          }
+          return e.getBoundingClientRect();
+        };
         const press = (e) => {
           if (!e.isConnected) return;
           e.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
-          const box = e.getBoundingClientRect();
+          const box = boxOf(e);
           const clientX = box.x + box.width / 2, clientY = box.y + box.height / 2;
           const root = e.getRootNode(), kind = root.nodeType === 9 ? Document : ShadowRoot;
           const inner = kind.prototype.elementFromPoint.call(root, clientX, clientY);
@@ -146,6 +157,9 @@ enum PageActions {
               + '[hx-delete], [type="submit"][form], [formaction], [type="reset"], [type="file"]';
             // The fragments of views that controls show; a fragment that names an element is no view.
             const views = new Set();
+            // The number of requests that were answered.
+            const requestCount = () => performance.getEntriesByType('resource')
+              .filter((entry) => !(entry.responseStatus >= 400)).length;
             const noteView = (before) => {
               if (location.href === before) return;
               links.add(location.href);
@@ -186,8 +200,9 @@ enum PageActions {
     private static let maxButtonsPerRound = 12
     /// The maximum number of text fields that get the focus in one round.
     private static let maxFields = 6
-    /// How often a button is pressed that shows more of the same.
+    /// How often a button is pressed that shows more of the same, and how often if each time causes requests.
     private static let maxMorePresses = 3
+    private static let maxFruitfulPresses = 10
     /// The maximum length of a text that is pressed because of its cursor, in UTF-16 code units.
     private static let maxPointedLength = 60
     /// How many tabs with the same signature are opened in one page.
@@ -268,7 +283,7 @@ enum PageActions {
                 && !Document.prototype.getElementsByName.call(e.ownerDocument, part).length;
             };
             const tabUses = globalThis.larderTabUses ??= new Map();
-            let count = 0, buttons = 0, linkButtons = 0, fields = 0, tab = null, place = -1;
+            let count = 0, buttons = 0, linkButtons = 0, fields = 0, tab = null, place = -1, hasMore = false;
             const start = performance.now();
             const use = async (e) => {
               used.add(signature(e));
@@ -323,9 +338,12 @@ enum PageActions {
                   if (buttons >= \(maxButtonsPerRound)) continue;
                   buttons += 1;
                 }
-                const times = (presses.get(e) || 0) + 1;
-                presses.set(e, times);
-                if (!more.test(`${name(e)} ${marks(e)}`) || times >= \(maxMorePresses)) handled.add(e);
+                const { times = 0, requests = 0 } = presses.get(e) || {};
+                // A map has tiles without end.
+                const isFruitful = times > 0 && requestCount() > requests && !/zoom/i.test(`${name(e)} ${marks(e)}`);
+                if (times >= (isFruitful ? \(maxFruitfulPresses) : \(maxMorePresses))) { handled.add(e); continue; }
+                presses.set(e, { times: times + 1, requests: requestCount() });
+                if (!more.test(`${name(e)} ${marks(e)}`)) handled.add(e); else if (isFruitful) hasMore = true;
                 await use(e);
               }
             }
@@ -341,7 +359,7 @@ enum PageActions {
             if (tab) noteView(before);
             collect(document, 0);
             takeBlocked();
-            return { count, isTab: Boolean(tab), links: [...links], views: [...views], used: [...used] };
+            return { count, isTab: Boolean(tab), hasMore, links: [...links], views: [...views], used: [...used] };
             """
     }
 
@@ -365,19 +383,32 @@ enum PageActions {
                   }
                   return null;
                 };
+                // Some pages have no button for their search, only a key, which they name.
+                const shortcut = 'group keys of the search';
+                const namesKeys = () => document.querySelector('kbd, [aria-keyshortcuts]')
+                  || /⌘ ?K|\\bctrl ?[+-]? ?k\\b|(^|[ "'(“])\\/($|[ "')”])/im.test((own('body')?.innerText || '').slice(0, 5000));
+                const pressKeys = () => {
+                  const keys = [{ key: '/', code: 'Slash', keyCode: 191 }, { key: 'k', code: 'KeyK', keyCode: 75, ctrlKey: true }];
+                  for (const key of keys) {
+                    for (const type of ['keydown', 'keyup']) {
+                      const event = new KeyboardEvent(type, { ...key, bubbles: true, cancelable: true, composed: true });
+                      (own('activeElement') || own('documentElement')).dispatchEvent(event);
+                    }
+                  }
+                };
                 let e = field();
                 if (e && isKnown(e)) return { isFound: false };
                 if (e) used.add(signature(e));
                 if (!e) {
                   const open = opener();
-                  if (!open || isKnown(open)) return { isFound: false };
-                  used.add(signature(open));
-                  if (open.localName === 'label') open.click(); else press(open);
-                  for (let wait = 0; wait < 20 && !(e = field()); wait += 1) {
+                  if (open ? isKnown(open) : known.has(shortcut) || !namesKeys()) return { isFound: false };
+                  used.add(open ? signature(open) : shortcut);
+                  if (!open) pressKeys(); else if (open.localName === 'label') open.click(); else press(open);
+                  for (let wait = 0; wait < (open ? 20 : 6) && !(e = field()); wait += 1) {
                     await new Promise((done) => setTimeout(done, 50));
                   }
                 }
-                if (!e) return { isFound: false };
+                if (!e) return { isFound: false, used: [...used] };
                 e.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
                 e.focus();
                 globalThis.larderSearch = e;

@@ -7,8 +7,8 @@ enum PageChoices {
     /// Chooses one value. Returns how many were chosen, and otherwise the same as ``PageActions/unfold(for:)``.
     ///
     /// After its last value, each control gets the one that it had at first. A control whose first values cause no requests
-    /// gets no more. Controls of forms that are sent by POST are left alone, and so are boxes whose names say that they
-    /// change something.
+    /// gets no more, unless it is a group of boxes. Controls of forms that are sent by POST are left alone, and so are boxes
+    /// whose names say that they change something.
     static func choose(for visit: PageVisit) -> String {
         PageScripts.function(
             PageScripts.collectLinks(for: visit) + PageActions.knownControls(visit) + PageActions.shared
@@ -47,13 +47,31 @@ enum PageChoices {
           try { if (by > 0) probe.stepUp(by); else probe.stepDown(-by); } catch {}
           return probe.value;
         });
+        // Boxes of a group are changed in turn, each before the one before it is changed back, so that filters are also seen
+        // in pairs.
+        const planBoxes = (e) => {
+          const place = (box) => box.closest('fieldset, form, ul, ol, table, [role="group"]');
+          const group = [...e.getRootNode().querySelectorAll('input[type="checkbox"]')].filter((box) => box === e
+            || place(box) === place(e) && !handled.has(box) && !isLeft(box))
+            .slice(0, \(maxValues));
+          const before = group.map((box) => box.checked);
+          const changes = [];
+          group.forEach((box, n) => {
+            handled.add(box);
+            used.add(signature(box));
+            changes.push(() => box.click());
+            if (n > 0) changes.push(() => group[n - 1].click());
+          });
+          changes.push(() => group.forEach((box, n) => { if (box.checked !== before[n]) box.click(); }));
+          return changes;
+        };
         // The changes that a control gets. The last one takes the others back.
         const plan = (e) => {
           if (e.localName === 'select') {
             const all = [...[...e.options].keys()].filter((n) => n !== e.selectedIndex && !e.options[n].disabled);
             return [...all.slice(0, \(maxValues)), e.selectedIndex].map((n) => set(e, 'selectedIndex', n));
           }
-          if (e.type === 'checkbox') return [() => e.click(), () => e.click()];
+          if (e.type === 'checkbox') return planBoxes(e);
           if (e.type === 'radio') {
             const group = [...e.getRootNode().querySelectorAll('input[type="radio"]')]
               .filter((other) => other === e || e.name && other.name === e.name && other.form === e.form);
@@ -67,7 +85,6 @@ enum PageChoices {
           return [...new Set(values)].filter((value) => value !== e.value).concat(e.value)
             .map((value) => set(e, 'value', value));
         };
-        const requestCount = () => performance.getEntriesByType('resource').length;
         const result = (count) => ({ count, links: [...links], views: [...views], used: [...used] });
         const choose = async (state) => {
           await act(state.changes.shift());
@@ -80,7 +97,7 @@ enum PageChoices {
         if (current?.changes.length && current.e.isConnected) {
           const requests = requestCount();
           const isIdle = requests === current.requests && requests < \(maxRecordedRequests);
-          if (isIdle && current.done >= \(maxIdleValues)) current.changes.splice(0, current.changes.length - 1);
+          if (isIdle && current.e.type !== 'checkbox' && current.done >= \(maxIdleValues)) current.changes.splice(0, current.changes.length - 1);
           return await choose(current);
         }
         for (const e of elementsWithFrames(document)) {

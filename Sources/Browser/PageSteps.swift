@@ -77,6 +77,8 @@ struct PageSteps: Sendable {
     private static let maxConsentTries = 4
     /// The maximum number of rounds in which parts are opened: opened parts may contain further collapsed ones.
     private static let maxUnfoldRounds = 3
+    /// The maximum number of these rounds while buttons that show more of the same cause requests.
+    private static let maxMoreRounds = 10
     /// The maximum number of values to choose in the page.
     private static let maxChoices = 40
     /// The maximum number of tabs of the page to open.
@@ -219,6 +221,8 @@ struct PageSteps: Sendable {
             unfolded += 1
             // The opened parts may contain more collapsed parts.
             if count > 0, unfolded < Self.maxUnfoldRounds { return .again }
+            // A list gets longer with each press of its button.
+            if value?["hasMore"]?.bool ?? false, unfolded < Self.maxMoreRounds { return .againWhenQuiet }
             return .onward(isAtOnce: count == 0)
         case .choose:
             if !isOutOfTime { addControlRoutes(value?["views"]?.array?.compactMap(\.string) ?? []) }

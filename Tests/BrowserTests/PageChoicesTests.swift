@@ -54,6 +54,22 @@ struct PageChoicesTests {
                 "<img src=small alt=Picture style=\"cursor: zoom-in\" onclick=\"load('large')\">",
                 ["small", "large"]
             ),
+            (
+                "<label><input type=checkbox value=red>Red</label><label><input type=checkbox value=blue>Blue</label><script>const all = (s) => [...document.querySelectorAll(s)]; for (const e of all('input')) e.onchange = () => load('of-' + all(':checked').map((e) => e.value))</script>",
+                ["of-red", "of-red,blue", "of-blue", "of-"]
+            ),
+            (
+                "<ul role=tree><li role=treeitem aria-expanded=false><span onclick=\"load('node')\">Root</span><ul><li>Leaf</ul></ul>",
+                ["node"]
+            ),
+            (
+                "Press <kbd>/</kbd><input id=field hidden placeholder=Search oninput=\"load(value)\"><script>addEventListener('keydown', (e) => { if (e.key === '/') { load('index'); field.hidden = false } })</script>",
+                ["index", "Site"]
+            ),
+            (
+                "<img id=slide src=1><button onclick=\"slide.src = ++n\">Next</button><script>let n = 1</script>",
+                (1...11).map(String.init)
+            ),
             ("<input placeholder=City onfocus=\"load('cities')\">", ["cities"]),
             (
                 "<iframe srcdoc=\"<button onclick=fetch('answer')>Show answer</button><select onchange=fetch(value)><option>x<option>y</select><button onclick=location='/away'>Go</button>\"></iframe>",
