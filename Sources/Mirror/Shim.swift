@@ -250,6 +250,11 @@ enum ShimScript {
           });
           for (const name of ["pushState", "replaceState"])
             wrap(History.prototype, name, ([state, title, url]) => [state, title, url == null ? url : led(url)]);
+          // The server of the page is this one, which answers whether or not the machine has a network. Many pages send no
+          // requests while the browser says that it has none.
+          const onLine = Object.getOwnPropertyDescriptor(Navigator.prototype, "onLine");
+          if (onLine) Object.defineProperty(Navigator.prototype, "onLine", { ...onLine, get: () => true });
+          addEventListener("offline", (event) => event.stopImmediatePropagation(), true);
           // No server receives beacons, WebRTC calls or speculative requests.
           Navigator.prototype.sendBeacon = () => true;
           if (isInside) for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"]) delete self[name];

@@ -105,6 +105,14 @@ final class ChromiumVisit {
         }
     }
 
+    /// Makes the browser believe that the machine has no network. Further requests of the page fail.
+    func goOffline() throws(ChromiumError) {
+        try connection.call("Network.emulateNetworkConditions", session: session) {
+            $0.member("offline", true)
+            for name in ["latency", "downloadThroughput", "uploadThroughput"] { $0.member(name, -1) }
+        }
+    }
+
     /// Navigates the same tab to another URL. Its requests are added to the record.
     func navigate(
         to url: String, within limit: Duration = .seconds(120), quiet: Duration? = ChromiumVisit.quiet

@@ -108,6 +108,16 @@ struct ShimTests {
         }
     }
 
+    @Test func `a page believes that it is online, although the machine has no network`() async throws {
+        try await visit { (visit: ChromiumVisit, cdn: Int) throws -> Void in
+            _ = try visit.evaluate("addEventListener('offline', () => window.wasTold = true)")
+            try visit.goOffline()
+            let state = "[navigator.onLine, window.wasTold].join()"
+            let later = "new Promise(done => setTimeout(() => done(\(state)), 0))"
+            #expect(try visit.evaluate(later)?.string == "true,")
+        }
+    }
+
     @Test
     func `WebSocket and EventSource connections are refused, and a script's navigation goes to the mirror`()
         async throws
