@@ -64,12 +64,6 @@ package struct ArchivedBody: Sendable {
     package var byteCount: Int
     package var sha256: Digest
 
-    package init(content: BodyContent?, byteCount: Int, sha256: Digest) {
-        self.content = content
-        self.byteCount = byteCount
-        self.sha256 = sha256
-    }
-
     /// Deletes the file of a body that is stored in a file. Call this if the body is not used.
     package func discard() {
         if case .file(let path)? = content { unlink(path) }

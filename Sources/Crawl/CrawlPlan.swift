@@ -276,12 +276,6 @@ public struct CrawlLimits: Sendable, Equatable {
         package var byteCount = 0
         /// The time since the crawl began.
         package var elapsed: Duration = .zero
-
-        package init(pages: Int = 0, byteCount: Int = 0, elapsed: Duration = .zero) {
-            self.pages = pages
-            self.byteCount = byteCount
-            self.elapsed = elapsed
-        }
     }
 
     /// The limit that was reached.

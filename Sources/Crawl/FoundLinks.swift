@@ -204,7 +204,7 @@ struct ReferenceList {
     private var counts = [0, 0, 0]
     /// Whether the document has more links than are followed.
     private(set) var isCut = false
-    /// The most references of each role that are taken from one document.
+    /// The maximum number of references of each role that are taken from one document.
     let maxLinks: Int
     /// Whether videos, sounds and their playlists are left out.
     private let leavesMedia: Bool

@@ -67,12 +67,7 @@ extension PlanSample {
         /// The number of concurrent requests to a host.
         var connections: Int
         /// The delay between requests that robots.txt asks for; zero for none.
-        var distance: Duration
-
-        init(connections: Int, distance: Duration = .zero) {
-            self.connections = connections
-            self.distance = distance
-        }
+        var distance = Duration.zero
     }
 
     /// Estimates the whole site from the results so far. `traps` are passed on to the estimate.

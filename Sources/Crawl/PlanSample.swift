@@ -22,24 +22,13 @@ struct PlanSample: Sendable {
     struct Page: Sendable {
         var url: WebURL
         var byteCount: Int
-        var latency: Duration
+        var latency = Duration.zero
         /// The pages of the site that it links to, without duplicates.
-        var links: [WebURL]
+        var links: [WebURL] = []
         /// The assets that it needs, without duplicates.
-        var assets: [WebURL]
+        var assets: [WebURL] = []
         /// Whether it has hardly any text before its scripts run. They may link to further pages.
         var isShell = false
-
-        init(
-            url: WebURL, byteCount: Int, latency: Duration = .zero, links: [WebURL] = [],
-            assets: [WebURL] = []
-        ) {
-            self.url = url
-            self.byteCount = byteCount
-            self.latency = latency
-            self.links = links
-            self.assets = assets
-        }
     }
 
     enum Stage: Sendable {
