@@ -83,8 +83,8 @@ public struct ListedURL: Sendable, Equatable {
     /// The time of the response, in seconds since 1970.
     public let fetched: Int64
 
-    /// Whether the site says that the URL does not exist: 404 or 410.
-    public var isMissing: Bool { status == 404 || status == 410 }
+    /// Whether the site says that the URL does not exist: 404 or 410, without a page that an application shows there.
+    public var isMissing: Bool { (status == 404 || status == 410) && byteCount == nil }
 
     init(_ row: ListedResponse) {
         url = row.href

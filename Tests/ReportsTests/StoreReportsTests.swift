@@ -61,6 +61,20 @@ import Web
         #expect(throws: StoreError.self) { try list { $0.site = "b.test" } }
     }
 
+    @Test func `a listed URL with 404 is missing only if its body is not stored`() throws {
+        let writer = try StoreWriter(folder)
+        let snapshot = try writer.begin(site: "http://c.test/", start: ["http://c.test/"], now: 3)
+        try writer.add(
+            [response("http://c.test/route", "page", "text/html", status: 404)], links: [], to: snapshot)
+        try writer.end(snapshot, .publish(now: 4))
+        var missing: [String] = []
+        _ = try ListReport(ListOptions(), try StoreReader(folder)) { listed in
+            if listed.isMissing { missing.append(listed.url) }
+            return true
+        }
+        #expect(missing == ["http://a.test/gone"])
+    }
+
     @Test func `a listing that is ended early is reported as incomplete`() throws {
         var count = 0
         let report = try ListReport(ListOptions(), try StoreReader(folder)) { _ in
