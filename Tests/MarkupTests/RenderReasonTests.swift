@@ -54,7 +54,9 @@ import Testing
     @Test(
         "Markup or a style that a script composes with an unknown URL gives a render reason",
         arguments: [
-            (#"h += "'><img src='images/logos/" + s.src + "'>""#, true), (#"f('<img src="'+a+'">')"#, true),
+            (#"h += "'><img src='images/logos/" + s.src + "'>""#, true),
+            (#"h += "'><img src='images/logos/"; h += s.src; h += "'>";"#, true), (#"h = "src"; f()"#, false),
+            (#"f('<img src="'+a+'">')"#, true),
             (#"f("<iframe src=\"" + a)"#, true), ("f('<img src='+a+'>')", true),
             ("f('<img src=pics/'+a)", true),
             ("f(`<img src=\"${a}\">`)", true), ("f(`${b}<video poster='/p/${a}`)", true),

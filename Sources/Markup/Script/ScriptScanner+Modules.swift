@@ -369,7 +369,7 @@ extension ScriptScanner {
 
     mutating func noteComposedURL() { reasons.insert(.composedURL) }
 
-    /// Handles a literal that another value follows: `"<img src='pictures/" + name`. If it ends in the source of an
+    /// Handles a literal that another value may follow: `"<img src='pictures/" + name`. If it ends in the source of an
     /// element or in the URL of a style, the script composes a URL. In a file, which is often a library, the reason is weak.
     @inline(never)
     mutating func noteComposedSource(_ range: Range<Int>) {

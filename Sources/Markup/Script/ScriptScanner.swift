@@ -154,16 +154,17 @@ struct ScriptScanner {
         if let call = lexer.openings.last, call.bracket == .parenthesis, isDocumentWrite(call.before) {
             scanWrittenMarkup(literal)
         }
-        if isFollowedByPlus { noteComposedSource(literal.range) }
+        if mayBeContinued { noteComposedSource(literal.range) }
         if mayBeAsset(literal.range), lastAdded != literal.range.lowerBound { handleAssetPath(literal) }
     }
 
-    /// Whether `+` follows the literal that was just read, perhaps after one space.
-    private var isFollowedByPlus: Bool {
+    /// Whether `+` follows the literal that was just read, perhaps after one space, or the end of a statement, such as
+    /// `html += "…";`.
+    private var mayBeContinued: Bool {
         let next = lexer.index
         guard next + 1 < lexer.count else { return false }
         let byte = lexer.bytes[next]
-        return byte == UInt8(ascii: "+")
+        return byte == UInt8(ascii: "+") || byte == UInt8(ascii: ";")
             || byte == UInt8(ascii: " ") && lexer.bytes[next + 1] == UInt8(ascii: "+")
     }
 
