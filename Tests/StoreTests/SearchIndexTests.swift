@@ -95,6 +95,23 @@ import Web
         #expect(reader.isInPlace)
     }
 
+    @Test func `cleaning returns the space of gone texts and of the log to the disk`() throws {
+        let index = try SearchIndex.openOrCreate(folder)
+        for number in 1...100 {
+            let text = Self.text("\(number)", Self.words(1000, number))
+            try index.add(text, of: Self.body(UInt8(number)), prior: 0)
+        }
+        func byteCount(_ suffix: String) throws -> Int {
+            try #require(BodyContent.file(path: folder.searchIndex + suffix).byteCount)
+        }
+        let before = try byteCount("") + byteCount("-wal")
+        // No page of the store has any of the texts.
+        SearchIndex.clean(try StoreReader(folder))
+        #expect(try byteCount("-wal") == 0)
+        #expect(try byteCount("") < before / 4)
+        #expect(try index.textCount() == 0)
+    }
+
     @Test func `an index that is damaged or of another version is rebuilt`() throws {
         _ = try SearchIndex.openOrCreate(folder).add(Self.text("One", "word"), of: Self.body(1), prior: 0)
         try home.write(String(repeating: "no database ", count: 1000), to: "s/search.db")

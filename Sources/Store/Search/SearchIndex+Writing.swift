@@ -258,12 +258,20 @@ extension SearchIndex {
         }
     }
 
-    /// Shrinks the file if more than a quarter of it is free.
-    func shrinkIfSparse() throws(StoreError) {
+    /// Returns unused space of the file to the disk, and empties its write-ahead log, which otherwise keeps the size
+    /// that it had during the largest change. A reader that does not finish soon keeps the log as it is.
+    func shrink() throws(StoreError) {
+        connection.setBusyTimeout(milliseconds: 1000)
+        defer { connection.setBusyTimeout(milliseconds: Connection.busyMilliseconds) }
         let free = try connection.integer("PRAGMA freelist_count")
-        guard try free * 4 > connection.integer("PRAGMA page_count") else { return }
-        try connection.execute("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", doing: "shrink")
+        if try free > connection.integer("PRAGMA page_count") / Self.maxFreeShare {
+            try connection.execute("VACUUM", doing: "shrink")
+        }
+        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", doing: "shrink")
     }
+
+    /// The file is rewritten if more than this part of its pages is unused: one of 256.
+    private static let maxFreeShare: Int64 = 256
 
     /// Returns whether the index is intact. A damaged one must be rebuilt.
     package func isSound() throws(StoreError) -> Bool {

@@ -176,13 +176,13 @@ package final class SearchIndex {
 }
 
 extension SearchIndex {
-    /// Removes from the index the texts that the store no longer has. Does nothing if there is no index. Errors are
-    /// ignored, because the next run of the indexer removes these texts too.
+    /// Removes from the index the texts that the store no longer has, and returns its unused space to the disk. Does
+    /// nothing if there is no index. Errors are ignored, because the next run of the indexer removes these texts too.
     package static func clean(_ reader: StoreReader) {
         guard reader.folder.hasSearchIndex, let index = try? openOrCreate(reader.folder) else { return }
         // Optimizing also removes the words of deleted texts from the file.
         if let count = try? index.removeGoneTexts(reader), count > 0 { try? index.optimize() }
-        _ = try? index.shrinkIfSparse()
+        _ = try? index.shrink()
     }
 
     /// Returns whether the index of a store is intact; true if there is none.
