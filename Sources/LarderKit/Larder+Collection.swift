@@ -1,12 +1,16 @@
 internal import Check
+internal import Crawl
 internal import Reports
 internal import Store
 internal import Web
 
 extension Larder {
     /// Removes unreferenced content. With a limit, it then removes other content until the store fits, in this order:
-    /// temporary files, unused space, snapshots that are not live (the oldest first), and responses that servers
-    /// loaded. Pinned content stays. The space is returned to the file system.
+    /// temporary files, unused space, snapshots that are not live (the oldest first), responses that servers loaded, and
+    /// the last earlier snapshot of each site. Pinned content stays. The space is returned to the file system.
+    ///
+    /// Responses that only a removed snapshot had become part of the next one, except outdated assets, and URLs that the
+    /// rules of the site exclude now.
     ///
     /// - Parameters:
     ///   - limit: the maximum size of the store; nil for no limit.
@@ -28,33 +32,9 @@ extension Larder {
         options.sites = try await names(of: sites)
         let chosen = options
         return try await withFreedSpace("larder-gc", limit: limit) { (reader) throws(StoreError) in
-            let options = chosen
-            // A collection that was interrupted may have left removed pages in the search index.
-            if limit != nil { SearchIndex.clean(reader) }
-            let folder = reader.folder
-            var done: CollectionResult?
-            func collect(_ options: CollectionOptions) throws(StoreError) {
-                var further = try StoreWriter(folder).collect(options) {
-                    progress?(WorkProgress(.diskSpace, done: 0, of: nil, byteCount: $0))
-                }
-                SearchIndex.clean(reader)
-                if let done { further.add(earlier: done) }
-                done = further
+            let result = try StoreWriter(removingFrom: reader.folder).collectWithSearchIndex(chosen) {
+                progress?(WorkProgress(.diskSpace, done: 0, of: nil, byteCount: $0))
             }
-            try collect(options)
-            // The search index may shrink less than the rest. Then a little more is removed, and finally as much as
-            // is necessary beside the index at its present size.
-            if let limit = limit?.byteCount, folder.server == nil {
-                var tighter = options
-                for isIndexClean in [false, false, true] where folder.byteCount > limit {
-                    let excess = folder.byteCount - limit
-                    tighter.limit = isIndexClean ? limit : max(0, (tighter.limit ?? limit) - excess)
-                    tighter.isIndexClean = isIndexClean
-                    try collect(tighter)
-                }
-            }
-            var result = done ?? CollectionResult()
-            result.byteCountAfter = folder.byteCount
             return try CollectionReport(result, limit: limit, allowsIncomplete: allowsIncomplete, reader)
         }
     }
@@ -102,11 +82,29 @@ extension Larder {
             return try mapStoreError { () throws(StoreError) in
                 // Opening a writer would create a missing store; a reader throws.
                 _ = try StoreReader(folder)
-                let forecast = try StoreWriter(folder).forecastCollection(options, in: copy.larder.folder)
+                let forecast = try StoreWriter(removingFrom: folder)
+                    .forecastCollection(options, in: copy.larder.folder)
                 // In PostgreSQL the collection ran in the store itself and was rolled back.
                 let tried = folder.server == nil ? copy.larder.folder : folder
                 return try CollectionForecast(
                     forecast, limit: limit, allowsIncomplete: allowsIncomplete, StoreReader(tried))
+            }
+        }
+    }
+}
+
+extension StoreWriter {
+    /// Opens a store for the removal of snapshots. Responses that the rules of their site exclude now are removed with the
+    /// last snapshot that has them.
+    convenience init(removingFrom folder: StoreFolder) throws(StoreError) {
+        try self.init(folder)
+        exclusions = { site in
+            let patterns = SitePlan(text: site.settings).scope.exclude.compactMap { try? URLPattern($0) }
+            guard !patterns.isEmpty else { return nil }
+            return { href in
+                // Rules do not apply to URLs that the user named.
+                guard !site.start.contains(href), let url = WebURL(href) else { return false }
+                return patterns.contains { $0.matches(url) }
             }
         }
     }

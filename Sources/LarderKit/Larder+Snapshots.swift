@@ -82,7 +82,7 @@ extension Larder {
             let storedSite = try SiteName.site(site, in: reader.sites())
             var dropped: Set<Int64> = []
             for name in names { dropped.insert(try storedSite.snapshot(name).id) }
-            let writer = try StoreWriter(reader.folder)
+            let writer = try StoreWriter(removingFrom: reader.folder)
             // The live snapshot comes first, since its removal is refused: then nothing else has been removed.
             let live = dropped.filter { $0 == storedSite.published }
             var joinsLastRemoval = false
@@ -156,7 +156,7 @@ extension Larder {
     @discardableResult
     public func remove(_ texts: [String]) async throws(LarderError) -> [Removal] {
         try await withFreedSpace("larder-remove") { (reader) throws(StoreError) in
-            let writer = try StoreWriter(reader.folder)
+            let writer = try StoreWriter(removingFrom: reader.folder)
             let releases = try AnnouncedReleases(in: reader.folder)
             var targets: [RemovalTarget] = []
             for text in texts {

@@ -136,6 +136,12 @@ public struct CollectionForecast: Sendable, Equatable {
         public let site: String
         /// The name of the snapshot.
         public let name: SnapshotName
+        /// When the snapshot began, in seconds since 1970.
+        public let started: Int64
+        /// The size of the bodies that no other snapshot has.
+        public let byteCount: Int64
+        /// Whether it is the last earlier snapshot of its site, so that no earlier version of its pages is left.
+        public let isLastEarlier: Bool
     }
 
     /// - Parameter reader: a reader of the copy on which the collection was tried.
@@ -144,7 +150,11 @@ public struct CollectionForecast: Sendable, Equatable {
     ) throws(StoreError) {
         report = try CollectionReport(
             forecast.result, limit: limit, allowsIncomplete: allowsIncomplete, reader)
-        snapshots = forecast.snapshots.map { Snapshot(site: $0.site, name: $0.name) }
+        snapshots = forecast.snapshots.map {
+            Snapshot(
+                site: $0.site, name: $0.name, started: $0.started, byteCount: $0.byteCount,
+                isLastEarlier: $0.isLastEarlier)
+        }
         urls = forecast.urls
     }
 
@@ -211,7 +221,11 @@ extension CollectionForecast: JSONObject {
 
 extension CollectionForecast.Snapshot: JSONObject {
     package var members: JSONMembers {
-        ["site": site, "snapshot": name.number, "overlay": IfAny(name.isOverlay ? true : nil)]
+        [
+            "site": site, "snapshot": name.number, "overlay": IfAny(name.isOverlay ? true : nil),
+            "started": Wording.date(started), "bytes": byteCount,
+            "lastEarlier": IfAny(isLastEarlier ? true : nil),
+        ]
     }
 }
 

@@ -110,6 +110,47 @@ extension StoreWriter {
         return result
     }
 
+    /// Collects as `collect` does, and removes the texts of removed pages from the search index, whose size is part of the
+    /// limit. Removes more content if the index shrinks less than the rest of the store.
+    package func collectWithSearchIndex(
+        _ options: CollectionOptions, progress: (Int64) -> Void = { _ in }
+    ) throws(StoreError) -> CollectionResult {
+        let reader = try StoreReader(folder)
+        let byteCountBefore = folder.byteCount
+        // A collection that was interrupted may have left removed pages in the search index.
+        if options.limit != nil { SearchIndex.clean(reader) }
+        var result = try collect(options, progress: progress)
+        SearchIndex.clean(reader)
+        if let limit = options.limit, backEnd.isMeasuredByFiles {
+            // First a little more is removed, and finally as much as is necessary beside the index at its present size.
+            var tighter = options
+            for isIndexClean in [false, false, true] {
+                let excess = try byteCount() - limit
+                guard excess > 0 else { break }
+                tighter.limit = isIndexClean ? limit : max(0, (tighter.limit ?? limit) - excess)
+                tighter.isIndexClean = isIndexClean
+                var further = try collect(tighter, progress: progress)
+                SearchIndex.clean(reader)
+                further.add(earlier: result)
+                result = further
+            }
+        }
+        result.byteCountBefore = byteCountBefore
+        result.byteCountAfter = try byteCount()
+        return result
+    }
+
+    /// The size of the store with its search index. Of a copy without bytes (`forecastCollection`), the size that the store
+    /// itself would have.
+    private func byteCount() throws(StoreError) -> Int64 {
+        isCopyWithoutBytes ? try contentByteCount() + folder.searchIndexByteCount : folder.byteCount
+    }
+
+    /// The size of the store without its search index and temporary files.
+    func contentByteCount() throws(StoreError) -> Int64 {
+        isCopyWithoutBytes ? try usedByteCount() + folder.journalByteCount : folder.contentByteCount
+    }
+
     /// Rewrites the journal if it refers to rows that were removed. If the disk is full, the journal stays as
     /// it is, which does no harm.
     func rewriteJournalIfStale(_ result: inout CollectionResult) throws(StoreError) {

@@ -15,6 +15,14 @@ package struct CollectionForecast: Sendable, Equatable {
         package let site: String
         package let id: Int64
         package let name: SnapshotName
+        /// When the snapshot began, in seconds since 1970.
+        package let started: Int64
+        /// Whether it is complete and not live.
+        let isEarlier: Bool
+        /// Whether it is the last earlier snapshot of its site.
+        package var isLastEarlier = false
+        /// The size of the bodies that would be removed with it.
+        package var byteCount: Int64 = 0
     }
 }
 
@@ -29,25 +37,21 @@ extension StoreWriter {
         _ options: CollectionOptions, in copy: StoreFolder
     ) throws(StoreError) -> CollectionForecast {
         if isPostgreSQL { return try forecastCollection(options) }
+        let byteCountBefore = folder.byteCount
         try withExclusiveAccess(doing: "scan") { () throws(StoreError) in
             _ = try? tryTruncateLog()
             try folder.copyWithoutBytes(to: copy)
         }
         let writer = try StoreWriter(copy)
+        writer.isCopyWithoutBytes = true
+        writer.exclusions = exclusions
         let (snapshots, urls) = (try writer.allSnapshots(), try writer.allStoredURLs())
-        let usedBefore = try writer.usedByteCount()
-        var forecast = CollectionForecast(result: try writer.collect(options))
-        // The files of the copy occupy no space on the disk, so their sizes are not those of the store.
-        forecast.result.byteCountBefore = folder.byteCount
-        let share = 1 + Double(folder.searchIndexByteCount) / Double(max(1, usedBefore))
-        // The size of the journal is added separately, because it is either rewritten or left as it is.
-        let used = Int64(Double(try writer.usedByteCount()) * share) + copy.journalByteCount
-        forecast.result.byteCountAfter = min(used, folder.byteCount)
-        let (remainingSnapshots, remainingURLs) = (
-            Set(try writer.allSnapshots().map(\.id)), Set(try writer.allStoredURLs())
-        )
-        forecast.snapshots = snapshots.filter { !remainingSnapshots.contains($0.id) }
-        forecast.urls = urls.filter { !remainingURLs.contains($0) }
+        var forecast = CollectionForecast(result: try writer.collectWithSearchIndex(options))
+        forecast.result.byteCountBefore = byteCountBefore
+        forecast.result.byteCountAfter = min(forecast.result.byteCountAfter, byteCountBefore)
+        let remaining = try writer.remainder()
+        forecast.urls = urls.filter { !remaining.urls.contains($0) }
+        forecast.snapshots = try describe(snapshots, without: remaining)
         return forecast
     }
 
@@ -55,28 +59,72 @@ extension StoreWriter {
     private func forecastCollection(_ options: CollectionOptions) throws(StoreError) -> CollectionForecast {
         var forecast = CollectionForecast()
         let (snapshots, urls) = (try allSnapshots(), try allStoredURLs())
+        var remaining = Remainder()
         try rollingBack { () throws(StoreError) in
             forecast.result = try collect(options)
-            let (remainingSnapshots, remainingURLs) = (
-                Set(try allSnapshots().map(\.id)), Set(try allStoredURLs())
-            )
-            forecast.snapshots = snapshots.filter { !remainingSnapshots.contains($0.id) }
-            forecast.urls = urls.filter { !remainingURLs.contains($0) }
+            remaining = try remainder()
         }
+        forecast.urls = urls.filter { !remaining.urls.contains($0) }
+        forecast.snapshots = try describe(snapshots, without: remaining)
         return forecast
+    }
+
+    /// The content that is left after a collection.
+    private struct Remainder {
+        var snapshots: [CollectionForecast.Snapshot] = []
+        var urls: Set<String> = []
+        var bodies: Set<Int64> = []
+    }
+
+    private func remainder() throws(StoreError) -> Remainder {
+        var remainder = Remainder(snapshots: try allSnapshots(), urls: Set(try allStoredURLs()))
+        try eachRow("SELECT id FROM body") { remainder.bodies.insert($0.integer(0)) }
+        return remainder
+    }
+
+    /// Returns the snapshots that are not left, with the sizes of their bodies. A body of several snapshots counts for the
+    /// last of them.
+    private func describe(
+        _ snapshots: [CollectionForecast.Snapshot], without remainder: Remainder
+    ) throws(StoreError) -> [CollectionForecast.Snapshot] {
+        let ids = Set(remainder.snapshots.map(\.id))
+        var removed = snapshots.filter { !ids.contains($0.id) }
+        var counted = remainder.bodies
+        /// The sites of which an earlier snapshot stays, or was found already.
+        var sites = Set(remainder.snapshots.lazy.filter { $0.isEarlier }.map(\.site))
+        for index in removed.indices.reversed() {
+            if removed[index].isEarlier, sites.insert(removed[index].site).inserted {
+                removed[index].isLastEarlier = true
+            }
+            var byteCount: Int64 = 0
+            try eachRow(
+                """
+                SELECT body.id, coalesce(body.frame, body.size) FROM response JOIN body ON body.id = response.body
+                WHERE response.snapshot = ?
+                """, .integer(removed[index].id)
+            ) { row in
+                if counted.insert(row.integer(0)).inserted { byteCount += row.integer(1) }
+            }
+            removed[index].byteCount = byteCount
+        }
+        return removed
     }
 
     private func allSnapshots() throws(StoreError) -> [CollectionForecast.Snapshot] {
         var snapshots: [CollectionForecast.Snapshot] = []
         try eachRow(
             """
-            SELECT site.name, snapshot.id, \(SnapshotName.columns) FROM snapshot
-            JOIN site ON site.id = snapshot.site ORDER BY snapshot.id
+            SELECT site.name, snapshot.id, snapshot.started,
+                snapshot.base IS NULL AND coalesce(snapshot.finished, 0) > 0
+                    AND coalesce(site.published, 0) <> snapshot.id,
+                \(SnapshotName.columns)
+            FROM snapshot JOIN site ON site.id = snapshot.site ORDER BY snapshot.id
             """
         ) { row in
             snapshots.append(
                 CollectionForecast.Snapshot(
-                    site: row.text(0), id: row.integer(1), name: SnapshotName(row, from: 2)))
+                    site: row.text(0), id: row.integer(1), name: SnapshotName(row, from: 4),
+                    started: row.integer(2), isEarlier: row.integer(3) != 0))
         }
         return snapshots
     }
@@ -100,7 +148,10 @@ extension StoreFolder {
         try copy.create()
         try copy.createPacks()
         try Self.makeFolders(copy.journal)
-        for (own, new) in [(database, copy.database), (activityDatabase, copy.activityDatabase)] {
+        for (own, new) in [
+            (database, copy.database), (activityDatabase, copy.activityDatabase),
+            (searchIndex, copy.searchIndex),
+        ] {
             // The copy needs the write-ahead log too, since it may contain recent changes.
             for suffix in ["", "-wal"] where access(own + suffix, F_OK) == 0 {
                 try Self.copy(own + suffix, to: new + suffix)
@@ -114,7 +165,6 @@ extension StoreFolder {
             try Self.createSparseFile(copy.journal + file[name...], file)
         }
         for name in bodyFileNames { try Self.createSparseFile(copy.bodies + "/" + name, bodies + "/" + name) }
-        if hasSearchIndex { try Self.createSparseFile(copy.searchIndex, searchIndex) }
         for pack in packList {
             guard let other = pack.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { continue }
             try Self.createSparseFile(copy.packs + pack.path[other...], pack.path)

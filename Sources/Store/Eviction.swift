@@ -11,17 +11,19 @@ extension StoreWriter {
         case temporaryFiles
         /// Unused space in packs and the database, and outdated lines of the journal.
         case unusedSpace
-        /// Snapshots that are not live, the oldest first.
+        /// Snapshots that are not live, the oldest first, except the last one of each site.
         case oldSnapshots
         /// Responses in overlays.
         case overlays
+        /// The last snapshot of each site that is not live, the oldest first.
+        case lastEarlierSnapshots
         /// Pages of live snapshots, in the order of `EvictionPlan`.
         case livePages
 
         var removesContent: Bool {
             switch self {
             case .temporaryFiles, .unusedSpace: false
-            case .oldSnapshots, .overlays, .livePages: true
+            case .oldSnapshots, .overlays, .lastEarlierSnapshots, .livePages: true
             }
         }
     }
@@ -68,7 +70,7 @@ extension StoreWriter {
     /// The size of the store: for a folder its space on the disk, for PostgreSQL the size of its rows.
     private func storedByteCount() throws(StoreError) -> Int64 {
         backEnd.isMeasuredByFiles
-            ? folder.contentByteCount + folder.temporaryByteCount : try usedByteCount()
+            ? try contentByteCount() + folder.temporaryByteCount : try usedByteCount()
     }
 
     /// The part of the limit that is left for everything except the search index. The index is assumed to
@@ -101,8 +103,10 @@ extension StoreWriter {
             guard backEnd.isMeasuredByFiles else { return false }
             isJournalStale = true
             return true
-        case .oldSnapshots:
-            let dropped = try dropSnapshots(downTo: target, progress) { _ in KeepRules(last: 0) }
+        case .oldSnapshots, .lastEarlierSnapshots:
+            let dropped = try dropSnapshots(
+                downTo: target, keepsLastEarlier: stage == .oldSnapshots, progress
+            ) { _ in KeepRules(last: 0) }
             result.droppedSnapshots += dropped
             return dropped > 0
         case .overlays:
@@ -125,7 +129,7 @@ extension StoreWriter {
             result.shrinkFailure = try thinPacks(wasteAllowed: waste)
             result.shrinkFailure = shrink() ?? result.shrinkFailure
             try rewriteJournalIfStale(&result)
-            guard folder.contentByteCount > limit else { return }
+            guard try contentByteCount() > limit else { return }
         }
     }
 
@@ -135,9 +139,11 @@ extension StoreWriter {
     ///
     /// - Parameters:
     ///   - limit: Stops when at most this many bytes are in use; nil to drop all that the rules do not keep.
+    ///   - keepsLastEarlier: Whether the newest of them stays in each site.
     ///   - rules: Which snapshots of a site stay.
     func dropSnapshots(
-        downTo limit: Int64? = nil, _ progress: (Int64) -> Void, keeping rules: (Site) -> KeepRules
+        downTo limit: Int64? = nil, keepsLastEarlier: Bool = false, _ progress: (Int64) -> Void,
+        keeping rules: (Site) -> KeepRules
     ) throws(StoreError) -> Int {
         let now = SystemClock.secondsSinceEpoch()
         let utcOffset = SystemClock.utcOffset(at: now)
@@ -161,7 +167,8 @@ extension StoreWriter {
                         id: $0.id, began: $0.started, confirmed: site.confirmationDate(of: $0),
                         isLive: $0.id == site.published)
                 }
-            let kept = rules.snapshotsToKeep(of: candidates, now: now, utcOffset: utcOffset)
+            var kept = rules.snapshotsToKeep(of: candidates, now: now, utcOffset: utcOffset)
+            if keepsLastEarlier, let last = candidates.last(where: { !$0.isLive }) { kept.insert(last.id) }
             return others.map(\.id).filter { !kept.contains($0) }
         }
         var dropped = 0
@@ -435,7 +442,7 @@ extension StoreWriter {
     }
 
     /// The ids of pinned URLs, with everything that they need, transitively.
-    private func pinnedURLs() throws(StoreError) -> Set<Int64> {
+    func pinnedURLs() throws(StoreError) -> Set<Int64> {
         let reader = try StoreReader(folder)
         let pins = PinSet(try reader.pins())
         guard !pins.isEmpty else { return [] }

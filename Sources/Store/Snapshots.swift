@@ -225,13 +225,37 @@ extension StoreWriter {
         try run(
             """
             UPDATE response SET snapshot = ?1
-            WHERE snapshot = ?2 \(onlyConfirmed ? "AND confirmed >= ?1" : "") AND NOT EXISTS (
+            WHERE snapshot = ?2 AND confirmed >= \(onlyConfirmed ? "?1" : "0") AND NOT EXISTS (
                 SELECT 1 FROM response AS own WHERE own.url = response.url AND own.snapshot <> ?2
                     AND own.request = response.request AND own.variant = response.variant
                     AND \(Schema.isPart(of: "?1", "own")))
             """, .integer(other), .integer(snapshot))
         try deleteCount(of: snapshot)
         try deleteCount(of: other)
+    }
+
+    /// Marks the responses of a snapshot that no later snapshot needs, so that `moveResponses` leaves them where they are,
+    /// and they are removed with the snapshot: outdated assets, and URLs that the rules of the site exclude now. Pinned
+    /// responses are needed. A response is also needed if an earlier one would be shown in its place.
+    private func markUnneeded(in snapshot: Int64, of site: Site, heir: Int64) throws(StoreError) {
+        var unneeded = try outdatedAssets(ofSite: site.id, onlyIn: snapshot, heir: heir)
+        if let isExcluded = exclusions(site) {
+            try eachRow(
+                """
+                SELECT DISTINCT url.id, url.href FROM response JOIN url ON url.id = response.url
+                WHERE response.snapshot = ?1 AND response.confirmed < ?2 AND response.status < 400 AND NOT EXISTS (
+                    SELECT 1 FROM response AS other JOIN snapshot ON snapshot.id = other.snapshot
+                    WHERE other.url = response.url AND other.snapshot <> ?1 AND snapshot.site = ?3)
+                """, .integer(snapshot), .integer(heir), .integer(site.id)
+            ) { row in
+                if isExcluded(row.text(1)) { unneeded.insert(row.integer(0)) }
+            }
+        }
+        guard !unneeded.isEmpty else { return }
+        unneeded.subtract(try pinnedURLs())
+        let mark = try prepare(
+            "UPDATE response SET confirmed = -1 WHERE snapshot = ?1 AND url = ?2 AND confirmed < ?3")
+        for url in unneeded { try mark.run(.integer(snapshot), .integer(url), .integer(heir)) }
     }
 
     /// Removes a snapshot and its responses from the database.
@@ -244,7 +268,7 @@ extension StoreWriter {
     }
 
     /// Removes a snapshot. Later snapshots keep showing the responses that they took over from it: these move to the next
-    /// snapshot. `undoRemoval` reverses it.
+    /// snapshot, except those that no later snapshot needs. `undoRemoval` reverses it.
     ///
     /// - Parameters:
     ///   - joinsLastRemoval: whether `undoRemoval` then reverses the previous removal, too.
@@ -288,6 +312,8 @@ extension StoreWriter {
             // belongs to its base.
             let later = snapshots[(index + 1)...].filter { !$0.isOverlay }
             if let (heir, onlyConfirmed) = Self.heir(to: snapshots[index], among: later) {
+                // Snapshots that share a number are of one run, which is kept as a whole.
+                if !onlyConfirmed, !passesOnNumber { try markUnneeded(in: snapshot, of: site, heir: heir) }
                 try moveResponses(of: snapshot, to: heir, onlyConfirmed: onlyConfirmed)
                 if recordsRemoval { try recordMoved(from: snapshot, to: heir) }
             }

@@ -253,7 +253,7 @@ package struct StoreFolder: Sendable, Equatable {
     private static let minContentWithReserve: Int64 = 512 << 10
 
     /// The size of the search index on the disk.
-    var searchIndexByteCount: Int64 {
+    package var searchIndexByteCount: Int64 {
         Self.byteCount(of: searchIndex) + Self.byteCount(of: searchIndex + "-wal")
     }
 

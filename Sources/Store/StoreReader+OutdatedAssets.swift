@@ -29,7 +29,7 @@ extension StoreReader {
     ///   - site: The id of the site.
     ///   - snapshot: The id of a snapshot of the site, or of an overlay on it.
     func outdatedAssets(ofSite site: Int64, asOf snapshot: Int64) throws(StoreError) -> Set<Int64> {
-        let (site, snapshot) = (SQLValue.integer(site), SQLValue.integer(snapshot))
+        let (siteID, snapshotID) = (SQLValue.integer(site), SQLValue.integer(snapshot))
         let base = "coalesce((SELECT base FROM snapshot WHERE id = ?2), ?2)"
         var candidates: Set<Int64> = []
         try eachRow(
@@ -40,9 +40,58 @@ extension StoreReader {
                 AND NOT EXISTS (
                     SELECT 1 FROM response AS own WHERE own.url = response.url AND own.request = ''
                         AND (own.snapshot = ?2 OR \(Schema.isPart(of: base, "own"))))
-            """, site, snapshot
+            """, siteID, snapshotID
         ) { candidates.insert($0.integer(0)) }
+        return try AssetNeeds.outdated(
+            among: candidates, ofSite: site, asOf: snapshot, hasLinkSums: !isPostgreSQL, prepare: prepare)
+    }
+}
+
+extension StoreWriter {
+    /// Returns the ids of the URLs of assets that only a snapshot has which is about to be removed, and that are outdated in
+    /// all later snapshots.
+    ///
+    /// - Parameters:
+    ///   - site: The id of the site.
+    ///   - snapshot: The id of the snapshot.
+    ///   - heir: The id of the later snapshot that takes over responses of the removed one.
+    func outdatedAssets(
+        ofSite site: Int64, onlyIn snapshot: Int64, heir: Int64
+    ) throws(StoreError) -> Set<Int64> {
+        var candidates: Set<Int64> = []
+        try eachRow(
+            """
+            SELECT DISTINCT response.url FROM response
+            WHERE response.snapshot = ?2 AND response.confirmed < ?3
+                AND response.role = 1 AND response.request = '' AND response.status < 400
+                AND NOT EXISTS (
+                    SELECT 1 FROM response AS other JOIN snapshot ON snapshot.id = other.snapshot
+                    WHERE other.url = response.url AND (other.request <> '' OR other.snapshot <> ?2)
+                        AND snapshot.site = ?1)
+            """, .integer(site), .integer(snapshot), .integer(heir)
+        ) { candidates.insert($0.integer(0)) }
+        return try AssetNeeds.outdated(
+            among: candidates, ofSite: site, asOf: heir, andLater: true, hasLinkSums: !isPostgreSQL,
+            prepare: prepare)
+    }
+}
+
+extension AssetNeeds {
+    /// Returns which of the candidates are outdated in a snapshot.
+    ///
+    /// - Parameters:
+    ///   - andLater: Whether they must be outdated in all later snapshots of the site, too.
+    ///   - hasLinkSums: Whether the store has checksums of link lists. PostgreSQL has none.
+    ///   - prepare: Prepares a statement of the store.
+    fileprivate static func outdated(
+        among candidates: Set<Int64>, ofSite siteID: Int64, asOf snapshotID: Int64, andLater: Bool = false,
+        hasLinkSums: Bool, prepare: (String) throws(StoreError) -> Statement
+    ) throws(StoreError) -> Set<Int64> {
         guard !candidates.isEmpty else { return [] }
+        let (site, snapshot) = (SQLValue.integer(siteID), SQLValue.integer(snapshotID))
+        func eachRow(_ sql: String, _ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {
+            try prepare(sql).each(values, read: read)
+        }
         var graph = AssetNeeds(candidates)
         try eachRow(
             """
@@ -56,6 +105,15 @@ extension StoreReader {
                 of: row.integer(0), body: row.integer(2) < 400 ? row.optionalInteger(1) : nil,
                 inSnapshot: row.integer(3))
         }
+        if andLater {
+            try eachRow(
+                """
+                SELECT response.url, response.body FROM snapshot CROSS JOIN response ON response.snapshot = snapshot.id
+                WHERE snapshot.site = ?1 AND snapshot.id > ?2 AND response.request = '' AND response.status < 400
+                    AND response.body IS NOT NULL
+                """, site, snapshot
+            ) { graph.addLaterVersion(of: $0.integer(0), body: $0.integer(1)) }
+        }
         let wasRendered = try prepare(
             """
             SELECT 1 FROM snapshot CROSS JOIN response ON response.snapshot = snapshot.id
@@ -63,11 +121,9 @@ extension StoreReader {
             """
         ).first(site) { _ in true }
         var isDamaged = false
-        // PostgreSQL has no checksums of link lists.
-        let sum = isPostgreSQL ? "NULL" : "link.sum"
         try eachRow(
             """
-            SELECT link.url, link.body, link.pages, link.assets, link.guesses, \(sum)
+            SELECT link.url, link.body, link.pages, link.assets, link.guesses, \(hasLinkSums ? "link.sum" : "NULL")
             FROM snapshot CROSS JOIN response ON response.snapshot = snapshot.id
             CROSS JOIN link ON link.url = response.url AND link.body = response.body
             WHERE snapshot.site = ?1 AND response.request = ''
@@ -102,6 +158,11 @@ private struct AssetNeeds {
         let newest = current[url]?.snapshot ?? snapshot
         guard newest == snapshot else { return }
         current[url, default: ([], snapshot)].bodies.formUnion(body.map { [$0] } ?? [])
+    }
+
+    /// Adds the body of a response in a later snapshot, whose links count as well.
+    mutating func addLaterVersion(of url: Int64, body: Int64) {
+        current[url, default: ([], .max)].bodies.insert(body)
     }
 
     /// Adds the links of a body.

@@ -35,6 +35,12 @@ package final class StoreWriter {
     private(set) var hasPausedWriters = false
     /// Whether all changes will be rolled back. True only within `rollingBack`.
     private(set) var isDryRun = false
+    /// Returns which URLs the rules of a site exclude; nil if it excludes none. Callers that remove snapshots set it,
+    /// because this module does not know the rules.
+    package var exclusions: (Site) -> ((_ href: String) -> Bool)? = { _ in nil }
+    /// Whether the store is a copy whose files with bodies are empty (`forecastCollection`), so that its size is computed
+    /// from its rows.
+    var isCopyWithoutBytes = false
     /// The estimated size of the rows in the open transaction; nil if no transaction is open.
     private var openRowBytes: Int?
     /// Whether the journal contains rows that were removed or moved since. Set before the change is

@@ -649,11 +649,12 @@ extension CommandEntry {
                 """,
                 """
                 --max-size removes, in this order and only until the store fits: temporary files, unused space, snapshots that
-                are not live (oldest first), overlays, and with --allow-incomplete live pages (least recently served first).
-                The next update fetches those again. Pinned pages stay. Exit status 1: the store is still larger.
+                are not live (oldest first, but the last one of each site stays at first), overlays, these last ones, and with
+                --allow-incomplete live pages (least recently served first). The next update fetches those again. Pinned pages
+                stay. Exit status 1: the store is still larger.
                 """,
                 """
-                --dry-run lists what would be removed; it needs space in $TMPDIR for a copy of the database. --compress
+                --dry-run lists what would be removed; it needs space in $TMPDIR for copies of the databases. --compress
                 compresses bodies that are already stored; to compress new ones too, set "compress" in .larder.json.
                 Sizes: k, M, G, T are powers of 1000; KiB, MiB, GiB, TiB powers of 1024.
                 """,

@@ -250,6 +250,40 @@ import Testing
         #expect(try storedURLs().count == 40)
     }
 
+    @Test func `the last earlier snapshot of each site is removed after all others`() throws {
+        for edition in 1...3 {
+            try store.snapshot([page("/a", edition: edition)])
+            try store.snapshot([page("/b", edition: edition)], site: "other")
+        }
+        func left() throws -> [[Int64]?] {
+            try ["s", "other"].map { try store.site($0)?.snapshots.map(\.id) }
+        }
+        let whole = try collect(nil).byteCountAfter
+        #expect(try collect(whole - 60_000).droppedSnapshots == 2)
+        #expect(try left() == [[3, 5], [4, 6]])
+        #expect(try collect(whole - 100_000).droppedSnapshots == 1)
+        #expect(try left() == [[5], [4, 6]])
+    }
+
+    @Test func `a forecast names the snapshots that the collection then removes, with dates and sizes`()
+        throws
+    {
+        for edition in 1...3 { try store.snapshot([page("/a", edition: edition)], now: Int64(edition)) }
+        let folder = StoreFolder(store.scratch.file("rehearsal"))
+        let options = CollectionOptions(limit: try collect(nil).byteCountAfter - 60_000)
+        let forecast = try StoreWriter(store.folder).forecastCollection(options, in: folder)
+        #expect(forecast.snapshots.map(\.id) == [1, 2])
+        #expect(forecast.snapshots.map(\.started) == [1, 2])
+        #expect(forecast.snapshots.map(\.byteCount) == [40_000, 40_000])
+        #expect(forecast.snapshots.map(\.isLastEarlier) == [false, true])
+        let result = try StoreWriter(store.folder).collectWithSearchIndex(options)
+        #expect(try store.site()?.snapshots.map(\.id) == [3])
+        // A PostgreSQL server returns space later.
+        guard !TestStore.isPostgreSQL else { return }
+        let error = abs(result.byteCountAfter - forecast.result.byteCountAfter)
+        #expect(error < 16_384, "\(forecast.result), \(result)")
+    }
+
     @Test func `a response that only a removed snapshot had is still served`() throws {
         try store.snapshot([page("/once"), page("/a", edition: 1)])
         try store.snapshot([page("/a", edition: 2)])

@@ -67,6 +67,17 @@ enum GCCommand {
             }
         }
         lines += snapshots.map { "  \(snapshotNames($0.names, of: $0.site))" }
+        if arguments.has(.details) {
+            lines += forecast.snapshots.map { snapshot in
+                let size = Wording.bytes(snapshot.byteCount)
+                return "  \(snapshot.site)@\(snapshot.name): \(Wording.moment(snapshot.started)), \(size)"
+            }
+        }
+        let lastEarlier = forecast.snapshots.filter(\.isLastEarlier).count
+        if lastEarlier > 0 {
+            let sites = Wording.count(lastEarlier, "site")
+            lines.append("No earlier version of \(sites) would be left; gc cannot be undone.")
+        }
         if snapshots.isEmpty, forecast.urls.isEmpty {
             lines.append("no live page and no earlier snapshot would be removed")
         } else if arguments.has(.details) {
@@ -157,7 +168,8 @@ enum GCCommand {
         case .empty:
             return "nothing is stored any more; the empty database takes this space"
         case .live:
-            return "everything left is live; to remove the least recently served pages: "
+            return
+                "everything left is live, the search index, or the database; to remove the least recently served pages: "
                 + arguments.command(
                     "gc", ["--max-size", arguments.text(.maxSize) ?? "0", "--allow-incomplete"])
         case .disk:
