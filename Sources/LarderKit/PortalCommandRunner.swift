@@ -148,7 +148,14 @@ struct PortalCommandRunner: Sendable {
             let words = Phrase(
                 .cleanedUp, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter),
                 Wording.number(report.removedBodies))
-            return (report.isWithinLimit ? .done : .withProblems, hidesPrivate(from: run) ? [] : [words])
+            let removed =
+                report.droppedSnapshots == 0
+                ? [] : [Phrase(.cleanedSnapshots, Wording.number(report.droppedSnapshots))]
+            let problems = problems(of: report)
+            return (
+                problems.isEmpty ? .done : .withProblems,
+                (hidesPrivate(from: run) ? [] : [words]) + removed + problems
+            )
         case .changeSettings(let site, let form):
             try waitFor(run) { () throws(LarderError) in try await larder.changeSettings(of: site, to: form) }
             return (.done, [Phrase(.settingsSaved)])
@@ -399,10 +406,28 @@ struct PortalCommandRunner: Sendable {
                 if report.lastGood != nil { outcome.append(Phrase(.endedNotPublished)) }
                 end = .failed
             }
-            if !report.isComplete, end == .done { end = .withProblems }
+            if !report.isComplete, end == .done {
+                end = .withProblems
+                outcome += problems(of: report)
+            }
         }
         return (end, outcome)
     }
+
+    /// Why a snapshot that is live is incomplete: the directive of the site that the run obeyed, and the first URLs that are
+    /// missing.
+    private func problems(of report: PrefetchReport) -> [Phrase] {
+        let unread = report.unread.prefix(Self.maxListedProblems).map { Phrase(.endedUnread, $0) }
+        let missing = report.missing.lazy.filter {
+            !$0.isRecordedMiss && (!$0.isBroken || report.check != nil)
+        }.prefix(Self.maxListedProblems).map {
+            Phrase(.untranslated, "\($0.url): \($0.reason)")
+        }
+        return (report.reasonForOnePage.map { [Phrase(.untranslated, $0)] } ?? []) + unread + missing
+    }
+
+    /// The maximum number of problems of each kind that the result of a prefetch names. The page of the site has all.
+    private static let maxListedProblems = 5
 
     /// The maximum number of items that a result lists. Further items are left out; the first line counts all of them.
     private static let maxListedItems = 50
@@ -421,16 +446,39 @@ struct PortalCommandRunner: Sendable {
         return (.withProblems, [first] + items)
     }
 
+    /// Why a cleanup does not reach its limit, or leaves unused space in the files; empty if neither is the case.
+    private func problems(of report: CollectionReport) -> [Phrase] {
+        let shrinkFailure = report.shrinkFailure.map { Phrase(.filesNotShrunk, $0) }
+        guard let obstacle = report.obstacle, !report.isWithinLimit, let limit = report.limit else {
+            return [shrinkFailure].compactMap { $0 }
+        }
+        let reason: Phrase =
+            switch obstacle {
+            case .live: Phrase(.limitMissedLive)
+            case .pins: Phrase(.limitMissedPins)
+            case .empty: Phrase(.limitMissedEmpty)
+            case .again: Phrase(.limitMissedAgain)
+            case .disk: shrinkFailure ?? Phrase(.limitMissedAgain)
+            }
+        return [Phrase(.limitMissed, Wording.bytes(limit.byteCount)), reason]
+    }
+
     /// - Parameter hasFigures: whether to include the size of the store.
     private func forecastOutcome(_ forecast: CollectionForecast, hasFigures: Bool) -> [Phrase] {
         let report = forecast.report
         let first = Phrase(
             .cleanupPreview, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter))
         let snapshots = forecast.snapshots.prefix(Self.maxListedItems).map {
-            Phrase(.wouldRemoveSnapshot, "\($0.name)", $0.site)
+            Phrase(
+                $0.isLastEarlier ? .cleanupLastSnapshot : .cleanupSnapshot, "\($0.name)", $0.site,
+                String(Wording.date($0.started).prefix(10)), Wording.bytes($0.byteCount))
         }
         let urls = forecast.urls.prefix(Self.maxListedItems).map { Phrase(.wouldRemoveURL, $0) }
-        return (hasFigures ? [first] : []) + snapshots + urls
+        let removed =
+            forecast.snapshots.isEmpty
+            ? urls.isEmpty ? [Phrase(.cleanupNothing)] : []
+            : [Phrase(.cleanupSnapshots, Wording.number(forecast.snapshots.count))]
+        return (hasFigures ? [first] : []) + problems(of: report) + removed + snapshots + urls
     }
 }
 

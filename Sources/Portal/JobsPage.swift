@@ -93,11 +93,12 @@ struct JobsPage: PortalPage {
         html.text(" ")
         html.element("span", ["class": job.isGood ? "badge" : "badge warn"], say: job.stateSentence)
         let lines = job.outcome.prefix(60)
-        for line in lines.prefix(Self.maxOpenLines) { html.outcomeLine(line) }
-        if lines.count > Self.maxOpenLines {
+        let openLines = maxOpenLines(of: job)
+        for line in lines.prefix(openLines) { html.outcomeLine(line) }
+        if lines.count > openLines {
             html.element("details") { html in
                 html.element("summary", say: .jobLog)
-                for line in lines.dropFirst(Self.maxOpenLines) { html.outcomeLine(line) }
+                for line in lines.dropFirst(openLines) { html.outcomeLine(line) }
             }
         }
         html.element("span", ["class": "soft"]) { $0.time(job.addedAt, now: now) }
@@ -123,12 +124,18 @@ struct JobsPage: PortalPage {
         }
         let links = self.links(of: job, context)
         let canUndo = job.number == removalToUndo
-        guard job.canRetry || canUndo || !links.isEmpty else { return }
+        let cleanup = context.token == nil ? nil : self.cleanup(previewedBy: job)
+        guard job.canRetry || canUndo || cleanup != nil || !links.isEmpty else { return }
         html.element("div", ["class": "orders small"]) { html in
             for (address, phrase) in links {
                 html.link(address, ["class": "button quiet"]) { html in
                     html.say(phrase)
                     html.element("span", ["class": "hidden"], text: " \(Wording.cut(title, to: 80))")
+                }
+            }
+            if let cleanup {
+                html.commandForm("collect", context, fields: cleanup.fields) { html in
+                    html.element("button", ["type": "submit", "class": "warn"], say: cleanup.label)
                 }
             }
             if canUndo { html.commandButton("undo", .doUndo, about: title, context) }
@@ -145,13 +152,36 @@ struct JobsPage: PortalPage {
         return last.flatMap { $0.command.isRemoval ? $0.number : nil }
     }
 
-    /// The number of lines of an outcome that are shown at once; a click opens the others.
-    private static let maxOpenLines = 3
+    /// The number of lines of an outcome that are shown at once; a click opens the others. A preview shows all of them.
+    private func maxOpenLines(of job: PortalJob) -> Int {
+        if case .forecast = job.command { return .max }
+        return job.isGood ? 3 : 6
+    }
 
-    /// The links to the results of an ended job: the copy of the site, and its problems. After a preview, the link to the
-    /// form that cleans up.
+    /// The command that carries out a previewed cleanup, and the text of its button, which says how many snapshots it
+    /// removes. Nil if the job is no preview, or a later job may have changed the result.
+    private func cleanup(previewedBy job: PortalJob) -> (
+        fields: [(name: String, value: String)], label: Phrase
+    )? {
+        guard case .forecast(let limit) = job.command, job.state == .ended(.done),
+            jobs.last(where: { $0.command.changesCleanup })?.number == job.number
+        else { return nil }
+        let count = job.outcome.lazy.compactMap { $0.sentence == .cleanupSnapshots ? $0.parts.first : nil }
+            .first
+        return (
+            PortalCommand.collect(limit: limit).form.fields,
+            count.map { Phrase(.doCleanUpSnapshots, $0) } ?? Phrase(.doCleanUp)
+        )
+    }
+
+    /// The links to the results of an ended job: the copy of the site, and its problems. After a preview or a cleanup, the
+    /// link to the form with its limit.
     private func links(of job: PortalJob, _ context: PortalContext) -> [(address: String, text: Phrase)] {
-        if case .forecast = job.command { return [(PortalLinks.storage, Phrase(.cleanup))] }
+        let form = job.command.form
+        if ["forecast", "collect"].contains(form.name) {
+            let address = PortalLinks.path(PortalLinks.storage, form.fields.map { ($0.name, $0.value) })
+            return [(address, Phrase(.doChangeLimit))]
+        }
         guard let name = job.command.workedSite else { return [] }
         let site = sites.first { $0.name == name || $0.start.contains(name) }
         guard let site else { return [] }
@@ -235,6 +265,16 @@ extension PortalCommand {
         case .prefetch, .update, .fetch, .check, .checkLinks, .pin, .unpin, .rollBack, .forecast,
             .changeSettings, .installTimer, .export, .importArchive, .save:
             false
+        }
+    }
+
+    /// Whether the command may change what a cleanup removes, or shows it.
+    fileprivate var changesCleanup: Bool {
+        switch self {
+        case .prefetch, .update, .fetch, .pin, .unpin, .drop, .rollBack, .remove, .undo, .forecast, .collect,
+            .changeSettings, .importArchive, .save:
+            true
+        case .check, .checkLinks, .installTimer, .export: false
         }
     }
 

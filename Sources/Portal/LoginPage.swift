@@ -34,8 +34,23 @@ struct LoginPage: PortalPage {
 struct RefusalPage: PortalPage {
     let status: Int
     let reason: Phrase
-    /// The fields of a prefetch form, to be corrected; nil for other commands.
-    var form: PortalRequest?
+    /// The form to be corrected; nil for commands whose form cannot be.
+    var form: Form?
+
+    /// A form that is shown again with what the user entered.
+    enum Form {
+        case prefetch(PortalRequest)
+        case cleanup(limit: String?)
+
+        /// The form of a command; nil if it is not shown again.
+        init?(ofCommand name: String, _ fields: PortalRequest) {
+            switch name {
+            case "prefetch": self = .prefetch(fields)
+            case "forecast", "collect": self = .cleanup(limit: fields["limit"])
+            default: return nil
+            }
+        }
+    }
 
     let title = "Nothing was changed"
     var heading: Sentence? { .refused }
@@ -44,7 +59,13 @@ struct RefusalPage: PortalPage {
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "notice warn", "role": "alert", "id": "mistake"], say: reason)
         if reason == Phrase(.refusedPassword) { html.element("pre", text: "larder password") }
-        if let form { html.prefetchForm(context, form, isMistaken: true) }
+        switch form {
+        case .prefetch(let fields): html.prefetchForm(context, fields, isMistaken: true)
+        case .cleanup(let limit):
+            html.cleanupForm(context, limit: limit, mistake: "mistake")
+            html.element("p") { $0.link(PortalLinks.storage, say: .storage) }
+        case nil: break
+        }
         html.element("p") { $0.link(context.links.home, say: .allSites) }
     }
 

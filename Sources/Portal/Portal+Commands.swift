@@ -108,7 +108,7 @@ extension Portal {
             if let answer = try controlJob(name, form, services.jobRunner, by: principal) { return answer }
             command = try PortalCommand(name, form)
         } catch {
-            return refusal(400, error.phrase, visitor, form: name == "prefetch" ? form : nil)
+            return refusal(400, error.phrase, visitor, form: RefusalPage.Form(ofCommand: name, form))
         }
         guard let command else { return notFound(PortalLinks.commands + name, visitor) }
         // A user of another machine may not change what this user's systemd runs.
@@ -389,7 +389,7 @@ extension Portal {
     ///
     /// - Parameter form: the submitted form, which the page shows again for correction.
     private func refusal(
-        _ status: Int, _ reason: Phrase, _ visitor: PortalVisitor, form: PortalRequest? = nil
+        _ status: Int, _ reason: Phrase, _ visitor: PortalVisitor, form: RefusalPage.Form? = nil
     ) -> Answer {
         html(RefusalPage(status: status, reason: reason, form: form), "/", visitor)
     }

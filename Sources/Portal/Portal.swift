@@ -212,7 +212,7 @@ package struct Portal {
         case PortalLinks.scripts:
             return try ScriptsPage(from: place, reader, verdicts)
         case PortalLinks.storage:
-            return try StoragePage(reader, cache)
+            return try StoragePage(reader, cache, limit: request["limit"])
         case PortalLinks.jobs:
             guard let services else { return nil }
             return JobsPage(

@@ -172,6 +172,8 @@ package enum PortalStyle {
         .job { margin: 0 0 1rem; }
         .card .scroll { background: none; }
         .map { margin: 1rem 0; }
+        /* On a phone the labels of the map would be too small. The table below it has the same figures. */
+        @media (max-width: 40rem) { .map { display: none; } }
         .map svg { display: block; width: 100%; height: auto; }
         .map text { fill: var(--ink); font-size: 14px; pointer-events: none; }
         .map .plot { fill: var(--card); stroke: var(--edge); }

@@ -134,6 +134,8 @@ extension Sentence {
         case .doRemoveSite: "Website entfernen"
         case .doPreviewCleanup: "Vorschau"
         case .doCleanUp: "Bereinigen"
+        case .doCleanUpSnapshots: "Bereinigen und Snapshots entfernen: %1"
+        case .doChangeLimit: "Limit ändern"
         case .doSaveSettings: "Speichern"
         case .doStop: "Anhalten"
         case .doCancel: "Abbrechen"
@@ -168,6 +170,7 @@ extension Sentence {
         case .endedInterrupted:
             "Angehalten. Was schon geladen ist, bleibt gespeichert; „Erneut versuchen“ setzt die Aufgabe fort."
         case .endedLimit: "Angehalten: %1"
+        case .endedUnread: "%1 ist zu groß. Den Links darin wurde nicht gefolgt."
         case .checkClean: "Keine Probleme gefunden. Geprüfte URLs: %1."
         case .checkFailed: "%1 von %2 URLs haben Probleme."
         case .checkItem: "%1: %2"
@@ -180,9 +183,23 @@ extension Sentence {
         case .snapshotMadeLive: "Snapshot %1 ist jetzt aktiv."
         case .siteRemoved: "%1 wurde entfernt."
         case .fetchedStatus: "Status %1, %2"
-        case .cleanedUp: "%1 vor, %2 nach der Bereinigung. Entfernte Inhalte: %3."
+        case .cleanedUp: "%1 vor, %2 nach der Bereinigung. Entfernte Dateien: %3."
         case .cleanupPreview: "%1 jetzt, %2 nach der Bereinigung."
-        case .wouldRemoveSnapshot: "Würde Snapshot %1 von %2 entfernen"
+        case .cleanupSnapshots:
+            "Sie entfernt Snapshots endgültig: %1. Das lässt sich nicht rückgängig machen."
+        case .cleanupSnapshot: "Snapshot %1 von %2, %3, %4"
+        case .cleanupLastSnapshot: "Snapshot %1 von %2, %3, %4: die letzte frühere Fassung dieser Website"
+        case .cleanupNothing: "Sie entfernt keinen Snapshot und keine Seite."
+        case .cleanedSnapshots: "Entfernte Snapshots: %1."
+        case .limitMissed: "Das Limit von %1 lässt sich nicht erreichen."
+        case .limitMissedLive:
+            "Übrig ist nur, was die Websites jetzt zeigen, der Suchindex und das Verzeichnis des Gespeicherten. Um mehr freizugeben, entfernen Sie eine Website, oder schließen Sie in ihren Einstellungen große Dateien aus, aktualisieren Sie sie, und bereinigen Sie noch einmal."
+        case .limitMissedPins: "Alles, was übrig ist, ist angeheftet."
+        case .limitMissedEmpty:
+            "Es ist nichts mehr gespeichert. Den Platz belegt die leere Datenbank."
+        case .limitMissedAgain:
+            "Noch ist nicht aller Platz frei. Bereinigen Sie noch einmal, wenn kein anderes Programm den Speicher liest."
+        case .filesNotShrunk: "Die Dateien ließen sich nicht verkleinern: %1"
         case .wouldRemoveURL: "Würde %1 entfernen"
         case .settingsSaved: "Einstellungen gespeichert. Sie gelten ab der nächsten Aktualisierung."
         case .exported: "%1 Antworten, Dateigröße %2."
@@ -487,14 +504,17 @@ extension Sentence {
         case .linkDead: "Defekt"
 
         // Storage
-        case .storageLead:
-            "Der Speicher belegt %1. Die Karte zeigt die aktiven Snapshots nach Website und Medientyp."
-        case .storageMap: "Größe der aktiven Snapshots nach Website"
-        case .storageTable: "Nach Website"
+        case .storageLead: "Der Speicher belegt %1:"
+        case .storageSites: "%1 für die Websites, wie sie jetzt zu sehen sind"
+        case .storageIndex: "%1 für den Suchindex"
+        case .storageRest: "%1 für frühere Snapshots, das Verzeichnis des Gespeicherten und ungenutzten Platz"
+        case .storageMap: "Größe der Websites, wie sie jetzt zu sehen sind"
+        case .storageTable: "Größe nach Website"
+        case .largestPart: "Größter Teil"
         case .site: "Website"
         case .cleanup: "Bereinigung"
         case .cleanupLead:
-            "Entfernt Daten, die nicht mehr gebraucht werden. Mit einem Größenlimit entfernt sie auch Snapshots, die nicht aktiv sind, danach Überlagerungen. Aktive Snapshots und Angeheftetes bleiben."
+            "Eine Bereinigung entfernt Daten, die keine Seite mehr braucht. Mit einem Größenlimit entfernt sie auch frühere Snapshots, die ältesten zuerst, bis der Speicher klein genug ist. Was die Websites jetzt zeigen und was angeheftet ist, bleibt. Eine Bereinigung lässt sich nicht rückgängig machen, und frühere Löschungen danach auch nicht mehr. Die Vorschau nennt, was sie entfernt."
         case .cleanupLimit: "Größenlimit"
         case .cleanupLimitHint: "Zum Beispiel 2G. Leer bedeutet unbegrenzt."
 

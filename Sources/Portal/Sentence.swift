@@ -39,7 +39,8 @@ package enum Sentence: String, Sendable, CaseIterable {
 
     // Buttons
     case doPrefetch, doUpdateAll, doUpdate, doFetch, doCheck, doCheckLinks, doPin, doUnpin, doRemoveSnapshot,
-        doMakeLive, doRemoveSite, doPreviewCleanup, doCleanUp, doSaveSettings, doStop, doCancel, doRetry,
+        doMakeLive, doRemoveSite, doPreviewCleanup, doCleanUp, doCleanUpSnapshots, doChangeLimit,
+        doSaveSettings, doStop, doCancel, doRetry,
         doExport, doImport, doDownload, doDeleteFile, doUndo
 
     // Figures of a job
@@ -51,7 +52,8 @@ package enum Sentence: String, Sendable, CaseIterable {
     // its old one.
     case endedPages
     case endedFailed = "endedMissing"
-    case endedNotPublished, endedInterrupted, endedLimit, checkClean, checkFailed, checkItem, linksClean,
+    case endedNotPublished, endedInterrupted, endedLimit, endedUnread, checkClean, checkFailed, checkItem,
+        linksClean,
         linksBroken, pinned, pinnedBefore, unpinned
     case snapshotRemoved = "dropped"
     case snapshotMadeLive = "nowServed"
@@ -59,7 +61,9 @@ package enum Sentence: String, Sendable, CaseIterable {
     case fetchedStatus = "loaded"
     case cleanedUp = "collected"
     case cleanupPreview = "wouldCollect"
-    case wouldRemoveSnapshot = "wouldDrop"
+    case cleanupSnapshots, cleanupSnapshot, cleanupLastSnapshot, cleanupNothing, cleanedSnapshots,
+        limitMissed,
+        limitMissedLive, limitMissedPins, limitMissedEmpty, limitMissedAgain, filesNotShrunk
     case wouldRemoveURL = "wouldEvict"
     case settingsSaved = "settled"
     case exported, exportDamaged, exportMissing, imported, importRefused
@@ -136,7 +140,9 @@ package enum Sentence: String, Sendable, CaseIterable {
         linkTimedOut, linkFragmentMissing, linkDead
 
     // Storage
-    case storageLead, storageMap, storageTable, site, cleanup, cleanupLead, cleanupLimit, cleanupLimitHint
+    case storageLead, storageSites, storageIndex, storageRest, storageMap, storageTable, site, largestPart,
+        cleanup,
+        cleanupLead, cleanupLimit, cleanupLimitHint
 
     // Lists of titles and of folders
     case titlesLead, noTitles, tooManyTitles, folderEmpty, folderIndexPage, redirect, notFoundStatus,

@@ -2,33 +2,46 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// The page of the disk space that sites use, as a map and a table, with the form for a cleanup.
+/// The page of the disk space that sites use, as a map and a table, with the form for the preview of a cleanup.
 ///
-/// The map and the table have the sizes of the shown snapshots. Sites share bodies, and a store contains other snapshots
-/// too, so that these sizes do not add up to the size of the store.
+/// The map and the table have the sizes of the shown snapshots. A store contains other snapshots and the search index, too,
+/// so that these sizes do not add up to the size of the store. The first lines of the page name the difference.
 struct StoragePage: PortalPage {
     /// The disk space that the shown snapshot of a site uses, by media type.
     struct SiteUsage {
         let site: SiteReport
         /// The media types, those with the most responses first.
         let types: [TypeTally]
+        /// The same by kind, the largest first.
+        let kinds: StorageByKind
         var byteCount: Int64 { types.reduce(0) { $0 + Int64($1.byteCount) } }
+
+        init(_ site: SiteReport, _ types: [TypeTally]) {
+            (self.site, self.types, kinds) = (site, types, StorageByKind(types))
+        }
     }
 
     /// The sites, the largest first.
     let usages: [SiteUsage]
     /// The size of the whole store. Nil if private responses are hidden from the visitor, since the size includes them.
     let byteCount: Int64?
+    /// The size of the search index, which is a part of it.
+    private let indexByteCount: Int64
+    /// The limit of a cleanup, as the user typed it.
+    private let limit: String?
     let title = "Storage"
     var heading: Sentence? { .storage }
     let section = PortalSection.storage
 
-    init(_ reader: StoreReader, _ cache: PortalCache) throws(StoreError) {
+    /// - Parameter limit: the limit that the form contains at first.
+    init(_ reader: StoreReader, _ cache: PortalCache, limit: String?) throws(StoreError) {
         byteCount = reader.hidesPrivate ? nil : reader.folder.byteCount
+        indexByteCount = reader.folder.searchIndexByteCount
+        self.limit = limit
         var usages: [SiteUsage] = []
         for site in try cache.sites(reader) {
             let report = try cache.report(on: site, limit: 0, reader)
-            usages.append(SiteUsage(site: report, types: try cache.types(of: site, reader)))
+            usages.append(SiteUsage(report, try cache.types(of: site, reader)))
         }
         self.usages = usages.sorted { ($0.byteCount, $1.site.id) > ($1.byteCount, $0.site.id) }
     }
@@ -39,9 +52,7 @@ struct StoragePage: PortalPage {
     private static let nameHeight = 22.0
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        if let byteCount {
-            html.element("p", ["class": "lead"], say: Phrase(.storageLead, Wording.bytes(byteCount)))
-        }
+        if let byteCount { writeParts(of: byteCount, to: &html) }
         if usages.contains(where: { $0.byteCount > 0 }) {
             writeMap(to: &html, context)
             writeTable(to: &html, context)
@@ -50,19 +61,26 @@ struct StoragePage: PortalPage {
         html.element("h2", say: .cleanup)
         html.element("p", say: .cleanupLead)
         html.explainReadOnly(context)
-        html.commandForm("forecast", context, style: "order sheetlike") { html in
-            html.inputField("limit", .cleanupLimit, hint: .cleanupLimitHint)
-            html.element("div", ["class": "orders"]) { html in
-                html.element("button", ["type": "submit"], say: .doPreviewCleanup)
-                html.element(
-                    "button",
-                    ["type": "submit", "class": "warn", "formaction": PortalLinks.commands + "collect"],
-                    say: .doCleanUp)
+        html.cleanupForm(context, limit: limit)
+    }
+
+    /// Writes what the size of the store consists of. Without earlier snapshots, sites that share content can be larger
+    /// than the store; then only the sum is true.
+    private func writeParts(of byteCount: Int64, to html: inout HTMLWriter) {
+        let sites = usages.reduce(0) { $0 + $1.byteCount }
+        let rest = byteCount - sites - indexByteCount
+        html.element("p", ["class": "lead"], say: Phrase(.storageLead, html.language.bytes(byteCount)))
+        guard rest >= 0 else { return }
+        html.element("ul") { html in
+            for (sentence, size) in [
+                (Sentence.storageSites, sites), (.storageIndex, indexByteCount), (.storageRest, rest),
+            ] {
+                html.element("li", say: Phrase(sentence, html.language.bytes(size)))
             }
         }
     }
 
-    /// Writes the treemap as SVG: a box for each site, divided by media type.
+    /// Writes the treemap as SVG: a box for each site, divided by kind of content.
     private func writeMap(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("figure", ["class": "map"]) { html in
             html.element("figcaption", ["class": "hidden"], say: .storageMap)
@@ -82,8 +100,8 @@ struct StoragePage: PortalPage {
         }
     }
 
-    /// Writes the box of a site with a box for each of its media types. Boxes that are too small for a text have none;
-    /// those of media types have a tooltip.
+    /// Writes the box of a site with a box for each kind of content. Boxes that are too small for a text have none; those
+    /// of kinds have a tooltip.
     private func writeBox(of usage: SiteUsage, in box: Treemap.Box, to html: inout HTMLWriter) {
         let hasName = box.width > 90 && box.height > 60
         html.rectangle(box.inset(1), "plot")
@@ -97,43 +115,37 @@ struct StoragePage: PortalPage {
             inside.y += Self.nameHeight
             inside.height -= Self.nameHeight
         }
-        let boxes = Treemap.boxes(usage.types.map { Double($0.byteCount) }, in: inside)
-        for (type, part) in zip(usage.types, boxes) where part.width >= 1.5 && part.height >= 1.5 {
+        let boxes = Treemap.boxes(usage.kinds.kinds.map { Double($0.byteCount) }, in: inside)
+        for (part, box) in zip(usage.kinds.kinds, boxes) where box.width >= 1.5 && box.height >= 1.5 {
+            let (name, size) = (html.words(part.kind.sentence), html.language.bytes(part.byteCount))
             html.element("g") { html in
-                html.element(
-                    "title",
-                    text:
-                        "\(Wording.cut(usage.site.title, to: 80)): \(type.type ?? "–"), \(html.language.bytes(type.byteCount))"
-                )
-                html.rectangle(part.inset(0.75), "type \(Self.colorClass(of: type.type))")
-                guard part.width > 96, part.height > 30 else { return }
-                html.element("text", ["x": Treemap.text(part.x + 7), "y": Treemap.text(part.y + 19)]) {
-                    html in
-                    html.text(Wording.cut(type.type ?? "–", to: Int(part.width / 9)))
+                html.element("title", text: "\(Wording.cut(usage.site.title, to: 80)): \(name), \(size)")
+                html.rectangle(box.inset(0.75), "type \(Self.colorClass(of: part.kind))")
+                guard box.width > 60, box.height > 24 else { return }
+                let isWide = box.width > Double((name + size).count) * 8 + 30
+                html.element("text", ["x": Treemap.text(box.x + 7), "y": Treemap.text(box.y + 19)]) { html in
+                    html.text(isWide ? "\(name), \(size)" : Wording.cut(name, to: Int(box.width / 9)))
                 }
             }
         }
     }
 
-    /// Returns the CSS class that gives a media type its colour. Four colours are enough to tell types apart.
-    private static func colorClass(of type: String?) -> String {
-        guard let type else { return "other" }
-        if type.hasPrefix("image/") || type.hasPrefix("video/") || type.hasPrefix("audio/") { return "media" }
-        if type.utf8.contains("html".utf8) { return "html" }
-        if type.utf8.contains("script".utf8) || type.utf8.contains("css".utf8)
-            || type.utf8.contains("json".utf8)
-        {
-            return "code"
+    /// Returns the CSS class that gives a kind its colour. Four colours are enough to tell kinds apart.
+    private static func colorClass(of kind: StorageByKind.Kind) -> String {
+        switch kind {
+        case .pages: "html"
+        case .images, .media: "media"
+        case .scripts, .styles, .data: "code"
+        case .fonts, .documents, .other: "other"
         }
-        return "other"
     }
 
-    /// Writes the number of responses and the size of each site as a table.
+    /// Writes the largest kind of content and the size of each site as a table.
     private func writeTable(to html: inout HTMLWriter, _ context: PortalContext) {
         html.scrollRegion(label: html.words(.storageTable)) { html in
             html.element("table") { html in
                 html.tableHead([
-                    (html.words(.site), false), (html.words(.responses), true),
+                    (html.words(.site), false), (html.words(.largestPart), false),
                     (html.words(.figureSize), true),
                 ])
                 html.element("tbody") { html in
@@ -144,8 +156,11 @@ struct StoragePage: PortalPage {
                                     $0.isolatedText(Wording.cut(usage.site.title, to: 120))
                                 }
                             }
-                            let count = usage.types.reduce(0) { $0 + $1.count }
-                            html.element("td", ["class": "number"], text: html.language.number(count))
+                            html.element("td") { html in
+                                guard let largest = usage.kinds.kinds.first else { return }
+                                html.say(largest.kind.sentence)
+                                html.text(", \(html.language.bytes(largest.byteCount))")
+                            }
                             html.element(
                                 "td", ["class": "number"], text: html.language.bytes(usage.byteCount))
                         }
@@ -171,6 +186,21 @@ struct StoragePage: PortalPage {
 }
 
 extension HTMLWriter {
+    /// Writes the form for the preview of a cleanup.
+    ///
+    /// - Parameters:
+    ///   - limit: the limit that the field contains at first.
+    ///   - mistake: the id of the element that describes the mistake in it; nil if it is valid.
+    mutating func cleanupForm(_ context: PortalContext, limit: String?, mistake: String? = nil) {
+        commandForm("forecast", context, style: "order sheetlike") { html in
+            html.inputField(
+                "limit", .cleanupLimit, value: limit ?? "", hint: .cleanupLimitHint, mistake: mistake)
+            html.element("div", ["class": "orders"]) { html in
+                html.element("button", ["type": "submit"], say: .doPreviewCleanup)
+            }
+        }
+    }
+
     /// Writes an SVG rectangle with a CSS class.
     fileprivate mutating func rectangle(_ box: Treemap.Box, _ cssClass: String) {
         element(

@@ -215,6 +215,52 @@ import Web
         }
     }
 
+    @Test func `a wrong size limit is shown in its form again, with a link to the storage page`() throws {
+        let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
+        let jobRunner = JobRunner { _, _ in (.done, []) }
+        defer { jobRunner.close() }
+        let answer = try send("forecast", "limit=8+MB+please", shelf, jobRunner)
+        #expect(answer.status == 400)
+        let page = String(decoding: answer.bytes, as: UTF8.self)
+        #expect(page.contains("value=\"8 MB please\"") && page.contains("href=\"/-/room\""), "\(page)")
+        #expect(jobRunner.jobs.isEmpty)
+    }
+
+    @Test func `a preview offers the cleanup that it describes, until something changes`() throws {
+        let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
+        let isOver = Monitor(0)
+        let jobRunner = JobRunner { command, _ in
+            guard case .forecast = command else { return (.done, []) }
+            return (
+                .done,
+                [Phrase(.cleanupSnapshots, "2"), Phrase(.cleanupSnapshot, "1", "a", "2026-11-28", "9 kB")]
+            )
+        }
+        defer { jobRunner.close() }
+        func run(_ command: PortalCommand, _ count: Int) throws {
+            _ = try #require(jobRunner.add(command, by: .localUser) { isOver.change { $0 += 1 } })
+            _ = isOver.wait { $0 >= count ? true : nil }
+        }
+        let portal = Portal(
+            layout: OriginLayout(port: 8080),
+            services: PortalServices(accessGuard: PortalGuard(.init()), jobRunner: jobRunner),
+            now: { PortalShelf.now })
+        func page(_ target: String) throws -> String {
+            String(decoding: try portal.answer(target, reader: shelf.reader()).bytes, as: UTF8.self)
+        }
+        try run(.forecast(limit: "5M"), 1)
+        try run(.check(site: "https://example.test/"), 2)
+        let (button, link) = ("Clean up and remove snapshots: 2", "/-/room?limit=5M")
+        let preview = try page("/-/jobs")
+        #expect(
+            preview.contains(button) && preview.contains("Snapshot 1 of a, 2026-11-28, 9 kB"), "\(preview)")
+        #expect(preview.contains("action=\"/-/do/collect\"") && preview.contains(link))
+        #expect(try page(link).contains("value=\"5M\""))
+        #expect(try !page("/-/room").contains("/-/do/collect"))
+        try run(.update(site: nil), 3)
+        #expect(try !page("/-/jobs").contains(button))
+    }
+
     /// Sends the form of a command with a valid token, and returns the response; nil if it is sent later.
     private func send(
         _ name: String, _ form: String, _ shelf: PortalShelf, _ jobRunner: JobRunner,
