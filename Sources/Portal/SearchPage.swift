@@ -261,9 +261,15 @@ struct SearchPage: PortalPage {
         return start + "larder index" + Sentence.unindexedEnd.text(in: language)
     }
 
-    /// Returns the URL of the mirrored page, at the section with the words.
+    /// Returns the URL of the mirrored page, at the section with the words. A text fragment makes browsers scroll to the words
+    /// and mark them (https://wicg.github.io/scroll-to-text-fragment/).
     private func address(of hit: SearchReport.Hit, _ context: PortalContext) -> String {
-        context.mirrorAddress(of: hit.address) ?? context.links.details(hit.url)
+        guard let address = context.mirrorAddress(of: hit.address) else {
+            return context.links.details(hit.url)
+        }
+        guard let quote = hit.snippet.quote else { return address }
+        let text = String(percentEncoding: quote.utf8) { $0.isASCIIAlpha || $0.isASCIIDigit }
+        return address + (hit.anchor.isEmpty ? "#" : "") + ":~:text=" + text
     }
 
     /// One sentence about the result: the error in the query, or the number of results and whether there are more.

@@ -15,12 +15,17 @@ public struct Snippet: Sendable, Equatable {
     public package(set) var parts: [Part] = []
     /// The offset of the first match in the text.
     package private(set) var place: Int?
+    /// Words around the first match as they are in one block of the page, by which a link finds them. Nil if no word of the
+    /// query matches.
+    package private(set) var quote: String?
 
     /// The whole excerpt.
     public var text: String { parts.map(\.text).joined() }
 
     /// The approximate length of an excerpt in bytes.
     private static let length = 220
+    /// The length in bytes up to which a quote gets further words. A short one may occur earlier in the page, too.
+    private static let minQuoteLength = 48
     /// The maximum number of bytes that are searched for all excerpts of one report together. Beyond it, only the first
     /// `minLoadedBytes` of each text are searched.
     static let maxSearchedBytes = 2 << 20
@@ -69,6 +74,7 @@ public struct Snippet: Sendable, Equatable {
         let start = best.first.map { hits[$0].place.lowerBound } ?? 0
         place = best.isEmpty ? nil : start
         let shown = Self.window(body, around: start, to: best.last.map { hits[$0].place.upperBound } ?? 0)
+        quote = best.isEmpty ? nil : Self.quote(body, hits[best].map(\.place), in: shown)
         fill(
             body, shown,
             best.isEmpty
@@ -115,6 +121,39 @@ public struct Snippet: Sendable, Equatable {
         while lower < upper, body[lower] & 0xC0 == 0x80 { lower += 1 }
         while upper < body.count, upper > lower, body[upper] & 0xC0 == 0x80 { upper -= 1 }
         return lower..<upper
+    }
+
+    /// Returns the words from the first match to the last one in the same block, with some around them.
+    private static func quote(_ body: [UInt8], _ matches: [Range<Int>], in shown: Range<Int>) -> String? {
+        guard let first = matches.first, shown.contains(first.lowerBound) else { return nil }
+        let start = body[..<first.lowerBound].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+        let end = body[first.upperBound...].firstIndex(of: 0x0A) ?? body.count
+        let block = max(start, shown.lowerBound)..<min(end, shown.upperBound)
+        var lower = first.lowerBound
+        var upper = matches.last { $0.upperBound <= block.upperBound }?.upperBound ?? first.upperBound
+        /// The start or the end of the word at an offset. The offset itself if the shown text begins or ends in the word.
+        func wordStart(_ offset: Int) -> Int {
+            let space = body[block.lowerBound..<offset].lastIndex(of: 0x20)
+            if space == nil, block.lowerBound > start, body[block.lowerBound - 1] != 0x20 { return offset }
+            return space.map { $0 + 1 } ?? block.lowerBound
+        }
+        func wordEnd(_ offset: Int) -> Int {
+            let space = body[offset..<block.upperBound].firstIndex(of: 0x20)
+            if space == nil, block.upperBound < end, body[block.upperBound] != 0x20 { return offset }
+            return space ?? block.upperBound
+        }
+        (lower, upper) = (wordStart(lower), wordEnd(upper))
+        while upper - lower < minQuoteLength, upper + 1 < block.upperBound, body[upper] == 0x20 {
+            let next = wordEnd(upper + 1)
+            if next == upper + 1 { break }
+            upper = next
+        }
+        while upper - lower < minQuoteLength, lower - 1 > block.lowerBound, body[lower - 1] == 0x20 {
+            let next = wordStart(lower - 1)
+            if next == lower - 1 { break }
+            lower = next
+        }
+        return String(decoding: body[lower..<upper], as: UTF8.self)
     }
 
     /// Splits the shown range into marked and other parts, and adds ellipses.

@@ -23,9 +23,16 @@ struct PortalTests {
             .page(
                 """
                 <!DOCTYPE html><title>Start \(Self.bad)</title><script src="/app.js"></script>\(links.joined())
-                <img src="/lost.png"><a href="/gone">gone</a><a href="/'><script>window.isOpen=1</script>">odd</a>
+                <img src="/lost.png"><a href="/gone">gone</a><a href="/long">long</a><a href="/moved">moved</a><a href="/'><script>window.isOpen=1</script>">odd</a>
                 """))
         origin.on("/app.js", .file("window.hasRun = true", type: "text/javascript"))
+        let filling = String(repeating: "<p>Nothing is in here.</p>", count: 200)
+        origin.on(
+            "/long",
+            .page(
+                "<!DOCTYPE html><title>Long</title>\(filling)<p>The <b>lighthouse</b> lamp, at dusk.</p>\(filling)"
+            ))
+        origin.on("/moved", .redirect(to: "/long"))
         origin.otherwise { request in
             request.target.hasPrefix("/recipes/")
                 ? .page("<!DOCTYPE html><title>\(Self.bad) \(request.target)</title><a href=/>back</a>")
@@ -120,6 +127,54 @@ struct PortalTests {
         #expect(try visit.address().hasPrefix(copy))
         #expect(visit.escapes.isEmpty)
         #expect(origin.requests.isEmpty)
+    }
+
+    @Test(arguments: ["", "/moved"])
+    func `a result opens at the words that were found, also after a redirect`(path: String) throws {
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(service.address + "-/search?q=lighthouse+lamp")
+        _ = try visit.evaluate(
+            """
+            const result = document.querySelector('.list a.name')
+            if ('\(path)') result.pathname = '\(path)'
+            result.click()
+            """, asUser: true)
+        // On a busy machine, the navigation after the click starts later than `settle` waits.
+        while try visit.address().contains("larder.localhost") { try visit.settle() }
+        #expect(try visit.evaluate("location.pathname")?.string == "/long")
+        let position = try visit.evaluate(
+            """
+            new Promise(resolve => scrollY > 0 ? resolve() : addEventListener('scroll', resolve, { once: true }))
+              .then(() => document.querySelector('b').getBoundingClientRect())
+              .then(box => box.top > 0 && box.bottom < innerHeight)
+            """)
+        #expect(position?.bool == true)
+    }
+
+    @Test(arguments: [false, true])
+    func `the form for an original URL opens the stored page, also at the root`(isAtRoot: Bool) throws {
+        var options = ServeOptions()
+        options.root = isAtRoot ? origin.url("/") : nil
+        let service = try larder.serve(port: 0, options: options)
+        defer { service.stop() }
+        let host = isAtRoot ? "localhost" : "port-\(origin.port).127-0-0-1.localhost"
+        let visit = try Chromium().open("http://larder.localhost:\(service.port)/")
+        _ = try visit.evaluate(
+            """
+            addEventListener('securitypolicyviolation', event => { window.blocked = event.blockedURI })
+            document.querySelector('#open').value = '\(origin.url("/"))'
+            document.querySelector('#open').form.querySelector('button').click()
+            """)
+        // On a busy machine, the navigation after the click starts later than `settle` waits.
+        while try visit.address().contains("larder.localhost"),
+            try visit.evaluate("window.blocked")?.string == nil
+        {
+            try visit.settle()
+        }
+        #expect(try visit.address() == "http://\(host):\(service.port)/")
+        #expect(try visit.text().contains("gone"))
+        #expect(visit.escapes.isEmpty)
     }
 
     @Test func `the key of the search field can be turned off, and does nothing in other fields`() throws {

@@ -53,6 +53,7 @@ import Web
         ("<section id=s><h2>Sec<a class=headerlink href=#s>¶</a></h2>t</section>", [("s", "Sec")]),
         ("<a name=old></a><h3>Old</h3>", [("old", "Old")]),
         ("<h3><a name=in>In</a></h3>", [("in", "In")]),
+        ("<form><input id=query><button id=go></button></form><h1>Next</h1>", [("", "Next")]),
         ("<dl><dt id=os.path>os.path<dd>x<dt>no</dl>", [("os.path", "os.path")]),
         ("<h2 id=open>Open<p>text that is no heading", [("open", "Open")]),
     ])

@@ -38,6 +38,31 @@ import Testing
         #expect(try Self.snippet(body, "plum").text.hasPrefix("…[plum]. "))
     }
 
+    @Test(
+        arguments: [
+            // Whole words of the same block around the matches.
+            ("Jam:\nthe plum-jam is here\nend", "plum", "the plum-jam is here"),
+            ("a plum and a jam\nof pears", "plum jam pears", "a plum and a jam"),
+            ("plum", "plum", "plum"), ("nothing", "plum", nil), ("", "plum", nil),
+            // Further words follow or precede only until the quote is long enough.
+            (
+                "one two plum " + filling, "plum", "plum nothing of it is in here. nothing of it is in"
+            ),
+            (filling + "plum.\nend", "plum", "of it is in here. nothing of it is in here. plum."),
+            // Without spaces, the beginning of a word is unknown.
+            (
+                String(repeating: "好", count: 100) + "plum" + String(repeating: "好", count: 100), "plum",
+                "plum"
+            ),
+        ] as [(String, String, String?)])
+    func `the quote is part of one block, and has whole words`(body: String, question: String, quote: String?)
+        throws
+    {
+        var bytesLeft = Snippet.maxSearchedBytes
+        let words = QueryWords(try SearchQuery(question), lastWordIsPrefix: false)
+        #expect(Snippet(of: Array(body.utf8), words, bytesLeft: &bytesLeft).quote == quote)
+    }
+
     @Test func `words that only begin with a query word are not marked`() throws {
         #expect(try Self.snippet("jams and jam", "\"jam\"").text == "jams and [jam]")
         #expect(try Self.snippet("jams and jam", "jam").text == "[jams] and [jam]")

@@ -193,7 +193,8 @@ final class HTMLTextReader {
     }
 
     private func anchor(_ element: HTMLTextElement, _ attributes: HTMLTextAttributes) -> String? {
-        guard asideDepth == 0 else { return nil }
+        // A section never starts at a control before its heading.
+        guard asideDepth == 0, element != .control else { return nil }
         guard let anchor = attributes.text("id") ?? (element == .a ? attributes.text("name") : nil),
             !anchor.isEmpty,
             anchor.utf8.count <= DocumentText.maxAnchorBytes
@@ -301,7 +302,7 @@ final class HTMLTextReader {
 /// The role of an element in the text of a document.
 enum HTMLTextElement: UInt8 {
     case inline, block, invisible, heading
-    case html, meta, title, nav, aside, header, footer, main, article, a, br, cell, dt, img, pre
+    case html, meta, title, nav, aside, header, footer, main, article, a, br, cell, control, dt, img, pre
 
     init(_ name: UnsafePointer<UInt8>) {
         // The first eight letters are enough to tell the names apart.
@@ -321,7 +322,7 @@ enum HTMLTextElement: UInt8 {
     var isBlock: Bool {
         switch self {
         case .block, .heading, .nav, .aside, .header, .footer, .main, .article, .dt, .pre: true
-        case .inline, .invisible, .html, .meta, .title, .a, .br, .cell, .img: false
+        case .inline, .invisible, .html, .meta, .title, .a, .br, .cell, .control, .img: false
         }
     }
 
@@ -349,6 +350,7 @@ enum HTMLTextElement: UInt8 {
         }
         for element in [.a, .br, .dt, .img, .pre] as [HTMLTextElement] { add(element, "\(element)") }
         add(.cell, "td th")
+        add(.control, "button input")
         return names
     }()
 }
